@@ -1,0 +1,47 @@
+"""What a harness adapter has to be; the built-in ones come through the same door as anybody's.
+
+An adapter is registered under the entry point group `harness_noise.adapters`; the entry point
+names an object with the attributes below. Importing its module must be cheap: load the harness
+inside the methods that need it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from harness_noise.results import Analysis
+from harness_noise.scores import ReadOptions, Run
+
+
+@runtime_checkable
+class Adapter(Protocol):
+    """Reads the runs of one harness, and writes them back with their noise."""
+
+    name: str
+
+    def sniff(self, path: Path) -> bool:
+        """Whether `path`, a file or a folder that exists, looks like this harness's. Cheap; never raises."""
+        ...
+
+    def read(self, path: Path, options: ReadOptions) -> list[Run]:
+        """The runs at `path`, one for each model and run.
+
+        Raises:
+            harness_noise.InputError: the file cannot be used; says where and what to do.
+        """
+        ...
+
+    def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
+        """Write the run at `path` again, native as it was, with its noise, under folder `out`.
+
+        `out` may be the run's own folder (`--in-place`). Files are replaced atomically; a second
+        call changes nothing. Returns the files written.
+        """
+        ...
+
+
+class Analyzer(Protocol):
+    """How `write` gets its numbers, with the user's settings already in it."""
+
+    def __call__(self, run: Run) -> Analysis: ...

@@ -1,0 +1,55 @@
+"""Error bars for LLM evaluations: `read`, `analyze`, `compare`, and the kernel on plain arrays.
+
+Importing this package loads neither numpy nor a harness; the functions do, when they are called.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+from .errors import InputError
+
+if TYPE_CHECKING:
+    from .analysis import estimate
+    from .api import analyze, compare, read
+    from .compare import estimate_difference
+    from .results import Analysis, Comparison, Difference, Estimate
+    from .scores import Questions, Run, Scores
+    from .settings import Settings
+
+_HOME = {
+    "analyze": "api", "compare": "api", "read": "api",
+    "estimate": "analysis", "estimate_difference": "compare",
+    "Analysis": "results", "Comparison": "results", "Difference": "results", "Estimate": "results",
+    "Questions": "scores", "Run": "scores", "Scores": "scores", "Settings": "settings",
+}  # fmt: skip
+
+__all__ = [
+    "Analysis",
+    "Comparison",
+    "Difference",
+    "Estimate",
+    "InputError",
+    "Questions",
+    "Run",
+    "Scores",
+    "Settings",
+    "__version__",
+    "analyze",
+    "compare",
+    "estimate",
+    "estimate_difference",
+    "read",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,113 @@
+"""The door to the harnesses: adapters registered as entry points, the built-in ones included."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import InputError
+from .scores import ReadOptions, Run
+
+if TYPE_CHECKING:
+    from harness_noise_adapters.base import Adapter
+
+GROUP = "harness_noise.adapters"
+
+
+def names() -> list[str]:
+    """The registered adapters, in alphabetical order."""
+    return sorted({point.name for point in entry_points(group=GROUP)})
+
+
+@cache
+def load(name: str) -> Adapter:
+    """The adapter of that name.
+
+    Raises:
+        InputError: none is registered, or what it needs is not installed.
+    """
+    found = list(entry_points(group=GROUP, name=name))
+    if not found:
+        raise InputError(f"no adapter is called {name!r}; there are {', '.join(names())}")
+    adapter: Any = found[0].load()
+    return adapter  # type: ignore[no-any-return]
+
+
+def find(path: str | Path) -> tuple[Adapter, Path]:
+    """The adapter that recognises `path`.
+
+    Raises:
+        InputError: the path does not exist, or nobody recognises it.
+    """
+    path = Path(path)
+    try:
+        exists = path.exists()
+    except OSError as error:  # a symlink loop, no permission
+        raise InputError(f"{path}: cannot be opened ({error.strerror})") from None
+    if not exists:
+        raise InputError(f"{path}: no such file or directory")
+    for name in names():
+        adapter = load(name)
+        if adapter.sniff(path):
+            return adapter, path
+    if path.is_dir():
+        raise InputError(
+            f"{path}: no run in this folder; expected an lm-eval results_….json, Inspect logs "
+            "(.eval, .json), or name a score table"
+        )
+    raise InputError(
+        f"{path}: not a run that any adapter reads ({', '.join(names())}); expected an lm-eval results or "
+        "samples file, an Inspect log, or a table (CSV, JSONL, Parquet) with the columns question and score"
+    )
+
+
+def read(path: str | Path, options: ReadOptions | None = None) -> list[Run]:
+    """All runs at `path`, with the tasks, metrics and scorers that were asked for.
+
+    Raises:
+        InputError: nothing readable there, or nothing of what was asked for; lists what there is.
+    """
+    options = options or ReadOptions()
+    adapter, where = find(path)
+    runs = adapter.read(where, options)
+    if not runs:
+        raise InputError(f"{where}: no run in it")
+    return [select(run, options) for run in runs]
+
+
+def select(run: Run, options: ReadOptions) -> Run:
+    """The part of a run that `--task`, `--metric` and `--scorer` name (globs)."""
+    from fnmatch import fnmatchcase
+
+    kept: list[Any] = [*run.scores, *run.groups, *run.skipped]
+    for option, attribute, wanted in (
+        ("--task", "task", options.tasks),
+        ("--metric", "metric", options.metrics),
+        ("--scorer", "scorer", options.scorers),
+    ):
+        if not wanted:
+            continue
+        have = list(dict.fromkeys(_name(item, attribute) for item in kept))
+        unknown = [name for name in wanted if not any(fnmatchcase(other, name) for other in have)]
+        if unknown:
+            raise InputError(
+                f"{run.name}: {option} {unknown[0]!r} is not in this run; there are {', '.join(have) or 'none'}"
+            )
+        kept = [item for item in kept if any(fnmatchcase(_name(item, attribute), name) for name in wanted)]
+    chosen = {id(item) for item in kept}
+    groups = tuple(item for item in run.groups if id(item) in chosen)
+    # a group's tasks stay readable for it, so keep the rows of a chosen group's tasks out of sight only
+    return replace(
+        run,
+        scores=tuple(item for item in run.scores if id(item) in chosen),
+        groups=groups,
+        skipped=tuple(item for item in run.skipped if id(item) in chosen),
+    )
+
+
+def _name(item: Any, attribute: str) -> str:
+    value = getattr(item, attribute, None)
+    return str(item.name if value is None and attribute == "task" else value)

@@ -1,0 +1,103 @@
+"""The public functions: `read`, `analyze`, `compare`; the commands are thin clients of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from . import adapters
+from .analysis import analyze_runs
+from .compare import compare_runs
+from .errors import InputError
+from .results import Analysis, Comparison
+from .scores import ReadOptions, Run
+from .settings import Settings
+
+Source: TypeAlias = str | Path | Run
+
+
+def read(path: str | Path, **options: Any) -> Run | list[Run]:
+    """The run at `path`: an lm-eval output, an Inspect log, or a score table.
+
+    Args:
+        path: a file or a folder.
+        **options: fields of `ReadOptions`: `cluster`, `columns`, `missing`, `tasks`, ….
+
+    Returns:
+        One Run; a list of them where the file or folder holds several models or runs.
+
+    Raises:
+        InputError: nothing there that can be used; says what and where.
+    """
+    runs = adapters.read(path, ReadOptions(**options))
+    return runs[0] if len(runs) == 1 else runs
+
+
+def runs_of(source: Source, options: ReadOptions) -> list[Run]:
+    """The runs that a path or a Run stands for, read with these options."""
+    if isinstance(source, Run):
+        if options.cluster is None:
+            return [adapters.select(source, options)]
+        if not source.path:
+            raise InputError(f"{source.name}: clusters can be chosen only while a file is read; give its path")
+        again = adapters.read(source.path, options)
+        return [run for run in again if (run.model, run.name) == (source.model, source.name)] or again
+    return adapters.read(source, options)
+
+
+def analyze(run: Source | Sequence[Source], *, level: float = 0.95, cluster: str | None = None, **choices: Any) -> Analysis:
+    """The noise of every mean of one or several runs.
+
+    Args:
+        run: a path, a Run, or several.
+        level: coverage of the confidence intervals, in (0, 1).
+        cluster: SPEC of the clusters; None: those the run carries.
+        **choices: fields of `Settings` (`se`, `interval`, …) and `ReadOptions` (`tasks`, `columns`, …).
+
+    Raises:
+        InputError: input or choices that cannot be used.
+    """
+    settings, options = _split(choices, level=level, cluster=cluster)
+    sources = [run] if isinstance(run, (str, Path, Run)) else list(run)
+    return analyze_runs([item for source in sources for item in runs_of(source, options)], settings)
+
+
+def compare(
+    a: Source, b: Source, *, level: float = 0.95, cluster: str | None = None, questions: int = 0, **choices: Any
+) -> Comparison:
+    """A − B, paired by question, for everything that both runs measured.
+
+    Args:
+        a: a path or a Run; of one model.
+        b: the run that it is compared with.
+        level: coverage of the confidence intervals, in (0, 1).
+        cluster: SPEC of the clusters; None: those the runs carry.
+        questions: list this many of the questions that flipped most.
+        **choices: fields of `Settings` (`test`, `adjust`, `margin`, …) and `ReadOptions`.
+
+    Raises:
+        InputError: input or choices that cannot be used, or no question in common.
+    """
+    settings, options = _split(choices, level=level, cluster=cluster)
+    pair = []
+    for source in (a, b):
+        runs = runs_of(source, options)
+        if len(runs) != 1:
+            models = ", ".join(run.model for run in runs)
+            raise InputError(f"{source} holds {len(runs)} runs ({models}); compare two of them as Run objects")
+        pair.append(runs[0])
+    return compare_runs([(pair[0], pair[1])], settings, questions)
+
+
+def _split(choices: dict[str, Any], **common: Any) -> tuple[Settings, ReadOptions]:
+    """Sort keyword arguments into what is read and what is computed; both know cluster and missing."""
+    reading = {name: choices.pop(name) for name in ("columns", "groups", "tasks", "metrics", "scorers") if name in choices}
+    known = set(Settings.__dataclass_fields__)
+    unknown = [name for name in choices if name not in known]
+    if unknown:
+        raise InputError(f"unknown option {unknown[0]!r}; there are {', '.join(sorted(known | set(reading)))}")
+    settings = Settings(**choices, **common)
+    options = replace(ReadOptions(**reading), cluster=settings.cluster, missing=settings.missing)
+    return settings, options

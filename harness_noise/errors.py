@@ -1,0 +1,10 @@
+"""The one error that users are meant to see."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """Input that cannot be used: one paragraph that says what, where and what to do.
+
+    The command line prints it without a traceback and exits with 2.
+    """

@@ -1,0 +1,1 @@
+"""The mathematics. Arrays in, small frozen results out; knows neither files, pandas nor harnesses."""

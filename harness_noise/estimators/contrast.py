@@ -1,0 +1,367 @@
+"""The kernel: the noise of a mean of question statistics, clustered, paired or grouped.
+
+Every analysis is one estimator applied to a contrast of runs: a value d_i per question and the
+prediction variance that goes with it. A single run, a paired difference, any linear combination of
+runs and a group of tasks differ only in how the contrast is built.
+
+Sources, cited at the lines that use them:
+  [W]   Wang (2025), Measuring all the noises of LLM evaluations, arXiv 2512.21326
+  [M]   Miller (2024), Adding error bars to evals, arXiv 2411.00640
+  [BM]  Bell & McCaffrey (2002), Survey Methodology 28(2)
+  [PT]  Pustejovsky & Tipton (2018), J. Business & Economic Statistics 36(4)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.intp]
+BoolArray: TypeAlias = NDArray[np.bool_]
+Estimator = Literal["cr0", "cr1", "cr2"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionStats:
+    """The scores of one run, reduced to what the kernel needs."""
+
+    mean: FloatArray
+    """(n,) mean over the repeats that have a score; NaN where none has."""
+    var: FloatArray
+    """(n,) variance between the repeats, ddof = 1; NaN where fewer than two have a score."""
+    count: IntArray
+    """(n,) number of repeats that have a score, k_i."""
+
+    def take(self, index: IntArray | BoolArray) -> QuestionStats:
+        return QuestionStats(self.mean[index], self.var[index], self.count[index])
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+
+def question_stats(values: FloatArray) -> QuestionStats:
+    """Reduce (n, K) scores, NaN where a repeat has no score, to question statistics.
+
+    Raises:
+        ValueError: not two-dimensional, no repeat at all, or an infinite score.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {values.shape}")
+    present = ~np.isnan(values)
+    count = present.sum(axis=1)
+    filled = np.where(present, values, 0.0)
+    if not np.isfinite(filled).all():
+        raise ValueError("a score is infinite; leave it out (NaN) or use a bounded metric")
+    low = np.where(present, values, np.inf).min(axis=1)
+    high = np.where(present, values, -np.inf).max(axis=1)
+    constant = low == high  # rounding must not turn identical answers into noise
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(constant, low, filled.sum(axis=1) / count)
+        squares = (np.where(present, values - mean[:, None], 0.0) ** 2).sum(axis=1)
+        var = np.where(constant, 0.0, squares / (count - 1))
+    mean[count == 0] = np.nan
+    var[count < 2] = np.nan
+    return QuestionStats(mean, var, count.astype(np.intp))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contrast:
+    """Σ_r a_r m_ri of several runs on the same n questions, with what the repeats say of its noise."""
+
+    d: FloatArray
+    """(n,) value per question."""
+    v: FloatArray
+    """(n,) prediction variance of one answer per question, Σ a_r² s²_ri."""
+    w: FloatArray
+    """(n,) prediction variance that is left in d, Σ a_r² s²_ri / k_ri."""
+    more: FloatArray
+    """(n,) what one answer in place of k would add, Σ a_r² s²_ri (1 − 1/k_ri)."""
+    identified: bool
+    """Whether v and w are known, so that the data / prediction split is."""
+    diagnostics: tuple[str, ...]
+
+
+def contrast(
+    runs: Sequence[QuestionStats], coefficients: Sequence[float] = (1.0,), strata: IntArray | None = None
+) -> Contrast:
+    """Build the contrast Σ_r a_r m_ri of `runs`, all on the same n questions.
+
+    Args:
+        runs: statistics of each run; every question must have at least one score in each.
+        coefficients: a_r; (1,) for one run, (1, −1) for a paired difference.
+        strata: (n,) task codes, where the questions are of several tasks: a question with one
+            answer borrows its variance only from its own task.
+
+    A question with a single answer takes the mean s² of the others of its run and task
+    (`partly_single_repeat`); where none has two answers (`single_repeat`), or where all answers of
+    a run agree on every question (`identical_repeats`), the split is not identified.
+    """
+    n = len(runs[0])
+    if len(runs) != len(coefficients) or any(len(run) != n for run in runs):
+        raise ValueError("one coefficient per run, and the same questions in every run")
+    if any((run.count == 0).any() for run in runs):
+        raise ValueError("a question without any score: drop it before the contrast is built")
+    codes = np.zeros(n, dtype=np.intp) if strata is None else strata
+    d, v, w, more = (np.zeros(n) for _ in range(4))
+    found: set[str] = set()
+    for run, a in zip(runs, coefficients, strict=True):
+        single = run.count < 2
+        s2 = np.where(single, 0.0, run.var)
+        if single.any():
+            known = np.bincount(codes, weights=~single, minlength=1)
+            if (known[codes] == 0).any():
+                found.add("single_repeat")
+            else:
+                mean_s2 = np.bincount(codes, weights=s2) / np.maximum(known, 1)
+                s2 = np.where(single, mean_s2[codes], s2)
+                found.add("partly_single_repeat")
+        most = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.intp)
+        np.maximum.at(most, codes, run.count)
+        if (run.count != most[codes]).any():
+            found.add("missing_repeats")
+        if (~single).any() and not (run.var[~single] > 0).any():
+            found.add("identical_repeats")
+        d += a * run.mean
+        v += a * a * s2
+        w += a * a * s2 / run.count
+        more += a * a * s2 * (1 - 1 / run.count)
+    return Contrast(d, v, w, more, not found & {"single_repeat", "identical_repeats"}, tuple(sorted(found)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Design:
+    """How n questions are weighted and what they share."""
+
+    weights: FloatArray
+    """(n,) weight of each question in the mean, w_t/n_t; sums to 1."""
+    strata: IntArray
+    """(n,) task codes 0 … T−1; zero throughout for one task."""
+    clusters: IntArray
+    """(n,) cluster codes 0 … G−1; clusters may cross tasks."""
+    n_clusters: int
+    clustered: bool
+    """False where every question is its own cluster because nobody named clusters."""
+    between_tasks: bool = False
+    """The tasks themselves are the sample, each one cluster."""
+
+
+def design(
+    n: int,
+    clusters: Sequence[str] | NDArray[np.generic] | None = None,
+    strata: IntArray | None = None,
+    stratum_weights: FloatArray | None = None,
+) -> Design:
+    """The design of n questions: independent by default, of one task, each weighted 1/n.
+
+    Args:
+        clusters: (n,) labels, compared by equality.
+        strata: (n,) task codes 0 … T−1.
+        stratum_weights: (T,) weights of the tasks in the mean; by default by size.
+    """
+    strata = np.zeros(n, dtype=np.intp) if strata is None else np.asarray(strata, dtype=np.intp)
+    sizes = np.bincount(strata, minlength=1).astype(np.float64)
+    shares = sizes / n if stratum_weights is None else np.asarray(stratum_weights, dtype=np.float64)
+    if abs(shares.sum() - 1) > 1e-9:
+        raise ValueError("the weights of the tasks must sum to 1")
+    weights = (shares / np.maximum(sizes, 1))[strata]
+    if clusters is None:
+        return Design(weights, strata, np.arange(n), n, clustered=False)
+    if len(clusters) != n:
+        raise ValueError(f"{len(clusters)} cluster labels for {n} questions")
+    codes, n_clusters = cluster_codes(clusters)
+    return Design(weights, strata, codes, n_clusters, clustered=True)
+
+
+def cluster_codes(labels: Sequence[object] | NDArray[np.generic]) -> tuple[IntArray, int]:
+    """Codes 0 … G−1 of cluster labels, in order of first appearance."""
+    index: dict[object, int] = {}
+    items = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    codes = np.fromiter((index.setdefault(label, len(index)) for label in items), np.intp, len(labels))
+    return codes, len(index)
+
+
+@dataclass(frozen=True, slots=True)
+class Variance:
+    """The variance of a weighted mean, and the degrees of freedom it is known with."""
+
+    value: float
+    df: float
+
+
+def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Variance | None:
+    """Variance of Σ a_i d_i from the residuals `e` = d_i − (mean of its task); None with G < 2.
+
+    CR2 for a weighted mean of task means, clusters crossing tasks:
+    V = Σ_c [Σ_t (w_t/n_t) (1 − n_ct/n_t)^(−1/2) Σ_{i∈c∩t} e_i]², which for one task is
+    V = (1/n²) Σ_c (Σ_{i∈c} e_i)² / (1 − n_c/n) [BM; PT eq. 5 for an intercept-only model].
+    CR0 is [M, eq. 4]; CR1 multiplies it by G/(G − 1). Degrees of freedom: Satterthwaite under
+    working independence for CR2 [BM], G − 1 by convention for the other two.
+    """
+    n = len(e)
+    G = plan.n_clusters
+    if n < 2 or G < 2:
+        return None
+    if estimator != "cr2":
+        sums = np.bincount(plan.clusters, weights=plan.weights * e, minlength=G)
+        V = float(sums @ sums)
+        return Variance(V * G / (G - 1) if estimator == "cr1" else V, G - 1.0)
+
+    T = int(plan.strata.max()) + 1
+    if T == 1:
+        cell_cluster, cell_stratum, cell_of = np.arange(G), np.zeros(G, dtype=np.intp), plan.clusters
+    else:
+        cells, cell_of = np.unique(plan.clusters * T + plan.strata, return_inverse=True)
+        cell_cluster, cell_stratum = np.divmod(cells, T)
+    n_ct = np.bincount(cell_of).astype(np.float64)
+    n_t = np.bincount(plan.strata, minlength=T).astype(np.float64)[cell_stratum]
+    a_t = np.zeros(T)
+    a_t[plan.strata] = plan.weights
+    a = a_t[cell_stratum]
+    used = a > 0
+    if (n_ct[used] == n_t[used]).any():
+        return None  # a task with one cluster: no residual to learn from
+    leverage = np.where(used, 1 - n_ct / n_t, 1.0)
+    s = 1 / np.sqrt(leverage)
+    sums = np.bincount(cell_cluster, weights=a * s * np.bincount(cell_of, weights=e), minlength=G)
+
+    # P_cd = Σ_t a_t² s_ct s_dt (n_ct δ_cd − n_ct n_dt/n_t) = diag(D) − U Uᵀ; both traces without P.
+    D = np.bincount(cell_cluster, weights=a * a * s * s * n_ct, minlength=G)
+    u = a * s * n_ct / np.sqrt(n_t)
+    uu = np.bincount(cell_cluster, weights=u * u, minlength=G)
+    trace = D.sum() - uu.sum()
+    trace2 = D @ D - 2 * D @ uu + _gram_norm2(u, cell_cluster, cell_stratum, (G, T))
+    return Variance(float(sums @ sums), float(trace**2 / trace2))
+
+
+def between_task_variance(means: FloatArray, shares: FloatArray, estimator: Estimator = "cr2") -> Variance | None:
+    """Variance of Σ w_t d̄_t when the T tasks are the sample; None with T < 2.
+
+    V = Σ w_t² (d̄_t − d̄)² / (1 − w_t), with the degrees of freedom of CR2, w_t in place of n_c/n.
+    """
+    w = shares[shares > 0]
+    T = len(w)
+    if T < 2:
+        return None
+    e = means[shares > 0] - float(shares @ means)
+    if estimator != "cr2":
+        V = float((w * e) @ (w * e))
+        return Variance(V * T / (T - 1) if estimator == "cr1" else V, T - 1.0)
+    D, u2 = w / (1 - w), w**2 / (1 - w)
+    trace = D.sum() - u2.sum()
+    trace2 = D @ D - 2 * D @ u2 + u2.sum() ** 2
+    return Variance(float((w * e) ** 2 @ (1 / (1 - w))), float(trace**2 / trace2))
+
+
+def _gram_norm2(u: FloatArray, rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> float:
+    """‖UᵀU‖² (Frobenius) of the sparse G × T matrix U."""
+    if shape[1] == 1:
+        return float(u @ u) ** 2
+    from scipy.sparse import csr_array
+
+    U = csr_array((u, (rows, columns)), shape=shape)
+    gram = U.T @ U
+    return float((gram.data**2).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """What the kernel says of one contrast; None is "not identified"."""
+
+    n: int
+    n_clusters: int
+    mean: float | None
+    variance: float | None
+    """V, the variance of the mean as it was measured."""
+    df: float | None
+    naive: float | None
+    """The variance that ignores clusters."""
+    var_data: float | None
+    var_prediction: float | None
+    var_total: float | None
+    icc: float | None
+    zero_variance: bool
+    diagnostics: tuple[str, ...]
+
+
+def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2") -> Moments:
+    """Mean, variance and noise decomposition of a contrast under a design.
+
+    Data noise is V − Σ a_i² w_i, the small-K correction of [W §3.3]; it may be negative. Prediction
+    noise is Σ a_i² v_i, at one answer per question; total noise V + Σ a_i² Σ_r a_r² s² (1 − 1/k) is
+    their sum where they are identified, and always exists.
+    """
+    n = len(c.d)
+    found = set(c.diagnostics)
+    if n == 0:
+        nothing = dict.fromkeys(("mean", "variance", "df", "naive", "var_data", "var_prediction"))
+        return Moments(
+            0, 0, **nothing, var_total=None, icc=None, zero_variance=False, diagnostics=("too_few_questions",)
+        )
+    mean = float(plan.weights @ c.d)
+    sizes = np.bincount(plan.strata).astype(np.float64)
+    task_means = np.bincount(plan.strata, weights=c.d) / np.maximum(sizes, 1)
+    e = c.d - task_means[plan.strata]
+    e[np.abs(e) <= 1e-12 * max(1.0, float(np.abs(c.d).max()))] = 0.0
+    if plan.between_tasks:
+        shares = np.bincount(plan.strata, weights=plan.weights)
+        result = between_task_variance(task_means, shares, estimator)
+    else:
+        result = clustered_variance(e, plan, estimator)
+    if result is None:
+        found.add("too_few_questions" if n < 2 or not plan.clustered else "too_few_clusters")
+        return Moments(
+            n, plan.n_clusters, mean, None, None, None, None, None, None, None, False, tuple(sorted(found))
+        )
+    independent = Design(plan.weights, plan.strata, np.arange(n), n, clustered=False)
+    naive = clustered_variance(e, independent, estimator) if plan.clustered else result
+    V, df = result.value, result.df
+    zero = V <= (1e-12 * max(1.0, float(np.abs(c.d).max()))) ** 2
+    V = 0.0 if zero else V
+    a2 = plan.weights**2
+    var_prediction = float(a2 @ c.v) if c.identified else None
+    var_data = V - float(a2 @ c.w) if c.identified else None
+    if zero:
+        found.add("zero_variance")
+    if var_data is not None and var_data < 0:
+        found.add("negative_data_variance")
+    if plan.clustered and plan.n_clusters == n:
+        found.add("singleton_clusters")
+    if plan.clustered and df < 10:
+        found.add("few_clusters")
+    return Moments(
+        n=n,
+        n_clusters=plan.n_clusters,
+        mean=mean,
+        variance=V,
+        df=df,
+        naive=naive.value if naive is not None else None,
+        var_data=var_data,
+        var_prediction=var_prediction,
+        var_total=V + float(a2 @ c.more),
+        icc=intraclass_correlation(c.d, plan),
+        zero_variance=zero,
+        diagnostics=tuple(sorted(found)),
+    )
+
+
+def intraclass_correlation(d: FloatArray, plan: Design) -> float | None:
+    """One-way ANOVA estimate of the ICC of d within clusters of unequal size, one task.
+
+    None without clusters, over several tasks, with singletons only, or without any variance.
+    """
+    n, G = len(d), plan.n_clusters
+    if not plan.clustered or G < 2 or n <= G or plan.strata.any():
+        return None
+    sizes = np.bincount(plan.clusters, minlength=G).astype(np.float64)
+    means = np.bincount(plan.clusters, weights=d, minlength=G) / sizes
+    between = float(sizes @ (means - d.mean()) ** 2) / (G - 1)
+    within = float(((d - means[plan.clusters]) ** 2).sum()) / (n - G)
+    n0 = (n - float(sizes @ sizes) / n) / (G - 1)
+    total = between + (n0 - 1) * within
+    return (between - within) / total if total > 0 else None

@@ -1,0 +1,74 @@
+"""Confidence intervals for a mean and for a paired difference, that hold in small samples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from .contrast import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceInterval:
+    low: float
+    high: float
+
+
+def t_quantile(level: float, df: float) -> float:
+    """Two-sided critical value of Student's t; the normal one for infinite df."""
+    p = 0.5 + level / 2
+    return float(special.ndtri(p) if math.isinf(df) else special.stdtrit(df, p))
+
+
+def z_quantile(level: float) -> float:
+    return float(special.ndtri(0.5 + level / 2))
+
+
+def t_interval(mean: float, se: float, df: float, level: float) -> ConfidenceInterval:
+    half = t_quantile(level, df) * se
+    return ConfidenceInterval(mean - half, mean + half)
+
+
+def wilson(p: float, n: float, critical: float) -> ConfidenceInterval:
+    """Wilson (1927) score interval for a proportion p from n (effective) observations."""
+    c2 = critical**2
+    centre = (p + c2 / (2 * n)) / (1 + c2 / n)
+    half = critical / (1 + c2 / n) * math.sqrt(p * (1 - p) / n + c2 / (4 * n * n))
+    return ConfidenceInterval(max(0.0, centre - half), min(1.0, centre + half))
+
+
+def effective_size(p: float, se: float, n_answers: float, n_clusters: int) -> float:
+    """p(1 − p)/se², at most the number of answers; the number of clusters where se = 0."""
+    if se == 0:
+        return float(n_clusters)
+    return min(max(p * (1 - p), 0.0) / se**2, n_answers)
+
+
+def clopper_pearson(p: float, n: float, level: float) -> ConfidenceInterval:
+    """Exact binomial interval, n and p·n possibly fractional [Korn & Graubard 1998]."""
+    alpha = 1 - level
+    x = p * n
+    low = 0.0 if x <= 0 else float(special.betaincinv(x, n - x + 1, alpha / 2))
+    high = 1.0 if x >= n else float(special.betaincinv(x + 1, n - x, 1 - alpha / 2))
+    return ConfidenceInterval(low, high)
+
+
+def korn_graubard(p: float, n_effective: float, n_answers: float, df: float, level: float) -> ConfidenceInterval:
+    """Clopper–Pearson at n_eff · (z/t_df)², capped at the number of answers [Korn & Graubard 1998]."""
+    n = min(n_effective * (z_quantile(level) / t_quantile(level, df)) ** 2, n_answers)
+    return clopper_pearson(p, n, level)
+
+
+def bonett_price(d: FloatArray, level: float) -> ConfidenceInterval:
+    """Bonett & Price (2012) adjusted Wald interval for a mean of paired differences in [−1, 1].
+
+    Used where the differences have no variance, so that a t interval would be a point.
+    """
+    n = len(d)
+    p1 = (float(np.maximum(d, 0).sum()) + 1) / (n + 2)
+    p2 = (float(np.maximum(-d, 0).sum()) + 1) / (n + 2)
+    half = z_quantile(level) * math.sqrt((p1 + p2 - (p1 - p2) ** 2) / (n + 2))
+    return ConfidenceInterval(max(-1.0, p1 - p2 - half), min(1.0, p1 - p2 + half))

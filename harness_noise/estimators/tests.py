@@ -1,0 +1,94 @@
+"""Tests of a paired difference, and what goes with them: wins, adjusted p-values, MDE."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import special
+
+from .contrast import FloatArray, IntArray
+
+
+def t_test(estimate: float, se: float, df: float) -> tuple[float, float]:
+    """(t, two-sided p) of estimate / se."""
+    t = estimate / se
+    return t, float(2 * special.stdtr(df, -abs(t)))
+
+
+def sign_test(d: FloatArray, clusters: IntArray | None = None) -> float | None:
+    """Two-sided exact sign test (McNemar) on the questions that differ; ties are dropped.
+
+    With clusters it counts clusters by the sign of their summed d: questions of one cluster are not
+    independent. None where nothing differs.
+    """
+    if clusters is not None:
+        d = np.bincount(clusters, weights=d)
+    tolerance = 1e-12 * max(1.0, float(np.abs(d).max(initial=0.0)))
+    wins, losses = int((d > tolerance).sum()), int((d < -tolerance).sum())
+    if wins + losses == 0:
+        return None
+    return min(1.0, float(2 * special.bdtr(min(wins, losses), wins + losses, 0.5)))
+
+
+def expected_wins(a: FloatArray, b: FloatArray) -> tuple[float, float, float]:
+    """Σ_i P(A_ij > B_ik), Σ_i P(A_ij < B_ik) and the ties, over all pairs of answers (n, K_A), (n, K_B).
+
+    NaN repeats are left out; the three sum to n. Every question needs a score on both sides.
+    """
+    wins = losses = 0.0
+    step = max(1, 2_000_000 // (a.shape[1] * b.shape[1]))
+    for start in range(0, len(a), step):
+        x, y = a[start : start + step, :, None], b[start : start + step, None, :]
+        pairs = (~np.isnan(x)).sum(axis=(1, 2)) * (~np.isnan(y)).sum(axis=(1, 2))
+        wins += float(((x > y).sum(axis=(1, 2)) / pairs).sum())
+        losses += float(((x < y).sum(axis=(1, 2)) / pairs).sum())
+    return wins, losses, len(a) - wins - losses
+
+
+def holm(p: Sequence[float]) -> FloatArray:
+    """Holm (1979) step-down adjusted p-values."""
+    values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(values)
+    scaled = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
+    out = np.empty_like(values)
+    out[order] = np.minimum(scaled, 1.0)
+    return out
+
+
+def benjamini_hochberg(p: Sequence[float]) -> FloatArray:
+    """Benjamini & Hochberg (1995) step-up adjusted p-values."""
+    values = np.asarray(p, dtype=np.float64)
+    m = len(values)
+    order = np.argsort(values)
+    scaled = np.minimum.accumulate((values[order] * m / np.arange(1, m + 1))[::-1])[::-1]
+    out = np.empty_like(values)
+    out[order] = np.minimum(scaled, 1.0)
+    return out
+
+
+def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
+    """Adjust the p-values that are known over their family; None stays None."""
+    known = [i for i, value in enumerate(p) if value is not None]
+    values = [value for value in p if value is not None]
+    out: list[float | None] = [None] * len(p)
+    if not values:
+        return out
+    if method == "none":
+        return list(p)
+    adjusted = {"holm": holm, "bh": benjamini_hochberg}[method](values)
+    for i, value in zip(known, adjusted, strict=True):
+        out[i] = float(value)
+    return out
+
+
+def minimum_detectable(se: float, level: float, power: float = 0.80) -> float:
+    """The difference found significant with the given power, (z_{α/2} + z_power) · se [Miller, eq. 9]."""
+    return float(special.ndtri(0.5 + level / 2) + special.ndtri(power)) * se
+
+
+def equivalent(diff: float, se: float, df: float, level: float, margin: float) -> bool:
+    """Two one-sided tests (Schuirmann 1987): the (1 − 2α) interval lies within ±margin."""
+    half = float(special.stdtrit(df, level)) * se if math.isfinite(df) else float(special.ndtri(level)) * se
+    return abs(diff) + half < margin

@@ -1,0 +1,297 @@
+"""The results: frozen, with the field names of the JSON output, in its order.
+
+Field docstrings are the documentation of the JSON; `None` is "not identified", never zero. Means and
+standard errors are on the metric's own scale.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import RenderableType
+
+SCHEMA_VERSION = 1
+
+DIAGNOSTICS: dict[str, str] = {
+    "single_repeat": "one answer per question: data and prediction noise cannot be told apart",
+    "partly_single_repeat": "some questions have one answer; they take the mean variance of the others",
+    "missing_repeats": "questions have different numbers of scored answers",
+    "identical_repeats": "all repeats scored the same on every question (temperature 0, a cache, or a fixed "
+    "server seed?): prediction noise is not identified",
+    "shared_repeat_noise": "a repeat moves all questions together (a shared seed, a drifting server?): "
+    "the repeats are not independent",
+    "too_few_questions": "fewer than two questions: no standard error",
+    "too_few_clusters": "fewer than two clusters: no standard error",
+    "few_clusters": "fewer than 10 degrees of freedom: intervals are wide and lean on their assumptions",
+    "singleton_clusters": "every cluster holds one question: clustering changes nothing (wrong field?)",
+    "negative_data_variance": "the estimate of the data variance is below 0 and is shown as 0: it is smaller "
+    "than this many repeats can resolve",
+    "zero_variance": "no variance between questions: the interval comes from a small-sample rule",
+    "identical_scores": "the two runs agree on every question",
+    "unpaired_questions": "questions that only one of the runs has are left out",
+    "different_prompts": "the two runs were prompted differently",
+    "mean_mismatch": "our mean is not the harness's own value: the scores may be read wrongly",
+    "skipped_metric": "not a mean of per-question scores: only the harness's own value is shown",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """One mean with its noise."""
+
+    task: str
+    metric: str
+    scorer: str
+    model: str
+    run: str
+    higher_is_better: bool | None
+    n_questions: int
+    n_clusters: int
+    """Equal to n_questions where there are no clusters."""
+    repeats_min: int
+    repeats_max: int
+    mean: float | None
+    se: float | None
+    """Standard error of `mean`, averaged over the repeats that were run."""
+    ci_low: float | None
+    ci_high: float | None
+    level: float
+    df: float | None
+    interval: str
+    """wilson, t, clopper-pearson, korn-graubard, bootstrap; none."""
+    se_total: float | None
+    """Standard error of the same benchmark with one answer per question."""
+    se_data: float | None
+    """What is left with infinitely many repeats."""
+    se_prediction: float | None
+    """What the model's own randomness adds at one answer per question."""
+    se_naive: float | None
+    """The standard error that ignores clusters."""
+    var_data: float | None
+    """se_data², but raw: it may be negative."""
+    var_prediction: float | None
+    design_effect: float | None
+    n_effective: float | None
+    icc: float | None
+    estimator: str
+    n_missing: int = 0
+    """Answers that were asked for and have no score (errored, NaN); see `--missing`."""
+    cluster: str | None = None
+    """The cluster SPEC in words; null where questions are independent."""
+    diagnostics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A − B over the questions that both have answered."""
+
+    task: str
+    metric: str
+    scorer: str
+    higher_is_better: bool | None
+    model_a: str
+    model_b: str
+    n_questions: int
+    n_clusters: int
+    n_only_a: int
+    n_only_b: int
+    repeats_a: int
+    repeats_b: int
+    mean_a: float | None
+    mean_b: float | None
+    diff: float | None
+    se: float | None
+    ci_low: float | None
+    ci_high: float | None
+    level: float
+    df: float | None
+    statistic: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    test: str
+    p_sign: float | None
+    wins_a: float | None
+    """Expected wins, over all pairs of answers; wins and ties sum to n_questions."""
+    wins_b: float | None
+    ties: float | None
+    correlation: float | None
+    se_unpaired: float | None
+    se_total: float | None
+    se_data: float | None
+    se_prediction: float | None
+    var_data: float | None
+    var_prediction: float | None
+    design_effect: float | None
+    mde: float | None
+    """The smallest difference that this comparison detects with 80 % power."""
+    verdict: str
+    n_missing: int = 0
+    cluster: str | None = None
+    diagnostics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A question on which two runs disagree."""
+
+    task: str
+    metric: str
+    scorer: str
+    model_a: str
+    model_b: str
+    question: str
+    text: str | None
+    cluster: str | None
+    mean_a: float
+    mean_b: float
+    diff: float
+
+
+def row(result: Estimate | Difference | Flip) -> dict[str, Any]:
+    """The JSON form of one row: strict JSON, None for what is not identified."""
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(result).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """What Analysis and Comparison share: one object, several forms."""
+
+    settings: Mapping[str, Any]
+
+    def _rows(self) -> tuple[Estimate, ...] | tuple[Difference, ...]:
+        raise NotImplementedError
+
+    def _name(self) -> str:
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--format json` prints."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "harness_noise_version": __version__,
+            "settings": dict(self.settings),
+            self._name(): [row(item) for item in self._rows()],
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line per row; what is not identified is NaN, diagnostics are joined by a space."""
+        import pandas as pd
+
+        rows = [row(item) | {"diagnostics": " ".join(item.diagnostics)} for item in self._rows()]
+        return pd.DataFrame(rows)
+
+    def __rich__(self) -> RenderableType:
+        from .report import terminal
+
+        return terminal.render(self)
+
+    def _repr_html_(self) -> str:
+        from .report import html
+
+        return html.fragment(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis(_Table):
+    """The noise of every mean of one or several runs."""
+
+    estimates: tuple[Estimate, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+    """Hints and warnings for a person; not part of the JSON."""
+
+    def _rows(self) -> tuple[Estimate, ...]:
+        return self.estimates
+
+    def _name(self) -> str:
+        return "estimates"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(_Table):
+    """A − B, for every task and metric that two runs share."""
+
+    comparisons: tuple[Difference, ...] = ()
+    notes: tuple[str, ...] = ()
+    flips: tuple[Flip, ...] = ()
+    """The questions that changed most, if they were asked for."""
+
+    def _rows(self) -> tuple[Difference, ...]:
+        return self.comparisons
+
+    def _name(self) -> str:
+        return "comparisons"
+
+    def to_dict(self) -> dict[str, Any]:
+        out = _Table.to_dict(self)
+        if self.flips:
+            out["questions"] = [row(item) for item in self.flips]
+        return out
+
+
+def finite(value: float | None) -> float | None:
+    """None for what is not a finite number: nothing else enters a result."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def merge_notes(*groups: Iterable[str]) -> tuple[str, ...]:
+    """All notes once, in order."""
+    return tuple(dict.fromkeys(note for group in groups for note in group))
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of `--format json` and of a results file's `noise` block.
+
+    It is generated from the dataclasses above and shipped as `schema.json`.
+    """
+    kinds: dict[str, dict[str, Any]] = {
+        "str": {"type": "string"},
+        "str | None": {"type": ["string", "null"]},
+        "int": {"type": "integer", "minimum": 0},
+        "float": {"type": "number"},
+        "float | None": {"type": ["number", "null"]},
+        "bool | None": {"type": ["boolean", "null"]},
+        "tuple[str, ...]": {"type": "array", "items": {"enum": sorted(DIAGNOSTICS)}},
+    }
+
+    def table(kind: type[Any]) -> dict[str, Any]:
+        properties = {item.name: kinds[str(item.type)] for item in fields(kind)}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+
+    def rows(kind: str) -> dict[str, Any]:
+        return {"type": "array", "items": {"$ref": f"#/$defs/{kind}"}}
+
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "harness-noise",
+        "type": "object",
+        "properties": {
+            "schema_version": {"const": SCHEMA_VERSION},
+            "harness_noise_version": {"type": "string"},
+            "settings": {"type": "object"},
+            "estimates": rows("estimate"),
+            "comparisons": rows("comparison"),
+            "questions": rows("flip"),
+        },
+        "required": ["schema_version", "harness_noise_version", "settings"],
+        "anyOf": [{"required": ["estimates"]}, {"required": ["comparisons"]}],
+        "additionalProperties": False,
+        "$defs": {"estimate": table(Estimate), "comparison": table(Difference), "flip": table(Flip)},
+    }
+
+

@@ -1,0 +1,160 @@
+"""What an adapter hands to the statistics: the scores of one run, question by question.
+
+An adapter reads a file or a live run and returns a `Run`: one `Scores` for every task × metric ×
+scorer, the group rows that the harness reports, and what it left out and why. Nothing below this
+module knows a harness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.intp]
+
+Weighting = Literal["size", "equal"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Questions:
+    """The questions of one task as one run saw them; shared by all metrics of that task.
+
+    All sequences have length n. `keys` are unique within a task.
+    """
+
+    keys: tuple[str, ...]
+    """What pairs this question with the same question in another run."""
+    kind: str = "question"
+    """What the keys are: "doc_hash", "sample id", "question", … . Two runs whose keys are of one
+    kind are matched by key."""
+    inputs: tuple[str, ...] | None = None
+    """Hash of the question's text (see `content_hash`): verifies a match by id, and matches runs of
+    different harnesses."""
+    targets: tuple[str, ...] | None = None
+    """Hash of the reference answer, to verify a match."""
+    prompts: tuple[str, ...] | None = None
+    """Hash of the whole prompt, for the diagnostic `different_prompts` only."""
+    texts: tuple[str, ...] | None = None
+    """A short text to show to a person."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """One run × task × metric × scorer."""
+
+    task: str
+    metric: str
+    scorer: str
+    questions: Questions
+    values: FloatArray
+    """(n, K) scores on the metric's own scale, NaN where a repeat has no score."""
+    clusters: tuple[str, ...] | None = None
+    """(n,) cluster labels; None where the questions are independent."""
+    cluster_spec: str | None = None
+    """Where the clusters come from, for people: "template", "passage (auto)", … ."""
+    higher_is_better: bool | None = None
+    bounds: tuple[float, float] | None = None
+    """The range of the metric where it is known; by default (0, 1) if all scores lie in it."""
+    native: float | None = None
+    """The harness's own value that our mean (or, `native_is_first`, the mean of repeat 0)
+    reproduces; None where it does not say."""
+    native_is_first: bool = False
+    n_missing: int = 0
+    """Repeats that were run but have no score: errored, NaN, missing."""
+    diagnostics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A row that averages tasks, as the harness reports it or as `--group` asks for it."""
+
+    name: str
+    metric: str
+    scorer: str
+    tasks: tuple[str, ...]
+    weighting: Weighting = "size"
+    native: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A metric that the run reports and that has no per-question mean to analyse."""
+
+    task: str
+    metric: str
+    scorer: str
+    reason: str
+    native: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """Everything one run of one model measured."""
+
+    model: str
+    name: str
+    """Tells two runs of one model apart; normally the path it was read from."""
+    harness: str
+    path: str = ""
+    scores: tuple[Scores, ...] = ()
+    groups: tuple[Group, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Sentences for the user: hints and warnings, one each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What a user can say about how a run is to be read."""
+
+    cluster: str | None = None
+    """SPEC of `--cluster`; None: the clusters that the run itself carries."""
+    columns: dict[str, str] = field(default_factory=dict)
+    """Our column name → the file's."""
+    missing: Literal["drop", "zero"] = "drop"
+    groups: dict[str, str] = field(default_factory=dict)
+    """`--group NAME=PATTERN`: tasks that match the glob PATTERN form the group NAME."""
+    tasks: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    scorers: tuple[str, ...] = ()
+
+
+def content_hash(text: str) -> str:
+    """Hash of a question's text that does not depend on white space at line ends or Unicode form."""
+    import hashlib
+    import unicodedata
+
+    plain = "\n".join(line.strip() for line in unicodedata.normalize("NFC", text).strip().splitlines())
+    return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def occurrences(keys: Sequence[str]) -> tuple[str, ...]:
+    """Make repeated keys unique: the n-th occurrence (n > 1) of `key` becomes `key#n`.
+
+    A key that itself looks like a numbered one keeps its text if it came first.
+    """
+    count: dict[str, int] = {}
+    taken = set(keys)
+    out = []
+    for key in keys:
+        n = count[key] = count.get(key, 0) + 1
+        name = key
+        while n > 1 and name in taken:
+            name = f"{key}#{n}"
+            n += 1
+        taken.add(name)
+        out.append(name)
+    return tuple(out)
+
+
+def with_notes(run: Run, *notes: str) -> Run:
+    return replace(run, notes=run.notes + notes)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
-from .scores import ReadOptions, Run
+from .scores import ReadOptions, Run, with_groups
 
 if TYPE_CHECKING:
     from harness_noise_adapters.base import Adapter
@@ -75,7 +75,7 @@ def read(path: str | Path, options: ReadOptions | None = None) -> list[Run]:
     runs = adapter.read(where, options)
     if not runs:
         raise InputError(f"{where}: no run in it")
-    return [select(run, options) for run in runs]
+    return [select(with_groups(run, options.groups), options) for run in runs]
 
 
 def select(run: Run, options: ReadOptions) -> Run:
@@ -99,10 +99,10 @@ def select(run: Run, options: ReadOptions) -> Run:
         kept = [item for item in kept if any(fnmatchcase(_name(item, attribute), name) for name in wanted)]
     chosen = {id(item) for item in kept}
     groups = tuple(item for item in run.groups if id(item) in chosen)
-    # a group's tasks stay readable for it, so keep the rows of a chosen group's tasks out of sight only
     return replace(
         run,
         scores=tuple(item for item in run.scores if id(item) in chosen),
+        parts=tuple(item for item in run.scores if id(item) not in chosen) if groups else (),
         groups=groups,
         skipped=tuple(item for item in run.skipped if id(item) in chosen),
     )

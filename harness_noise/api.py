@@ -47,7 +47,9 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
     return adapters.read(source, options)
 
 
-def analyze(run: Source | Sequence[Source], *, level: float = 0.95, cluster: str | None = None, **choices: Any) -> Analysis:
+def analyze(
+    run: Source | Sequence[Source], *, level: float = 0.95, cluster: str | None = None, **choices: Any
+) -> Analysis:
     """The noise of every mean of one or several runs.
 
     Args:
@@ -93,7 +95,9 @@ def compare(
 
 def _split(choices: dict[str, Any], **common: Any) -> tuple[Settings, ReadOptions]:
     """Sort keyword arguments into what is read and what is computed; both know cluster and missing."""
-    reading = {name: choices.pop(name) for name in ("columns", "groups", "tasks", "metrics", "scorers") if name in choices}
+    reading = {
+        name: choices.pop(name) for name in ("columns", "groups", "tasks", "metrics", "scorers") if name in choices
+    }
     known = set(Settings.__dataclass_fields__)
     unknown = [name for name in choices if name not in known]
     if unknown:

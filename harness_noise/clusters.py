@@ -18,15 +18,13 @@ from .errors import InputError
 _PER_TASK = re.compile(r"\s*([^\s=,{}]+)=((?:\{\{.*?\}\}|[^,])+)(?:,|$)")
 
 
-class MissingField(InputError):
+class MissingFieldError(InputError):
     """The document has no such field; `fields` lists those it has."""
 
     def __init__(self, spec: str, fields: Iterable[str]) -> None:
         self.spec = spec
         self.fields = sorted(map(str, fields))
-        super().__init__(
-            f"cluster field {spec!r} does not exist; the fields are {', '.join(self.fields) or '(none)'}"
-        )
+        super().__init__(f"cluster field {spec!r} does not exist; the fields are {', '.join(self.fields) or '(none)'}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def labeller(spec: str) -> Callable[[Mapping[str, Any]], str]:
     """A function from a document to its cluster label.
 
     Raises (when called):
-        MissingField: the document lacks the field, or it is empty (None).
+        MissingFieldError: the document lacks the field, or it is empty (None).
     """
     if "{{" in spec or "{%" in spec:
         return _template(spec)
@@ -75,7 +73,7 @@ def labeller(spec: str) -> Callable[[Mapping[str, Any]], str]:
     def label(doc: Mapping[str, Any]) -> str:
         value: Any = doc[spec] if spec in doc else _path(doc, spec)
         if value is None:
-            raise MissingField(spec, doc)
+            raise MissingFieldError(spec, doc)
         return text_label(value)
 
     return label
@@ -89,7 +87,7 @@ def _path(doc: Mapping[str, Any], spec: str) -> Any:
         elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
             value = value[int(part)]
         else:
-            raise MissingField(spec, doc)
+            raise MissingFieldError(spec, doc)
     return value
 
 
@@ -107,7 +105,7 @@ def _template(spec: str) -> Callable[[Mapping[str, Any]], str]:
         try:
             return template.render({str(key): value for key, value in doc.items()})
         except UndefinedError:
-            raise MissingField(spec, doc) from None
+            raise MissingFieldError(spec, doc) from None
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
             raise InputError(f"the cluster template {spec!r} fails on a document: {error}") from None
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ._version import __version__
 
@@ -166,11 +166,8 @@ class _Table:
 
     settings: Mapping[str, Any]
 
-    def _rows(self) -> tuple[Estimate, ...] | tuple[Difference, ...]:
-        raise NotImplementedError
-
-    def _name(self) -> str:
-        raise NotImplementedError
+    kind: ClassVar[str]
+    """The key of the rows in the JSON, and the attribute that holds them."""
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--format json` prints."""
@@ -178,7 +175,7 @@ class _Table:
             "schema_version": SCHEMA_VERSION,
             "harness_noise_version": __version__,
             "settings": dict(self.settings),
-            self._name(): [row(item) for item in self._rows()],
+            self.kind: [row(item) for item in getattr(self, self.kind)],
         }
 
     def to_json(self) -> str:
@@ -188,49 +185,42 @@ class _Table:
         """One line per row; what is not identified is NaN, diagnostics are joined by a space."""
         import pandas as pd
 
-        rows = [row(item) | {"diagnostics": " ".join(item.diagnostics)} for item in self._rows()]
-        return pd.DataFrame(rows)
+        rows = self.to_dict()[self.kind]
+        return pd.DataFrame([item | {"diagnostics": " ".join(item["diagnostics"])} for item in rows])
 
     def __rich__(self) -> RenderableType:
         from .report import terminal
 
-        return terminal.render(self)
+        return terminal.render(self)  # type: ignore[arg-type]  # only the two classes below exist
 
     def _repr_html_(self) -> str:
         from .report import html
 
-        return html.fragment(self)
+        return html.fragment(self)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class Analysis(_Table):
     """The noise of every mean of one or several runs."""
 
+    kind: ClassVar[str] = "estimates"
+
     estimates: tuple[Estimate, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     """Hints and warnings for a person; not part of the JSON."""
-
-    def _rows(self) -> tuple[Estimate, ...]:
-        return self.estimates
-
-    def _name(self) -> str:
-        return "estimates"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison(_Table):
     """A − B, for every task and metric that two runs share."""
 
+    kind: ClassVar[str] = "comparisons"
+
     comparisons: tuple[Difference, ...] = ()
     notes: tuple[str, ...] = ()
+    """Hints and warnings for a person; not part of the JSON."""
     flips: tuple[Flip, ...] = ()
     """The questions that changed most, if they were asked for."""
-
-    def _rows(self) -> tuple[Difference, ...]:
-        return self.comparisons
-
-    def _name(self) -> str:
-        return "comparisons"
 
     def to_dict(self) -> dict[str, Any]:
         out = _Table.to_dict(self)
@@ -295,3 +285,5 @@ def json_schema() -> dict[str, Any]:
     }
 
 
+if __name__ == "__main__":
+    print(json.dumps(json_schema(), indent=2))

@@ -7,7 +7,7 @@ module knows a harness.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -106,6 +106,8 @@ class Run:
     harness: str
     path: str = ""
     scores: tuple[Scores, ...] = ()
+    parts: tuple[Scores, ...] = ()
+    """Scores that only the groups need; they have no row of their own."""
     groups: tuple[Group, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
@@ -156,5 +158,20 @@ def occurrences(keys: Sequence[str]) -> tuple[str, ...]:
     return tuple(out)
 
 
-def with_notes(run: Run, *notes: str) -> Run:
-    return replace(run, notes=run.notes + notes)
+def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
+    """Add a group NAME for all tasks that match the glob PATTERN, weighted by size, for each metric.
+
+    For tags such as mgsm, whose tasks no harness averages. A pattern that matches nothing is a note.
+    """
+    from fnmatch import fnmatchcase
+
+    groups, notes = list(run.groups), list(run.notes)
+    for name, pattern in patterns.items():
+        kinds: dict[tuple[str, str], list[str]] = {}
+        for item in run.scores:
+            if fnmatchcase(item.task, pattern):
+                kinds.setdefault((item.metric, item.scorer), []).append(item.task)
+        groups += [Group(name, metric, scorer, tuple(tasks)) for (metric, scorer), tasks in kinds.items()]
+        if not kinds:
+            notes.append(f"--group {name}={pattern}: no task of {run.name} matches")
+    return replace(run, groups=tuple(groups), notes=tuple(notes))

@@ -1,0 +1,58 @@
+"""The word problems through the real Inspect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .problems import MODELS, SimulatedModel, problems
+
+if TYPE_CHECKING:
+    from inspect_ai import Task
+
+
+def task() -> Task:
+    """The benchmark as an Inspect task; its solver answers by chance, see `SimulatedModel`."""
+    from inspect_ai import Task
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import ModelOutput
+    from inspect_ai.scorer import match
+    from inspect_ai.solver import Generate, TaskState, solver
+
+    known = {item.id: item for item in problems()}
+    models = {model.name: model for model in MODELS}
+
+    @solver
+    def simulated():  # type: ignore[no-untyped-def]
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            model = models[state.model.name]
+            text = model.answer(known[str(state.sample_id)], f"inspect {state.epoch}")
+            state.output = ModelOutput.from_content(str(state.model), text)
+            return state
+
+        return solve
+
+    samples = [
+        Sample(input=item.question, target=str(item.answer), id=item.id, metadata={"template": item.template})
+        for item in problems()
+    ]
+    return Task(name="word_problems", dataset=MemoryDataset(samples), solver=simulated(), scorer=match(numeric=True))
+
+
+def run(models: list[SimulatedModel], out: Path, repeats: int = 5, display: str = "plain") -> list[Path]:
+    """One Inspect eval per model with the flag on; returns their logs in the order of `models`."""
+    import inspect_ai
+
+    logs = inspect_ai.eval(
+        task(),
+        model=[f"mockllm/{model.name}" for model in models],
+        epochs=repeats,
+        metadata={"noise": True, "noise_cluster": "template"},
+        log_dir=str(out / "inspect"),
+        display=display,  # type: ignore[arg-type]
+    )
+    order = {f"mockllm/{model.name}": i for i, model in enumerate(models)}
+    failed = [log for log in logs if log.status != "success"]
+    if failed:
+        raise RuntimeError(f"Inspect ended with status {failed[0].status}")
+    return [Path(log.location) for log in sorted(logs, key=lambda log: order[log.eval.model])]

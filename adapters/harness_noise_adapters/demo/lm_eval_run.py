@@ -1,0 +1,113 @@
+"""The word problems through the real lm-eval."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .problems import MODELS, SimulatedModel, problems
+
+TASK = """\
+# Word problems, 20 templates × 10 instances. Local data, no network.
+task: word_problems
+dataset_path: json
+dataset_kwargs:
+  data_files: {{test: {data}}}
+test_split: test
+output_type: generate_until
+doc_to_text: "{{{{question}}}}"
+doc_to_target: "{{{{answer}}}}"
+generation_kwargs:
+  do_sample: true
+  temperature: 0.8
+  until: ["\\n\\n"]
+filter_list:
+  - name: number
+    filter:
+      - function: regex
+        regex_pattern: "answer is (-?[0-9]+)"
+      - function: take_first
+metric_list:
+  - metric: exact_match
+    aggregation: mean
+    higher_is_better: true
+metadata:
+  version: 1.0
+"""
+
+
+def write_task(folder: Path) -> Path:
+    """The task's YAML and data, for `--include_path`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = folder / "word_problems.jsonl"
+    lines = [
+        {"id": item.id, "template": item.template, "question": item.question, "answer": str(item.answer)}
+        for item in problems()
+    ]
+    data.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (folder / "word_problems.yaml").write_text(TASK.format(data=json.dumps(str(data.resolve()))), encoding="utf-8")
+    return folder
+
+
+def register() -> None:
+    """Make the simulated models known to lm-eval, as `--model simulated --model_args name=…`."""
+    from lm_eval.api.model import LM
+    from lm_eval.api.registry import MODEL_REGISTRY, register_model
+
+    if "simulated" in MODEL_REGISTRY:
+        return
+
+    @register_model("simulated")
+    class Simulated(LM):  # type: ignore[misc]
+        """Answers word problems by chance; see `SimulatedModel`."""
+
+        def __init__(self, name: str = MODELS[0].name, **kwargs: Any) -> None:
+            super().__init__()
+            self.simulated = next(model for model in MODELS if model.name == name)
+            self.draws: Counter[str] = Counter()
+
+        def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
+            known = {item.question: item for item in problems()}
+            answers = []
+            for request in requests:
+                problem = known[request.args[0]]
+                answers.append(self.simulated.answer(problem, self.draws[problem.id]))
+                self.draws[problem.id] += 1
+            return answers
+
+        def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
+            raise TypeError("a simulated model only answers")
+
+        def loglikelihood_rolling(self, requests: list[Any]) -> list[float]:
+            raise TypeError("a simulated model only answers")
+
+
+def run(model: SimulatedModel, out: Path, cli: Callable[[list[str]], int], repeats: int = 5) -> tuple[list[str], Path]:
+    """One run of lm-eval with the flag on.
+
+    Args:
+        model: who answers.
+        out: folder for the task and the output.
+        cli: the flag-aware lm-eval command line.
+        repeats: answers per question, K.
+
+    Returns:
+        The arguments that were given to lm-eval, and the folder with its output.
+    """
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("HF_DATASETS_CACHE", str(out / "cache"))
+    tasks = write_task(out / "task")
+    register()
+    folder = out / "lm-eval" / model.name
+    arguments = [
+        "run", "--model", "simulated", "--model_args", f"name={model.name}", "--tasks", "word_problems",
+        "--include_path", str(tasks), "--output_path", str(folder), "--log_samples",
+        "--noise", "--noise_repeats", str(repeats), "--noise_cluster", "template",
+    ]  # fmt: skip
+    if code := cli(arguments):
+        raise RuntimeError(f"lm-eval ended with exit code {code}")
+    return arguments, folder

@@ -1,0 +1,109 @@
+"""`harness-noise compare A B`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError
+from . import options
+
+if TYPE_CHECKING:
+    from ..results import Comparison, Difference
+    from ..scores import Run
+
+
+@click.command("compare")
+@options.RUN
+@click.option("--baseline", metavar="RUN", help="Compare every given run with this one.")
+@click.option("--models", metavar="A,B", help="Which models, where a file holds several.")
+@options.reading
+@options.computing
+@click.option("--test", type=click.Choice(["t", "sign", "permutation", "bootstrap"]), default="t", show_default=True)
+@click.option(
+    "--adjust",
+    type=click.Choice(["holm", "bh", "none"]),
+    default="holm",
+    show_default=True,
+    help="Adjust p-values for the rows of the table.",
+)
+@click.option("--unpaired", is_flag=True, help="Ignore which question is which (different questions).")
+@click.option("--margin", type=float, metavar="M", help="Test equivalence within ±M; slack of --fail-on.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["regression", "none"]),
+    default="none",
+    show_default=True,
+    help="Exit with 1 if A is worse than B by more than the margin (the whole interval).",
+)
+@click.option("--questions", type=click.IntRange(0), default=0, metavar="N", help="List N questions that flipped.")
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a page.")
+@options.printing
+def command(runs: tuple[str, ...], **choices: Any) -> int:
+    """A − B of two runs, paired by question, with a test.
+
+    A and B are matched question by question; A is the candidate, B the baseline.
+    """
+    from ..compare import compare_runs
+
+    baseline, models = choices.pop("baseline"), choices.pop("models")
+    gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
+    reading, joined = options.read_options(choices), choices.pop("as_repeats")
+    found = options.read_runs(runs, reading, as_repeats=joined)
+    if baseline is not None:
+        against = _one(options.read_runs([baseline], reading, as_repeats=joined), baseline)
+        pairs = [(run, against) for run in found]
+    else:
+        pairs = [_pair(found, runs, models)]
+    result = compare_runs(pairs, options.settings(choices), questions)
+    options.show(result, choices)
+    if page is not None:
+        from ..files import write_text
+        from ..report import html
+
+        write_text(page, html.page(result))
+    worse = [row for row in result.comparisons if _regressed(row, result)]
+    if gate == "regression" and worse:
+        names = ", ".join(f"{row.task} {row.metric}" for row in worse)
+        click.echo(f"harness-noise: {worse[0].model_a} is worse than {worse[0].model_b} on {names}", err=True)
+        return 1
+    return 0
+
+
+def _pair(found: list[Run], paths: tuple[str, ...], models: str | None) -> tuple[Run, Run]:
+    """The two runs that are meant, A first."""
+    names = list(dict.fromkeys(run.model for run in found))
+    if models is not None:
+        wanted = [name.strip() for name in models.split(",")]
+        chosen = [next((run for run in found if run.model == name), None) for name in wanted]
+        unknown = [name for name, run in zip(wanted, chosen, strict=True) if run is None]
+        if unknown or len(wanted) != 2:
+            what = f"{unknown[0]!r} is not there" if unknown else "name two models"
+            raise InputError(f"--models {models}: {what}; the models are {', '.join(names)}")
+        found = [run for run in chosen if run is not None]
+    if len(found) == 2:
+        return found[0], found[1]
+    if len(found) == 1:
+        raise InputError(f"{paths[0]} holds one run ({names[0]}): name a second run to compare it with")
+    listed = ", ".join(f"{run.model} ({run.name})" if len(names) < len(found) else run.model for run in found)
+    raise InputError(
+        f"{len(found)} runs are given: {listed}. Choose two with --models A,B, compare all of them with one by "
+        "--baseline RUN, or join the runs of one model with --as-repeats"
+    )
+
+
+def _one(found: list[Run], path: str) -> Run:
+    if len(found) != 1:
+        raise InputError(f"--baseline {path} holds {len(found)} runs: name one")
+    return found[0]
+
+
+def _regressed(row: Difference, result: Comparison) -> bool:
+    """The direction-adjusted interval of A − B lies wholly below −M."""
+    if row.ci_low is None or row.ci_high is None:
+        return False
+    margin = result.settings["margin"] or 0.0
+    best_case = row.ci_high if row.higher_is_better is not False else -row.ci_low
+    return bool(best_case < -margin)

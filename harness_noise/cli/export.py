@@ -1,0 +1,56 @@
+"""`harness-noise export RUN -o DIR`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError
+from . import options
+
+if TYPE_CHECKING:
+    from ..results import Analysis
+    from ..scores import Run
+
+
+@click.command("export")
+@options.RUN
+@click.option(
+    "-o", "output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="The folder to write to."
+)
+@click.option("--in-place", is_flag=True, help="Replace the run's own files (atomically).")
+@options.reading
+@options.computing
+@click.option("-q", "--quiet", is_flag=True, help="No hints on stderr.")
+@click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
+def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choices: Any) -> None:
+    """Write a run again, native as it was, with its noise.
+
+    The files keep their names, and every value that the harness wrote; running it twice changes
+    nothing.
+    """
+    from .. import adapters
+    from ..analysis import analyze_run
+
+    if (output is None) == (not in_place):
+        raise InputError("say where to write: -o DIR for another folder, or --in-place")
+    if choices.pop("as_repeats"):
+        raise InputError("--as-repeats joins several runs, which have no common file: export them one by one")
+    quiet = choices.pop("quiet")
+    reading, chosen = options.read_options(choices), options.settings(choices)
+    if reading.tasks or reading.metrics or reading.scorers:
+        raise InputError("export writes whole runs: leave out --task, --metric and --scorer")
+
+    def analyze(run: Run) -> Analysis:
+        result = analyze_run(run, chosen)
+        if not quiet:
+            options.hints(result.notes)
+        return result
+
+    for path in options.progress(list(runs), "exporting"):
+        adapter, where = adapters.find(path)
+        folder = output if output is not None else (where if where.is_dir() else where.parent)
+        for written in adapter.write(where, folder, analyze, reading):
+            click.echo(written)

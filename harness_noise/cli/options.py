@@ -1,0 +1,213 @@
+"""Options that several commands share, and what the commands do with them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..results import Analysis, Comparison
+    from ..scores import ReadOptions, Run
+    from ..settings import Settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FORMATS = ("table", "json", "markdown", "latex", "csv")
+
+
+def _stack(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
+    def wrap(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return wrap
+
+
+RUN = click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+
+reading: Callable[[F], F] = _stack(
+    [
+        click.option("--task", "tasks", multiple=True, metavar="TASK", help="Only this task (glob, repeatable)."),
+        click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric."),
+        click.option("--scorer", "scorers", multiple=True, metavar="SCORER", help="Only this scorer or filter."),
+        click.option(
+            "--cluster",
+            multiple=True,
+            metavar="SPEC",
+            help="What questions share: a field, a.dotted.path, a Jinja template, task, none, auto, or TASK=SPEC "
+            "(repeatable). Default: the clusters that the run carries.",
+        ),
+        click.option(
+            "--group", "groups", multiple=True, metavar="NAME=PATTERN", help="Average the tasks that match PATTERN."
+        ),
+        click.option("--as-repeats", is_flag=True, help="Several runs of one model are its repeats."),
+        click.option(
+            "--missing",
+            type=click.Choice(["drop", "zero"]),
+            default="drop",
+            help="Errored or missing answers: left out (default) or wrong. They are always counted.",
+        ),
+        click.option(
+            "--columns", metavar="question=COL,…", help="Which column (or field) is the question, score, cluster, …"
+        ),
+    ]
+)
+
+computing: Callable[[F], F] = _stack(
+    [
+        click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of the intervals."),
+        click.option(
+            "--se",
+            type=click.Choice(["cr0", "cr1", "cr2"]),
+            default="cr2",
+            show_default=True,
+            help="Variance estimator; cr0 is the papers' (ddof = 0).",
+        ),
+        click.option(
+            "--interval",
+            type=click.Choice(["auto", "t", "wilson", "clopper-pearson", "korn-graubard", "bootstrap"]),
+            default="auto",
+            show_default=True,
+            help="Interval of a mean.",
+        ),
+        click.option(
+            "--repeats-are",
+            type=click.Choice(["answers", "runs"]),
+            default="answers",
+            show_default=True,
+            help="Independent answers, or runs (seeds, prompts) that move all questions together.",
+        ),
+    ]
+)
+
+printing: Callable[[F], F] = _stack(
+    [
+        click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True),
+        click.option("-o", "output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE."),
+        click.option("-q", "--quiet", is_flag=True, help="No hints on stderr."),
+        click.option("--debug", is_flag=True, help="Show a traceback when something fails."),
+    ]
+)
+
+
+def mapping(items: Iterable[str], option: str) -> dict[str, str]:
+    """NAME=VALUE pairs.
+
+    Raises:
+        InputError: an item without `=`.
+    """
+    out = {}
+    for item in items:
+        name, found, value = item.partition("=")
+        if not found or not name.strip() or not value.strip():
+            raise InputError(f"{option} {item!r}: write NAME=VALUE")
+        out[name.strip()] = value.strip()
+    return out
+
+
+def read_options(choices: dict[str, Any]) -> ReadOptions:
+    """Take what concerns reading out of a command's options."""
+    from ..scores import ReadOptions
+
+    columns = choices.pop("columns")
+    return ReadOptions(
+        cluster=",".join(choices["cluster"]) or None,
+        columns=mapping(columns.split(","), "--columns") if columns else {},
+        missing=choices["missing"],
+        groups=mapping(choices.pop("groups"), "--group"),
+        tasks=choices.pop("tasks"),
+        metrics=choices.pop("metrics"),
+        scorers=choices.pop("scorers"),
+    )
+
+
+def settings(choices: dict[str, Any]) -> Settings:
+    """Take what concerns computing out of a command's options."""
+    from ..settings import Settings
+
+    cluster = ",".join(choices.pop("cluster")) or None
+    known = [name for name in Settings.__dataclass_fields__ if name in choices]
+    return Settings(cluster=cluster, **{name: choices.pop(name) for name in known})
+
+
+def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = False) -> list[Run]:
+    """Read every path; several runs of one model are joined if they are its repeats."""
+    from .. import adapters
+
+    runs = [run for path in progress(list(paths), "reading") for run in adapters.read(path, options)]
+    if as_repeats:
+        from ..repeats import as_repeats as join
+
+        return join(runs)
+    return runs
+
+
+def progress(items: Sequence[Any], what: str) -> Iterable[Any]:
+    """The items, with a bar on stderr once it has taken two seconds."""
+    if len(items) < 2 or not sys.stderr.isatty():
+        return items
+    return _bar(items, what)
+
+
+def _bar(items: Sequence[Any], what: str) -> Iterable[Any]:
+    import time
+
+    start = time.monotonic()
+    bar = None
+    for done, item in enumerate(items):
+        if bar is None and time.monotonic() - start > 2:
+            bar = click.progressbar(length=len(items), label=what, file=sys.stderr)
+            bar.update(done)
+        yield item
+        if bar is not None:
+            bar.update(1)
+    if bar is not None:
+        bar.render_finish()
+
+
+def show(table: Analysis | Comparison, choices: dict[str, Any]) -> None:
+    """Print a result, or write it to a file; hints go to stderr."""
+    form, output = choices["form"], choices["output"]
+    if not choices["quiet"]:
+        hints(table.notes)
+    if form == "table" and output is None:
+        from ..report import terminal
+
+        terminal.print_to(None, table)
+        return
+    text = rendered(table, form)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        from ..files import write_text
+
+        write_text(output, text)
+
+
+def rendered(table: Analysis | Comparison, form: str) -> str:
+    """A result as text in one of the formats."""
+    if form == "table":
+        import io
+
+        from ..report import terminal
+
+        stream = io.StringIO()
+        terminal.print_to(stream, table)
+        return stream.getvalue()
+    from ..report import text
+
+    return {"json": text.json, "csv": text.csv, "markdown": text.markdown, "latex": text.latex}[form](table)
+
+
+def hints(notes: Iterable[str]) -> None:
+    """Print hints and warnings on stderr, one line each."""
+    for note in notes:
+        clean = "".join(c if c.isprintable() else "�" for c in note)
+        click.echo(f"harness-noise: {clean}", err=True)

@@ -1,0 +1,1 @@
+"""One summary, many renderers: terminal, Markdown, LaTeX, CSV, HTML."""

@@ -1,0 +1,350 @@
+"""What a person is shown of a result: sections of labelled columns, digits that follow the SE.
+
+Every renderer draws these sections and nothing else; the complete numbers are in JSON and CSV.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..results import DIAGNOSTICS, Analysis, Comparison, Difference, Estimate
+
+MISSING = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    label: str
+    text: bool = False
+    """Text is set flush left, numbers flush right."""
+    hint: str = ""
+    """What the column is, in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One table."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    sections: tuple[Section, ...]
+    legend: tuple[tuple[str, str, str], ...]
+    """(mark, diagnostic code, explanation) for the marks in the Notes columns."""
+    sentences: tuple[str, ...]
+    """Ready for a paper or a pull request."""
+
+
+def summarise(table: Analysis | Comparison) -> Summary:
+    """The display form of a result."""
+    return _analysis(table) if isinstance(table, Analysis) else _comparison(table)
+
+
+def decimals(se: float | None, fallback: float | None = None) -> int:
+    """Decimals that show two significant digits of the standard error, between 1 and 6."""
+    scale = se if se else (abs(fallback) / 100 if fallback else None)
+    if not scale or not math.isfinite(scale):
+        return 3
+    return min(6, max(1, 1 - math.floor(math.log10(scale))))
+
+
+def number(value: float | None, digits: int) -> str:
+    if value is None:
+        return MISSING
+    text = f"{value:.{digits}f}"
+    return text.replace("-", "−") if float(text) else text.lstrip("-")
+
+
+def interval(low: float | None, high: float | None, digits: int) -> str:
+    return MISSING if low is None or high is None else f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def p_text(p: float | None) -> str:
+    if p is None:
+        return MISSING
+    if p < 0.0001:
+        return "< 0.0001"
+    return f"{p:.4f}" if p < 0.001 else f"{p:.3f}"
+
+
+def count(value: float | None) -> str:
+    """A count that may be fractional: expected wins."""
+    if value is None:
+        return MISSING
+    return f"{value:.0f}" if abs(value - round(value)) < 1e-9 else f"{value:.1f}"
+
+
+def metric_name(metric: str, scorer: str) -> str:
+    return metric if scorer in ("none", "") else f"{metric}, {scorer}"
+
+
+def span(low: int, high: int) -> str:
+    return str(high) if low == high else f"{low}–{high}"
+
+
+def _marks(codes: Iterable[Sequence[str]]) -> dict[str, str]:
+    """A letter for every diagnostic in the table, in order of appearance."""
+    found = list(dict.fromkeys(code for row in codes for code in row))
+    return {code: _letter(i) for i, code in enumerate(found)}
+
+
+def _letter(i: int) -> str:
+    return chr(ord("a") + i % 26) * (1 + i // 26)
+
+
+def _legend(marks: dict[str, str]) -> tuple[tuple[str, str, str], ...]:
+    return tuple((mark, code, DIAGNOSTICS.get(code, "")) for code, mark in marks.items())
+
+
+def _drop_empty(columns: Sequence[Column], rows: Sequence[Sequence[str]], optional: Iterable[str]) -> tuple[
+    tuple[Column, ...], tuple[tuple[str, ...], ...]
+]:  # fmt: skip
+    """Leave out the optional columns that say nothing in any row."""
+    labels = set(optional)
+    keep = [
+        i
+        for i, column in enumerate(columns)
+        if column.label not in labels or any(row[i] not in ("", MISSING) for row in rows)
+    ]
+    return tuple(columns[i] for i in keep), tuple(tuple(row[i] for i in keep) for row in rows)
+
+
+_SE = Column("SE", hint="standard error of the mean that was measured")
+_TOTAL = Column("total", hint="standard error with one answer per question")
+_DATA = Column("data", hint="standard error that is left with infinitely many answers per question")
+_PREDICTION = Column("prediction", hint="what the model's own randomness adds at one answer per question")
+_NOTES = Column("", text=True, hint="letters refer to the notes below")
+
+
+def _analysis(table: Analysis) -> Summary:
+    rows, marks = [], _marks(item.diagnostics for item in table.estimates)
+    several = len({(item.model, item.run) for item in table.estimates}) > 1
+    level = _level(table.estimates)
+    clustered = any(item.cluster for item in table.estimates)
+    for item in table.estimates:
+        digits = decimals(item.se, item.mean)
+        rows.append(
+            (
+                item.model if several else "",
+                item.task,
+                metric_name(item.metric, item.scorer),
+                number(item.mean, digits),
+                interval(item.ci_low, item.ci_high, digits),
+                number(item.se, digits),
+                number(item.se_total, digits),
+                number(item.se_data, digits),
+                number(item.se_prediction, digits),
+                str(item.n_questions) if item.n_questions else MISSING,
+                span(item.repeats_min, item.repeats_max) if item.n_questions else MISSING,
+                (str(item.n_clusters) if item.cluster else MISSING) if clustered else "",
+                number(item.design_effect, 2) if item.cluster else (MISSING if clustered else ""),
+                str(item.n_missing) if item.n_missing else "",
+                " ".join(marks[code] for code in item.diagnostics),
+            )
+        )
+    columns = (
+        Column("Model", text=True),
+        Column("Task", text=True),
+        Column("Metric", text=True),
+        Column("Mean"),
+        Column(f"{level} CI"),
+        _SE,
+        _TOTAL,
+        _DATA,
+        _PREDICTION,
+        Column("n", hint="questions"),
+        Column("K", hint="scored answers per question"),
+        Column("G", hint="clusters"),
+        Column("deff", hint="design effect: how much clustering inflates the variance"),
+        Column("missing", hint="answers without a score"),
+        _NOTES,
+    )
+    shown = _drop_empty(columns, rows, ("Model", "G", "deff", "missing", ""))
+    sentences = [sentence(item) for item in table.estimates if item.se is not None][:1]
+    return Summary((Section("", *shown),), _legend(marks), tuple(sentences))
+
+
+def _level(items: Sequence[Estimate] | Sequence[Difference]) -> str:
+    return f"{100 * items[0].level:g} %" if items else "95 %"
+
+
+def _comparison(table: Comparison) -> Summary:
+    items = table.comparisons
+    marks = _marks(item.diagnostics for item in items)
+    pairs = {(item.model_a, item.model_b) for item in items}
+    several = len(pairs) > 1
+    adjusted = len(items) > 1 and table.settings.get("adjust") != "none"
+    results, noise = [], []
+    for item in items:
+        digits = decimals(item.se, item.diff or item.mean_a)
+        names = (
+            f"{item.model_a} − {item.model_b}" if several else "",
+            item.task,
+            metric_name(item.metric, item.scorer),
+        )
+        results.append(
+            (
+                *names,
+                number(item.mean_a, digits),
+                number(item.mean_b, digits),
+                number(item.diff, digits),
+                interval(item.ci_low, item.ci_high, digits),
+                p_text(item.p_value),
+                p_text(item.p_adjusted) if adjusted else "",
+                item.verdict,
+                " ".join(marks[code] for code in item.diagnostics),
+            )
+        )
+        noise.append(
+            (
+                *names,
+                number(item.se, digits),
+                number(item.se_total, digits),
+                number(item.se_data, digits),
+                number(item.se_prediction, digits),
+                number(item.se_unpaired, digits),
+                number(item.mde, digits),
+                number(item.correlation, 2),
+                MISSING if item.wins_a is None else f"{count(item.wins_a)} : {count(item.wins_b)} : {count(item.ties)}",
+                str(item.n_questions),
+                f"{item.n_only_a} + {item.n_only_b}" if item.n_only_a or item.n_only_b else "",
+                span(*sorted((item.repeats_a, item.repeats_b))),
+                str(item.n_clusters) if item.cluster else "",
+                str(item.n_missing) if item.n_missing else "",
+            )
+        )
+    pair = Column("A − B", text=True)
+    names_columns = (pair, Column("Task", text=True), Column("Metric", text=True))
+    first = (
+        *names_columns,
+        Column("A"),
+        Column("B"),
+        Column("A − B"),
+        Column(f"{_level(items)} CI", hint="of the paired difference"),
+        Column("p", hint="two-sided"),
+        Column("p adj.", hint="adjusted for all rows of this table"),
+        Column("Verdict", text=True),
+        _NOTES,
+    )
+    second = (
+        *names_columns,
+        Column("SE", hint="standard error of the paired difference"),
+        _TOTAL,
+        _DATA,
+        _PREDICTION,
+        Column("unpaired", hint="standard error if the pairing were ignored"),
+        Column("MDE", hint="smallest difference that is detected with 80 % power"),
+        Column("corr.", hint="correlation of the two runs' question means"),
+        Column("wins A : B : ties", hint="expected over all pairs of answers"),
+        Column("n", hint="questions that both runs have"),
+        Column("unpaired n", hint="questions that only A has + that only B has"),
+        Column("K", hint="scored answers per question"),
+        Column("G", hint="clusters"),
+        Column("missing", hint="answers without a score"),
+    )
+    optional = ("p adj.", "unpaired n", "G", "missing", "corr.", "")
+    title = f"A = {items[0].model_a}, B = {items[0].model_b}" if items and not several else ""
+    shown_first = _without_pair(*_drop_empty(first, results, optional), keep=several)
+    shown_second = _without_pair(*_drop_empty(second, noise, optional), keep=several)
+    sections = [Section(title, *shown_first), Section("Noise of A − B (standard errors)", *shown_second)]
+    if table.flips:
+        sections.append(_flips(table))
+    sentences = [sentence(item) for item in items if item.se is not None][:1]
+    return Summary(tuple(sections), _legend(marks), tuple(sentences))
+
+
+def _without_pair(
+    columns: tuple[Column, ...], rows: tuple[tuple[str, ...], ...], *, keep: bool
+) -> tuple[tuple[Column, ...], tuple[tuple[str, ...], ...]]:
+    return (columns, rows) if keep else (columns[1:], tuple(row[1:] for row in rows))
+
+
+def _flips(table: Comparison) -> Section:
+    several = len({(flip.task, flip.metric, flip.scorer) for flip in table.flips}) > 1
+    columns = (
+        Column("Task", text=True),
+        Column("Question", text=True),
+        Column("Cluster", text=True),
+        Column("A"),
+        Column("B"),
+        Column("A − B"),
+    )
+    rows = [
+        (
+            f"{flip.task} {metric_name(flip.metric, flip.scorer)}" if several else "",
+            shorten(flip.text or flip.question, 60),
+            shorten(flip.cluster or "", 24),
+            number(flip.mean_a, 2),
+            number(flip.mean_b, 2),
+            number(flip.diff, 2),
+        )
+        for flip in table.flips
+    ]
+    return Section("Questions that flipped most", *_drop_empty(columns, rows, ("Task", "Cluster")))
+
+
+def shorten(text: str, width: int) -> str:
+    """One line of at most `width` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def sentence(item: Estimate | Difference) -> str:
+    """One sentence that reports a result as a paper should."""
+    return _estimate_sentence(item) if isinstance(item, Estimate) else _difference_sentence(item)
+
+
+def _sample(n: int, clusters: int, cluster: str | None, repeats: str) -> str:
+    grouped = f" in {clusters} clusters ({cluster})" if cluster else ""
+    answers = f", {repeats} answers each" if repeats != "1" else ", one answer each"
+    return f"n = {n} questions{grouped}{answers}"
+
+
+def _kind(cluster: str | None, estimator: object) -> str:
+    return f"clustered standard error, {str(estimator).upper()}" if cluster else "standard error"
+
+
+def _estimate_sentence(item: Estimate) -> str:
+    digits = decimals(item.se, item.mean)
+    parts = [
+        f"{item.model or 'The model'} scores {number(item.mean, digits)} ± {number(item.se, digits)} "
+        f"({_kind(item.cluster, item.estimator)})"
+        + (f" on {item.task}" if item.task else "")
+        + f" ({metric_name(item.metric, item.scorer)}; "
+        + _sample(item.n_questions, item.n_clusters, item.cluster, span(item.repeats_min, item.repeats_max))
+        + ")"
+    ]
+    if item.ci_low is not None:
+        parts.append(f"{_level([item])} CI {interval(item.ci_low, item.ci_high, digits)}")
+    if item.se_data is not None:
+        parts.append(
+            f"with one answer per question its standard error would be {number(item.se_total, digits)} "
+            f"(data {number(item.se_data, digits)}, prediction {number(item.se_prediction, digits)})"
+        )
+    return "; ".join(parts) + "."
+
+
+def _difference_sentence(item: Difference) -> str:
+    digits = decimals(item.se, item.diff)
+    repeats = span(*sorted((item.repeats_a, item.repeats_b)))
+    text = (
+        f"{item.model_a} − {item.model_b} = {number(item.diff, digits)} ± {number(item.se, digits)}"
+        + (f" on {item.task}" if item.task else "")
+        + f" ({metric_name(item.metric, item.scorer)}; "
+        + ("paired" if item.correlation is not None or item.wins_a is not None else "unpaired")
+        + (", clustered" if item.cluster else "")
+        + f"; {_sample(item.n_questions, item.n_clusters, item.cluster, repeats)})"
+    )
+    if item.ci_low is not None:
+        text += f"; {_level([item])} CI {interval(item.ci_low, item.ci_high, digits)}"
+    if item.p_value is not None:
+        p = p_text(item.p_value)
+        text += f", p {p}" if p.startswith("<") else f", p = {p}"
+    winner = {"A better": item.model_a, "B better": item.model_b}.get(item.verdict)
+    return f"{text}: {winner} is better." if winner else f"{text}: {item.verdict}."

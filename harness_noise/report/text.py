@@ -1,0 +1,96 @@
+"""Markdown, LaTeX, CSV and JSON: what `--format` prints."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+from .summary import Section, Summary, summarise
+
+if TYPE_CHECKING:
+    from ..results import Analysis, Comparison
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
+    "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--", "<": "$<$",
+    ">": "$>$", "…": r"\dots{}", "±": r"$\pm$",
+}  # fmt: skip
+
+
+def json(table: Analysis | Comparison) -> str:
+    return table.to_json() + "\n"
+
+
+def csv(table: Analysis | Comparison) -> str:
+    """Every field of every row; text that a spreadsheet would run as a formula is quoted."""
+    import csv as csv_
+
+    rows = table.to_dict()[table.kind]
+    out = io.StringIO()
+    writer = csv_.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        flat = row | {"diagnostics": " ".join(row["diagnostics"])}
+        writer.writerow({key: _inert(value) for key, value in flat.items()})
+    return out.getvalue()
+
+
+def _inert(value: object) -> object:
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return "'" + value
+    return value
+
+
+def markdown(table: Analysis | Comparison) -> str:
+    """GitHub tables, for a pull request's comment."""
+    return _document(summarise(table), _markdown_table, _markdown, "**{}**", "- `{1}` ({0}): {2}")
+
+
+def latex(table: Analysis | Comparison) -> str:
+    """`tabular` environments with booktabs rules."""
+    return _document(summarise(table), _latex_table, _latex, "% {}", "% {0}: {1}: {2}")
+
+
+def _document(summary: Summary, draw, escape, title: str, note: str) -> str:  # type: ignore[no-untyped-def]
+    parts = []
+    for section in summary.sections:
+        if section.title:
+            parts.append(title.format(escape(section.title)))
+        parts.append(draw(section))
+    if summary.legend:
+        parts.append("\n".join(note.format(*entry) for entry in summary.legend))
+    parts += [escape(line) for line in summary.sentences]
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown(text: str) -> str:
+    """Markdown and HTML in a name are shown, not obeyed."""
+    text = " ".join(text.split())
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_|\[\]~@#])", r"\\\1", text)
+
+
+def _markdown_table(section: Section) -> str:
+    head = "| " + " | ".join(_markdown(column.label) for column in section.columns) + " |"
+    rule = "|" + "|".join(" --- " if column.text else " ---: " for column in section.columns) + "|"
+    body = ["| " + " | ".join(_markdown_cell(cell) for cell in row) + " |" for row in section.rows]
+    return "\n".join([head, rule, *body])
+
+
+def _markdown_cell(text: str) -> str:
+    # brackets of an interval are no link; leave them readable
+    return text if re.fullmatch(r"\[[−\d., ]+\]", text) else _markdown(text)
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(c, c) for c in " ".join(text.split()))
+
+
+def _latex_table(section: Section) -> str:
+    align = "".join("l" if column.text else "r" for column in section.columns)
+    rows = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in section.rows]
+    head = " & ".join(_latex(column.label) for column in section.columns) + r" \\"
+    return "\n".join(
+        [rf"\begin{{tabular}}{{{align}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
+    )

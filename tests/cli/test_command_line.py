@@ -1,0 +1,217 @@
+"""The command line itself: what it loads, its help, its exit codes, its streams."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from harness_noise.cli import COMMANDS, cli, main
+
+HEAVY = ("numpy", "pandas", "scipy", "rich", "jinja2", "lm_eval", "inspect_ai", "harness_noise_adapters")
+
+
+def python(code: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=cwd)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import harness_noise",
+        "from harness_noise.cli import main; main(['--help'])",
+        "from harness_noise.cli import main; main(['compare', '--help'])",
+        "import harness_noise.inspect_ext",
+    ],
+)
+def test_what_need_not_be_loaded_is_not(statement: str, tmp_path: Path) -> None:
+    heavy = [name for name in HEAVY if "inspect_ext" not in statement or name != "inspect_ai"]
+    out = python(f"import sys\n{statement}\nprint([m for m in {heavy} if m in sys.modules])", tmp_path).stdout
+    assert out.splitlines()[-1] == "[]"
+
+
+def test_estimators_know_neither_pandas_nor_files(tmp_path: Path) -> None:
+    code = (
+        "import sys, pkgutil, importlib, harness_noise.estimators as e\n"
+        "for m in pkgutil.iter_modules(e.__path__): importlib.import_module(f'harness_noise.estimators.{m.name}')\n"
+        "print([m for m in ('pandas', 'harness_noise.scores', 'harness_noise.adapters', 'rich') if m in sys.modules])"
+    )
+    assert python(code, tmp_path).stdout.splitlines()[-1] == "[]"
+
+
+def options(command: click.Command) -> list[str]:
+    return [
+        name for item in command.params if isinstance(item, click.Option) for name in item.opts if name.startswith("--")
+    ]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_and_is_documented_with_its_options(name: str, root: Path) -> None:
+    page = (root / "docs" / "commands.md").read_text()
+    assert f"\n## {name}\n" in page
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert command.help
+    summary = COMMANDS[name][1]
+    assert command.help.splitlines()[0] == summary
+    undocumented = [option for option in options(command) if not re.search(rf"{option}\b", page)]
+    assert undocumented == []
+
+
+def test_no_option_is_documented_that_does_not_exist(root: Path) -> None:
+    page = (root / "docs" / "commands.md").read_text()
+    table = set(re.findall(r"^\| `(--[\w-]+)", page, re.M))
+    known = {option for name in COMMANDS for option in options(cli.get_command(click.Context(cli), name))}  # type: ignore[arg-type]
+    assert table - known == set()
+
+
+def table(path: Path, shift: int = 0) -> Path:
+    rows = [f"q{i},{int((7 * i + shift) % 5 < 3)},{i // 5}" for i in range(60)]
+    path.write_text("question,score,cluster\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_results_go_to_stdout_and_hints_to_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", str(table(tmp_path / "a.csv")), "--format", "json"]) == 0
+    out, _ = capsys.readouterr()
+    found = json.loads(out)["estimates"][0]
+    assert (found["n_questions"], found["n_clusters"], found["model"]) == (60, 12, "a")
+
+
+def test_table_json_csv_markdown_latex_and_file_say_the_same_mean(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(table(tmp_path / "a.csv"))
+    for form in ("table", "json", "csv", "markdown", "latex"):
+        assert main(["analyze", path, "--format", form, "-q"]) == 0
+        assert "0.6" in capsys.readouterr().out
+        target = tmp_path / f"out.{form}"
+        assert main(["analyze", path, "--format", form, "-q", "-o", str(target)]) == 0
+        assert "0.6" in target.read_text()
+        assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["analyze", "no-such-file"], "no such file"),
+        (["analyze", "{a}", "--level", "1.5"], "level 1.5 is not between 0 and 1"),
+        (["analyze", "{a}", "--metric", "nope"], "there are score"),
+        (["compare", "{a}"], "name a second run"),
+        (["compare", "{a}", "{a}", "{a}"], "--models A,B"),
+        (["compare", "{a}", "{b}", "--margin", "-1"], "margin -1 must not be negative"),
+        (["compare", "{a}", "{b}", "--models", "x,y"], "the models are"),
+        (["compare", "{a}", "{other}"], "no question in common"),
+        (["analyze", "{a}", "--group", "x"], "write NAME=VALUE"),
+        (["analyze", "{empty}"], "{empty}"),
+        (["export", "{a}"], "say where to write"),
+        (["export", "{a}", "-o", "x", "--in-place"], "say where to write"),
+    ],
+)
+def test_what_cannot_be_used_is_one_paragraph_and_exit_2(
+    arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = {"a": str(table(tmp_path / "a.csv")), "b": str(table(tmp_path / "b.csv", 1)), "empty": str(tmp_path / "e")}
+    (tmp_path / "e").mkdir()
+    (tmp_path / "other.csv").write_text("question,score\nz1,1\nz2,0\n")
+    names["other"] = str(tmp_path / "other.csv")
+    before = {path: path.read_bytes() for path in tmp_path.glob("*.csv")}
+    code = main([part.format(**names) for part in arguments])
+    out, err = capsys.readouterr()
+    assert code == 2
+    assert words.format(**names) in err
+    assert err.count("\n") == 1
+    assert "Traceback" not in err
+    assert out == ""
+    assert {path: path.read_bytes() for path in tmp_path.glob("*.csv")} == before
+
+
+def test_wrong_usage_is_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze"]) == 2
+    assert main(["nonsense"]) == 2
+    assert main(["compare", "a", "b", "--test", "wald"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_the_gate_trips_only_on_a_certain_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good, bad = tmp_path / "good.csv", tmp_path / "bad.csv"
+    good.write_text("question,score\n" + "".join(f"q{i},{int(i % 10 < 9)}\n" for i in range(200)))
+    bad.write_text("question,score\n" + "".join(f"q{i},{int(i % 10 < 5)}\n" for i in range(200)))
+    gate = ["--fail-on", "regression", "-q"]
+    assert main(["compare", str(bad), str(good), *gate]) == 1
+    assert "bad is worse than good" in capsys.readouterr().err
+    assert main(["compare", str(good), str(bad), *gate]) == 0
+    assert main(["compare", str(good), str(good), *gate]) == 0
+    assert main(["compare", str(bad), str(good), *gate, "--margin", "0.5"]) == 0
+    assert main(["compare", str(bad), str(good), "-q"]) == 0
+
+
+def test_ctrl_c_is_one_line_and_exit_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("harness_noise.adapters.find", stop)
+    assert main(["analyze", "x"]) == 130
+    assert capsys.readouterr().err == "harness-noise: stopped\n"
+
+
+def test_a_closed_pipe_is_silent(tmp_path: Path) -> None:
+    path = tmp_path / "wide.jsonl"
+    rows = [{"task": f"t{t}", "question": f"q{i}", "score": (i * t) % 2} for t in range(400) for i in range(2)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = f"{sys.executable} -m harness_noise analyze {path} -q | head -1; echo code ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] == "code 0"
+
+
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+    from harness_noise import InputError
+
+    with pytest.raises(InputError, match="no such file"):
+        main(["analyze", str(tmp_path / "nothing"), "--debug"])
+
+
+def test_two_models_in_one_file_and_the_baseline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "scores.csv"
+    rows = [f"q{i},m{m},{int((i * 7 + 3 * m) % 10 < 5 + m)}" for i in range(80) for m in range(3)]
+    path.write_text("question,model,score\n" + "\n".join(rows) + "\n")
+    assert main(["compare", str(path), "--models", "m2,m0", "--format", "json", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)["comparisons"]
+    assert [(row["model_a"], row["model_b"]) for row in found] == [("m2", "m0")]
+    base = tmp_path / "base.csv"
+    base.write_text("question,score\n" + "".join(f"q{i},{i % 2}\n" for i in range(80)))
+    assert main(["compare", str(path), "--baseline", str(base), "--format", "json", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)["comparisons"]
+    assert [(row["model_a"], row["model_b"]) for row in found] == [("m0", "base"), ("m1", "base"), ("m2", "base")]
+    assert all(row["p_adjusted"] >= row["p_value"] for row in found)
+
+
+def test_several_runs_of_one_model_are_repeats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = []
+    for run in range(3):
+        path = tmp_path / f"run{run}.csv"
+        rows = [f"q{i},m,{int((i * 7 + run * (i % 4)) % 10 < 6)}" for i in range(50)]
+        path.write_text("question,model,score\n" + "\n".join(rows) + "\n")
+        paths.append(str(path))
+    assert main(["analyze", *paths, "--as-repeats", "--format", "json", "-q"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["estimates"]
+    assert (found["repeats_min"], found["repeats_max"], found["n_questions"]) == (3, 3, 50)
+    assert found["se_prediction"] > 0
+
+
+def test_hostile_names_do_not_reach_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [{"question": f"q{i}", "score": i % 2, "model": "\x1b[31m[bold]evil\x07"} for i in range(10)]
+    rows += [{"question": f"q{i}", "score": 1, "model": "=1+1"} for i in range(10)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["analyze", str(path), "-q"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "[bold]evil" in out
+    assert main(["analyze", str(path), "-q", "--format", "csv"]) == 0
+    assert ",'=1+1," in capsys.readouterr().out

@@ -1,0 +1,64 @@
+"""Fixtures that all tests share."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from selenium.webdriver.remote.webdriver import WebDriver
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The project's folder."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real outputs of others, laid beside the project for its developers and CI."""
+    path = ROOT.parent / "shared" / "data"
+    if not path.is_dir():
+        pytest.skip(f"no folder {path.name} beside the project: real files are not here")
+    return path
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
+    """A headless Debian Chromium, driven by selenium; one window for the whole session.
+
+    Without a browser the test is skipped, unless HARNESS_NOISE_REQUIRE_BROWSER=1 forbids that.
+    """
+    browser, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if browser is None or driver is None or importlib.util.find_spec("selenium") is None:
+        reason = "no browser here: chromium, chromedriver (apt) and selenium (pip) are needed"
+        if os.environ.get("HARNESS_NOISE_REQUIRE_BROWSER", "") not in ("", "0"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    from selenium.webdriver import Chrome, ChromeOptions, ChromeService
+
+    options = ChromeOptions()
+    options.binary_location = browser
+    for flag in (
+        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--disable-dev-shm-usage", "--window-size=1400,1000",
+        f"--user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ):  # fmt: skip
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    window = Chrome(options=options, service=ChromeService(driver))
+    window.set_page_load_timeout(60)
+    try:
+        yield window
+    finally:
+        window.quit()

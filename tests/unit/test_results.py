@@ -1,0 +1,68 @@
+"""Result types: their schema is shipped and holds, their forms agree, their words are documented."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from harness_noise import Analysis, Comparison, estimate, estimate_difference
+from harness_noise.results import DIAGNOSTICS, json_schema
+
+RNG = np.random.default_rng(7)
+A = (RNG.random((60, 4)) < 0.7).astype(float)
+B = (RNG.random((60, 4)) < 0.6).astype(float)
+CASES = [A, A[:, :1], np.ones((30, 3)), np.zeros((1, 1)), np.full((3, 2), np.nan), A * 5 - 2]
+
+
+def strict(text: str) -> object:
+    def refuse(name: str) -> None:
+        raise ValueError(name)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_the_shipped_schema_is_the_one_of_the_types() -> None:
+    assert json.loads(files("harness_noise").joinpath("schema.json").read_text()) == json_schema()
+
+
+@pytest.mark.parametrize("scores", CASES, ids=range(len(CASES)))
+def test_every_estimate_is_strict_json_that_fits_the_schema(scores: np.ndarray) -> None:
+    table = Analysis({"level": 0.95}, (estimate(scores),))
+    found = strict(table.to_json())
+    jsonschema.validate(found, json_schema())
+    assert len(table.to_frame()) == 1
+
+
+@pytest.mark.parametrize("scores", CASES[:3] + CASES[5:], ids=range(4))
+def test_every_comparison_is_strict_json_that_fits_the_schema(scores: np.ndarray) -> None:
+    table = Comparison({"level": 0.95}, (estimate_difference(scores, scores[::-1]),))
+    jsonschema.validate(strict(table.to_json()), json_schema())
+
+
+def test_a_result_with_a_field_too_many_does_not_fit_the_schema() -> None:
+    found = Analysis({}, (estimate(A),)).to_dict()
+    found["estimates"][0]["surprise"] = 1
+    with pytest.raises(jsonschema.ValidationError, match="surprise"):
+        jsonschema.validate(found, json_schema())
+
+
+def test_every_diagnostic_is_documented_and_no_other(root: Path) -> None:
+    documented = re.findall(r"^\| `(\w+)` \|", (root / "docs" / "diagnostics.md").read_text(), re.M)
+    assert sorted(documented) == sorted(DIAGNOSTICS)
+
+
+def test_results_are_frozen() -> None:
+    with pytest.raises(AttributeError):
+        estimate(A).mean = 0.0  # type: ignore[misc]
+
+
+def test_the_frame_marks_what_is_not_identified_as_nan() -> None:
+    frame = Analysis({}, (estimate(A[:, :1]), estimate(A))).to_frame()
+    assert np.isnan(frame["se_data"].astype(float)[0])
+    assert np.isfinite(frame["se_data"].astype(float)[1])
+    assert frame["diagnostics"].tolist() == ["single_repeat", ""]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import entry_points
@@ -36,6 +37,15 @@ def load(name: str) -> Adapter:
     return adapter  # type: ignore[no-any-return]
 
 
+def _load_or_warn(name: str) -> Adapter | None:
+    """A broken adapter of somebody's must not keep the others from reading their files."""
+    try:
+        return load(name)
+    except Exception as error:  # noqa: BLE001 - whatever its import raises
+        warnings.warn(f"adapter {name!r} cannot be loaded: {error}", stacklevel=3)
+        return None
+
+
 def find(path: str | Path) -> tuple[Adapter, Path]:
     """The adapter that recognises `path`.
 
@@ -50,8 +60,8 @@ def find(path: str | Path) -> tuple[Adapter, Path]:
     if not exists:
         raise InputError(f"{path}: no such file or directory")
     for name in names():
-        adapter = load(name)
-        if adapter.sniff(path):
+        adapter = _load_or_warn(name)
+        if adapter is not None and adapter.sniff(path):
             return adapter, path
     if path.is_dir():
         raise InputError(
@@ -82,7 +92,7 @@ def select(run: Run, options: ReadOptions) -> Run:
     """The part of a run that `--task`, `--metric` and `--scorer` name (globs)."""
     from fnmatch import fnmatchcase
 
-    kept: list[Any] = [*run.scores, *run.groups, *run.skipped]
+    kept: list[Any] = [*run.scores, *run.groups, *run.corpus, *run.skipped]
     for option, attribute, wanted in (
         ("--task", "task", options.tasks),
         ("--metric", "metric", options.metrics),
@@ -104,6 +114,7 @@ def select(run: Run, options: ReadOptions) -> Run:
         scores=tuple(item for item in run.scores if id(item) in chosen),
         parts=tuple(item for item in run.scores if id(item) not in chosen) if groups else (),
         groups=groups,
+        corpus=tuple(item for item in run.corpus if id(item) in chosen),
         skipped=tuple(item for item in run.skipped if id(item) in chosen),
     )
 

@@ -16,6 +16,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
+    from _typeshed import DataclassInstance
     from rich.console import RenderableType
 
 SCHEMA_VERSION = 1
@@ -24,6 +25,8 @@ DIAGNOSTICS: dict[str, str] = {
     "single_repeat": "one answer per question: data and prediction noise cannot be told apart",
     "partly_single_repeat": "some questions have one answer; they take the mean variance of the others",
     "missing_repeats": "questions have different numbers of scored answers",
+    "uses_all_repeats": "the metric uses several answers of a question at once (pass@k, majority vote): data and "
+    "prediction noise cannot be told apart",
     "identical_repeats": "all repeats scored the same on every question (temperature 0, a cache, or a fixed "
     "server seed?): prediction noise is not identified",
     "shared_repeat_noise": "a repeat moves all questions together (a shared seed, a drifting server?): "
@@ -37,8 +40,12 @@ DIAGNOSTICS: dict[str, str] = {
     "zero_variance": "no variance between questions: the interval comes from a small-sample rule",
     "identical_scores": "the two runs agree on every question",
     "unpaired_questions": "questions that only one of the runs has are left out",
+    "unpaired": "the runs are compared as independent samples of questions (--unpaired): all questions of both "
+    "count, and what they share is not used",
     "different_prompts": "the two runs were prompted differently",
     "mean_mismatch": "our mean is not the harness's own value: the scores may be read wrongly",
+    "reference_noise": "no samples were compared: the noise is the one that the benchmark's profile gives for "
+    "models of this accuracy",
     "skipped_metric": "not a mean of per-question scores: only the harness's own value is shown",
 }
 
@@ -133,6 +140,9 @@ class Difference:
     mde: float | None
     """The smallest difference that this comparison detects with 80 % power."""
     verdict: str
+    run_a: str = ""
+    """Where A was read from: tells two runs of one model apart."""
+    run_b: str = ""
     n_missing: int = 0
     cluster: str | None = None
     diagnostics: tuple[str, ...] = ()
@@ -155,7 +165,7 @@ class Flip:
     diff: float
 
 
-def row(result: Estimate | Difference | Flip) -> dict[str, Any]:
+def row(result: DataclassInstance) -> dict[str, Any]:
     """The JSON form of one row: strict JSON, None for what is not identified."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(result).items()}
 
@@ -229,6 +239,73 @@ class Comparison(_Table):
         return out
 
 
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """The smallest difference that a design detects with the plan's power."""
+
+    n_questions: int
+    repeats: int
+    mde: float
+
+
+@dataclass(frozen=True, slots=True)
+class TheoryRow:
+    """What one theory, from the accuracy alone, says of the same plan."""
+
+    theory: str
+    variance: float
+    """Var[A − B] per question, at one answer each."""
+    n_questions: int
+    mde: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A design that finds `effect` with `power`, and what other designs would find."""
+
+    effect: float
+    """The difference to be found, or the smallest that can be, on the metric's scale."""
+    power: float
+    alpha: float
+    n_questions: int
+    repeats: int
+    """Answers per question, K."""
+    mde: float
+    """The smallest difference that n_questions and repeats detect with `power`; with 80 %, as in
+    `table`, where the power itself was asked for."""
+    omega2: float
+    """Data variance per question of the contrast, with the design effect in it; raw."""
+    sigma2_a: float | None
+    """Prediction variance of one answer; null where it is not known apart from ω²."""
+    sigma2_b: float | None
+    design_effect: float | None
+    best_repeats: int | None
+    """The K that makes the variance smallest for a budget; null without costs."""
+    cost: float | None
+    """Of all questions and all answers of all models."""
+    table: tuple[PlanRow, ...]
+    basis: str
+    """Where the noise comes from: omega2, from, accuracy."""
+    theory: tuple[TheoryRow, ...] = ()
+    """The three theories side by side, where only the accuracy is given."""
+    diagnostics: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--format json` prints."""
+        plan = asdict(self) | {"diagnostics": list(self.diagnostics)}
+        plan["table"], plan["theory"] = list(plan["table"]), list(plan["theory"])
+        return {"schema_version": SCHEMA_VERSION, "harness_noise_version": __version__, "settings": {}, "plan": plan}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table of designs: smallest detectable difference by n_questions and repeats."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(item) for item in self.table])
+
+
 def finite(value: float | None) -> float | None:
     """None for what is not a finite number: nothing else enters a result."""
     return None if value is None or not math.isfinite(value) else float(value)
@@ -244,6 +321,12 @@ def json_schema() -> dict[str, Any]:
 
     It is generated from the dataclasses above and shipped as `schema.json`.
     """
+    from .arena_results import Benchmark, Model, Question, Spread, Step
+
+    def rows(*names: str) -> dict[str, Any]:
+        items = [{"$ref": f"#/$defs/{name}"} for name in names]
+        return {"type": "array", "items": items[0] if len(items) == 1 else {"anyOf": items}}
+
     kinds: dict[str, dict[str, Any]] = {
         "str": {"type": "string"},
         "str | None": {"type": ["string", "null"]},
@@ -251,20 +334,24 @@ def json_schema() -> dict[str, Any]:
         "float": {"type": "number"},
         "float | None": {"type": ["number", "null"]},
         "bool | None": {"type": ["boolean", "null"]},
-        "tuple[str, ...]": {"type": "array", "items": {"enum": sorted(DIAGNOSTICS)}},
+        "int | None": {"type": ["integer", "null"], "minimum": 0},
+        "tuple[str, ...]": {"type": "array", "items": {"type": "string"}},
+        "tuple[Step, ...]": rows("step"),
+        "Spread | None": {"anyOf": [{"$ref": "#/$defs/spread"}, {"type": "null"}]},
+        "Mapping[int, float] | None": {"type": ["object", "null"], "additionalProperties": {"type": "number"}},
     }
+    codes = {"type": "array", "items": {"enum": sorted(DIAGNOSTICS)}}
 
     def table(kind: type[Any]) -> dict[str, Any]:
-        properties = {item.name: kinds[str(item.type)] for item in fields(kind)}
+        properties = {
+            item.name: codes if item.name == "diagnostics" else kinds[str(item.type)] for item in fields(kind)
+        }
         return {
             "type": "object",
             "properties": properties,
             "required": list(properties),
             "additionalProperties": False,
         }
-
-    def rows(kind: str) -> dict[str, Any]:
-        return {"type": "array", "items": {"$ref": f"#/$defs/{kind}"}}
 
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -276,12 +363,28 @@ def json_schema() -> dict[str, Any]:
             "settings": {"type": "object"},
             "estimates": rows("estimate"),
             "comparisons": rows("comparison"),
-            "questions": rows("flip"),
+            "models": rows("model"),
+            "pairs": rows("comparison"),
+            "benchmarks": rows("benchmark"),
+            "questions": rows("flip", "question"),
         },
         "required": ["schema_version", "harness_noise_version", "settings"],
-        "anyOf": [{"required": ["estimates"]}, {"required": ["comparisons"]}],
+        "anyOf": [
+            {"required": ["estimates"]},
+            {"required": ["comparisons"]},
+            {"required": ["models", "pairs", "benchmarks", "questions"]},
+        ],
         "additionalProperties": False,
-        "$defs": {"estimate": table(Estimate), "comparison": table(Difference), "flip": table(Flip)},
+        "$defs": {
+            "estimate": table(Estimate),
+            "comparison": table(Difference),
+            "flip": table(Flip),
+            "model": table(Model),
+            "benchmark": table(Benchmark),
+            "question": table(Question),
+            "spread": table(Spread),
+            "step": table(Step),
+        },
     }
 
 

@@ -56,13 +56,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     try:
-        code = cli.main(args=arguments, prog_name="harness-noise", standalone_mode=False)
+        with cli.make_context("harness-noise", arguments) as context:
+            code = cli.invoke(context)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except click.exceptions.Abort:
-        return _stopped()
-    except KeyboardInterrupt:
-        return _stopped()
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        print("harness-noise: stopped", file=sys.stderr)
+        return 130
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -81,8 +83,3 @@ def _one_paragraph(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     return " ".join(str(error).split())
-
-
-def _stopped() -> int:
-    print("harness-noise: stopped", file=sys.stderr)
-    return 130

@@ -28,7 +28,7 @@ def command(out: Path, debug: bool) -> None:
     from ..scores import ReadOptions
     from ..settings import Settings
 
-    harnesses = {name: demo for name in adapters.names() if (demo := _demo(adapters.load(name))) is not None}
+    harnesses = {name: demo for name in reversed(adapters.names()) if (demo := _demo(adapters.load(name))) is not None}
     if not harnesses:
         raise InputError("the demo needs a harness: pip install 'harness-noise[lm-eval,inspect]'")
     out.mkdir(parents=True, exist_ok=True)

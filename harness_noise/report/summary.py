@@ -8,8 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..results import DIAGNOSTICS, Analysis, Comparison, Difference, Estimate
+
+if TYPE_CHECKING:
+    from ..arena_results import Arena
 
 MISSING = "–"
 
@@ -41,9 +45,15 @@ class Summary:
     """Ready for a paper or a pull request."""
 
 
-def summarise(table: Analysis | Comparison) -> Summary:
+def summarise(table: Analysis | Comparison | Arena) -> Summary:
     """The display form of a result."""
-    return _analysis(table) if isinstance(table, Analysis) else _comparison(table)
+    if isinstance(table, Analysis):
+        return _analysis(table)
+    if isinstance(table, Comparison):
+        return _comparison(table)
+    from . import arena_summary
+
+    return arena_summary.summarise(table)
 
 
 def decimals(se: float | None, fallback: float | None = None) -> int:
@@ -81,7 +91,7 @@ def count(value: float | None) -> str:
 
 
 def metric_name(metric: str, scorer: str) -> str:
-    return metric if scorer in ("none", "") else f"{metric}, {scorer}"
+    return plain(metric if scorer in ("none", "") else f"{metric}, {scorer}")
 
 
 def span(low: int, high: int) -> str:
@@ -131,8 +141,8 @@ def _analysis(table: Analysis) -> Summary:
         digits = decimals(item.se, item.mean)
         rows.append(
             (
-                item.model if several else "",
-                item.task,
+                plain(item.model) if several else "",
+                plain(item.task),
                 metric_name(item.metric, item.scorer),
                 number(item.mean, digits),
                 interval(item.ci_low, item.ci_high, digits),
@@ -177,15 +187,15 @@ def _level(items: Sequence[Estimate] | Sequence[Difference]) -> str:
 def _comparison(table: Comparison) -> Summary:
     items = table.comparisons
     marks = _marks(item.diagnostics for item in items)
-    pairs = {(item.model_a, item.model_b) for item in items}
+    pairs = {(item.model_a, item.run_a, item.model_b, item.run_b) for item in items}
     several = len(pairs) > 1
     adjusted = len(items) > 1 and table.settings.get("adjust") != "none"
     results, noise = [], []
     for item in items:
         digits = decimals(item.se, item.diff or item.mean_a)
         names = (
-            f"{item.model_a} − {item.model_b}" if several else "",
-            item.task,
+            plain(" − ".join(names_of(item))) if several else "",
+            plain(item.task),
             metric_name(item.metric, item.scorer),
         )
         results.append(
@@ -249,7 +259,7 @@ def _comparison(table: Comparison) -> Summary:
         Column("missing", hint="answers without a score"),
     )
     optional = ("p adj.", "unpaired n", "G", "missing", "corr.", "")
-    title = f"A = {items[0].model_a}, B = {items[0].model_b}" if items and not several else ""
+    title = plain("A = {}, B = {}".format(*names_of(items[0]))) if items and not several else ""
     shown_first = _without_pair(*_drop_empty(first, results, optional), keep=several)
     shown_second = _without_pair(*_drop_empty(second, noise, optional), keep=several)
     sections = [Section(title, *shown_first), Section("Noise of A − B (standard errors)", *shown_second)]
@@ -257,6 +267,16 @@ def _comparison(table: Comparison) -> Summary:
         sections.append(_flips(table))
     sentences = [sentence(item) for item in items if item.se is not None][:1]
     return Summary(tuple(sections), _legend(marks), tuple(sentences))
+
+
+def names_of(item: Difference) -> tuple[str, str]:
+    """A's and B's names: the models', and where these are equal with the first part in which the runs' paths differ."""
+    if item.model_a != item.model_b or item.run_a == item.run_b:
+        return item.model_a, item.model_b
+    a, b = item.run_a.replace("\\", "/").split("/"), item.run_b.replace("\\", "/").split("/")
+    only_a = next((part for part in a if part not in b), item.run_a)
+    only_b = next((part for part in b if part not in a), item.run_b)
+    return f"{item.model_a} ({only_a})", f"{item.model_b} ({only_b})"
 
 
 def _without_pair(
@@ -277,7 +297,7 @@ def _flips(table: Comparison) -> Section:
     )
     rows = [
         (
-            f"{flip.task} {metric_name(flip.metric, flip.scorer)}" if several else "",
+            f"{plain(flip.task)} {metric_name(flip.metric, flip.scorer)}" if several else "",
             shorten(flip.text or flip.question, 60),
             shorten(flip.cluster or "", 24),
             number(flip.mean_a, 2),
@@ -289,15 +309,20 @@ def _flips(table: Comparison) -> Section:
     return Section("Questions that flipped most", *_drop_empty(columns, rows, ("Task", "Cluster")))
 
 
+def plain(text: str) -> str:
+    """One line without control characters: a name from a log must not move the cursor or turn the text."""
+    return "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
+
+
 def shorten(text: str, width: int) -> str:
     """One line of at most `width` characters."""
-    line = " ".join(text.split())
+    line = plain(text)
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def sentence(item: Estimate | Difference) -> str:
     """One sentence that reports a result as a paper should."""
-    return _estimate_sentence(item) if isinstance(item, Estimate) else _difference_sentence(item)
+    return plain(_estimate_sentence(item) if isinstance(item, Estimate) else _difference_sentence(item))
 
 
 def _sample(n: int, clusters: int, cluster: str | None, repeats: str) -> str:
@@ -313,8 +338,8 @@ def _kind(cluster: str | None, estimator: object) -> str:
 def _estimate_sentence(item: Estimate) -> str:
     digits = decimals(item.se, item.mean)
     parts = [
-        f"{item.model or 'The model'} scores {number(item.mean, digits)} ± {number(item.se, digits)} "
-        f"({_kind(item.cluster, item.estimator)})"
+        f"{item.model or 'The model'} scores {number(item.mean, digits)}"
+        + (f" ± {number(item.se, digits)} ({_kind(item.cluster, item.estimator)})" if item.se else "")
         + (f" on {item.task}" if item.task else "")
         + f" ({metric_name(item.metric, item.scorer)}; "
         + _sample(item.n_questions, item.n_clusters, item.cluster, span(item.repeats_min, item.repeats_max))
@@ -333,11 +358,13 @@ def _estimate_sentence(item: Estimate) -> str:
 def _difference_sentence(item: Difference) -> str:
     digits = decimals(item.se, item.diff)
     repeats = span(*sorted((item.repeats_a, item.repeats_b)))
+    name_a, name_b = names_of(item)
+    error = f" ± {number(item.se, digits)}" if item.se else ""
     text = (
-        f"{item.model_a} − {item.model_b} = {number(item.diff, digits)} ± {number(item.se, digits)}"
+        f"{name_a} − {name_b} = {number(item.diff, digits)}{error}"
         + (f" on {item.task}" if item.task else "")
         + f" ({metric_name(item.metric, item.scorer)}; "
-        + ("paired" if item.correlation is not None or item.wins_a is not None else "unpaired")
+        + ("unpaired" if "unpaired" in item.diagnostics else "paired")
         + (", clustered" if item.cluster else "")
         + f"; {_sample(item.n_questions, item.n_clusters, item.cluster, repeats)})"
     )
@@ -346,5 +373,5 @@ def _difference_sentence(item: Difference) -> str:
     if item.p_value is not None:
         p = p_text(item.p_value)
         text += f", p {p}" if p.startswith("<") else f", p = {p}"
-    winner = {"A better": item.model_a, "B better": item.model_b}.get(item.verdict)
+    winner = {"A better": name_a, "B better": name_b}.get(item.verdict)
     return f"{text}: {winner} is better." if winner else f"{text}: {item.verdict}."

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
+    from ..arena_results import Arena
 
-def render(table: Analysis | Comparison) -> RenderableType:
+
+def render(table: Analysis | Comparison | Arena) -> RenderableType:
     """A renderable with every section, the notes and the sentence."""
     from rich.console import Group
     from rich.text import Text
@@ -26,7 +28,7 @@ def render(table: Analysis | Comparison) -> RenderableType:
         parts.append(Text.assemble((f"{mark}  ", "bold"), (code, "bold"), f"  {meaning}"))
     if summary.legend:
         parts.append(Text(""))
-    parts += [Text(_plain(line)) for line in summary.sentences]
+    parts += [Text(line) for line in summary.sentences]
     return Group(*parts)
 
 
@@ -39,7 +41,7 @@ def _tables(summary: Summary) -> list[Table]:
     for section in summary.sections:
         table = Table(
             box=box.SIMPLE_HEAD,
-            title=Text(_plain(section.title)) if section.title else None,
+            title=Text(section.title) if section.title else None,
             title_justify="left",
             title_style="bold",
             pad_edge=False,
@@ -53,14 +55,9 @@ def _tables(summary: Summary) -> list[Table]:
                 overflow="fold",
             )
         for row in section.rows:
-            table.add_row(*(Text(_plain(cell)) for cell in row))
+            table.add_row(*(Text(cell) for cell in row))
         tables.append(table)
     return tables
-
-
-def _plain(text: str) -> str:
-    """Without control characters: a model's name must not move the cursor or colour the screen."""
-    return "".join(c if c.isprintable() else "�" for c in text)
 
 
 def console(stream: IO[str] | None = None) -> Console:
@@ -72,6 +69,6 @@ def console(stream: IO[str] | None = None) -> Console:
     return Console(file=stream, width=width, highlight=False, soft_wrap=False, emoji=False, markup=False)
 
 
-def print_to(stream: IO[str] | None, table: Analysis | Comparison) -> None:
+def print_to(stream: IO[str] | None, table: Analysis | Comparison | Arena) -> None:
     """Print a result on `stream` (standard output by default)."""
     console(stream).print(render(table))

@@ -62,7 +62,7 @@ def test_results_are_frozen() -> None:
 
 
 def test_the_frame_marks_what_is_not_identified_as_nan() -> None:
-    frame = Analysis({}, (estimate(A[:, :1]), estimate(A))).to_frame()
-    assert np.isnan(frame["se_data"].astype(float)[0])
-    assert np.isfinite(frame["se_data"].astype(float)[1])
-    assert frame["diagnostics"].tolist() == ["single_repeat", ""]
+    frame = Analysis({}, (estimate(A[:, :1]), estimate(A * [1, 1, 1, np.nan]))).to_frame()
+    assert np.isnan(frame["var_data"].astype(float)[0])
+    assert np.isfinite(frame["var_data"].astype(float)[1])
+    assert frame["diagnostics"].str.split().str[-1].tolist()[0] == "single_repeat"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,28 @@ if TYPE_CHECKING:
     from inspect_ai import Task
 
 
-def task() -> Task:
+TASK = '''"""The word problems as an Inspect task. The models are simulated: any --model mockllm/sim-a … sim-h."""
+
+from inspect_ai import Task, task
+
+from harness_noise_adapters.demo.inspect_run import benchmark
+
+
+@task
+def word_problems() -> Task:
+    return benchmark()
+'''
+
+
+def write_task(folder: Path) -> Path:
+    """The file that `inspect eval` is given."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "word_problems.py"
+    path.write_text(TASK, encoding="utf-8")
+    return path
+
+
+def benchmark() -> Task:
     """The benchmark as an Inspect task; its solver answers by chance, see `SimulatedModel`."""
     from inspect_ai import Task
     from inspect_ai.dataset import MemoryDataset, Sample
@@ -39,17 +62,27 @@ def task() -> Task:
     return Task(name="word_problems", dataset=MemoryDataset(samples), solver=simulated(), scorer=match(numeric=True))
 
 
-def run(models: list[SimulatedModel], out: Path, repeats: int = 5, display: str = "plain") -> list[Path]:
-    """One Inspect eval per model with the flag on; returns their logs in the order of `models`."""
+def run(models: list[SimulatedModel], out: Path, show: Callable[[list[str]], None], repeats: int = 5) -> list[Path]:
+    """One Inspect eval per model with the flag on; returns their logs in the order of `models`.
+
+    `show` is told the command that does the same from a shell.
+    """
     import inspect_ai
 
+    task = os.path.relpath(write_task(out / "task"))  # Inspect takes no absolute path
+    names = ",".join(f"mockllm/{model.name}" for model in models)
+    show(
+        ["inspect", "eval", task, "--model", names, "--epochs", str(repeats),
+         "--metadata", "noise=true", "--metadata", "noise_cluster=template"]
+    )  # fmt: skip
+
     logs = inspect_ai.eval(
-        task(),
+        benchmark(),
         model=[f"mockllm/{model.name}" for model in models],
         epochs=repeats,
         metadata={"noise": True, "noise_cluster": "template"},
         log_dir=str(out / "inspect"),
-        display=display,  # type: ignore[arg-type]
+        display="plain",
     )
     order = {f"mockllm/{model.name}": i for i, model in enumerate(models)}
     failed = [log for log in logs if log.status != "success"]

@@ -54,7 +54,7 @@ def write_task(folder: Path) -> Path:
 
 
 def register() -> None:
-    """Make the simulated models known to lm-eval, as `--model simulated --model_args name=…`."""
+    """Make the simulated models known to lm-eval, as `--model simulated --model_args model=…`."""
     from lm_eval.api.model import LM
     from lm_eval.api.registry import MODEL_REGISTRY, register_model
 
@@ -65,9 +65,9 @@ def register() -> None:
     class Simulated(LM):  # type: ignore[misc]
         """Answers word problems by chance; see `SimulatedModel`."""
 
-        def __init__(self, name: str = MODELS[0].name, **kwargs: Any) -> None:
+        def __init__(self, model: str = MODELS[0].name, **kwargs: Any) -> None:
             super().__init__()
-            self.simulated = next(model for model in MODELS if model.name == name)
+            self.simulated = next(item for item in MODELS if item.name == model)
             self.draws: Counter[str] = Counter()
 
         def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:
@@ -86,28 +86,36 @@ def register() -> None:
             raise TypeError("a simulated model only answers")
 
 
-def run(model: SimulatedModel, out: Path, cli: Callable[[list[str]], int], repeats: int = 5) -> tuple[list[str], Path]:
+def run(
+    model: SimulatedModel,
+    out: Path,
+    cli: Callable[[list[str]], int],
+    show: Callable[[list[str]], None],
+    repeats: int = 5,
+) -> Path:
     """One run of lm-eval with the flag on.
 
     Args:
         model: who answers.
         out: folder for the task and the output.
         cli: the flag-aware lm-eval command line.
+        show: is told the command before it runs.
         repeats: answers per question, K.
 
     Returns:
-        The arguments that were given to lm-eval, and the folder with its output.
+        The folder with lm-eval's output.
     """
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("HF_DATASETS_CACHE", str(out / "cache"))
+    os.environ.setdefault("HF_DATASETS_CACHE", str(out / ".cache"))
     tasks = write_task(out / "task")
     register()
     folder = out / "lm-eval" / model.name
     arguments = [
-        "run", "--model", "simulated", "--model_args", f"name={model.name}", "--tasks", "word_problems",
+        "run", "--model", "simulated", "--model_args", f"model={model.name}", "--tasks", "word_problems",
         "--include_path", str(tasks), "--output_path", str(folder), "--log_samples",
         "--noise", "--noise_repeats", str(repeats), "--noise_cluster", "template",
     ]  # fmt: skip
+    show(["harness-noise", "lm-eval", *arguments])
     if code := cli(arguments):
         raise RuntimeError(f"lm-eval ended with exit code {code}")
-    return arguments, folder
+    return folder

@@ -74,10 +74,11 @@ def problems(instances: int = 10) -> tuple[Problem, ...]:
     out = []
     for template, text, solve in TEMPLATES:
         random = Random(f"harness-noise {template}")
-        for i in range(instances):
+        questions: dict[str, int] = {}
+        while len(questions) < instances:
             a, b, c = random.randint(6, 19), random.randint(2, 9), random.randint(2, 5)
-            question = text.format(x=random.choice(NAMES), a=a, b=b, c=c)
-            out.append(Problem(f"{template}-{i}", template, question, solve(a, b, c)))
+            questions[text.format(x=random.choice(NAMES), a=a, b=b, c=c)] = solve(a, b, c)
+        out += [Problem(f"{template}-{i}", template, *item) for i, item in enumerate(questions.items())]
     return tuple(out)
 
 
@@ -118,4 +119,7 @@ MODELS = tuple(
         ("a", 1.1), ("b", 0.8), ("c", 0.7), ("d", 0.6), ("e", 0.3), ("f", 0.0), ("g", -0.4), ("h", -1.0),
     )
 )  # fmt: skip
-"""Eight simulated models, the best first; the demonstration compares the first two in each harness."""
+"""Eight simulated models, the best first."""
+
+PAIR = (MODELS[0], MODELS[2])
+"""The two that the demonstration compares in each harness: pairing tells them apart, bare numbers do not."""

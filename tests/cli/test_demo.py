@@ -1,0 +1,100 @@
+"""The demonstration, as a newcomer runs it: both real harnesses, their native files, the comparison."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness_noise_adapters.demo.problems import MODELS, PAIR, TEMPLATES, problems
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    pytest.importorskip("lm_eval")
+    pytest.importorskip("inspect_ai")
+    out = tmp_path_factory.mktemp("demo") / "out"
+    command = [sys.executable, "-m", "harness_noise", "demo", "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return out, done.stdout
+
+
+def test_the_benchmark_is_20_templates_of_10_distinct_problems() -> None:
+    assert len(TEMPLATES) == 20
+    assert len(problems()) == 200
+    assert len({item.question for item in problems()}) == 200
+    assert all(item.answer >= 0 for item in problems())
+
+
+def test_a_simulated_model_is_right_as_often_as_its_probability_says() -> None:
+    model, draws = MODELS[0], 400
+    for item in problems()[::40]:
+        right = sum(f"answer is {item.answer}." in model.answer(item, draw) for draw in range(draws))
+        p = model.probability(item)
+        assert abs(right / draws - p) < 4 * (p * (1 - p) / draws) ** 0.5 + 1e-9
+
+
+def test_it_says_that_the_models_are_simulated_and_shows_its_commands(demo: tuple[Path, str]) -> None:
+    _, text = demo
+    assert "simulated" in text.splitlines()[0]
+    for command in ("harness-noise lm-eval run", "inspect eval", "harness-noise compare", "harness-noise export"):
+        assert f"$ {command}" in text
+
+
+def test_every_file_that_it_names_is_there(demo: tuple[Path, str]) -> None:
+    out, text = demo
+    named = [Path(line.strip()) for line in text.split("Written")[1].splitlines() if line.strip()]
+    assert len(named) >= 6
+    assert all(path.is_file() and path.is_relative_to(out) for path in named)
+
+
+def test_lm_eval_carries_its_noise_natively(demo: tuple[Path, str]) -> None:
+    out, text = demo
+    assert "exact_match_avg" in text
+    for model in PAIR:
+        (path,) = (out / "lm-eval" / model.name).rglob("results_*.json")
+        results = json.loads(path.read_text())
+        row = results["results"]["word_problems"]
+        for name in ("avg", "avg_stderr", "total_stderr", "data_stderr", "prediction_stderr", "clustered_stderr"):
+            assert 0 < row[f"exact_match_{name},number"] < 1
+        (estimate,) = results["noise"]["estimates"]
+        assert (estimate["model"], estimate["n_questions"], estimate["n_clusters"]) == (model.name, 200, 20)
+        assert (estimate["repeats_min"], estimate["repeats_max"], estimate["cluster"]) == (5, 5, "template")
+
+
+def test_inspect_carries_its_noise_natively(demo: tuple[Path, str]) -> None:
+    from inspect_ai.log import read_eval_log
+
+    out, _ = demo
+    logs = [read_eval_log(str(path), header_only=True) for path in sorted((out / "inspect").glob("*.eval"))]
+    assert {log.eval.model for log in logs} == {f"mockllm/{model.name}" for model in PAIR}
+    for log in logs:
+        assert log.results is not None
+        (score,) = log.results.scores
+        assert [name for name, metric in score.metrics.items() if metric.group == "noise"] == [
+            "noise_se", "noise_ci_low", "noise_ci_high", "noise_total", "noise_data", "noise_prediction",
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize("harness", ["lm-eval", "inspect"])
+def test_the_comparison_sees_what_bare_numbers_do_not(harness: str, demo: tuple[Path, str]) -> None:
+    out, _ = demo
+    (row,) = json.loads((out / f"compare-{harness}.json").read_text())["comparisons"]
+    assert row["verdict"] == "A better"
+    assert abs(row["diff"]) < 1.96 * row["se_unpaired"]
+    assert row["n_clusters"] == 20
+    assert "<script src" not in (out / f"compare-{harness}.html").read_text()
+
+
+def test_the_export_is_the_run_and_its_noise(demo: tuple[Path, str]) -> None:
+    out, _ = demo
+    (native,) = (out / "lm-eval" / PAIR[0].name).rglob("results_*.json")
+    (exported,) = (out / "export-lm-eval").rglob("results_*.json")
+    assert native.name == exported.name
+    assert json.loads(native.read_text())["results"] == json.loads(exported.read_text())["results"]

@@ -1,0 +1,123 @@
+"""The renderers: digits follow the standard error, nothing from a log is obeyed, nothing is cut."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness_noise import Analysis, Comparison, estimate, estimate_difference
+from harness_noise.cli.options import rendered
+from harness_noise.report import terminal, text
+from harness_noise.report.summary import decimals, number, p_text, sentence, summarise
+
+RNG = np.random.default_rng(3)
+P = RNG.beta(0.5, 0.5, (20, 1)).repeat(10, axis=0)
+A = (RNG.random((200, 5)) < P).astype(float)
+B = (RNG.random((200, 5)) < 0.7 * P).astype(float)
+CLUSTERS = np.arange(20).repeat(10)
+HOSTILE = "<script>alert(1)</script> | `x` _y_ \\ & 100% \x1b[31m \u202eabc"
+
+
+def analysis(**changes: object) -> Analysis:
+    rows = (estimate(A, CLUSTERS), estimate(A[:, :1]))
+    return Analysis({"adjust": "holm"}, tuple(replace(row, **{"task": "t", "model": "m"} | changes) for row in rows))
+
+
+def comparison(**changes: object) -> Comparison:
+    row = replace(estimate_difference(A, B, CLUSTERS), **{"task": "t"} | changes)
+    return Comparison({"adjust": "holm"}, (row,))
+
+
+@pytest.mark.parametrize(
+    ("se", "expected"), [(0.0274, 3), (0.274, 2), (2.74, 1), (27.4, 1), (0.00274, 4), (1e-12, 6), (None, 3), (0.0, 3)]
+)
+def test_digits_follow_the_standard_error(se: float | None, expected: int) -> None:
+    assert decimals(se) == expected
+
+
+def test_numbers_have_a_true_minus_and_no_negative_zero() -> None:
+    assert number(-0.25, 2) == "−0.25"
+    assert number(-0.0001, 2) == "0.00"
+    assert number(None, 2) == "–"
+
+
+@pytest.mark.parametrize(("p", "shown"), [(0.05, "0.050"), (0.00042, "0.0004"), (1e-9, "< 0.0001"), (None, "–")])
+def test_p_values(p: float | None, shown: str) -> None:
+    assert p_text(p) == shown
+
+
+def test_what_is_not_identified_is_a_dash_and_a_note() -> None:
+    summary = summarise(analysis())
+    labels = [column.label for column in summary.sections[0].columns]
+    second = dict(zip(labels, summary.sections[0].rows[1], strict=True))
+    assert second["data"] == second["prediction"] == "–"
+    assert [code for _, code, _ in summary.legend] == ["single_repeat"]
+    assert second[""] == summary.legend[0][0]
+
+
+def test_columns_that_say_nothing_are_left_out() -> None:
+    plain = Analysis({}, (replace(estimate(A), task="t"),))
+    labels = [column.label for column in summarise(plain).sections[0].columns]
+    assert not {"G", "deff", "Model", "missing"} & set(labels)
+    clustered = [column.label for column in summarise(analysis()).sections[0].columns]
+    assert {"G", "deff"} <= set(clustered)
+
+
+def test_the_sentence_of_a_mean_has_all_a_paper_needs() -> None:
+    words = sentence(analysis().estimates[0])
+    for part in ("m scores 0.", "±", "CR2", "n = 200 questions in 20 clusters", "5 answers each", "95 % CI ["):
+        assert part in words
+
+
+def test_the_sentence_of_a_difference_names_the_winner() -> None:
+    better = sentence(comparison(model_a="new", model_b="old").comparisons[0])
+    assert better.endswith("new is better.")
+    assert "paired, clustered" in better
+    same = sentence(comparison(verdict="not separable").comparisons[0])
+    assert same.endswith("not separable.")
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex"])
+def test_hostile_names_are_shown_not_obeyed(form: str) -> None:
+    for table in (analysis(task=HOSTILE, model=HOSTILE), comparison(task=HOSTILE, model_a=HOSTILE)):
+        out = rendered(table, form)
+        assert "\x1b" not in out
+        if form == "markdown":
+            assert "<script>" not in out
+            assert "\\|" in out
+        if form == "latex":
+            assert "100\\%" in out
+            assert "\\textbackslash{}" in out
+        if form == "table":
+            assert "\u202e" not in out
+
+
+def test_a_markdown_table_has_as_many_cells_in_every_row() -> None:
+    lines = [line for line in text.markdown(analysis(task="a|b")).splitlines() if line.startswith("|")]
+    assert len({line.replace("\\|", "").count("|") for line in lines}) == 1
+
+
+def test_latex_is_a_tabular_with_as_many_columns_as_cells() -> None:
+    out = text.latex(comparison())
+    assert out.count("\\begin{tabular}") == out.count("\\end{tabular}") == 2
+    head = out.splitlines()[2]
+    columns = head[head.index("}{") + 2 : -1]
+    row = next(line for line in out.splitlines() if line.endswith("\\\\"))
+    assert row.count(" & ") == len(columns) - 1
+
+
+def test_the_terminal_never_cuts_a_number() -> None:
+    out = io.StringIO()
+    terminal.print_to(out, comparison(task="a-rather-long-task-name-" * 4))
+    row = comparison().comparisons[0]
+    assert number(row.diff, decimals(row.se)) in out.getvalue()
+    assert f"[{number(row.ci_low, decimals(row.se))}, {number(row.ci_high, decimals(row.se))}]" in out.getvalue()
+
+
+def test_an_empty_analysis_renders() -> None:
+    for form in ("table", "json", "csv", "markdown", "latex"):
+        assert isinstance(rendered(Analysis({}, ()), form), str)
+        assert isinstance(rendered(Comparison({}, ()), form), str)

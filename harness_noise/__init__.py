@@ -5,7 +5,9 @@ Importing this package loads neither numpy nor a harness; the functions do, when
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
@@ -13,21 +15,24 @@ from .errors import InputError
 
 if TYPE_CHECKING:
     from .analysis import estimate
-    from .api import analyze, compare, read
+    from .api import analyze, arena, compare, read
+    from .arena_results import Arena
     from .compare import estimate_difference
     from .results import Analysis, Comparison, Difference, Estimate
     from .scores import Questions, Run, Scores
     from .settings import Settings
 
 _HOME = {
-    "analyze": "api", "compare": "api", "read": "api",
+    "analyze": "api", "arena": "api", "compare": "api", "read": "api",
     "estimate": "analysis", "estimate_difference": "compare",
-    "Analysis": "results", "Comparison": "results", "Difference": "results", "Estimate": "results",
+    "Analysis": "results", "Arena": "arena_results", "Comparison": "results", "Difference": "results",
+    "Estimate": "results",
     "Questions": "scores", "Run": "scores", "Scores": "scores", "Settings": "settings",
 }  # fmt: skip
 
 __all__ = [
     "Analysis",
+    "Arena",
     "Comparison",
     "Difference",
     "Estimate",
@@ -38,11 +43,23 @@ __all__ = [
     "Settings",
     "__version__",
     "analyze",
+    "arena",
     "compare",
     "estimate",
     "estimate_difference",
     "read",
 ]
+
+
+class _Package(ModuleType):
+    """`compare` is a function here and a module below; loading the module must not hide the function."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

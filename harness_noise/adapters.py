@@ -46,8 +46,8 @@ def _load_or_warn(name: str) -> Adapter | None:
         return None
 
 
-def find(path: str | Path) -> tuple[Adapter, Path]:
-    """The adapter that recognises `path`.
+def find(path: str | Path) -> list[tuple[Adapter, Path]]:
+    """The adapters that recognise `path`: one for a file, for a folder perhaps several.
 
     Raises:
         InputError: the path does not exist, or nobody recognises it.
@@ -59,10 +59,15 @@ def find(path: str | Path) -> tuple[Adapter, Path]:
         raise InputError(f"{path}: cannot be opened ({error.strerror})") from None
     if not exists:
         raise InputError(f"{path}: no such file or directory")
+    found: list[tuple[Adapter, Path]] = []
     for name in names():
         adapter = _load_or_warn(name)
         if adapter is not None and adapter.sniff(path):
-            return adapter, path
+            found.append((adapter, path))
+            if path.is_file():
+                break
+    if found:
+        return found
     if path.is_dir():
         raise InputError(
             f"{path}: no run in this folder; expected an lm-eval results_….json, Inspect logs "
@@ -81,11 +86,30 @@ def read(path: str | Path, options: ReadOptions | None = None) -> list[Run]:
         InputError: nothing readable there, or nothing of what was asked for; lists what there is.
     """
     options = options or ReadOptions()
-    adapter, where = find(path)
-    runs = adapter.read(where, options)
+    runs = [run for adapter, where in find(path) for run in adapter.read(where, options)]
     if not runs:
-        raise InputError(f"{where}: no run in it")
+        raise InputError(f"{path}: no run in it")
     return [select(with_groups(run, options.groups), options) for run in runs]
+
+
+def read_what_can_be(path: str | Path, options: ReadOptions | None = None) -> tuple[list[Run], list[InputError]]:
+    """As `read`, but what cannot be used is left out: in a folder, only the part that is broken."""
+    try:
+        return read(path, options), []
+    except InputError as error:
+        whole = error
+    path = Path(path)
+    runs: list[Run] = []
+    errors: list[InputError] = []
+    for child in sorted(path.iterdir()) if path.is_dir() else []:
+        try:
+            find(child)
+        except InputError:
+            continue  # no run at all: a note, a picture
+        more, broken = read_what_can_be(child, options)
+        runs += more
+        errors += broken
+    return runs, errors or [whole]
 
 
 def select(run: Run, options: ReadOptions) -> Run:
@@ -93,6 +117,7 @@ def select(run: Run, options: ReadOptions) -> Run:
     from fnmatch import fnmatchcase
 
     kept: list[Any] = [*run.scores, *run.groups, *run.corpus, *run.skipped]
+    notes = run.notes
     for option, attribute, wanted in (
         ("--task", "task", options.tasks),
         ("--metric", "metric", options.metrics),
@@ -102,10 +127,11 @@ def select(run: Run, options: ReadOptions) -> Run:
             continue
         have = list(dict.fromkeys(_name(item, attribute) for item in kept))
         unknown = [name for name in wanted if not any(fnmatchcase(other, name) for other in have)]
-        if unknown:
-            raise InputError(
-                f"{run.name}: {option} {unknown[0]!r} is not in this run; there are {', '.join(have) or 'none'}"
-            )
+        absent = f"{run.name}: {option} {', '.join(unknown)} is not in this run; there are {', '.join(have) or 'none'}"
+        if len(unknown) == len(wanted):
+            raise InputError(absent)
+        if unknown:  # another run may have it: two harnesses name one scorer differently
+            notes += (absent,)
         kept = [item for item in kept if any(fnmatchcase(_name(item, attribute), name) for name in wanted)]
     chosen = {id(item) for item in kept}
     groups = tuple(item for item in run.groups if id(item) in chosen)
@@ -116,6 +142,7 @@ def select(run: Run, options: ReadOptions) -> Run:
         groups=groups,
         corpus=tuple(item for item in run.corpus if id(item) in chosen),
         skipped=tuple(item for item in run.skipped if id(item) in chosen),
+        notes=notes,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from . import adapters
 from .analysis import analyze_runs
+from .arena_results import Arena
 from .compare import compare_runs
 from .errors import InputError
 from .results import Analysis, Comparison
@@ -61,7 +62,7 @@ def analyze(
     Raises:
         InputError: input or choices that cannot be used.
     """
-    settings, options = _split(choices, level=level, cluster=cluster)
+    settings, options = split(choices, level=level, cluster=cluster)
     sources = [run] if isinstance(run, (str, Path, Run)) else list(run)
     return analyze_runs([item for source in sources for item in runs_of(source, options)], settings)
 
@@ -82,7 +83,7 @@ def compare(
     Raises:
         InputError: input or choices that cannot be used, or no question in common.
     """
-    settings, options = _split(choices, level=level, cluster=cluster)
+    settings, options = split(choices, level=level, cluster=cluster)
     pair = []
     for source in (a, b):
         runs = runs_of(source, options)
@@ -93,7 +94,34 @@ def compare(
     return compare_runs([(pair[0], pair[1])], settings, questions)
 
 
-def _split(choices: dict[str, Any], **common: Any) -> tuple[Settings, ReadOptions]:
+def arena(
+    runs: Source | Sequence[Source],
+    *,
+    level: float = 0.95,
+    cluster: str | None = None,
+    baseline: str | None = None,
+    **choices: Any,
+) -> Arena:
+    """Every pair of many runs, and the noise that is characteristic of each benchmark.
+
+    Args:
+        runs: a path that holds several runs, or several paths or Runs.
+        level: coverage of the confidence intervals, in (0, 1).
+        cluster: SPEC of the clusters; None: those the runs carry.
+        baseline: a model that becomes B in all its pairs.
+        **choices: fields of `Settings` (`test`, `adjust`, `margin`, …) and `ReadOptions`.
+
+    Raises:
+        InputError: input or choices that cannot be used, or nothing that two runs share.
+    """
+    from .arena import arena as compute
+
+    settings, options = split(choices, level=level, cluster=cluster)
+    sources = [runs] if isinstance(runs, (str, Path, Run)) else list(runs)
+    return compute([item for source in sources for item in runs_of(source, options)], settings, baseline=baseline)
+
+
+def split(choices: dict[str, Any], **common: Any) -> tuple[Settings, ReadOptions]:
     """Sort keyword arguments into what is read and what is computed; both know cluster and missing."""
     reading = {
         name: choices.pop(name) for name in ("columns", "groups", "tasks", "metrics", "scorers") if name in choices

@@ -49,9 +49,9 @@ class ClusterSpec:
         while found := _PER_TASK.match(text, position):
             pairs.append((found[1], found[2].strip()))
             position = found.end()
-        if pairs and not text[position:].strip():
-            return cls(by_task=tuple(pairs))
-        return cls(default=text)
+        if pairs and (rest := text[position:].strip()):
+            raise InputError(f"cluster SPEC {text!r}: {rest!r} is not TASK=SPEC, as what stands before it is")
+        return cls(by_task=tuple(pairs)) if pairs else cls(default=text)
 
     def for_task(self, task: str) -> str | None:
         """The SPEC of one task; None where nothing was said."""
@@ -84,7 +84,7 @@ def _path(doc: Mapping[str, Any], spec: str) -> Any:
     for part in spec.split("."):
         if isinstance(value, Mapping) and part in value:
             value = value[part]
-        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
             value = value[int(part)]
         else:
             raise MissingFieldError(spec, doc)

@@ -9,77 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import analysis
-from .analysis import Sample, group_parts, kernel, noise_fields, sample
+from . import corpus
 from .errors import InputError
-from .estimators import intervals, tests
-from .estimators.contrast import Moments
+from .estimators import intervals, resampling, tests
+from .estimators.contrast import Design, Moments, question_stats
+from .estimators.intervals import ConfidenceInterval
+from .pairing import Pairing, pair
 from .results import Comparison, Difference, Flip, finite, merge_notes
+from .samples import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, nothing, root, sample
 from .scores import Group, Questions, Run, Scores
 from .settings import Settings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from .estimators.contrast import FloatArray
 
-@dataclass(frozen=True, slots=True)
-class Pairing:
-    """Which questions of A are which of B, as row numbers of equal length."""
-
-    rows_a: list[int]
-    rows_b: list[int]
-    by: str
-    note: str | None = None
-
-
-def pair(a: Questions, b: Questions) -> Pairing:
-    """Match two runs' questions: by key, verified by content where both have it; else by content.
-
-    Automatic ids are worth nothing after a shuffle, so one id with two texts sends the whole
-    matching to the content. Keys of different kinds (two harnesses) are matched by content at once.
-    """
-    if a.kind == b.kind or a.inputs is None or b.inputs is None:
-        rows = _match(a.keys, b.keys)
-        if a.inputs is None or b.inputs is None:
-            return Pairing(*rows, by=a.kind)
-        agree = sum(a.inputs[i] == b.inputs[j] and _same_target(a, i, b, j) for i, j in zip(*rows, strict=True))
-        if agree == len(rows[0]) > 0:
-            return Pairing(*rows, by=a.kind)
-        by_content = _match(_content(a, b), _content(b, a))
-        if len(by_content[0]) > agree:
-            note = None
-            if rows[0]:
-                note = f"{len(rows[0]) - agree} questions share a {a.kind} but not their text: matched by text"
-            return Pairing(*by_content, by="content", note=note)
-        kept = [
-            (i, j) for i, j in zip(*rows, strict=True) if a.inputs[i] == b.inputs[j] and _same_target(a, i, b, j)
-        ]
-        note = f"{len(rows[0]) - agree} questions share a {a.kind} but not their text: left out" if rows[0] else None
-        return Pairing([i for i, _ in kept], [j for _, j in kept], by=a.kind, note=note)
-    return Pairing(*_match(_numbered(a.inputs), _numbered(b.inputs)), by="content")
-
-
-def _same_target(a: Questions, i: int, b: Questions, j: int) -> bool:
-    return a.targets is None or b.targets is None or a.targets[i] == b.targets[j]
-
-
-def _content(one: Questions, other: Questions) -> Sequence[str]:
-    assert one.inputs is not None
-    if one.targets is None or other.targets is None:
-        return _numbered(one.inputs)
-    return _numbered([f"{i}/{t}" for i, t in zip(one.inputs, one.targets, strict=True)])
-
-
-def _numbered(keys: Sequence[str]) -> Sequence[str]:
-    from .scores import occurrences
-
-    return occurrences(keys)
-
-
-def _match(a: Sequence[str], b: Sequence[str]) -> tuple[list[int], list[int]]:
-    where = {key: j for j, key in enumerate(b)}
-    rows = [(i, where[key]) for i, key in enumerate(a) if key in where]
-    return [i for i, _ in rows], [j for _, j in rows]
+__all__ = ["Pairing", "compare_runs", "estimate_difference", "pair"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,10 +34,10 @@ class _Pair:
 
     a: Sample
     b: Sample
-    labels: tuple[str, ...] | None
     only_a: int
     only_b: int
     different_prompts: bool
+    cluster: str | None
     notes: tuple[str, ...]
 
 
@@ -101,8 +47,8 @@ def _align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[fl
     only_a = only_b = 0
     prompts = False
     for one, other in zip(parts_a, parts_b, strict=True):
-        scored_a = (~np.isnan(one.values)).any(axis=1)
-        scored_b = (~np.isnan(other.values)).any(axis=1)
+        scored_a = np.isfinite(one.values).sum(axis=1) > 0
+        scored_b = np.isfinite(other.values).sum(axis=1) > 0
         found = pair(one.questions, other.questions)
         both = [(i, j) for i, j in zip(found.rows_a, found.rows_b, strict=True) if scored_a[i] and scored_b[j]]
         only_a += int(scored_a.sum()) - len(both)
@@ -117,8 +63,9 @@ def _align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[fl
         keys = Questions(tuple(one.questions.keys[i] for i in rows_a), one.questions.kind)
         kept_a.append(replace(one, questions=keys, values=one.values[rows_a], clusters=clusters, cluster_spec=spec))
         kept_b.append(replace(other, questions=keys, values=other.values[rows_b], clusters=clusters, cluster_spec=spec))
+    spec = next((part.cluster_spec for part in kept_a if part.cluster_spec), None)
     a, b = sample(kept_a, shares), sample(kept_b, shares)
-    return _Pair(a, b, a.labels, only_a, only_b, prompts, tuple(notes))
+    return _Pair(a, b, only_a, only_b, prompts, spec, tuple(notes))
 
 
 def _shared_clusters(
@@ -132,7 +79,7 @@ def _shared_clusters(
     return None, None
 
 
-def _correlation(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> float | None:
+def _correlation(x: FloatArray, y: FloatArray) -> float | None:
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return None
     return finite(float(np.corrcoef(x, y)[0, 1]))
@@ -143,97 +90,263 @@ def _in_unit(*samples: Sample) -> bool:
     return bool(len(values) and (values >= 0).all() and (values <= 1).all())
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Evidence:
+    """What the interval and the tests of one difference are computed from."""
+
+    m: Moments
+    settings: Settings
+    d: FloatArray | None = None
+    """(n,) paired differences; None where the runs are unpaired."""
+    plan: Design | None = None
+    sides: tuple[tuple[FloatArray, Design], tuple[FloatArray, Design]] | None = None
+    """Values and design of each run, where the runs are unpaired."""
+    unit: bool = False
+    """All scores lie in [0, 1]."""
+
+    def bootstrap(self) -> resampling.Distribution | None:
+        rng = np.random.default_rng(self.settings.seed)
+        if self.sides is not None:
+            return resampling.bootstrap(*self.sides[0], self.settings.resamples, rng, minus=self.sides[1])
+        assert self.d is not None
+        assert self.plan is not None
+        return resampling.bootstrap(self.d, self.plan, self.settings.resamples, rng)
+
+    def without_variance(self, level: float) -> ConfidenceInterval | None:
+        """The interval where every difference is the same: a small-sample rule for scores in [0, 1]."""
+        if not self.unit:
+            return None
+        if self.sides is not None:
+            (x, plan_a), (y, plan_b) = self.sides
+            p, q = float(plan_a.weights @ x), float(plan_b.weights @ y)
+            return intervals.agresti_caffo(p, plan_a.n_clusters, q, plan_b.n_clusters, level)
+        assert self.d is not None
+        assert self.plan is not None
+        G = self.plan.n_clusters
+        share = np.bincount(self.plan.clusters, weights=self.plan.weights, minlength=G).astype(np.float64)
+        means = np.bincount(self.plan.clusters, weights=self.plan.weights * self.d, minlength=G) / share
+        # one task: plain cluster means; several: each cluster by its weight in the group's mean
+        return intervals.bonett_price(means, level, share if self.plan.strata.any() else None)
+
+    def sign_test(self) -> float | None:
+        if self.d is None or self.plan is None:
+            return None
+        # within one task a weight would change nothing; across tasks a cluster's sum is a weighted one
+        d = self.plan.weights * self.d * len(self.d) if self.plan.strata.any() else self.d
+        return tests.sign_test(d, self.plan.clusters if self.plan.clustered else None)
+
+
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    ci: intervals.ConfidenceInterval | None
+    ci: ConfidenceInterval | None
     statistic: float | None
     p_value: float | None
     words: str
 
 
-def _judge(d: np.ndarray[Any, Any], m: Moments, plan_codes: Any, clustered: bool, unit: bool, p_sign: float | None,
-           settings: Settings, higher_is_better: bool | None) -> _Verdict:
-    """Interval, p-value and verdict of the chosen test."""
+def _judge(evidence: _Evidence, p_sign: float | None, higher_is_better: bool | None) -> _Verdict:
+    """Interval, p-value and verdict of the chosen test.
+
+    The interval is the t interval, or the bootstrap's where that was asked for; sign and permutation
+    tests have none of their own, so their verdict comes from p < 1 − level.
+    """
+    m, settings = evidence.m, evidence.settings
     if m.variance is None or m.df is None or m.mean is None:
         return _Verdict(None, None, None, "not separable")
-    se = math.sqrt(m.variance)
-    alpha = 1 - settings.level
-    ci: intervals.ConfidenceInterval | None
-    statistic: float | None = None
-    p_value: float | None
+    mean, se, df, level = m.mean, math.sqrt(m.variance), m.df, settings.level
+    alpha = 1 - level
+    wide = max(0.0, 1 - 2 * alpha)  # TOST at α is the (1 − 2α) interval within the margin
+    statistic, p_value = None, None
+    ci: ConfidenceInterval | None
+    narrow: ConfidenceInterval | None
     if m.zero_variance:
-        units = d
-        if clustered:
-            units = np.bincount(plan_codes, weights=d) / np.bincount(plan_codes)
-        ci = intervals.bonett_price(units, settings.level) if unit else None
-        p_value = 1.0 if abs(m.mean) <= 1e-12 else None
+        ci, narrow = evidence.without_variance(level), evidence.without_variance(wide)
+        p_value = 1.0 if abs(mean) <= 1e-12 else None
         separable = p_value is None and p_sign is not None and p_sign < alpha
     else:
-        ci = intervals.t_interval(m.mean, se, m.df, settings.level)
-        statistic, p_value = tests.t_test(m.mean, se, m.df)
+        ci, narrow = intervals.t_interval(mean, se, df, level), intervals.t_interval(mean, se, df, wide)
+        if settings.test == "t":
+            statistic, p_value = tests.t_test(mean, se, df)
+        if "bootstrap" in (settings.test, settings.interval):
+            found = evidence.bootstrap()
+            if found is None:
+                return _Verdict(None, None, None, "not separable")
+            found = found.expanded(m.variance, df)
+            ci, narrow = found.interval(level), found.interval(wide)
+            p_value = found.p_value() if settings.test == "bootstrap" else p_value
         separable = not ci.low <= 0 <= ci.high
     if settings.test == "sign":
-        statistic, p_value = None, p_sign if p_sign is not None else 1.0
-        separable = p_value < alpha
+        p_value = 1.0 if p_sign is None else p_sign
+    elif settings.test == "permutation":
+        assert evidence.d is not None
+        assert evidence.plan is not None
+        rng = np.random.default_rng(settings.seed)
+        p_value = resampling.sign_flip_p(evidence.d, evidence.plan, settings.resamples, rng)
+    if settings.test in ("sign", "permutation"):
+        separable = p_value is not None and p_value < alpha
     words = "not separable"
     if separable:
-        words = "A better" if (m.mean > 0) == (higher_is_better is not False) else "B better"
-    elif settings.margin is not None and not m.zero_variance and tests.equivalent(
-        m.mean, se, m.df, settings.level, settings.margin
-    ):
+        words = "A better" if (mean > 0) == (higher_is_better is not False) else "B better"
+    elif settings.margin is not None and narrow is not None and within(narrow, settings.margin):
         words = f"equivalent within {settings.margin:g}"
     return _Verdict(ci, statistic, p_value, words)
+
+
+def within(interval: ConfidenceInterval, margin: float) -> bool:
+    """Two one-sided tests (Schuirmann 1987): the (1 − 2α) interval lies inside ±margin."""
+    return -margin < interval.low and interval.high < margin
+
+
+def _check(settings: Settings) -> None:
+    if settings.interval not in ("auto", "t", "bootstrap"):
+        raise InputError(
+            f"interval {settings.interval} is for one run; a difference has t (with Bonett-Price where nothing "
+            "varies) or bootstrap: use --interval t"
+        )
 
 
 def _difference(
     parts_a: Sequence[Scores], parts_b: Sequence[Scores], run_a: Run, run_b: Run, settings: Settings,
     group: Group | None = None,
 ) -> tuple[Difference, tuple[str, ...]]:  # fmt: skip
-    first = parts_a[0]
-    pairing = _align(parts_a, parts_b, analysis._shares(parts_a, group))
+    """A − B of one task, or of the tasks of a group."""
+    _check(settings)
+    if settings.unpaired:
+        return _unpaired(parts_a, parts_b, run_a, run_b, settings, group), ()
+    pairing = _align(parts_a, parts_b, group_shares(parts_a, group))
     a, b = pairing.a, pairing.b
-    if len(a.keys) == 0:
+    if len(a) == 0:
         raise InputError(
-            f"{group.name if group else first.task}: {run_a.name} and {run_b.name} have no question in common "
+            f"{group.name if group else parts_a[0].task}: {run_a.name} and {run_b.name} have no question in common "
             f"({pairing.only_a} and {pairing.only_b} questions); compare runs of one benchmark, name the column "
             "that identifies a question (--columns question=…), or use --unpaired"
         )
-    plan = a.design(pairing.labels)
-    c, m = kernel([a, b], [1.0, -1.0], plan, settings)
-    _, m_a = kernel([a], [1.0], plan, settings)
-    _, m_b = kernel([b], [1.0], plan, settings)
-    codes = plan.clusters if plan.clustered else None
-    p_sign = tests.sign_test(c.d, codes)
-    higher = first.higher_is_better if first.higher_is_better is not None else parts_b[0].higher_is_better
-    verdict = _judge(c.d, m, plan.clusters, plan.clustered, _in_unit(a, b), p_sign, settings, higher)
-    wins = tests.expected_wins(a.values, b.values)
-    found = set(m.diagnostics).union(*(part.diagnostics for part in (*parts_a, *parts_b)))
+    found: set[str] = set()
+    if a.empty:  # a task of the group is not shared at all
+        m = m_a = m_b = nothing(len(a), len(set(a.labels or range(len(a)))))
+        evidence, clustered = _Evidence(m, settings), a.labels is not None
+    else:
+        plan = a.design()
+        c, m = kernel([a, b], [1.0, -1.0], plan, settings)
+        _, m_a = kernel([a], [1.0], plan, settings)
+        _, m_b = kernel([b], [1.0], plan, settings)
+        evidence, clustered = _Evidence(m, settings, c.d, plan, unit=_in_unit(a, b)), plan.clustered
+        if m.zero_variance and not (np.abs(c.d) > 1e-12).any():
+            found.add("identical_scores")
     if pairing.only_a or pairing.only_b:
         found.add("unpaired_questions")
     if pairing.different_prompts:
         found.add("different_prompts")
-    if m.zero_variance and not np.abs(c.d).any():
-        found.add("identical_scores")
-    fields = noise_fields(m)
-    if not plan.clustered:
-        fields["design_effect"] = 1.0 if m.variance is not None else None
+    wins = tests.expected_wins(a.values, b.values)
     unpaired = None if m_a.variance is None or m_b.variance is None else math.sqrt(m_a.variance + m_b.variance)
+    row = _row(
+        evidence, (a, b), (m_a, m_b), (parts_a, parts_b), (run_a, run_b), group,
+        found=found, clustered=clustered, p_sign=evidence.sign_test(),
+        n_only_a=pairing.only_a,
+        n_only_b=pairing.only_b,
+        wins_a=wins[0],
+        wins_b=wins[1],
+        ties=wins[2],
+        correlation=_correlation(a.stats.mean, b.stats.mean),
+        se_unpaired=unpaired,
+        cluster=pairing.cluster,
+    )  # fmt: skip
+    return row, pairing.notes
+
+
+def _unpaired(
+    parts_a: Sequence[Scores], parts_b: Sequence[Scores], run_a: Run, run_b: Run, settings: Settings,
+    group: Group | None,
+) -> Difference:  # fmt: skip
+    """A − B of two independent samples of questions: V_A + V_B, Welch's degrees of freedom.
+
+    Every question of both runs counts: n_questions = n_A + n_B, none is shared, so n_only_a = n_A
+    and n_only_b = n_B; what needs pairs (wins, correlation, sign test) is null.
+    """
+    a, b = (sample(parts, group_shares(parts, group)) for parts in (parts_a, parts_b))
+    if a.empty or b.empty:
+        raise InputError(f"{group.name if group else parts_a[0].task}: one of the runs has no scored question")
+    plans = a.design(), b.design()
+    (c_a, m_a), (c_b, m_b) = (kernel([x], [1.0], plan, settings) for x, plan in zip((a, b), plans, strict=True))
+    m = _welch(m_a, m_b)
+    evidence = _Evidence(
+        m, settings, sides=((c_a.d, plans[0]), (c_b.d, plans[1])), unit=_in_unit(a, b)
+    )  # fmt: skip
+    return _row(
+        evidence, (a, b), (m_a, m_b), (parts_a, parts_b), (run_a, run_b), group,
+        found={"unpaired"}, clustered=plans[0].clustered or plans[1].clustered, p_sign=None,
+        n_only_a=len(a),
+        n_only_b=len(b),
+        wins_a=None,
+        wins_b=None,
+        ties=None,
+        correlation=None,
+        se_unpaired=root(m.variance),
+        cluster=next((part.cluster_spec for part in (*parts_a, *parts_b) if part.cluster_spec), None),
+    )  # fmt: skip
+
+
+def _welch(a: Moments, b: Moments) -> Moments:
+    """The difference of two independent means; degrees of freedom of Satterthwaite (1946), Welch (1947)."""
+
+    def plus(x: float | None, y: float | None) -> float | None:
+        return None if x is None or y is None else x + y
+
+    df = None
+    variance = plus(a.variance, b.variance)
+    if variance is not None and a.df is not None and b.df is not None:
+        assert a.variance is not None
+        assert b.variance is not None
+        spread = a.variance**2 / a.df + b.variance**2 / b.df
+        df = variance**2 / spread if spread > 0 else min(a.df, b.df)
+    return Moments(
+        n=a.n + b.n,
+        n_clusters=a.n_clusters + b.n_clusters,
+        mean=None if a.mean is None or b.mean is None else a.mean - b.mean,
+        variance=variance,
+        df=df,
+        naive=plus(a.naive, b.naive),
+        var_data=plus(a.var_data, b.var_data),
+        var_prediction=plus(a.var_prediction, b.var_prediction),
+        var_total=plus(a.var_total, b.var_total),
+        icc=None,
+        zero_variance=a.zero_variance and b.zero_variance,
+        diagnostics=tuple(sorted({*a.diagnostics, *b.diagnostics} - {"zero_variance", "negative_data_variance"})),
+    )
+
+
+def _row(
+    evidence: _Evidence, samples: tuple[Sample, Sample], each: tuple[Moments, Moments],
+    parts: tuple[Sequence[Scores], Sequence[Scores]], runs: tuple[Run, Run], group: Group | None,
+    *, found: set[str], clustered: bool, p_sign: float | None, cluster: str | None, **fields: Any,
+) -> Difference:  # fmt: skip
+    m, settings = evidence.m, evidence.settings
+    first = parts[0][0]
+    higher = first.higher_is_better if first.higher_is_better is not None else parts[1][0].higher_is_better
+    verdict = _judge(evidence, p_sign, higher)
+    found |= set(m.diagnostics).union(*(part.diagnostics for side in parts for part in side))
+    if m.zero_variance:
+        found.add("zero_variance")
+    if m.var_data is not None and m.var_data < 0:
+        found.add("negative_data_variance")
+    noise = noise_fields(m, clustered)
+    if "uses_all_repeats" in found:
+        found.discard("single_repeat")
+        noise["se_total"] = None
     testable = m.variance is not None and not m.zero_variance
     return Difference(
         task=group.name if group is not None else first.task,
         metric=first.metric,
         scorer=first.scorer,
         higher_is_better=higher,
-        model_a=run_a.model,
-        model_b=run_b.model,
+        model_a=runs[0].model,
+        model_b=runs[1].model,
         n_questions=m.n,
         n_clusters=m.n_clusters,
-        n_only_a=pairing.only_a,
-        n_only_b=pairing.only_b,
-        repeats_a=int(a.stats.count.max()),
-        repeats_b=int(b.stats.count.max()),
-        mean_a=finite(m_a.mean),
-        mean_b=finite(m_b.mean),
+        repeats_a=int(samples[0].stats.count.max(initial=0)),
+        repeats_b=int(samples[1].stats.count.max(initial=0)),
+        mean_a=finite(each[0].mean),
+        mean_b=finite(each[1].mean),
         diff=finite(m.mean),
         ci_low=verdict.ci.low if verdict.ci else None,
         ci_high=verdict.ci.high if verdict.ci else None,
@@ -244,22 +357,14 @@ def _difference(
         p_adjusted=finite(verdict.p_value),
         test=settings.test,
         p_sign=finite(p_sign),
-        wins_a=wins[0],
-        wins_b=wins[1],
-        ties=wins[2],
-        correlation=_correlation(a.stats.mean, b.stats.mean),
-        se_unpaired=unpaired,
         mde=tests.minimum_detectable(math.sqrt(m.variance or 0.0), settings.level) if testable else None,
         verdict=verdict.words,
-        n_missing=sum(part.n_missing for part in (*parts_a, *parts_b)),
-        cluster=_spec(parts_a, parts_b) if plan.clustered else None,
+        n_missing=sum(part.n_missing for side in parts for part in side),
+        cluster=cluster if clustered else None,
         diagnostics=tuple(sorted(found)),
-        **fields,  # type: ignore[arg-type]
-    ), pairing.notes
-
-
-def _spec(parts_a: Sequence[Scores], parts_b: Sequence[Scores]) -> str | None:
-    return next((part.cluster_spec for part in (*parts_a, *parts_b) if part.cluster_spec), None)
+        **noise,  # type: ignore[arg-type]
+        **fields,
+    )
 
 
 def estimate_difference(
@@ -272,18 +377,22 @@ def estimate_difference(
         b: (n, K_B) scores of the same n questions in the same order.
         clusters: (n,) labels of the questions that belong together; None: independent.
         level: coverage of the confidence interval, in (0, 1).
-        **settings: `se`, `test`, `margin`, … as in `Settings`.
+        **settings: `se`, `test`, `margin`, … as in `Settings`; with `unpaired` a and b are scores of
+            different questions, n_A and n_B of them.
 
     Raises:
         ValueError: arrays that do not fit together, no shared question, a level outside (0, 1).
 
     Source: Wang (2025), §3.3, all K_A × K_B pairs of answers; Miller (2024), §4.
     """
-    parts_a, parts_b = analysis.as_scores(a, clusters), analysis.as_scores(b, clusters)
-    if len(parts_a.questions) != len(parts_b.questions):
+    choices = Settings(level=level, **settings)
+    if choices.unpaired and clusters is not None:
+        raise InputError("unpaired arrays have no common clusters: compare two Runs that carry their own")
+    parts_a, parts_b = (as_scores(x, clusters, choices.missing) for x in (a, b))
+    if not choices.unpaired and len(parts_a.questions) != len(parts_b.questions):
         raise ValueError(f"{len(parts_a.questions)} questions in a and {len(parts_b.questions)} in b")
     run_a, run_b = Run(model="A", name="a", harness="array"), Run(model="B", name="b", harness="array")
-    return _difference([parts_a], [parts_b], run_a, run_b, Settings(level=level, **settings))[0]
+    return _difference([parts_a], [parts_b], run_a, run_b, choices)[0]
 
 
 def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questions: int = 0) -> Comparison:
@@ -291,6 +400,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
 
     Args:
         pairs: (A, B) runs.
+        settings: the test, its level and the rest; one family of p-values is adjusted.
         n_questions: how many of the questions that flipped most to list for each row.
 
     Raises:
@@ -300,31 +410,37 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
     flips: list[Flip] = []
     notes: list[str] = []
     for run_a, run_b in pairs:
-        matched, remarks = _matched(run_a, run_b)
+        start = len(rows)
+        groups = [
+            (group, parts_a, parts_b)
+            for group in run_a.groups
+            if (parts_a := group_parts(run_a, group)) and (parts_b := group_parts(run_b, group))
+        ]
+        wholes = corpus.matched(run_a, run_b)
+        matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
         notes += [*run_a.notes, *run_b.notes, *remarks]
         for one, other in matched:
             difference, found = _difference([one], [other], run_a, run_b, settings)
             rows.append(difference)
             notes += found
-            if n_questions:
+            if n_questions and not settings.unpaired:
                 flips += _flips(one, other, run_a, run_b, n_questions)
-        for group in run_a.groups:
-            parts_a = group_parts(run_a, group)
-            parts_b = group_parts(run_b, group)
-            if parts_a is not None and parts_b is not None:
-                rows.append(_difference(parts_a, parts_b, run_a, run_b, settings, group)[0])
+        rows += [_difference(a, b, run_a, run_b, settings, group)[0] for group, a, b in groups]
+        rows += [corpus.corpus_difference(a, b, run_a, run_b, settings) for a, b in wholes]
+        rows[start:] = [replace(item, run_a=run_a.name, run_b=run_b.name) for item in rows[start:]]
     adjusted = tests.adjust([item.p_value for item in rows], settings.adjust)
     rows = [replace(item, p_adjusted=p) for item, p in zip(rows, adjusted, strict=True)]
     return Comparison(settings.to_dict(), tuple(rows), merge_notes(notes), tuple(flips))
 
 
-def _matched(run_a: Run, run_b: Run) -> tuple[list[tuple[Scores, Scores]], list[str]]:
-    """Scores of the same task, metric and scorer; or the only one of each run."""
+def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[str]]:
+    """Scores of the same task, metric and scorer; or the only one of each run.
+
+    `alone`: nothing else (a group, a corpus metric) can be compared.
+    """
     where = {(item.task, item.metric, item.scorer): item for item in run_b.scores}
-    matched = [
-        (item, where[key]) for item in run_a.scores if (key := (item.task, item.metric, item.scorer)) in where
-    ]
-    if matched:
+    matched = [(item, where[key]) for item in run_a.scores if (key := (item.task, item.metric, item.scorer)) in where]
+    if matched or not alone:
         return matched, []
     if len(run_a.scores) == len(run_b.scores) == 1:
         one, other = run_a.scores[0], run_b.scores[0]
@@ -348,8 +464,8 @@ def _list(run: Run) -> str:
 def _flips(one: Scores, other: Scores, run_a: Run, run_b: Run, limit: int) -> list[Flip]:
     found = pair(one.questions, other.questions)
     with np.errstate(invalid="ignore"):
-        stats_a = analysis.question_stats(one.values).mean[found.rows_a]
-        stats_b = analysis.question_stats(other.values).mean[found.rows_b]
+        stats_a = question_stats(one.values).mean[found.rows_a]
+        stats_b = question_stats(other.values).mean[found.rows_b]
     d = stats_a - stats_b
     order = [k for k in np.argsort(-np.abs(d), kind="stable") if np.isfinite(d[k]) and d[k] != 0][:limit]
     texts = one.questions.texts or other.questions.texts

@@ -27,6 +27,9 @@ DIAGNOSTICS: dict[str, str] = {
     "missing_repeats": "questions have different numbers of scored answers",
     "uses_all_repeats": "the metric uses several answers of a question at once (pass@k, majority vote): data and "
     "prediction noise cannot be told apart",
+    "single_level": "a factor with one level: its variance is not known",
+    "aliased_factor": "the design cannot tell this factor from another one",
+    "negative_component": "the estimate of this variance component is below 0: it is smaller than the design can resolve",
     "identical_repeats": "all repeats scored the same on every question (temperature 0, a cache, or a fixed "
     "server seed?): prediction noise is not identified",
     "shared_repeat_noise": "a repeat moves all questions together (a shared seed, a drifting server?): "
@@ -304,6 +307,16 @@ class Plan:
         import pandas as pd
 
         return pd.DataFrame([asdict(item) for item in self.table])
+
+    def __rich__(self) -> RenderableType:
+        from .report import terminal
+
+        return terminal.render(self)
+
+    def _repr_html_(self) -> str:
+        from .report import html
+
+        return html.fragment(self)
 
 
 def finite(value: float | None) -> float | None:

@@ -7,9 +7,9 @@ module knows a harness.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,6 +71,37 @@ class Scores:
     n_missing: int = 0
     """Repeats that were run but have no score: errored, NaN, missing."""
     diagnostics: tuple[str, ...] = ()
+    factors: Mapping[str, tuple[tuple[str, ...], ...]] | None = None
+    """What each answer was made with, by column: n rows of K labels (prompt, seed, judge)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CorpusScores:
+    """One run × task × metric × scorer whose metric is no mean of question scores: bleu, F1, perplexity.
+
+    Either `records` and `aggregate`, which are called again for every resample; or, many times
+    faster, `stats` and `value`, where the metric is a function of sums over the questions (counts of
+    a confusion matrix, matched n-grams, summed log-likelihoods).
+    """
+
+    task: str
+    metric: str
+    scorer: str
+    questions: Questions
+    records: tuple[tuple[Any, ...], ...] = ()
+    """n rows of K records, None where a repeat has none: what `aggregate` takes a list of."""
+    aggregate: Callable[[list[Any]], float] | None = None
+    stats: FloatArray | None = None
+    """(n, K, S) what is summed over questions, NaN where a repeat has no answer."""
+    value: Callable[[FloatArray], FloatArray] | None = None
+    """The metric from the sums: (…, S) → (…)."""
+    clusters: tuple[str, ...] | None = None
+    cluster_spec: str | None = None
+    higher_is_better: bool | None = None
+    native: float | None = None
+    native_is_first: bool = False
+    n_missing: int = 0
+    diagnostics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +114,8 @@ class Group:
     tasks: tuple[str, ...]
     weighting: Weighting = "size"
     native: float | None = None
+    weights: tuple[float, ...] | None = None
+    """Fixed weights of the tasks, in place of `weighting`: nested groups, each averaged its own way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +142,7 @@ class Run:
     parts: tuple[Scores, ...] = ()
     """Scores that only the groups need; they have no row of their own."""
     groups: tuple[Group, ...] = ()
+    corpus: tuple[CorpusScores, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
     """Sentences for the user: hints and warnings, one each."""

@@ -36,6 +36,8 @@ class Settings:
     """The SPEC asked for; None: the clusters that the run carries."""
     seed: int = 0
     """Of the resampling tests and intervals."""
+    resamples: int = 10_000
+    """How many of them."""
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
@@ -48,6 +50,16 @@ class Settings:
         ):  # fmt: skip
             if getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} {getattr(self, name)!r} is not one of {', '.join(get_args(kind))}")
+
+        if self.seed < 0 or self.resamples < 100:
+            raise InputError(f"seed {self.seed} must not be negative, and resamples {self.resamples} not below 100")
+        if self.unpaired and self.test in ("sign", "permutation"):
+            raise InputError(f"--test {self.test} needs pairs of the same question: use t or bootstrap with --unpaired")
+        if self.repeats_are == "runs" and ("bootstrap" in (self.test, self.interval) or self.test != "t"):
+            raise InputError(
+                "--repeats-are runs has its own variance between runs, which only the t test and the t, Wilson and "
+                "Korn-Graubard intervals know: leave --test and --interval as they are"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -12,7 +12,8 @@ from . import options
 
 if TYPE_CHECKING:
     from ..results import Comparison, Difference
-    from ..scores import Run
+    from ..scores import ReadOptions, Run
+    from ..settings import Settings
 
 
 @click.command("compare")
@@ -22,13 +23,7 @@ if TYPE_CHECKING:
 @options.reading
 @options.computing
 @click.option("--test", type=click.Choice(["t", "sign", "permutation", "bootstrap"]), default="t", show_default=True)
-@click.option(
-    "--adjust",
-    type=click.Choice(["holm", "bh", "none"]),
-    default="holm",
-    show_default=True,
-    help="Adjust p-values for the rows of the table.",
-)
+@options.ADJUST
 @click.option("--unpaired", is_flag=True, help="Ignore which question is which (different questions).")
 @click.option("--margin", type=float, metavar="M", help="Test equivalence within ±M; slack of --fail-on.")
 @click.option(
@@ -39,6 +34,12 @@ if TYPE_CHECKING:
     help="Exit with 1 if A is worse than B by more than the margin (the whole interval).",
 )
 @click.option("--questions", type=click.IntRange(0), default=0, metavar="N", help="List N questions that flipped.")
+@click.option(
+    "--reference",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="A and B are bare numbers; the noise comes from this benchmark's profile (see arena).",
+)
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a page.")
 @options.printing
 def command(runs: tuple[str, ...], **choices: Any) -> int:
@@ -48,16 +49,24 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     """
     from ..compare import compare_runs
 
+    profile = choices.pop("reference")
     baseline, models = choices.pop("baseline"), choices.pop("models")
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
     reading, joined = options.read_options(choices), choices.pop("as_repeats")
+    if profile is not None:
+        result = _bare(runs, profile, models, reading, options.settings(choices))
+        return _finish(result, choices, gate, page)
     found = options.read_runs(runs, reading, as_repeats=joined)
     if baseline is not None:
         against = _one(options.read_runs([baseline], reading, as_repeats=joined), baseline)
         pairs = [(run, against) for run in found]
     else:
         pairs = [_pair(found, runs, models)]
-    result = compare_runs(pairs, options.settings(choices), questions)
+    return _finish(compare_runs(pairs, options.settings(choices), questions), choices, gate, page)
+
+
+def _finish(result: Comparison, choices: dict[str, Any], gate: str, page: Path | None) -> int:
+    """Show the result; the exit code of the gate."""
     options.show(result, choices)
     if page is not None:
         from ..files import write_text
@@ -70,6 +79,26 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
         click.echo(f"harness-noise: {worse[0].model_a} is worse than {worse[0].model_b} on {names}", err=True)
         return 1
     return 0
+
+
+def _bare(
+    numbers: tuple[str, ...], profile: Path, models: str | None, reading: ReadOptions, chosen: Settings
+) -> Comparison:
+    """A − B of two leaderboard numbers, with the noise that is characteristic of their benchmark."""
+    from .. import reference
+    from ..results import Comparison
+
+    try:
+        a, b = (float(number) for number in numbers)
+    except ValueError:
+        raise InputError("with --reference, A and B are two numbers: compare 0.655 0.640 --reference FILE") from None
+    wanted = [items[0] if items else None for items in (reading.tasks, reading.metrics, reading.scorers)]
+    one = reference.choose(reference.read(profile), *wanted)
+    names = tuple(name.strip() for name in models.split(",")) if models else ("A", "B")
+    if len(names) != 2:
+        raise InputError(f"--models {models}: name two models")
+    row = reference.compare(one, a, b, names=(names[0], names[1]), level=chosen.level)
+    return Comparison(chosen.to_dict(), (row,))
 
 
 def _pair(found: list[Run], paths: tuple[str, ...], models: str | None) -> tuple[Run, Run]:

@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..scores import Run
 
 
 @click.command("demo")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR")
 @click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
 def command(out: Path, debug: bool) -> None:
-    """Two simulated models through the real harnesses, end to end.
+    """Simulated models through the real harnesses, end to end.
 
     The models are simulated: they answer word problems by chance, each problem with a probability of
-    its own. Everything else is real: the harness, its results, and the noise found in them.
+    its own. Everything else is real: the harnesses, their files, and the noise found in them.
     """
+    from .. import adapters
+
+    every: dict[str, Any] = {name: adapters.load(name) for name in reversed(adapters.names())}
+    harnesses = {name: item for name, item in every.items() if hasattr(item, "demo") and item.installed()}
+    if not harnesses:
+        raise InputError("the demo needs a harness: pip install 'harness-noise[lm-eval,inspect]'")
+    out.mkdir(parents=True, exist_ok=True)
+    click.echo("The models in this demo are simulated; the harnesses, the files and the statistics are real.")
+    written: list[Path] = []
+    for adapter in harnesses.values():
+        written += _two_models(adapter, out)
+    written += _eight_models(next(iter(harnesses.values())), out)
+    _title("Written")
+    for path in written:
+        click.echo(f"  {path}")
+
+
+def _two_models(adapter: Any, out: Path) -> list[Path]:
+    """Run, compare, export: what a user does with two models."""
+    from harness_noise_adapters.demo.problems import PAIR
+
     from .. import adapters
     from ..analysis import analyze_run
     from ..compare import compare_runs
@@ -28,47 +54,52 @@ def command(out: Path, debug: bool) -> None:
     from ..scores import ReadOptions
     from ..settings import Settings
 
-    harnesses = {name: demo for name in reversed(adapters.names()) if (demo := _demo(adapters.load(name))) is not None}
-    if not harnesses:
-        raise InputError("the demo needs a harness: pip install 'harness-noise[lm-eval,inspect]'")
-    out.mkdir(parents=True, exist_ok=True)
-    _say("The models in this demo are simulated; the harnesses, the files and the statistics are real.")
-    written: list[Path] = []
-    for name, demo in harnesses.items():
-        _title(f"{name}: two models, 20 templates × 10 word problems, K = 5 answers each, noise on")
-        folders = demo(out, _shown)
-        runs = [run for folder in folders for run in adapters.read(folder, ReadOptions())]
-        _title(f"{name}: is A better than B?")
-        _shown(["harness-noise", "compare", *map(str, folders)])
-        result = compare_runs([(runs[0], runs[1])], Settings(), 5)
-        terminal.print_to(None, result)
-        page = out / f"compare-{name}.html"
-        write_text(page, html.page(result))
-        table = out / f"compare-{name}.json"
-        write_text(table, result.to_json() + "\n")
-        written += [table, page]
-        _shown(["harness-noise", "export", str(folders[0]), "-o", str(out / f"export-{name}")])
-        adapter = adapters.load(name)
-        written += adapter.write(
-            folders[0], out / f"export-{name}", lambda run: analyze_run(run, Settings()), ReadOptions()
-        )
-    _title("Written")
-    for path in written:
-        click.echo(f"  {path}")
+    name = adapter.name
+    _title(f"{name}: two models, 20 templates × 10 word problems, K = 5 answers each, noise on")
+    folders = adapter.demo(out, _shown, PAIR)
+    a, b = (run for folder in folders for run in adapters.read(folder))
+    _title(f"{name}: is A better than B?")
+    _shown(["harness-noise", "compare", *map(str, folders), "--questions", "5"])
+    result = compare_runs([(a, b)], Settings(), 5)
+    terminal.print_to(None, result)
+    page, table, exported = out / f"compare-{name}.html", out / f"compare-{name}.json", out / f"export-{name}"
+    write_text(page, html.page(result))
+    write_text(table, result.to_json() + "\n")
+    click.echo()
+    _shown(["harness-noise", "export", str(folders[0]), "-o", str(exported)])
+    files = adapter.write(folders[0], exported, lambda run: analyze_run(run, Settings()), ReadOptions())
+    return [page, table, *files]
 
 
-def _demo(adapter: Any) -> Any:
-    """An adapter's demonstration, if it has one and its harness is installed."""
-    demo = getattr(adapter, "demo", None)
-    return demo if demo is not None and adapter.installed() else None
+def _eight_models(adapter: Any, out: Path) -> list[Path]:
+    """The arena of all simulated models; the runs of the other six are quiet."""
+    from harness_noise_adapters.demo.problems import MODELS, PAIR
 
+    from .. import adapters
+    from ..arena import arena
+    from ..report import arena_html, figures
+    from ..settings import Settings
 
-def _say(text: str) -> None:
-    click.echo(text)
+    if not figures.available():
+        click.echo("\nWithout matplotlib there is no report on eight models: pip install 'harness-noise[plots]'")
+        return []
+    _title(f"{adapter.name}: all pairs of eight models")
+    with contextlib.redirect_stdout(io.StringIO()):
+        folder = adapter.demo_many(out, [model for model in MODELS if model not in PAIR])
+    _shown(["harness-noise", "arena", str(folder), "--html", str(out / "arena")])
+    runs: list[Run] = adapters.read(folder)
+    result = arena(runs, Settings())
+    pages = arena_html.write(result, out / "arena")
+    from ..report import arena_summary
+
+    for board in result.boards:
+        for line in arena_summary.sentences(board):
+            click.echo(line)
+    return pages
 
 
 def _title(text: str) -> None:
-    click.echo(f"\n\x1b[1m{text}\x1b[0m" if click.get_text_stream("stdout").isatty() else f"\n{text}")
+    click.secho(f"\n{text}", bold=True)
 
 
 def _shown(arguments: list[str]) -> None:

@@ -50,7 +50,7 @@ def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choice
         return result
 
     for path in options.progress(list(runs), "exporting"):
-        adapter, where = adapters.find(path)
-        folder = output if output is not None else (where if where.is_dir() else where.parent)
-        for written in adapter.write(where, folder, analyze, reading):
-            click.echo(written)
+        for adapter, where in adapters.find(path):
+            folder = output if output is not None else (where if where.is_dir() else where.parent)
+            for written in adapter.write(where, folder, analyze, reading):
+                click.echo(written)

@@ -12,7 +12,7 @@ import click
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from ..results import Analysis, Comparison
+    from ..report.summary import Result
     from ..scores import ReadOptions, Run
     from ..settings import Settings
 
@@ -31,6 +31,14 @@ def _stack(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
 
 
 RUN = click.argument("runs", metavar="RUN...", nargs=-1, required=True)
+
+ADJUST = click.option(
+    "--adjust",
+    type=click.Choice(["holm", "bh", "none"]),
+    default="holm",
+    show_default=True,
+    help="Adjust p-values for the rows of the table.",
+)
 
 reading: Callable[[F], F] = _stack(
     [
@@ -172,11 +180,11 @@ def _bar(items: Sequence[Any], what: str) -> Iterable[Any]:
         bar.render_finish()
 
 
-def show(table: Analysis | Comparison, choices: dict[str, Any]) -> None:
+def show(table: Result, choices: dict[str, Any]) -> None:
     """Print a result, or write it to a file; hints go to stderr."""
     form, output = choices["form"], choices["output"]
     if not choices["quiet"]:
-        hints(table.notes)
+        hints(getattr(table, "notes", ()))
     if form == "table" and output is None:
         from ..report import terminal
 
@@ -191,7 +199,7 @@ def show(table: Analysis | Comparison, choices: dict[str, Any]) -> None:
         write_text(output, text)
 
 
-def rendered(table: Analysis | Comparison, form: str) -> str:
+def rendered(table: Result, form: str) -> str:
     """A result as text in one of the formats."""
     if form == "table":
         import io

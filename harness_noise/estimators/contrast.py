@@ -13,6 +13,7 @@ Sources, cited at the lines that use them:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -160,15 +161,19 @@ def design(
     """The design of n questions: independent by default, of one task, each weighted 1/n.
 
     Args:
+        n: number of questions.
         clusters: (n,) labels, compared by equality.
         strata: (n,) task codes 0 … T−1.
         stratum_weights: (T,) weights of the tasks in the mean; by default by size.
     """
     strata = np.zeros(n, dtype=np.intp) if strata is None else np.asarray(strata, dtype=np.intp)
-    sizes = np.bincount(strata, minlength=1).astype(np.float64)
-    shares = sizes / n if stratum_weights is None else np.asarray(stratum_weights, dtype=np.float64)
-    if abs(shares.sum() - 1) > 1e-9:
+    T = 1 if stratum_weights is None else len(stratum_weights)
+    sizes = np.bincount(strata, minlength=T).astype(np.float64)
+    shares = sizes / max(n, 1) if stratum_weights is None else np.asarray(stratum_weights, dtype=np.float64)
+    if n and abs(shares.sum() - 1) > 1e-9:
         raise ValueError("the weights of the tasks must sum to 1")
+    if n and (shares[sizes == 0] > 0).any():
+        raise ValueError("a task of non-zero weight has no question")
     weights = (shares / np.maximum(sizes, 1))[strata]
     if clusters is None:
         return Design(weights, strata, np.arange(n), n, clustered=False)
@@ -200,18 +205,14 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
     CR2 for a weighted mean of task means, clusters crossing tasks:
     V = Σ_c [Σ_t (w_t/n_t) (1 − n_ct/n_t)^(−1/2) Σ_{i∈c∩t} e_i]², which for one task is
     V = (1/n²) Σ_c (Σ_{i∈c} e_i)² / (1 − n_c/n) [BM; PT eq. 5 for an intercept-only model].
-    CR0 is [M, eq. 4]; CR1 multiplies it by G/(G − 1). Degrees of freedom: Satterthwaite under
-    working independence for CR2 [BM], G − 1 by convention for the other two.
+    CR0 leaves the leverage out [M, eq. 4]; CR1 multiplies that by G/(G − 1). The degrees of freedom
+    depend on the design alone: Satterthwaite under working independence [BM], for all three.
+    A task of non-zero weight with one cluster has no residual to learn from: None.
     """
     n = len(e)
     G = plan.n_clusters
     if n < 2 or G < 2:
         return None
-    if estimator != "cr2":
-        sums = np.bincount(plan.clusters, weights=plan.weights * e, minlength=G)
-        V = float(sums @ sums)
-        return Variance(V * G / (G - 1) if estimator == "cr1" else V, G - 1.0)
-
     T = int(plan.strata.max()) + 1
     if T == 1:
         cell_cluster, cell_stratum, cell_of = np.arange(G), np.zeros(G, dtype=np.intp), plan.clusters
@@ -225,10 +226,11 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
     a = a_t[cell_stratum]
     used = a > 0
     if (n_ct[used] == n_t[used]).any():
-        return None  # a task with one cluster: no residual to learn from
-    leverage = np.where(used, 1 - n_ct / n_t, 1.0)
-    s = 1 / np.sqrt(leverage)
-    sums = np.bincount(cell_cluster, weights=a * s * np.bincount(cell_of, weights=e), minlength=G)
+        return None
+    s = 1 / np.sqrt(np.where(used, 1 - n_ct / n_t, 1.0))
+    scale = s if estimator == "cr2" else np.ones_like(s)
+    sums = np.bincount(cell_cluster, weights=a * scale * np.bincount(cell_of, weights=e), minlength=G)
+    V = float(sums @ sums) * (G / (G - 1) if estimator == "cr1" else 1.0)
 
     # P_cd = Σ_t a_t² s_ct s_dt (n_ct δ_cd − n_ct n_dt/n_t) = diag(D) − U Uᵀ; both traces without P.
     D = np.bincount(cell_cluster, weights=a * a * s * s * n_ct, minlength=G)
@@ -236,7 +238,7 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
     uu = np.bincount(cell_cluster, weights=u * u, minlength=G)
     trace = D.sum() - uu.sum()
     trace2 = D @ D - 2 * D @ uu + _gram_norm2(u, cell_cluster, cell_stratum, (G, T))
-    return Variance(float(sums @ sums), float(trace**2 / trace2))
+    return Variance(V, float(trace**2 / trace2))
 
 
 def between_task_variance(means: FloatArray, shares: FloatArray, estimator: Estimator = "cr2") -> Variance | None:
@@ -249,13 +251,12 @@ def between_task_variance(means: FloatArray, shares: FloatArray, estimator: Esti
     if T < 2:
         return None
     e = means[shares > 0] - float(shares @ means)
-    if estimator != "cr2":
-        V = float((w * e) @ (w * e))
-        return Variance(V * T / (T - 1) if estimator == "cr1" else V, T - 1.0)
+    leverage = 1 - w if estimator == "cr2" else np.ones(T)
+    V = float((w * e) ** 2 @ (1 / leverage)) * (T / (T - 1) if estimator == "cr1" else 1.0)
     D, u2 = w / (1 - w), w**2 / (1 - w)
     trace = D.sum() - u2.sum()
     trace2 = D @ D - 2 * D @ u2 + u2.sum() ** 2
-    return Variance(float((w * e) ** 2 @ (1 / (1 - w))), float(trace**2 / trace2))
+    return Variance(V, float(trace**2 / trace2))
 
 
 def _gram_norm2(u: FloatArray, rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> float:
@@ -303,36 +304,34 @@ def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2") -> Moments:
         return Moments(
             0, 0, **nothing, var_total=None, icc=None, zero_variance=False, diagnostics=("too_few_questions",)
         )
-    mean = float(plan.weights @ c.d)
     sizes = np.bincount(plan.strata).astype(np.float64)
+    shares = np.bincount(plan.strata, weights=plan.weights).astype(np.float64)
     task_means = np.bincount(plan.strata, weights=c.d) / np.maximum(sizes, 1)
+    mean = float(task_means[0]) if len(sizes) == 1 else float(shares @ task_means)
     e = c.d - task_means[plan.strata]
     e[np.abs(e) <= 1e-12 * max(1.0, float(np.abs(c.d).max()))] = 0.0
     if plan.between_tasks:
-        shares = np.bincount(plan.strata, weights=plan.weights)
         result = between_task_variance(task_means, shares, estimator)
     else:
         result = clustered_variance(e, plan, estimator)
     if result is None:
-        found.add("too_few_questions" if n < 2 or not plan.clustered else "too_few_clusters")
-        return Moments(
-            n, plan.n_clusters, mean, None, None, None, None, None, None, None, False, tuple(sorted(found))
-        )
+        found.add("too_few_questions" if n < 2 else "too_few_clusters")
+        return Moments(n, plan.n_clusters, mean, None, None, None, None, None, None, None, False, tuple(sorted(found)))
     independent = Design(plan.weights, plan.strata, np.arange(n), n, clustered=False)
-    naive = clustered_variance(e, independent, estimator) if plan.clustered else result
+    naive = clustered_variance(e, independent)
     V, df = result.value, result.df
-    zero = V <= (1e-12 * max(1.0, float(np.abs(c.d).max()))) ** 2
+    zero = math.sqrt(V) <= 1e-12 * max(1.0, float(np.abs(c.d).max()))
     V = 0.0 if zero else V
     a2 = plan.weights**2
     var_prediction = float(a2 @ c.v) if c.identified else None
-    var_data = V - float(a2 @ c.w) if c.identified else None
+    var_data = _difference(V, float(a2 @ c.w)) if c.identified else None
     if zero:
         found.add("zero_variance")
     if var_data is not None and var_data < 0:
         found.add("negative_data_variance")
     if plan.clustered and plan.n_clusters == n:
         found.add("singleton_clusters")
-    if plan.clustered and df < 10:
+    if df < 10:
         found.add("few_clusters")
     return Moments(
         n=n,
@@ -348,6 +347,11 @@ def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2") -> Moments:
         zero_variance=zero,
         diagnostics=tuple(sorted(found)),
     )
+
+
+def _difference(x: float, y: float) -> float:
+    """x − y, 0 where only rounding is left: its sign is a diagnostic."""
+    return 0.0 if abs(x - y) <= 1e-12 * max(x, y) else x - y
 
 
 def intraclass_correlation(d: FloatArray, plan: Design) -> float | None:

@@ -62,13 +62,25 @@ def korn_graubard(p: float, n_effective: float, n_answers: float, df: float, lev
     return clopper_pearson(p, n, level)
 
 
-def bonett_price(d: FloatArray, level: float) -> ConfidenceInterval:
+def bonett_price(d: FloatArray, level: float, weights: FloatArray | None = None) -> ConfidenceInterval:
     """Bonett & Price (2012) adjusted Wald interval for a mean of paired differences in [−1, 1].
 
-    Used where the differences have no variance, so that a t interval would be a point.
+    Used where the differences have no variance, so that a t interval would be a point. `weights`,
+    summing to 1, replace 1/n.
     """
     n = len(d)
-    p1 = (float(np.maximum(d, 0).sum()) + 1) / (n + 2)
-    p2 = (float(np.maximum(-d, 0).sum()) + 1) / (n + 2)
+    weights = np.full(n, 1 / n) if weights is None else weights
+    p1 = (n * float(weights @ np.maximum(d, 0)) + 1) / (n + 2)
+    p2 = (n * float(weights @ np.maximum(-d, 0)) + 1) / (n + 2)
     half = z_quantile(level) * math.sqrt((p1 + p2 - (p1 - p2) ** 2) / (n + 2))
+    return ConfidenceInterval(max(-1.0, p1 - p2 - half), min(1.0, p1 - p2 + half))
+
+
+def agresti_caffo(p: float, n: float, q: float, m: float, level: float) -> ConfidenceInterval:
+    """Agresti & Caffo (2000) adjusted Wald interval for p − q of two independent proportions.
+
+    The unpaired counterpart of `bonett_price`: one success and one failure are added to each.
+    """
+    p1, p2 = (p * n + 1) / (n + 2), (q * m + 1) / (m + 2)
+    half = z_quantile(level) * math.sqrt(p1 * (1 - p1) / (n + 2) + p2 * (1 - p2) / (m + 2))
     return ConfidenceInterval(max(-1.0, p1 - p2 - half), min(1.0, p1 - p2 + half))

@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from ..results import DIAGNOSTICS, Analysis, Comparison, Difference, Estimate
+from ..results import DIAGNOSTICS, Analysis, Comparison, Difference, Estimate, Plan
 
 if TYPE_CHECKING:
     from ..arena_results import Arena
+
+    Result: TypeAlias = Analysis | Comparison | Plan | Arena
 
 MISSING = "–"
 
@@ -45,12 +47,16 @@ class Summary:
     """Ready for a paper or a pull request."""
 
 
-def summarise(table: Analysis | Comparison | Arena) -> Summary:
+def summarise(table: Result) -> Summary:
     """The display form of a result."""
     if isinstance(table, Analysis):
         return _analysis(table)
     if isinstance(table, Comparison):
         return _comparison(table)
+    if isinstance(table, Plan):
+        from . import planning
+
+        return planning.summarise(table)
     from . import arena_summary
 
     return arena_summary.summarise(table)

@@ -5,24 +5,24 @@ from __future__ import annotations
 import sys
 from typing import IO, TYPE_CHECKING
 
-from ..results import Analysis, Comparison
 from .summary import Summary, summarise
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
-    from ..arena_results import Arena
+    from .summary import Result
 
 
-def render(table: Analysis | Comparison | Arena) -> RenderableType:
+def render(table: Result) -> RenderableType:
     """A renderable with every section, the notes and the sentence."""
     from rich.console import Group
     from rich.text import Text
 
     summary = summarise(table)
     parts: list[RenderableType] = []
-    for drawn in _tables(summary):
+    for section, drawn in zip(summary.sections, _tables(summary), strict=True):
+        parts += [Text(section.title, style="bold")] if section.title else []
         parts += [drawn, Text("")]
     for mark, code, meaning in summary.legend:
         parts.append(Text.assemble((f"{mark}  ", "bold"), (code, "bold"), f"  {meaning}"))
@@ -39,14 +39,7 @@ def _tables(summary: Summary) -> list[Table]:
 
     tables = []
     for section in summary.sections:
-        table = Table(
-            box=box.SIMPLE_HEAD,
-            title=Text(section.title) if section.title else None,
-            title_justify="left",
-            title_style="bold",
-            pad_edge=False,
-            padding=(0, 1),
-        )
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
         for column in section.columns:
             table.add_column(
                 column.label,
@@ -69,6 +62,6 @@ def console(stream: IO[str] | None = None) -> Console:
     return Console(file=stream, width=width, highlight=False, soft_wrap=False, emoji=False, markup=False)
 
 
-def print_to(stream: IO[str] | None, table: Analysis | Comparison | Arena) -> None:
+def print_to(stream: IO[str] | None, table: Result) -> None:
     """Print a result on `stream` (standard output by default)."""
     console(stream).print(render(table))

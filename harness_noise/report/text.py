@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..results import Plan
 from .summary import Section, Summary, summarise
 
 if TYPE_CHECKING:
-    from ..results import Analysis, Comparison
+    from .summary import Result
 
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
@@ -18,22 +19,28 @@ _LATEX = {
 }  # fmt: skip
 
 
-def json(table: Analysis | Comparison) -> str:
+def json(table: Result) -> str:
     return table.to_json() + "\n"
 
 
-def csv(table: Analysis | Comparison) -> str:
+def csv(table: Result) -> str:
     """Every field of every row; text that a spreadsheet would run as a formula is quoted."""
     import csv as csv_
 
-    rows = table.to_dict()[table.kind]
+    rows = _rows(table)
     out = io.StringIO()
     writer = csv_.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        flat = row | {"diagnostics": " ".join(row["diagnostics"])}
+        flat = {key: " ".join(map(str, value)) if isinstance(value, list) else value for key, value in row.items()}
         writer.writerow({key: _inert(value) for key, value in flat.items()})
     return out.getvalue()
+
+
+def _rows(table: Result) -> list[dict[str, Any]]:
+    found = table.to_dict()
+    rows: list[dict[str, Any]] = found["plan"]["table"] if isinstance(table, Plan) else found[table.kind]
+    return rows
 
 
 def _inert(value: object) -> object:
@@ -42,12 +49,12 @@ def _inert(value: object) -> object:
     return value
 
 
-def markdown(table: Analysis | Comparison) -> str:
+def markdown(table: Result) -> str:
     """GitHub tables, for a pull request's comment."""
     return _document(summarise(table), _markdown_table, _markdown, "**{}**", "- `{1}` ({0}): {2}")
 
 
-def latex(table: Analysis | Comparison) -> str:
+def latex(table: Result) -> str:
     """`tabular` environments with booktabs rules."""
     return _document(summarise(table), _latex_table, _latex, "% {}", "% {0}: {1}: {2}")
 

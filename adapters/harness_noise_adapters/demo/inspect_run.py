@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +62,7 @@ def benchmark() -> Task:
     return Task(name="word_problems", dataset=MemoryDataset(samples), solver=simulated(), scorer=match(numeric=True))
 
 
-def run(models: list[SimulatedModel], out: Path, show: Callable[[list[str]], None], repeats: int = 5) -> list[Path]:
+def run(models: Sequence[SimulatedModel], out: Path, show: Callable[[list[str]], None], repeats: int = 5) -> list[Path]:
     """One Inspect eval per model with the flag on; returns their logs in the order of `models`.
 
     `show` is told the command that does the same from a shell.

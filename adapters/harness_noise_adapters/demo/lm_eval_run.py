@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,13 @@ def register() -> None:
             raise TypeError("a simulated model only answers")
 
 
+def _prepare(out: Path) -> Path:
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("HF_DATASETS_CACHE", str(out / ".cache"))
+    register()
+    return write_task(out / "task")
+
+
 def run(
     model: SimulatedModel,
     out: Path,
@@ -105,10 +112,7 @@ def run(
     Returns:
         The folder with lm-eval's output.
     """
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("HF_DATASETS_CACHE", str(out / ".cache"))
-    tasks = write_task(out / "task")
-    register()
+    tasks = _prepare(out)
     folder = out / "lm-eval" / model.name
     arguments = [
         "run", "--model", "simulated", "--model_args", f"model={model.name}", "--tasks", "word_problems",
@@ -119,3 +123,30 @@ def run(
     if code := cli(arguments):
         raise RuntimeError(f"lm-eval ended with exit code {code}")
     return folder
+
+
+def run_many(models: Sequence[SimulatedModel], out: Path, repeats: int = 5) -> Path:
+    """The same from Python, once per model, without a word; returns the folder with all outputs."""
+    from lm_eval import simple_evaluate
+    from lm_eval.loggers import EvaluationTracker
+    from lm_eval.tasks import TaskManager
+
+    from ..lm_eval_harness import noise
+
+    tasks = TaskManager(include_path=str(_prepare(out)), include_defaults=False)
+    for model in models:
+        tracker = EvaluationTracker(output_path=str(out / "lm-eval" / model.name))
+        with noise(repeats=repeats, cluster="template"):
+            results = simple_evaluate(
+                "simulated",
+                model_args=f"model={model.name}",
+                tasks=["word_problems"],
+                task_manager=tasks,
+                evaluation_tracker=tracker,
+                log_samples=True,
+            )
+        samples = results.pop("samples")
+        tracker.save_results_aggregated(results=results, samples=samples)
+        for name, rows in samples.items():
+            tracker.save_results_samples(task_name=name, samples=rows)
+    return out / "lm-eval"

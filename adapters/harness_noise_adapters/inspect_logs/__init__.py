@@ -1,0 +1,58 @@
+"""Inspect: its logs read and written, and the flag on `inspect eval`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness_noise.scores import ReadOptions, Run
+
+    from ..base import Analyzer
+    from ..demo.problems import SimulatedModel
+
+
+class InspectAdapter:
+    """See `harness_noise_adapters.base.Adapter`."""
+
+    name = "inspect"
+
+    def sniff(self, path: Path) -> bool:
+        from .read import is_log, logs_in
+
+        try:
+            return bool(logs_in(path)) if path.is_dir() else is_log(path)
+        except OSError:
+            return False
+
+    def read(self, path: Path, options: ReadOptions) -> list[Run]:
+        from .read import read_folder, read_log
+
+        return read_folder(path, options) if path.is_dir() else [read_log(path, options).run]
+
+    def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
+        from .export import export
+
+        return export(path, out, analyze, options)
+
+    def installed(self) -> bool:
+        """Whether Inspect can be imported."""
+        return find_spec("inspect_ai") is not None
+
+    def demo(self, out: Path, show: Callable[[list[str]], None], models: Sequence[SimulatedModel]) -> list[Path]:
+        """One log of the demonstration's word problems per model under `out`; `show` is told the command."""
+        from ..demo import inspect_run
+
+        return inspect_run.run(models, out, show)
+
+    def demo_many(self, out: Path, models: Sequence[SimulatedModel]) -> Path:
+        """The same for many models; returns the folder with all logs."""
+        from ..demo import inspect_run
+
+        inspect_run.run(models, out, lambda _: None)
+        return out / "inspect"
+
+
+adapter = InspectAdapter()

@@ -1,0 +1,77 @@
+"""lm-evaluation-harness: live runs that carry their noise, and files read and written back.
+
+Importing this module loads neither lm-eval nor numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness_noise.scores import ReadOptions, Run
+
+    from ..base import Analyzer
+    from ..demo.problems import SimulatedModel
+    from .hook import noise
+
+__all__ = ["LmEvalAdapter", "adapter", "noise"]
+
+
+class LmEvalAdapter:
+    """The adapter that the core finds by entry point."""
+
+    name = "lm-eval"
+
+    def sniff(self, path: Path) -> bool:
+        """Whether `path` looks like an lm-eval output folder, results file or samples file."""
+        from .read import sniff
+
+        return sniff(path)
+
+    def read(self, path: Path, options: ReadOptions) -> list[Run]:
+        """The runs at `path`; see `harness_noise_adapters.base.Adapter.read`."""
+        from .read import read
+
+        return read(path, options)
+
+    def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
+        """Write the run at `path` with its noise; see `harness_noise_adapters.base.Adapter.write`."""
+        from .export import write
+
+        return write(path, out, analyze, options)
+
+    def cli(self, argv: list[str]) -> int:
+        """Run lm-eval's own command line with the `--noise` options added; returns its exit code."""
+        from .cli import main
+
+        return main(argv)
+
+    def installed(self) -> bool:
+        """Whether lm-eval can be imported."""
+        return find_spec("lm_eval") is not None
+
+    def demo(self, out: Path, show: Callable[[list[str]], None], models: Sequence[SimulatedModel]) -> list[Path]:
+        """One run of the demonstration's word problems per model under `out`; `show` is told each command."""
+        from ..demo import lm_eval_run
+
+        return [lm_eval_run.run(model, out, self.cli, show) for model in models]
+
+    def demo_many(self, out: Path, models: Sequence[SimulatedModel]) -> Path:
+        """The same for many models without output; returns the folder with all runs."""
+        from ..demo import lm_eval_run
+
+        return lm_eval_run.run_many(models, out)
+
+
+adapter = LmEvalAdapter()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "noise":
+        from .hook import noise
+
+        return noise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

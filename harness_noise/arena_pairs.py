@@ -1,0 +1,162 @@
+"""The pair columns as results: intervals, tests, verdicts and adjusted p-values, many pairs at once.
+
+It says of every pair what `compare` says of one; the tests hold the two together.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from .arena_results import Pairs
+from .errors import InputError
+from .estimators import tests
+from .estimators.intervals import z_quantile
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from .estimators.contrast import BoolArray, FloatArray, IntArray
+    from .estimators.pairs import Columns
+
+
+def check(settings: Settings) -> None:
+    """Refuse what the pair engine does not compute.
+
+    Raises:
+        InputError: a resampling test, unpaired comparison, or repeats that are runs.
+    """
+    if settings.test not in ("t", "sign"):
+        raise InputError(
+            f"arena tests every pair by t or by sign; --test {settings.test} resamples: use `compare` for the pairs "
+            "that need it"
+        )
+    if settings.unpaired or settings.repeats_are == "runs" or settings.interval == "bootstrap":
+        raise InputError(
+            "arena pairs models by question and takes repeats as independent answers; for --unpaired, "
+            "--repeats-are runs or --interval bootstrap use `compare` on the pairs that need it"
+        )
+
+
+def judged(
+    columns: Columns,
+    names: tuple[str, ...],
+    runs: tuple[str, ...],
+    common: dict[str, Any],
+    settings: Settings,
+    *,
+    unit: BoolArray,
+    n_missing: IntArray,
+    codes: dict[str, BoolArray],
+) -> Pairs:
+    """Everything a comparison says, for every pair; p-values adjusted over all of them.
+
+    Args:
+        columns: the engine's columns.
+        names: (M,) model names.
+        runs: (M,) what their runs are called.
+        common: the fields that all pairs share.
+        settings: level, test, margin and adjustment.
+        unit: (M,) models whose scores all lie in [0, 1].
+        n_missing: (M,) answers of each model without a score.
+        codes: diagnostic code → (P,) pairs that have it, beside those of the engine.
+    """
+    c, level = columns, settings.level
+    alpha = 1 - level
+    with np.errstate(invalid="ignore", divide="ignore"):
+        se = np.sqrt(np.maximum(c.variance, 0.0))
+        known = ~np.isnan(se)
+        test = known & ~c.zero
+        statistic = np.where(test, c.diff / se, np.nan)
+        p_sign = sign_p(c.signs_a, c.signs_b)
+        p_value = np.where(test, 2 * special.stdtr(c.df, -np.abs(statistic)), np.nan)
+        level_p = c.zero & (np.abs(c.diff) <= 1e-12)
+        p_value[level_p] = 1.0
+        low, high = _interval(c, se, unit, level)
+        narrow = _interval(c, se, unit, max(0.0, 1 - 2 * alpha))
+        if settings.test == "sign":
+            statistic = np.full(len(c), np.nan)
+            p_value = np.where(known, np.where(np.isnan(p_sign), 1.0, p_sign), np.nan)
+            separable = p_value < alpha
+        else:
+            separable = test & ~((low <= 0) & (high >= 0))
+            separable |= c.zero & ~level_p & (p_sign < alpha)
+        design_effect = np.where(known, 1.0, np.nan)
+        if common["cluster"] is not None:
+            design_effect = np.where(c.naive > 0, c.variance / c.naive, np.nan)
+    up = (c.diff > 0) == (common["higher_is_better"] is not False)
+    verdict = np.where(separable, np.where(up, 1, 2), 0)
+    words = ["not separable", "A better", "B better"]
+    if settings.margin is not None:
+        words.append(f"equivalent within {settings.margin:g}")
+        within = (-settings.margin < narrow[0]) & (narrow[1] < settings.margin)
+        verdict[within & ~separable] = 3
+    fields = {
+        "n_questions": c.n,
+        "n_clusters": c.n_clusters,
+        "n_only_a": c.only_a,
+        "n_only_b": c.only_b,
+        "repeats_a": c.repeats_a,
+        "repeats_b": c.repeats_b,
+        "mean_a": c.mean_a,
+        "mean_b": c.mean_b,
+        "diff": c.diff,
+        "se": se,
+        "ci_low": low,
+        "ci_high": high,
+        "df": c.df,
+        "statistic": statistic,
+        "p_value": p_value,
+        "p_adjusted": adjusted(p_value, settings.adjust),
+        "p_sign": p_sign,
+        "wins_a": c.wins_a,
+        "wins_b": c.wins_b,
+        "ties": np.maximum(c.n - c.wins_a - c.wins_b, 0.0),
+        "correlation": c.correlation,
+        "se_unpaired": np.sqrt(c.variance_a + c.variance_b),
+        "se_total": np.sqrt(np.maximum(c.var_total, 0.0)),
+        "se_data": np.sqrt(np.maximum(c.var_data, 0.0)),
+        "se_prediction": np.sqrt(c.var_prediction),
+        "var_data": c.var_data,
+        "var_prediction": c.var_prediction,
+        "design_effect": design_effect,
+        "mde": np.where(test, tests.minimum_detectable(1.0, level) * se, np.nan),
+        "n_missing": n_missing[c.a] + n_missing[c.b],
+    }
+    flags = dict(c.flags)
+    for code, has in (codes | {"identical_scores": c.same}).items():
+        flags[code] = flags[code] | has if code in flags else has
+    flags = {code: has for code, has in flags.items() if has.any()}
+    return Pairs(names, runs, common, c.a, c.b, fields, verdict, tuple(words), flags)
+
+
+def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
+    """(P,) two-sided exact sign tests; NaN where nothing differs. See `tests.sign_test`."""
+    decided = wins + losses
+    p = np.minimum(1.0, 2 * special.bdtr(np.minimum(wins, losses).astype(np.float64), decided, 0.5))
+    return np.where(decided > 0, p, np.nan)
+
+
+def adjusted(p: FloatArray, method: str) -> FloatArray:
+    """Adjusted p-values over the pairs whose p is known; NaN stays NaN."""
+    out: FloatArray = np.array(p)
+    known = ~np.isnan(p)
+    if method != "none" and known.any():
+        out[known] = {"holm": tests.holm, "bh": tests.benjamini_hochberg}[method](p[known])  # type: ignore[arg-type]
+    return out
+
+
+def _interval(c: Columns, se: FloatArray, unit: BoolArray, level: float) -> tuple[FloatArray, FloatArray]:
+    """The t interval; where nothing varies and scores lie in [0, 1] that of `intervals.bonett_price`."""
+    half = special.stdtrit(c.df, 0.5 + level / 2) * se
+    low, high = c.diff - half, c.diff + half
+    if c.zero.any():
+        # Without variance every question (cluster) has the mean difference, so the sums are G times it.
+        G, d = c.n_clusters[c.zero], c.diff[c.zero]
+        p1, p2 = (G * np.maximum(d, 0) + 1) / (G + 2), (G * np.maximum(-d, 0) + 1) / (G + 2)
+        small = z_quantile(level) * np.sqrt((p1 + p2 - (p1 - p2) ** 2) / (G + 2))
+        known = unit[c.a[c.zero]] & unit[c.b[c.zero]]
+        low[c.zero] = np.where(known, np.maximum(-1.0, p1 - p2 - small), np.nan)
+        high[c.zero] = np.where(known, np.minimum(1.0, p1 - p2 + small), np.nan)
+    return low, high

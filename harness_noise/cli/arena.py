@@ -1,0 +1,93 @@
+"""`harness-noise arena RUN…`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError
+from . import options
+
+if TYPE_CHECKING:
+    from ..scores import ReadOptions, Run
+
+
+@click.command("arena")
+@options.RUN
+@click.option("--baseline", metavar="MODEL", help="Show the differences to this model.")
+@click.option("--html", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write pages.")
+@click.option("--figures", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write the SVGs.")
+@click.option(
+    "--reference", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the noise profile."
+)
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Read with N processes.")
+@click.option("--strict", is_flag=True, help="A run that cannot be read ends it all, instead of being left out.")
+@options.reading
+@options.computing
+@options.ADJUST
+@options.printing
+def command(runs: tuple[str, ...], **choices: Any) -> None:
+    """Every pair of many runs, and the noise of each benchmark.
+
+    RUN may be a folder of runs, of several harnesses. A run that cannot be read is left out with a
+    warning.
+    """
+    from ..arena import arena
+
+    baseline, pages, pictures, profile, jobs, strict = (
+        choices.pop(name) for name in ("baseline", "html", "figures", "reference", "jobs", "strict")
+    )
+    if pages is not None or pictures is not None:
+        _need_matplotlib()
+    reading, joined = options.read_options(choices), choices.pop("as_repeats")
+    found = _read(runs, reading, jobs, strict=strict)
+    if joined:
+        from ..repeats import as_repeats
+
+        found = as_repeats(found)
+    result = arena(found, options.settings(choices), baseline=baseline)
+    options.show(result, choices)
+    written: list[Path] = []
+    if pages is not None:
+        from ..report import arena_html
+
+        written += arena_html.write(result, pages)
+    if pictures is not None:
+        from ..report import figures
+
+        written += figures.save(result, pictures)
+    if profile is not None:
+        from .. import reference
+
+        reference.write(result, profile)
+        written.append(profile)
+    if not choices["quiet"]:
+        options.hints(f"wrote {path}" for path in written)
+
+
+def _need_matplotlib() -> None:
+    from ..report import figures
+
+    if not figures.available():
+        raise InputError("figures need matplotlib: pip install 'harness-noise[plots]'")
+
+
+def _read(paths: tuple[str, ...], reading: ReadOptions, jobs: int, *, strict: bool) -> list[Run]:
+    from .. import adapters
+
+    read = partial(adapters.read_what_can_be, options=reading)
+    if jobs > 1 and len(paths) > 1:
+        from concurrent.futures import ProcessPoolExecutor
+
+        with ProcessPoolExecutor(min(jobs, len(paths))) as pool:
+            parts = list(pool.map(read, paths))
+    else:
+        parts = [read(path) for path in options.progress(list(paths), "reading")]
+    errors = [error for _, broken in parts for error in broken]
+    if errors and strict:
+        raise errors[0]
+    options.hints(f"left out: {error}" for error in errors)
+    return [run for found, _ in parts for run in found]

@@ -1,0 +1,88 @@
+"""`harness-noise plan`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import InputError
+from . import options
+
+
+@click.command("plan")
+@click.argument("more", metavar="", nargs=-1)
+@click.option("--effect", type=float, metavar="D", help="The true difference to be found, on the metric's scale.")
+@click.option("--n", "n", type=int, metavar="N", help="Number of questions.")
+@click.option("--power", type=float, metavar="P", help="The chance to find the effect (0.8 if not asked for).")
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="Two-sided level of the test.")
+@click.option("--repeats", type=int, metavar="K", help="Answers per question.")
+@click.option("--k-max", type=int, default=10, show_default=True, help="The most answers per question to consider.")
+@click.option("--from", "sources", multiple=True, metavar="RUN [RUN]", help="Take the noise from a run, or from A − B.")
+@click.option("--accuracy", type=float, metavar="P", help="Without data: the accuracy that the models will have.")
+@click.option("--reference", type=click.Path(path_type=Path), metavar="FILE", help="Take the noise from a profile.")
+@click.option("--omega2", type=float, help="Data variance per question.")
+@click.option("--sigma2", metavar="S[,S]", help="Prediction variance of one answer, of each model.")
+@click.option("--design-effect", type=float, help="Of clusters, where ω² comes from independent questions.")
+@click.option("--cost-question", type=float, metavar="C", help="With --cost-answer: find the best K for the money.")
+@click.option("--cost-answer", type=float, metavar="C", help="Cost of one answer.")
+@click.option("--clusters", metavar="SPEC", help="What questions share, for --from.")
+@click.option("--task", "tasks", multiple=True, metavar="TASK", help="Which task of --from or --reference.")
+@click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Which metric.")
+@click.option("--scorer", "scorers", multiple=True, metavar="SCORER", help="Which scorer or filter.")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Draw the curve (SVG).")
+@options.printing
+def command(more: tuple[str, ...], **choices: Any) -> None:
+    """How many questions and answers a comparison needs, or what it can see.
+
+    Of --effect, --n and --power two give the third. The noise comes from runs (--from), from a
+    benchmark's profile (--reference), from its variances (--omega2, --sigma2), or, without any data,
+    from the expected --accuracy.
+    """
+    from ..planning import plan
+
+    printing = {name: choices.pop(name) for name in ("form", "output", "quiet", "debug")}
+    plot, profile = choices.pop("plot"), choices.pop("reference")
+    sources, sigma2, cluster = choices.pop("sources") + more, choices.pop("sigma2"), choices.pop("clusters")
+    if more and not _belongs(sources, more):
+        raise InputError(f"{more[0]!r}: runs to take the noise from are named with --from")
+    names = {name: choices.pop(name) for name in ("tasks", "metrics", "scorers")}
+    if sigma2 is not None:
+        choices["sigma2"] = _numbers(sigma2)
+    if profile is not None:
+        choices |= _profiled(profile, names, taken=bool(sources) or choices["omega2"] is not None)
+    elif sources:
+        choices |= names | {"cluster": cluster}
+    elif cluster is not None:
+        raise InputError("--clusters says how --from is read: name a run")
+    result = plan(runs=sources, **choices)
+    options.show(result, printing)
+    if plot is not None:
+        from ..report import figures, planning
+
+        if not figures.available():
+            raise InputError("--plot needs matplotlib: pip install 'harness-noise[plots]'")
+        planning.draw(result, plot)
+
+
+def _belongs(sources: tuple[str, ...], more: tuple[str, ...]) -> bool:
+    """`--from A B` gives A to the option and B to us: only then may there be an argument."""
+    return len(sources) > len(more)
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"--sigma2 {text}: write one number, or two with a comma") from None
+
+
+def _profiled(path: Path, names: dict[str, tuple[str, ...]], *, taken: bool) -> dict[str, Any]:
+    from .. import reference
+
+    if taken:
+        raise InputError("the noise comes from one of --reference, --from and --omega2")
+    wanted = {key[:-1]: value[0] if value else None for key, value in names.items()}
+    values = reference.choose(reference.read(path), **wanted).planning()
+    return {"omega2": values["omega2"], "sigma2": (values["sigma2_a"], values["sigma2_b"])}

@@ -1,0 +1,251 @@
+"""Metrics that are not means (bleu, F1, perplexity, …): their noise by resampling clusters of questions.
+
+With θ_k the metric over all answers of repeat k, the reported value is the mean of θ_k. V is its
+cluster-bootstrap variance, var_prediction the variance of the K values θ_k, and
+var_data = V − var_prediction/K. Intervals are percentile intervals.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .errors import InputError
+from .estimators import resampling, tests
+from .estimators.contrast import FloatArray, IntArray, cluster_codes
+from .pairing import pair
+from .results import Difference, Estimate, finite
+from .samples import root
+from .scores import CorpusScores, Run
+from .settings import Settings
+
+CALLS = 1000
+"""Resamples of a metric that can only be computed by calling it on all records again."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """The answers of one run, on the questions that are used."""
+
+    item: CorpusScores
+    rows: IntArray
+    codes: IntArray
+    """(n,) cluster code of each of these questions."""
+    G: int
+
+    @property
+    def repeats(self) -> int:
+        item = self.item
+        return item.stats.shape[1] if item.stats is not None else max((len(row) for row in item.records), default=0)
+
+    def values(self) -> FloatArray:
+        """(K,) the metric of each repeat, over all questions."""
+        if self.item.stats is not None:
+            return self._from_sums(np.nansum(self.item.stats[self.rows], axis=0))
+        return np.array([self._call(self.rows, k) for k in range(self.repeats)])
+
+    def resampled(self, picked: IntArray) -> FloatArray:
+        """(rows,) the mean over repeats of the metric, with the clusters of each row of `picked`."""
+        if self.item.stats is not None:
+            stats = np.nan_to_num(self.item.stats[self.rows])
+            sums = np.zeros((self.G, *stats.shape[1:]))
+            np.add.at(sums, self.codes, stats)
+            totals = resampling.counts(picked, self.G) @ sums.reshape(self.G, -1)
+            means: FloatArray = self._from_sums(totals.reshape(-1, *stats.shape[1:])).mean(axis=-1)
+            return means
+        members = np.split(self.rows[np.argsort(self.codes, kind="stable")], np.cumsum(np.bincount(self.codes))[:-1])
+        out = np.empty(len(picked))
+        for b, clusters in enumerate(picked):
+            rows = np.concatenate([members[c] for c in clusters])
+            out[b] = np.mean([self._call(rows, k) for k in range(self.repeats)])
+        return out
+
+    def _from_sums(self, sums: FloatArray) -> FloatArray:
+        assert self.item.value is not None
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.item.value(sums), dtype=np.float64)
+
+    def _call(self, rows: IntArray, k: int) -> float:
+        assert self.item.aggregate is not None
+        answers = [row[k] for i in rows if k < len(row := self.item.records[i]) and row[k] is not None]
+        try:
+            return float(self.item.aggregate(answers)) if answers else math.nan
+        except (ArithmeticError, ValueError):  # a resample without any positive, an empty reference
+            return math.nan
+
+
+def _side(item: CorpusScores, rows: Sequence[int] | None = None, clusters: tuple[str, ...] | None = None) -> _Side:
+    if (item.stats is None or item.value is None) == (item.aggregate is None):
+        raise ValueError(f"{item.task}, {item.metric}: give records and aggregate, or stats and value")
+    used = np.arange(len(item.questions)) if rows is None else np.asarray(rows, dtype=np.intp)
+    if item.stats is not None:
+        answered = np.isfinite(item.stats).any(axis=2).sum(axis=1) > 0
+    else:
+        answered = np.array([any(record is not None for record in row) for row in item.records], dtype=np.bool_)
+    labels = clusters if clusters is not None else item.clusters
+    used = used[answered[used]]
+    if labels is None:
+        return _Side(item, used, np.arange(len(used)), len(used))
+    return _Side(item, used, *cluster_codes([labels[i] for i in used]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Noise:
+    """Noise of Σ ± (mean over repeats), None where it is not identified."""
+
+    value: float | None
+    each: tuple[float | None, ...]
+    variance: float | None
+    var_data: float | None
+    var_prediction: float | None
+    var_total: float | None
+    distribution: resampling.Distribution | None
+    diagnostics: frozenset[str]
+
+
+def _noise(sides: Sequence[_Side], signs: Sequence[float], settings: Settings, paired: bool) -> _Noise:
+    found: set[str] = set()
+    values = [side.values() for side in sides]
+    each = tuple(finite(float(np.mean(value))) if len(value) else None for value in values)
+    known = all(value is not None for value in each)
+    value = sum(a * v for a, v in zip(signs, each, strict=True) if v is not None) if known else None
+    if any(len(side.rows) < 2 for side in sides):
+        found.add("too_few_questions")
+    elif any(side.G < 2 for side in sides):
+        found.add("too_few_clusters")
+    if found or value is None:
+        return _Noise(value, each, None, None, None, None, None, frozenset(found or {"too_few_questions"}))
+    B = settings.resamples
+    if any(side.item.stats is None for side in sides):
+        B = min(B, CALLS)
+    rng = np.random.default_rng(settings.seed)
+    total = np.zeros(B)
+    # paired: one draw of clusters serves both runs
+    for group in [list(range(len(sides)))] if paired else [[r] for r in range(len(sides))]:
+        start = 0
+        for picked in resampling.draws(sides[group[0]].G, B, rng):
+            rows = slice(start, start + len(picked))
+            start = rows.stop
+            for r in group:
+                total[rows] += signs[r] * sides[r].resampled(picked)
+    kept = np.sort(total[np.isfinite(total)])
+    if len(kept) < B / 2:
+        return _Noise(value, each, None, None, None, None, None, frozenset({"too_few_questions"}))
+    distribution: resampling.Distribution | None = resampling.Distribution(value, kept, 0.0)
+    V = float(kept.var(ddof=1))
+    if math.sqrt(V) <= 1e-12 * max(1.0, *(float(np.abs(theta).max()) for theta in values)):
+        V, distribution = 0.0, None  # a point is no interval
+        found.add("zero_variance")
+    prediction = data = 0.0
+    for side, theta, a in zip(sides, values, signs, strict=True):
+        if side.repeats < 2:
+            found.add("single_repeat")
+            continue
+        spread = float(np.var(theta, ddof=1))
+        if spread <= (1e-12 * max(1.0, float(np.abs(theta).max()))) ** 2:
+            found.add("identical_repeats")
+        prediction += a * a * spread
+        data += a * a * spread / side.repeats
+    found |= {code for side in sides for code in side.item.diagnostics}
+    identified = not found & {"single_repeat", "identical_repeats"}
+    if identified and data > V:
+        found.add("negative_data_variance")
+    return _Noise(
+        value, each, V, V - data if identified else None, prediction if identified else None,
+        V + prediction - data, distribution, frozenset(found),
+    )  # fmt: skip
+
+
+def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimate:
+    """A corpus metric, averaged over repeats, with its noise by the cluster bootstrap."""
+    side = _side(item)
+    noise = _noise([side], [1.0], settings, paired=True)
+    found = set(noise.diagnostics) | set(item.diagnostics)
+    theta = side.values()
+    if item.native is not None and len(theta):
+        ours = float(theta[0] if item.native_is_first else theta.mean())
+        if abs(ours - item.native) > 1e-9 * max(1.0, abs(item.native)):
+            found.add("mean_mismatch")
+    ci = noise.distribution.interval(settings.level, "percentile") if noise.distribution else None
+    return Estimate(
+        task=item.task, metric=item.metric, scorer=item.scorer, model=run.model, run=run.name,
+        higher_is_better=item.higher_is_better,
+        n_questions=len(side.rows), n_clusters=side.G, repeats_min=side.repeats, repeats_max=side.repeats,
+        mean=noise.value, se=root(noise.variance),
+        ci_low=ci.low if ci else None, ci_high=ci.high if ci else None, level=settings.level, df=None,
+        interval="bootstrap" if ci else "none",
+        se_total=root(noise.var_total), se_data=root(noise.var_data), se_prediction=root(noise.var_prediction),
+        se_naive=None, var_data=finite(noise.var_data), var_prediction=finite(noise.var_prediction),
+        design_effect=None, n_effective=None, icc=None, estimator="bootstrap", n_missing=item.n_missing,
+        cluster=item.cluster_spec if item.clusters is not None else None, diagnostics=tuple(sorted(found)),
+    )  # fmt: skip
+
+
+def matched(run_a: Run, run_b: Run) -> list[tuple[CorpusScores, CorpusScores]]:
+    """The corpus metrics that both runs have."""
+    where = {(item.task, item.metric, item.scorer): item for item in run_b.corpus}
+    return [
+        (item, where[key]) for item in run_a.corpus if (key := (item.task, item.metric, item.scorer)) in where
+    ]  # fmt: skip
+
+
+def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> Difference:
+    """A − B of a corpus metric: both are recomputed on the same resampled clusters of questions."""
+    if settings.unpaired:
+        sides = _side(a), _side(b)
+        only = len(sides[0].rows), len(sides[1].rows)
+        n, G = sum(only), sides[0].G + sides[1].G
+    else:
+        found = pair(a.questions, b.questions)
+        if not found.rows_a:
+            raise InputError(f"{a.task}: {run_a.name} and {run_b.name} have no question in common; or use --unpaired")
+        here, there = _side(a), _side(b)
+        scored_a, scored_b = set(here.rows.tolist()), set(there.rows.tolist())
+        both = [(i, j) for i, j in zip(found.rows_a, found.rows_b, strict=True) if i in scored_a and j in scored_b]
+        rows_a, rows_b = [i for i, _ in both], [j for _, j in both]
+        labels = None
+        if a.clusters is not None:
+            labels = [a.clusters[i] for i in rows_a]
+        elif b.clusters is not None:
+            labels = [b.clusters[j] for j in rows_b]
+        codes, G = (np.arange(len(both)), len(both)) if labels is None else cluster_codes(labels)
+        sides = (
+            _Side(a, np.asarray(rows_a, dtype=np.intp), codes, G),
+            _Side(b, np.asarray(rows_b, dtype=np.intp), codes, G),
+        )
+        only, n = (len(scored_a) - len(both), len(scored_b) - len(both)), len(both)
+    noise = _noise(sides, [1.0, -1.0], settings, paired=not settings.unpaired)
+    codes_found = set(noise.diagnostics) | set(a.diagnostics) | set(b.diagnostics)
+    codes_found |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
+    ci = p = None
+    words = "not separable"
+    higher = a.higher_is_better if a.higher_is_better is not None else b.higher_is_better
+    if "zero_variance" in codes_found and noise.value is not None and abs(noise.value) <= 1e-12:
+        p = 1.0
+        codes_found.add("identical_scores")
+    elif noise.distribution is not None and noise.value is not None:
+        ci = noise.distribution.interval(settings.level, "percentile")
+        p = noise.distribution.p_value(method="percentile")
+        wide = noise.distribution.interval(max(0.0, 2 * settings.level - 1), "percentile")
+        if not ci.low <= 0 <= ci.high:
+            words = "A better" if (noise.value > 0) == (higher is not False) else "B better"
+        elif settings.margin is not None and -settings.margin < wide.low and wide.high < settings.margin:
+            words = f"equivalent within {settings.margin:g}"
+    variance = noise.variance
+    return Difference(
+        task=a.task, metric=a.metric, scorer=a.scorer, higher_is_better=higher,
+        model_a=run_a.model, model_b=run_b.model, n_questions=n, n_clusters=G, n_only_a=only[0], n_only_b=only[1],
+        repeats_a=sides[0].repeats, repeats_b=sides[1].repeats, mean_a=noise.each[0], mean_b=noise.each[1],
+        diff=noise.value, se=root(variance), ci_low=ci.low if ci else None, ci_high=ci.high if ci else None,
+        level=settings.level, df=None, statistic=None, p_value=p, p_adjusted=p, test="bootstrap", p_sign=None,
+        wins_a=None, wins_b=None, ties=None, correlation=None, se_unpaired=None,
+        se_total=root(noise.var_total), se_data=root(noise.var_data), se_prediction=root(noise.var_prediction),
+        var_data=finite(noise.var_data), var_prediction=finite(noise.var_prediction), design_effect=None,
+        mde=tests.minimum_detectable(math.sqrt(variance), settings.level) if variance else None,
+        verdict=words, n_missing=a.n_missing + b.n_missing,
+        cluster=next((x.cluster_spec for x in (a, b) if x.clusters is not None), None),
+        diagnostics=tuple(sorted(codes_found)),
+    )  # fmt: skip

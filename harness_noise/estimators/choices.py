@@ -1,0 +1,30 @@
+"""Multiple choice by next-token probabilities: a score without prediction noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import special
+
+
+def acc_prob(loglikelihoods: Sequence[float], gold: int | Sequence[int]) -> float:
+    """The probability that a model which samples among the choices gives a right one.
+
+    softmax of the choices' log-likelihoods at the gold choice [Miller 2024, §3.2]. It is another
+    estimand than the accuracy of the likeliest choice: report it beside `acc`, never in its place.
+
+    Args:
+        loglikelihoods: one for each choice; −inf is a choice that the model never gives.
+        gold: index of the right choice, or of several that are.
+
+    Raises:
+        ValueError: no choice, a NaN or +inf, all −inf, or a gold index that does not exist.
+    """
+    values = np.asarray(loglikelihoods, dtype=np.float64)
+    right = np.unique(np.asarray(gold, dtype=np.intp))
+    if values.ndim != 1 or len(values) == 0 or np.isnan(values).any() or values.max() in (np.inf, -np.inf):
+        raise ValueError("log-likelihoods of the choices must be numbers, at least one of them above −inf")
+    if len(right) == 0 or right.min() < 0 or right.max() >= len(values):
+        raise ValueError(f"gold choice {gold} is none of the {len(values)} choices")
+    return float(min(1.0, special.softmax(values)[right].sum()))

@@ -1,0 +1,143 @@
+"""Several tasks or models at once, and what can still be said where only counts are known.
+
+Sources: Fisher (1935) for the exact test; Wilcoxon (1945); Stouffer et al. (1949), weights by
+Liptak (1958); inverse-variance (fixed-effect) weights as in Cochran (1954).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import special, stats
+
+Alternative = Literal["two-sided", "greater", "less"]
+
+UNPAIRED = (
+    "only counts are known, so which answers belong to one question is lost: the test treats the two runs as "
+    "independent, and a paired test on the samples would see more"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """One difference from several independent tasks or models."""
+
+    method: str
+    n: int
+    """Tasks or models that went into it."""
+    diff: float | None
+    """The combined difference; None where the method gives none."""
+    se: float | None
+    statistic: float | None
+    p_value: float
+    heterogeneity_p: float | None = None
+    """Cochran's Q: small where the tasks do not share one difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwoCounts:
+    """A test of two proportions of which only the counts are known."""
+
+    method: str
+    diff: float
+    statistic: float
+    """The odds ratio, or z."""
+    p_value: float
+    note: str = UNPAIRED
+
+
+def _arrays(diffs: Sequence[float], ses: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+    d, s = np.asarray(diffs, dtype=np.float64), np.asarray(ses, dtype=np.float64)
+    if d.shape != s.shape or d.ndim != 1 or len(d) == 0:
+        raise ValueError(f"{d.size} differences and {s.size} standard errors: give one of each for every task")
+    if not np.isfinite(d).all() or not np.isfinite(s).all() or (s <= 0).any():
+        raise ValueError("differences must be finite and standard errors above 0: leave out what is not identified")
+    return d, s
+
+
+def inverse_variance(diffs: Sequence[float], ses: Sequence[float]) -> Combined:
+    """Σ d/se² / Σ 1/se²: the most precise mean if all tasks share one difference; with Cochran's Q."""
+    d, s = _arrays(diffs, ses)
+    w = 1 / s**2
+    mean, se = float(w @ d / w.sum()), float(w.sum() ** -0.5)
+    q = float(w @ (d - mean) ** 2)
+    hetero = float(special.chdtrc(len(d) - 1, q)) if len(d) > 1 else None
+    return Combined("inverse variance", len(d), mean, se, mean / se, _two_sided(mean / se), hetero)
+
+
+def equal_weights(diffs: Sequence[float], ses: Sequence[float]) -> Combined:
+    """The plain mean of the tasks' differences, whatever their sizes; SE √Σse²/T."""
+    d, s = _arrays(diffs, ses)
+    mean, se = float(d.mean()), float(math.sqrt(s @ s) / len(s))
+    return Combined("equal weights", len(d), mean, se, mean / se, _two_sided(mean / se))
+
+
+def stouffer(diffs: Sequence[float], ses: Sequence[float], weights: Sequence[float] | None = None) -> Combined:
+    """Σ w z / √Σw² of the tasks' z = d/se; for metrics that share no scale."""
+    d, s = _arrays(diffs, ses)
+    w = np.ones(len(d)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if w.shape != d.shape or (w < 0).any() or not w.any():
+        raise ValueError("weights must be one number for each task, not negative and not all 0")
+    z = float(w @ (d / s) / math.sqrt(w @ w))
+    return Combined("Stouffer", len(d), None, None, z, _two_sided(z))
+
+
+def _two_sided(z: float) -> float:
+    return float(2 * special.ndtr(-abs(z)))
+
+
+def wilcoxon(diffs: Sequence[float], alternative: Alternative = "two-sided") -> Combined:
+    """Signed-rank test on one difference for each task or model; zeros are dropped, exact without ties.
+
+    The tasks or models are the sample: it asks about a new one, not about new questions. With tied
+    |d| the exact distribution is that of all sign patterns up to n = 20, else the normal one.
+    """
+    d = np.asarray(diffs, dtype=np.float64)
+    if d.ndim != 1 or not np.isfinite(d).all():
+        raise ValueError("differences must be a list of finite numbers")
+    d = d[d != 0]
+    n = len(d)
+    if n == 0:
+        return Combined("Wilcoxon signed-rank", 0, None, None, None, 1.0)
+    if len(np.unique(np.abs(d))) < n and n <= 20:
+        ranks = stats.rankdata(np.abs(d))
+        plus = float(ranks[d > 0].sum())
+        patterns = ((np.arange(2**n)[:, None] >> np.arange(n)) & 1) @ ranks
+        upper, lower = float((patterns >= plus - 1e-9).mean()), float((patterns <= plus + 1e-9).mean())
+        p = {"greater": upper, "less": lower, "two-sided": min(1.0, 2 * min(upper, lower))}[alternative]
+        return Combined("Wilcoxon signed-rank", n, None, None, plus, p)
+    method: Literal["exact", "approx"] = "exact" if n <= 50 and len(np.unique(np.abs(d))) == n else "approx"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scipy warns of ties in the normal approximation
+        found = stats.wilcoxon(d, alternative=alternative, method=method)
+        plus = float(stats.rankdata(np.abs(d))[d > 0].sum())
+    return Combined("Wilcoxon signed-rank", n, None, None, plus, float(found.pvalue))
+
+
+def _check_counts(x: int, n: int, y: int, m: int) -> None:
+    if min(x, y) < 0 or x > n or y > m or min(n, m) < 1:
+        raise ValueError(f"{x} of {n} and {y} of {m}: the right answers must be between 0 and the number of questions")
+
+
+def fisher_exact(x: int, n: int, y: int, m: int, alternative: Alternative = "two-sided") -> TwoCounts:
+    """Fisher's exact test of x right of n against y right of m; conservative, pairing lost."""
+    _check_counts(x, n, y, m)
+    found = stats.fisher_exact(np.array([[x, n - x], [y, m - y]]), alternative=alternative)
+    return TwoCounts("Fisher's exact test", x / n - y / m, float(found.statistic), float(found.pvalue))
+
+
+def two_proportions(x: int, n: int, y: int, m: int, alternative: Alternative = "two-sided") -> TwoCounts:
+    """Pooled two-proportion z test of x right of n against y right of m; for large counts, pairing lost."""
+    _check_counts(x, n, y, m)
+    p = (x + y) / (n + m)
+    variance = p * (1 - p) * (1 / n + 1 / m)
+    z = (x / n - y / m) / math.sqrt(variance) if variance > 0 else 0.0
+    p_value = {
+        "two-sided": _two_sided(z), "greater": float(special.ndtr(-z)), "less": float(special.ndtr(z)),
+    }[alternative]  # fmt: skip
+    return TwoCounts("two-proportion z test", x / n - y / m, z, p_value)

@@ -1,0 +1,79 @@
+"""Repeats that share a cause: a seed, a prompt or a judge that moves all questions together.
+
+The two-way table question × run has, beside the residual, a run component σ²_run: the variance of
+the whole mean from run to run. K resampled answers have none; an F test says when they do.
+
+Source: two-way random effects ANOVA without replication (Searle, Casella & McCulloch 1992, §4.5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from .contrast import FloatArray, IntArray, QuestionStats, question_stats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunComponent:
+    """The variance between the runs of one model; on the scale of the mean."""
+
+    runs: int
+    """K."""
+    between: float
+    """Variance of the K run means, MS_run / n."""
+    residual: float
+    """What of it answers that are independent would give, MS_res / n."""
+    df_residual: float
+    stats: QuestionStats
+    """Question statistics after the run means are taken out; `var` estimates σ²_res."""
+
+    @property
+    def variance(self) -> float:
+        """σ²_run, raw: it may be negative."""
+        return self.between - self.residual
+
+    @property
+    def p_value(self) -> float | None:
+        """F test of σ²_run = 0; None without any residual."""
+        if self.residual <= 0:
+            return None
+        return float(special.fdtrc(self.runs - 1, self.df_residual, self.between / self.residual))
+
+
+def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> RunComponent | None:
+    """The run component of (n, K) scores whose column j is one run.
+
+    Run means come from the questions that every run has scored; None with K < 2, or with fewer than
+    two such questions in a task of non-zero weight.
+
+    Args:
+        values: (n, K), NaN where a run has no score for a question.
+        weights: (n,) weight of each question in the mean.
+        strata: (n,) task codes; run means are taken out task by task.
+    """
+    n, K = values.shape
+    complete = ~np.isnan(values).any(axis=1)
+    T = int(strata.max(initial=0)) + 1
+    size = np.bincount(strata, weights=complete, minlength=T)
+    shares = np.bincount(strata, weights=weights, minlength=T)
+    if K < 2 or n == 0 or (size[shares > 0] < 2).any():
+        return None
+    whole, task = values[complete], strata[complete]
+    task_runs = np.zeros((T, K))
+    np.add.at(task_runs, task, whole)
+    task_runs /= np.maximum(size, 1)[:, None]
+    effects = task_runs - task_runs.mean(axis=1, keepdims=True)
+    stats = question_stats(values - effects[strata])
+    correction = size / np.maximum(size - 1, 1)  # the run means took n_t − 1 of n_t degrees
+    stats = QuestionStats(stats.mean, stats.var * correction[strata], stats.count)
+    a = (shares / np.maximum(size, 1))[task]
+    return RunComponent(
+        runs=K,
+        between=float((shares @ task_runs).var(ddof=1)),
+        residual=float((a**2) @ stats.var[complete]),
+        df_residual=float((size[shares > 0] - 1).sum() * (K - 1)),
+        stats=stats,
+    )

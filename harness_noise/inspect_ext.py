@@ -1,0 +1,85 @@
+"""What Inspect registers: the hooks behind the flag, and a metric for task authors.
+
+Inspect looks registered objects up under the name of their import package, so they live here; the
+work is done by the Inspect adapter, which is loaded only once the flag is on or the metric is used.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from inspect_ai.hooks import Hooks, RunEnd, TaskEnd, TaskStart, hooks
+from inspect_ai.scorer import Metric, SampleScore, Value, metric
+
+logger = logging.getLogger(__name__)
+
+__all__ = ["NoiseHooks", "noise"]
+
+
+@hooks(name="noise", description="error bars for tasks with noise=true")
+class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
+    """`inspect eval TASK --epochs K --metadata noise=true [--metadata noise_cluster=KEY]`."""
+
+    def __init__(self) -> None:
+        self._used = False
+
+    async def on_task_start(self, data: TaskStart) -> None:
+        try:
+            from harness_noise_adapters.inspect_logs.flags import flag
+
+            on = flag(data.spec.metadata)
+            if on is None and not self._used:
+                return
+            from harness_noise_adapters.inspect_logs import hook
+
+            self._used = True
+            hook.task_start(data, on)
+        except Exception as error:  # noqa: BLE001  a guest never takes the host down
+            logger.warning("noise: %s: no error bars (%s)", data.spec.task, error)
+            self._off()
+
+    async def on_task_end(self, data: TaskEnd) -> None:
+        if self._used:
+            from harness_noise_adapters.inspect_logs import hook
+
+            await hook.task_end(data)
+
+    async def on_run_end(self, data: RunEnd) -> None:
+        if self._used:
+            from harness_noise_adapters.inspect_logs import hook
+
+            hook.run_end(data)
+
+    def _off(self) -> None:
+        if self._used:
+            from harness_noise_adapters.inspect_logs import hook
+
+            hook.task_off()
+
+
+@metric(scores="unreduced")  # type: ignore[untyped-decorator, unused-ignore]
+def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
+    """The noise of the mean score, for `metrics=[accuracy(), stderr(), noise(cluster="passage")]`.
+
+    Inspect shows it as a second group of numbers: `noise_se`, the standard error of the mean over
+    epochs, `noise_ci_low` and `noise_ci_high`, and, where the epochs tell them apart, `noise_total`,
+    `noise_data` and `noise_prediction`. What is not identified is left out. It never raises: a
+    fault is a warning.
+
+    Args:
+        cluster: the key of the samples' metadata (or a SPEC) that related questions share.
+        level: coverage of the confidence interval, in (0, 1).
+    """
+
+    def compute(scores: list[SampleScore]) -> Value:
+        try:
+            from harness_noise_adapters.inspect_logs.metric import noise_of
+
+            found: dict[str, Any] = dict(noise_of(scores, cluster, level))
+        except Exception as error:  # noqa: BLE001  a metric that raises would lose the whole eval
+            logger.warning("noise: no error bars (%s)", error)
+            return {}
+        return found
+
+    return compute

@@ -1,0 +1,240 @@
+"""The noise profile of a benchmark: what an arena found, kept in a file for those who have no samples.
+
+A benchmark's total noise is much the same for all pairs of models that are close, so a difference
+between two numbers of a leaderboard can be judged without running anything again. Wang (2025), §1.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from ._version import __version__
+from .arena_results import Arena, Benchmark, Spread
+from .errors import InputError
+from .estimators import benchmark as theory
+from .estimators import intervals, tests
+from .files import write_text
+from .results import SCHEMA_VERSION, Difference
+
+KIND = "noise-profile"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One benchmark's characteristic noise; the fields are those of `Benchmark`."""
+
+    task: str
+    metric: str
+    scorer: str
+    n_questions: int
+    n_models: int
+    n_close_pairs: int
+    se_total: Spread
+    se_data: Spread | None
+    se_prediction: Spread | None
+    beta_theory: Spread | None
+    solved: float | None
+    """Share of questions that any model solved."""
+    higher_is_better: bool | None
+    cluster: str | None
+
+    def se(self, a: float, b: float, repeats: tuple[int, int] = (1, 1)) -> float:
+        """The standard error of a − b, each the mean over that many answers to every question.
+
+        One answer each: the Beta theory at the mean of a and b, times what the arena found it to be
+        off by; the median of the arena's pairs for a metric outside [0, 1]. More answers leave the
+        data noise and less of the prediction noise, in the proportion that the arena found.
+        """
+        total = self.se_total.median
+        if self.beta_theory is not None and self.solved:
+            p = np.array([min(max((a + b) / 2, 0.0), self.solved)])
+            variance = float(theory.beta_variance(p, self.solved)[0]) / self.n_questions
+            total = self.beta_theory.median * math.sqrt(variance)
+        if repeats == (1, 1):
+            return total
+        if self.se_data is None or self.se_prediction is None:
+            raise InputError(
+                f"the profile of {self.task} has one answer per question, so it cannot say how much noise is left "
+                "in the mean of several: make it from runs with repeats, or compare means of one answer"
+            )
+        data, prediction = self.se_data.median**2, self.se_prediction.median**2
+        share = (data + prediction * (1 / repeats[0] + 1 / repeats[1]) / 2) / (data + prediction)
+        return total * math.sqrt(share)
+
+    def planning(self) -> dict[str, float]:
+        """ω² of the difference and σ² of each run, as `plan` takes them.
+
+        Where the profile cannot split the noise, ω² is all of it: right for one answer per question.
+        """
+        if self.se_data is None or self.se_prediction is None:
+            return {"omega2": self.n_questions * self.se_total.median**2, "sigma2_a": 0.0, "sigma2_b": 0.0}
+        sigma2 = self.n_questions * self.se_prediction.median**2 / 2
+        return {"omega2": self.n_questions * self.se_data.median**2, "sigma2_a": sigma2, "sigma2_b": sigma2}
+
+
+def write(arena: Arena, path: Path) -> None:
+    """Write the profiles of all benchmarks that have close pairs.
+
+    Raises:
+        InputError: no benchmark has any, or the file cannot be written.
+    """
+    profiles = [_profile(board.benchmark, board.pairs.common["higher_is_better"]) for board in arena.boards]
+    known = [item for item in profiles if item is not None]
+    if not known:
+        raise InputError("no benchmark has two models close enough to show its noise: give more models, or closer ones")
+    content = {
+        "kind": KIND,
+        "schema_version": SCHEMA_VERSION,
+        "harness_noise_version": __version__,
+        "settings": dict(arena.settings),
+        "benchmarks": known,
+    }
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _profile(row: Benchmark, higher: bool | None) -> dict[str, Any] | None:
+    if row.se_total is None:
+        return None
+    solved = None if row.solved_by_none is None else 1 - row.solved_by_none / row.n_questions
+    out: dict[str, Any] = {}
+    for item in fields(Profile):
+        value = getattr(row, item.name, None)
+        out[item.name] = _range(value) if isinstance(value, Spread) else value
+    return out | {"solved": solved, "higher_is_better": higher}
+
+
+def _range(value: Spread) -> dict[str, float]:
+    return {"median": value.median, "min": value.min, "max": value.max}
+
+
+def read(path: Path) -> tuple[Profile, ...]:
+    """The profiles in a file that `write` has made.
+
+    Raises:
+        InputError: not such a file; says where it differs.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not JSON: {error}; make a profile with `arena RUN… --reference FILE`") from None
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        raise InputError(f"{path}: not a noise profile; make one with `arena RUN… --reference FILE`")
+    try:
+        return tuple(_parse(row) for row in content["benchmarks"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: a noise profile with a broken entry ({error!r}); make it again") from None
+
+
+def _parse(row: dict[str, Any]) -> Profile:
+    values = {item.name: row[item.name] for item in fields(Profile)}
+    for name in ("se_total", "se_data", "se_prediction", "beta_theory"):
+        if values[name] is not None:
+            values[name] = Spread(*(float(values[name][key]) for key in ("median", "min", "max")))
+    if not (values["n_questions"] >= 2 and values["se_total"].median > 0):
+        raise ValueError(f"n_questions {values['n_questions']}, se_total {values['se_total']}")
+    return Profile(**values)
+
+
+def choose(
+    profiles: Sequence[Profile], task: str | None = None, metric: str | None = None, scorer: str | None = None
+) -> Profile:
+    """The one profile of that task, metric and scorer; what is None matches all.
+
+    Raises:
+        InputError: none, or several.
+    """
+    found = [
+        item
+        for item in profiles
+        if task in (None, item.task) and metric in (None, item.metric) and scorer in (None, item.scorer)
+    ]
+    if len(found) == 1:
+        return found[0]
+    have = "; ".join(f"{item.task} / {item.metric} / {item.scorer}" for item in profiles[:12])
+    what = "no profile of that name" if not found else f"{len(found)} profiles"
+    raise InputError(f"{what} in the reference, which has {have}: name one with --task, --metric and --scorer")
+
+
+def compare(
+    profile: Profile,
+    a: float,
+    b: float,
+    *,
+    names: tuple[str, str] = ("A", "B"),
+    repeats: tuple[int, int] = (1, 1),
+    level: float = 0.95,
+) -> Difference:
+    """A − B of two bare numbers on a benchmark whose noise is known; `test` is "reference".
+
+    Args:
+        profile: the benchmark's noise.
+        a: mean of A on the metric's own scale.
+        b: mean of B.
+        names: what to call them.
+        repeats: answers per question behind each mean.
+        level: coverage of the interval, in (0, 1).
+
+    Raises:
+        InputError: numbers that are not on the profile's scale.
+    """
+    for value in (a, b):
+        if not math.isfinite(value) or (profile.beta_theory is not None and not 0 <= value <= 1):
+            raise InputError(
+                f"{value:g} is not a score of {profile.task} / {profile.metric}, which lies between 0 and 1: "
+                "write 0.71 for 71 %"
+            )
+    diff, se = a - b, profile.se(a, b, repeats)
+    empty = dict.fromkeys(
+        ("df", "p_sign", "wins_a", "wins_b", "ties", "correlation", "se_unpaired", "var_data", "var_prediction",
+         "design_effect", "statistic", "p_value", "ci_low", "ci_high", "mde")
+    )  # fmt: skip
+    values: dict[str, Any] = dict(empty)
+    verdict = "not separable"
+    if se > 0:
+        z = diff / se
+        p = 2 * NormalDist().cdf(-abs(z))
+        half = intervals.z_quantile(level) * se
+        values |= {
+            "statistic": z, "p_value": p, "ci_low": diff - half, "ci_high": diff + half,
+            "mde": tests.minimum_detectable(se, level),
+        }  # fmt: skip
+        if p < 1 - level:
+            verdict = "A better" if (diff > 0) == (profile.higher_is_better is not False) else "B better"
+    return Difference(
+        task=profile.task,
+        metric=profile.metric,
+        scorer=profile.scorer,
+        higher_is_better=profile.higher_is_better,
+        model_a=names[0],
+        model_b=names[1],
+        n_questions=profile.n_questions,
+        n_clusters=profile.n_questions,
+        n_only_a=0,
+        n_only_b=0,
+        repeats_a=repeats[0],
+        repeats_b=repeats[1],
+        mean_a=a,
+        mean_b=b,
+        diff=diff,
+        se=se,
+        level=level,
+        p_adjusted=values["p_value"],
+        test="reference",
+        se_total=profile.se(a, b),
+        se_data=None if profile.se_data is None else profile.se_data.median,
+        se_prediction=None if profile.se_prediction is None else profile.se_prediction.median,
+        verdict=verdict,
+        cluster=profile.cluster,
+        diagnostics=("reference_noise",),
+        **values,
+    )

@@ -1,0 +1,317 @@
+"""What a person is shown of an arena: one section for each table of each benchmark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .summary import (
+    MISSING,
+    Column,
+    Section,
+    Summary,
+    _drop_empty,
+    count,
+    decimals,
+    interval,
+    metric_name,
+    number,
+    p_text,
+    shorten,
+    span,
+)
+
+if TYPE_CHECKING:
+    from ..arena_results import Arena, Board, Model, Spread
+    from ..results import Difference
+
+PAIRS = 30
+"""Pairs that a terminal shows of each benchmark."""
+NAME = 60
+
+_SES = (
+    Column("SE", hint="standard error of the mean that was measured"),
+    Column("total", hint="standard error with one answer per question"),
+    Column("data", hint="standard error that is left with infinitely many answers per question"),
+    Column("prediction", hint="what the models' own randomness adds at one answer per question"),
+)
+
+
+def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
+    """The display form of an arena; of each benchmark at most `pairs` pairs, the closest in rank first."""
+    marks = Marks()
+    sections = [_without(benchmarks(arena, ranges=False), _WIDE)]
+    for board in arena.boards:
+        name = board_name(board)
+        sections.append(models(board, marks, f"{name}: models"))
+        rows = chosen_pairs(board, pairs)
+        title = f"{name}: pairs"
+        if len(rows) < len(board.pairs):
+            title += f" ({len(rows)} of {len(board.pairs)}, neighbours in rank first)"
+        sections.append(_without(pair_table([board.pairs[i] for i in rows], marks, title), _WIDE))
+    return Summary(tuple(sections), marks.legend(), tuple(line for board in arena.boards for line in sentences(board)))
+
+
+_WIDE = (
+    "SE", "total", "data", "prediction", "corr.", "wins A : B : ties", "p sign", "vs Beta", "vs rule", "signal/noise",
+)  # fmt: skip
+"""Columns that a terminal has no room for."""
+
+
+def _without(section: Section, labels: Sequence[str]) -> Section:
+    keep = [i for i, column in enumerate(section.columns) if column.label not in labels]
+    columns = tuple(section.columns[i] for i in keep)
+    return Section(section.title, columns, tuple(tuple(row[i] for i in keep) for row in section.rows))
+
+
+class Marks:
+    """Letters for diagnostics, in order of appearance, the same in all tables of a page."""
+
+    def __init__(self) -> None:
+        self._letters: dict[str, str] = {}
+
+    def __call__(self, codes: Sequence[str]) -> str:
+        for code in codes:
+            i = len(self._letters)
+            self._letters.setdefault(code, chr(ord("a") + i % 26) * (1 + i // 26))
+        return " ".join(self._letters[code] for code in codes)
+
+    def legend(self) -> tuple[tuple[str, str, str], ...]:
+        from ..results import DIAGNOSTICS
+
+        return tuple((letter, code, DIAGNOSTICS.get(code, "")) for code, letter in self._letters.items())
+
+
+def board_name(board: Board) -> str:
+    """Task and metric."""
+    task, metric, scorer = board.key
+    return shorten(f"{task} ({metric_name(metric, scorer)})" if task else metric_name(metric, scorer), NAME)
+
+
+def file_names(arena: Arena) -> list[str]:
+    """A file name for each benchmark, from its task and metric: plain ASCII and unique."""
+    names = []
+    for i, board in enumerate(arena.boards, 1):
+        task, metric, scorer = board.key
+        slug = re.sub(r"[^a-z0-9]+", "-", f"{task}-{metric}-{scorer if scorer != 'none' else ''}".lower()).strip("-")
+        names.append(f"{i:02d}-{slug[:60].strip('-')}".rstrip("-"))
+    return names
+
+
+def sentences(board: Board) -> list[str]:
+    """What a benchmark's pairs say, in two or three sentences."""
+    row = board.benchmark
+    out = []
+    name = board_name(board)
+    if row.best:
+        best = [shorten(model, NAME) for model in row.best]
+        level = f"{100 * board.pairs.common['level']:g} %"
+        if len(best) == 1:
+            out.append(f"{name}: {best[0]} is the best of {row.n_models} models ({level}).")
+        else:
+            some = ", ".join(best[:8]) + (f" and {len(best) - 8} more" if len(best) > 8 else "")
+            out.append(f"{name}: {len(best)} of {row.n_models} models cannot be told from the best ({level}): {some}.")
+    if row.se_total is not None:
+        digits = decimals(row.se_total.median)
+        text = (
+            f"{name}: over {row.n_close_pairs} close pairs a difference has the total standard error "
+            f"{number(row.se_total.median, digits)} (from {number(row.se_total.min, digits)} to "
+            f"{number(row.se_total.max, digits)})"
+        )
+        if row.smallest_significant_diff is not None:
+            text += f"; the smallest difference found significant is {number(row.smallest_significant_diff, digits)}"
+        if row.largest_insignificant_diff is not None:
+            text += f", the largest not significant {number(row.largest_insignificant_diff, digits)}"
+        out.append(text + ".")
+    return out
+
+
+def _spread(value: Spread | None, digits: int | None = None, *, ranges: bool = True) -> str:
+    if value is None:
+        return MISSING
+    shown = decimals(value.median) if digits is None else digits
+    if value.min == value.max or not ranges:
+        return number(value.median, shown)
+    return f"{number(value.median, shown)} ({number(value.min, shown)} … {number(value.max, shown)})"
+
+
+def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
+    """One row for each benchmark: the noise that is characteristic of it, as median and range."""
+    columns = (
+        Column("Task", text=True),
+        Column("Metric", text=True),
+        Column("n", hint="questions"),
+        Column("models"),
+        Column("close pairs", hint="closer than 5 total standard errors, of all pairs"),
+        Column("total SE", hint="of A − B with one answer per question: median over close pairs"),
+        Column("data", hint="what is left of it with infinitely many answers"),
+        Column("prediction", hint="what the models' own randomness adds"),
+        Column("corr.", hint="correlation of two models' question means"),
+        Column("A ≠ B", hint="share of questions that two models score differently"),
+        Column("min sig.", hint="smallest difference found significant"),
+        Column("max n.s.", hint="largest difference found not significant"),
+        Column("vs Beta", hint="total SE over that of the Beta(p, 1 − p) theory"),
+        Column("vs rule", hint="total SE over √(p(1 − p)/n)"),
+        Column("unsolved", hint="questions that no model solves"),
+        Column("signal/noise", hint="difference of adjacent sizes of a model family, in total SEs"),
+    )
+    rows = []
+    for row in arena.benchmarks:
+        digits = decimals(row.se_total.median if row.se_total else None, row.smallest_significant_diff)
+        rows.append(
+            (
+                shorten(row.task, NAME),
+                shorten(metric_name(row.metric, row.scorer), NAME),
+                str(row.n_questions),
+                str(row.n_models),
+                f"{row.n_close_pairs} of {row.n_pairs}",
+                _spread(row.se_total, ranges=ranges),
+                _spread(row.se_data, ranges=ranges),
+                _spread(row.se_prediction, ranges=ranges),
+                _spread(row.correlation, 2, ranges=ranges),
+                _spread(row.disagreement, 2, ranges=ranges),
+                number(row.smallest_significant_diff, digits),
+                number(row.largest_insignificant_diff, digits),
+                _spread(row.beta_theory, 2, ranges=ranges),
+                _spread(row.rule_of_thumb, 2, ranges=ranges),
+                MISSING if row.solved_by_none is None else str(row.solved_by_none),
+                _spread(row.signal_to_noise, 1, ranges=ranges),
+            )
+        )
+    optional = ("data", "prediction", "vs Beta", "vs rule", "unsolved", "signal/noise")
+    return Section("Benchmarks", *_drop_empty(columns, rows, optional))
+
+
+def models(board: Board, marks: Marks, title: str) -> Section:
+    """One row for each model, the best first."""
+    level = f"{100 * board.pairs.common['level']:g} %"
+    top = max((max(model.pass_at_k) for model in board.models if model.pass_at_k), default=1)
+    columns = (
+        Column("Model", text=True),
+        Column("Mean"),
+        Column(f"{level} CI"),
+        *_SES,
+        Column("win rate", hint="mean over all rivals of wins + half of ties"),
+        Column(f"pass@{top}", hint="chance that one of these many answers is right"),
+        Column("best?", text=True, hint="cannot be told from the best, adjusted for the choice"),
+        Column("n", hint="questions"),
+        Column("K", hint="scored answers per question"),
+        Column("missing", hint="answers without a score"),
+        Column("", text=True, hint="letters refer to the notes below"),
+    )
+    rows = []
+    for item in ranked(board):
+        digits = decimals(item.se, item.mean)
+        rows.append(
+            (
+                shorten(item.model, NAME),
+                number(item.mean, digits),
+                interval(item.ci_low, item.ci_high, digits),
+                *(number(value, digits) for value in (item.se, item.se_total, item.se_data, item.se_prediction)),
+                number(item.win_rate, 3),
+                number((item.pass_at_k or {}).get(top) if top > 1 else None, digits),
+                "yes" if item.among_best else "" if item.among_best is not None else MISSING,
+                str(item.n_questions),
+                span(item.repeats_min, item.repeats_max),
+                str(item.n_missing) if item.n_missing else "",
+                marks(item.diagnostics),
+            )
+        )
+    return Section(title, *_drop_empty(columns, rows, ("data", "prediction", f"pass@{top}", "missing", "")))
+
+
+def ranked(board: Board) -> list[Model]:
+    """The models, the best first."""
+    sign = 1.0 if board.pairs.common["higher_is_better"] is False else -1.0
+    return sorted(board.models, key=lambda item: sign * item.mean if item.mean is not None else np.inf)
+
+
+def chosen_pairs(board: Board, limit: int) -> list[int]:
+    """At most `limit` pairs, in the arena's order; those closest in rank if there are more."""
+    pairs = board.pairs
+    if len(pairs) <= limit:
+        return list(range(len(pairs)))
+    place = {item.model: i for i, item in enumerate(ranked(board))}
+    rank = np.array([place[name] for name in pairs.names])
+    gap = np.abs(rank[pairs.a] - rank[pairs.b])
+    order = np.lexsort((np.minimum(rank[pairs.a], rank[pairs.b]), gap))[:limit]
+    return [int(i) for i in order]
+
+
+def pair_table(items: Sequence[Difference], marks: Marks, title: str) -> Section:
+    """One row for each pair."""
+    level = f"{100 * items[0].level:g} %" if items else "95 %"
+    columns = (
+        Column("A", text=True),
+        Column("B", text=True),
+        Column("A − B"),
+        Column(f"{level} CI", hint="of the paired difference"),
+        Column("p", hint="two-sided"),
+        Column("p adj.", hint="adjusted for all pairs of this benchmark"),
+        Column("Verdict", text=True, hint="from the unadjusted interval"),
+        *_SES,
+        Column("corr.", hint="correlation of the two models' question means"),
+        Column("wins A : B : ties", hint="expected over all pairs of answers"),
+        Column("p sign", hint="exact sign test"),
+        Column("n", hint="questions that both models have"),
+        Column("unpaired n", hint="questions that only A has + that only B has"),
+        Column("", text=True, hint="letters refer to the notes below"),
+    )
+    rows = []
+    for item in items:
+        digits = decimals(item.se, item.diff or item.mean_a)
+        wins = ":".join(f" {count(value)} " for value in (item.wins_a, item.wins_b, item.ties)).strip()
+        rows.append(
+            (
+                shorten(item.model_a, NAME),
+                shorten(item.model_b, NAME),
+                number(item.diff, digits),
+                interval(item.ci_low, item.ci_high, digits),
+                p_text(item.p_value),
+                p_text(item.p_adjusted),
+                item.verdict,
+                *(number(value, digits) for value in (item.se, item.se_total, item.se_data, item.se_prediction)),
+                number(item.correlation, 2),
+                wins,
+                p_text(item.p_sign),
+                str(item.n_questions),
+                f"{item.n_only_a} + {item.n_only_b}" if item.n_only_a or item.n_only_b else "",
+                marks(item.diagnostics),
+            )
+        )
+    return Section(title, *_drop_empty(columns, rows, ("data", "prediction", "unpaired n", "corr.", "")))
+
+
+def question_table(board: Board, limit: int) -> Section:
+    """One row for each question: the suspects, then the hardest first; at most `limit` of them."""
+    q = board.questions
+    tau = np.where(np.isnan(q.tau), np.inf, q.tau)
+    hard = -np.nan_to_num(q.difficulty)
+    order = np.lexsort((tau, hard, np.where(tau < 0, 0, 1)))[:limit]
+    columns = (
+        Column("Question", text=True),
+        Column("Text", text=True),
+        Column("Cluster", text=True),
+        Column("difficulty", hint="1 − mean score over the models"),
+        Column("models", hint="models that have a score"),
+        Column("solved by", hint="models with at least one answer of score 1"),
+        Column("tau", hint="Kendall's tau-b with the models' means"),
+        Column("Suspect", text=True, hint="better models do worse on it: tau below 0"),
+    )
+    rows = [
+        (
+            shorten(q.question[i], NAME),
+            shorten(q.text[i], 100) if q.text else "",
+            shorten(q.cluster[i] or "", 40),
+            number(None if np.isnan(q.difficulty[i]) else float(q.difficulty[i]), 3),
+            str(int(q.n_models[i])),
+            "" if q.n_solved is None else str(int(q.n_solved[i])),
+            number(None if np.isnan(q.tau[i]) else float(q.tau[i]), 3),
+            "suspect" if q.tau[i] < 0 else "",
+        )
+        for i in order
+    ]
+    return Section("Questions", *_drop_empty(columns, rows, ("Text", "Cluster", "solved by")))

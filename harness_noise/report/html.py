@@ -1,0 +1,219 @@
+"""HTML: a fragment for notebooks and self-contained pages, everything from a log escaped.
+
+The templates escape by default; the only markup that enters unescaped is our own style, script and
+figures. A page loads nothing and its content security policy allows no script but ours.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .._version import __version__
+from ..arena_results import Arena
+from ..results import Analysis, Comparison, Difference, Estimate
+from .summary import number, sentence, shorten, summarise
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+    from .summary import Result
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def fragment(table: Result) -> str:
+    """The tables of a result for a notebook: inline styles only, no script."""
+    short = clipped(table) if isinstance(table, (Analysis, Comparison)) else table
+    return environment().get_template("fragment.html").render(summary=summarise(short))
+
+
+def page(table: Analysis | Comparison, title: str | None = None) -> str:
+    """One self-contained page of a result: sentences, sortable tables with intervals drawn, settings."""
+    table = clipped(table)
+    summary = summarise(table)
+    rows: Sequence[Estimate | Difference]
+    if isinstance(table, Comparison):
+        rows = table.comparisons
+        heading = "Differences"
+        after = [column.label for column in summary.sections[0].columns].index("A − B", 1 if _several(table) else 0) + 2
+    else:
+        rows = table.estimates
+        heading = "Means"
+        after = [column.label for column in summary.sections[0].columns].index("Mean") + 2
+    plots, note = bars(rows)
+    return render(
+        "result.html",
+        title=title or _title(table),
+        summary=summary,
+        heading=heading,
+        sentences=[(sentence(item), _kind(item)) for item in rows if item.se is not None],
+        plots=plots,
+        plot_head="drawn",
+        plot_after=after,
+        plot_note=note,
+        settings=settings_rows(table.settings),
+        notes=table.notes,
+    )
+
+
+def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
+    """The table with names that fit a page; the whole names are in JSON and CSV."""
+
+    def clip(item: Any) -> Any:
+        names = ("task", "metric", "scorer", "model", "model_a", "model_b", "cluster")
+        have = {name: getattr(item, name, None) for name in names}
+        return replace(item, **{name: shorten(text, 60) for name, text in have.items() if text})
+
+    if isinstance(table, Analysis):
+        return replace(table, estimates=tuple(map(clip, table.estimates)))
+    return replace(table, comparisons=tuple(map(clip, table.comparisons)), flips=tuple(map(clip, table.flips)))
+
+
+def render(template: str, *, title: str, **values: Any) -> str:
+    """A page from one of our templates."""
+    style, script, script_hash = _assets()
+    return environment().get_template(template).render(
+        title=shown(title, 200), style=style, script=script, script_hash=script_hash, version=__version__,
+        **values,
+    )  # fmt: skip
+
+
+@cache
+def environment() -> Environment:
+    """Our templates; autoescape is on for all of them."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["shown"] = shown
+    return made
+
+
+@cache
+def _assets() -> tuple[Any, Any, str]:
+    """Our style and script, which alone need no escaping, and the hash that lets the script run."""
+    from markupsafe import Markup
+
+    style = (_TEMPLATES / "style.css").read_text(encoding="utf-8")
+    script = (_TEMPLATES / "table.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return Markup(style), Markup(script), f"sha256-{digest}"
+
+
+def shown(text: object, width: int = 160) -> str:
+    """A name or a text from a log as a page shows it: one line, not endless, no control characters.
+
+    What is written right to left is isolated, so that the numbers beside it keep their place.
+    """
+    return _RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", shorten(str(text), width))
+
+
+_R = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
+_RIGHT_TO_LEFT = re.compile(rf"{_R}(?:[\w ./-]*{_R})?")
+
+
+def settings_rows(settings: Any) -> list[tuple[str, str]]:
+    """The settings as a page lists them, without those that were left open."""
+    return [
+        (str(name), "yes" if value is True else "no" if value is False else str(value))
+        for name, value in settings.items()
+        if value is not None
+    ]
+
+
+def _several(table: Comparison) -> bool:
+    return len({(item.model_a, item.model_b) for item in table.comparisons}) > 1
+
+
+def _title(table: Analysis | Comparison) -> str:
+    if isinstance(table, Analysis):
+        names = list(dict.fromkeys(item.model for item in table.estimates))
+        return f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}: means with their noise"
+    pairs = list(dict.fromkeys((item.model_a, item.model_b) for item in table.comparisons))
+    if len(pairs) == 1:
+        return f"{shorten(pairs[0][0], 80)} − {shorten(pairs[0][1], 80)}"
+    return f"{len(pairs)} comparisons"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A confidence interval on a scale of 0 … 160."""
+
+    low: float | None
+    middle: float
+    high: float | None
+    zero: float | None
+    kind: str
+    open: bool
+    """Drawn hollow: not separable from zero, said by shape as well as by colour."""
+
+
+def bars(rows: Sequence[Estimate | Difference]) -> tuple[list[Bar | None], str]:
+    """The interval of every row, drawn on one scale for each metric, and what the scales are."""
+    scales = _scales(rows)
+    return [_bar(item, scales) for item in rows], _scale_note(
+        scales, any(isinstance(item, Difference) for item in rows)
+    )
+
+
+def _value(item: Estimate | Difference) -> float | None:
+    return item.mean if isinstance(item, Estimate) else item.diff
+
+
+def _scales(rows: Sequence[Estimate | Difference]) -> dict[tuple[str, str], tuple[float, float]]:
+    """The range of each metric; differences always show 0."""
+    scales: dict[tuple[str, str], tuple[float, float]] = {}
+    for item in rows:
+        values = [v for v in (_value(item), item.ci_low, item.ci_high) if v is not None]
+        if isinstance(item, Difference):
+            values.append(0.0)
+        if values:
+            key = (item.metric, item.scorer)
+            low, high = scales.get(key, (values[0], values[0]))
+            scales[key] = min(low, *values), max(high, *values)
+    return scales
+
+
+def _bar(item: Estimate | Difference, scales: dict[tuple[str, str], tuple[float, float]]) -> Bar | None:
+    value = _value(item)
+    if value is None:
+        return None
+    low, high = scales[item.metric, item.scorer]
+
+    def at(x: float) -> float:
+        return round(8 + 144 * (x - low) / (high - low), 2) if high > low else 80.0
+
+    drawn = item.ci_low is not None and item.ci_high is not None
+    kind = _kind(item)
+    return Bar(
+        at(item.ci_low) if drawn and item.ci_low is not None else None,
+        at(value),
+        at(item.ci_high) if drawn and item.ci_high is not None else None,
+        at(0.0) if isinstance(item, Difference) else None,
+        kind,
+        kind == "is-none" and isinstance(item, Difference),
+    )
+
+
+def _kind(item: Estimate | Difference) -> str:
+    verdict = item.verdict if isinstance(item, Difference) else ""
+    return {"A better": "is-a", "B better": "is-b"}.get(verdict, "is-none" if verdict else "is-a")
+
+
+def _scale_note(scales: dict[tuple[str, str], tuple[float, float]], differences: bool) -> str:
+    spans = [f"{metric} from {number(low, 3)} to {number(high, 3)}" for (metric, _), (low, high) in scales.items()]
+    more = f" and {len(spans) - 4} more metrics" if len(spans) > 4 else ""
+    text = f"The plots span {'; '.join(shorten(span, 80) for span in spans[:4])}{more}."
+    return text + (" The dashed line is 0; a hollow mark is not separable from it." if differences else "")

@@ -1,0 +1,102 @@
+"""A plan as a person sees it: what it takes, what other designs would see, and the curve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..results import Plan
+from .summary import Column, Section, Summary, decimals, number
+
+_BARS = 28
+
+
+def summarise(plan: Plan) -> Summary:
+    """The display form of a plan."""
+    digits = decimals(plan.effect)
+    sections = [_design(plan, digits), _grid(plan, digits), _curve(plan, digits)]
+    if plan.theory:
+        sections.append(_theory(plan, digits))
+    return Summary(tuple(sections), (), (_sentence(plan, digits),))
+
+
+def _design(plan: Plan, digits: int) -> Section:
+    rows = [
+        ("questions", str(plan.n_questions)),
+        ("answers per question, K", str(plan.repeats)),
+        ("effect", number(plan.effect, digits)),
+        ("power", f"{100 * plan.power:.0f} %"),
+        ("smallest detectable difference", number(plan.mde, digits)),
+        ("data variance per question, ω²", f"{plan.omega2:.4g}"),
+    ]
+    if plan.sigma2_a is not None:
+        pair = "" if plan.sigma2_b is None else f" and {plan.sigma2_b:.4g}"
+        rows.append(("prediction variance of an answer, σ²", f"{plan.sigma2_a:.4g}{pair}"))
+    if plan.best_repeats is not None:
+        rows.append(("best K for the costs", str(plan.best_repeats)))
+    if plan.cost is not None:
+        rows.append(("cost", f"{plan.cost:.6g}"))
+    return Section("", (Column("Design", text=True), Column("")), tuple(rows))
+
+
+def _grid(plan: Plan, digits: int) -> Section:
+    """Smallest detectable difference by questions (down) and answers per question (across)."""
+    repeats = sorted({row.repeats for row in plan.table})
+    cells = {(row.n_questions, row.repeats): number(row.mde, digits) for row in plan.table}
+    sizes = sorted({row.n_questions for row in plan.table})
+    columns = (Column("questions"), *(Column(f"K = {k}") for k in repeats))
+    rows = tuple((str(n), *(cells[n, k] for k in repeats)) for n in sizes)
+    return Section("Smallest detectable difference", columns, rows)
+
+
+def _curve(plan: Plan, digits: int) -> Section:
+    """The same at the plan's K, as bars."""
+    rows = sorted((row for row in plan.table if row.repeats == plan.repeats), key=lambda row: row.n_questions)
+    longest = max((row.mde for row in rows), default=1.0) or 1.0
+    bars = tuple(
+        (str(row.n_questions), "█" * max(1, round(_BARS * row.mde / longest)) + f" {number(row.mde, digits)}")
+        for row in rows
+    )
+    return Section(f"… at K = {plan.repeats}", (Column("questions"), Column("", text=True)), bars)
+
+
+def _theory(plan: Plan, digits: int) -> Section:
+    columns = (Column("Theory", text=True), Column("Var[A − B]"), Column("questions"), Column("detectable"))
+    rows = tuple(
+        (row.theory, f"{row.variance:.4g}", str(row.n_questions), number(row.mde, digits)) for row in plan.theory
+    )
+    return Section("Without data", columns, rows)
+
+
+def _sentence(plan: Plan, digits: int) -> str:
+    return (
+        f"With {plan.n_questions} questions and K = {plan.repeats}, a true difference of "
+        f"{number(plan.effect, digits)} is found with {100 * plan.power:.0f} % power "
+        f"(two-sided, α = {plan.alpha:g})."
+    )
+
+
+def draw(plan: Plan, path: Path) -> None:
+    """Write the curve of the smallest detectable difference against questions, one line for each K, as SVG."""
+    import io
+
+    from matplotlib.figure import Figure
+
+    from ..files import write_bytes
+
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for i, k in enumerate(sorted({row.repeats for row in plan.table})):
+        rows = sorted((row for row in plan.table if row.repeats == k), key=lambda row: row.n_questions)
+        axes.plot(
+            [row.n_questions for row in rows], [row.mde for row in rows],
+            marker="os^Dv<>P"[i % 8], label=f"K = {k}",
+        )  # fmt: skip
+    axes.axhline(plan.effect, color="0.5", linestyle="--", linewidth=1)
+    axes.set(
+        xscale="log", yscale="log", xlabel="questions", ylabel="smallest detectable difference",
+        title=f"{100 * plan.power:.0f} % power, α = {plan.alpha:g}",
+    )  # fmt: skip
+    axes.legend(frameon=False)
+    out = io.BytesIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Title": _sentence(plan, decimals(plan.effect))})
+    write_bytes(path, out.getvalue())

@@ -1,0 +1,250 @@
+"""From Scores to the kernel: one run's questions, over one task or the tasks of a group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import InputError
+from .estimators.contrast import (
+    Contrast,
+    Design,
+    Moments,
+    QuestionStats,
+    cluster_codes,
+    contrast,
+    design,
+    moments,
+    question_stats,
+)
+from .estimators.runs import RunComponent, run_component
+from .results import finite
+from .scores import Group, Questions, Run, Scores
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .estimators.contrast import FloatArray, IntArray
+
+SHARED_NOISE_P = 0.001
+"""Below this p of the F test, repeats that should be independent are said not to be."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """One run's question statistics, over one task or the tasks of a group, ready for the kernel."""
+
+    name: str
+    """Task and metric, for messages."""
+    stats: QuestionStats
+    values: FloatArray
+    """(n, K), padded with NaN where tasks differ in K."""
+    labels: tuple[str, ...] | None
+    strata: IntArray
+    shares: FloatArray | None
+    """Weights of the tasks; None: by size."""
+    between_tasks: bool
+    identical: bool
+    """The adapter knows that the answers, not only their scores, were identical."""
+    uses_all_repeats: bool
+
+    def __len__(self) -> int:
+        return len(self.stats)
+
+    def take(self, index: IntArray) -> Sample:
+        return replace(
+            self,
+            stats=self.stats.take(index),
+            values=self.values[index],
+            labels=None if self.labels is None else tuple(self.labels[i] for i in index),
+            strata=self.strata[index],
+        )
+
+    @property
+    def empty(self) -> bool:
+        """No question at all, or a task of the group has none though it has a fixed weight."""
+        if len(self) == 0 or self.shares is None:
+            return len(self) == 0
+        sizes = np.bincount(self.strata, minlength=len(self.shares))
+        return bool((sizes[self.shares > 0] == 0).any())
+
+    def design(self) -> Design:
+        plan = design(len(self), self.labels, self.strata, self.shares)
+        if not self.between_tasks:
+            return plan
+        codes, n_tasks = cluster_codes(self.strata)
+        return Design(plan.weights, plan.strata, codes, n_tasks, clustered=True, between_tasks=True)
+
+
+def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
+    """Stack the scores of one task, or of the tasks of a group; questions without a score are dropped.
+
+    Equal cluster labels in two tasks are one cluster if both come from the same cluster SPEC.
+    """
+    K = max(part.values.shape[1] for part in parts)
+    values, labels, strata = [], [], []
+    for t, part in enumerate(parts):
+        block = np.full((len(part.questions), K), np.nan)
+        block[:, : part.values.shape[1]] = part.values
+        values.append(block)
+        if part.clusters is None:
+            labels += [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
+        else:
+            spec = f"{part.cluster_spec}\x1f" if len(parts) > 1 else ""
+            labels += [spec + label for label in part.clusters]
+        strata += [t] * len(part.questions)
+    stacked = np.concatenate(values)
+    name = f"{parts[0].task}, {parts[0].metric}" if parts[0].task else parts[0].metric
+    try:
+        stats = question_stats(stacked)
+    except ValueError as error:
+        raise InputError(f"{name}: {error}") from None
+    whole = Sample(
+        name,
+        stats,
+        stacked,
+        tuple(labels) if any(part.clusters is not None for part in parts) else None,
+        np.asarray(strata, dtype=np.intp),
+        None if shares is None else np.asarray(shares, dtype=np.float64),
+        len(parts) > 1 and all(part.cluster_spec == "task" for part in parts),
+        any("identical_repeats" in part.diagnostics for part in parts),
+        any("uses_all_repeats" in part.diagnostics for part in parts),
+    )
+    return whole.take(np.flatnonzero(stats.count > 0))
+
+
+def group_parts(run: Run, group: Group) -> list[Scores] | None:
+    """The scores that a group averages; None where the run does not have them all."""
+    wanted = (group.metric, group.scorer)
+    found = {part.task: part for part in (*run.parts, *run.scores) if (part.metric, part.scorer) == wanted}
+    parts = [found[task] for task in group.tasks if task in found]
+    return parts if parts and len(parts) == len(group.tasks) else None
+
+
+def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | None:
+    """The fixed weights of a group's tasks; None: by size."""
+    if group is None:
+        return None
+    if group.weights is not None:
+        total = sum(group.weights)
+        if len(group.weights) != len(parts) or total <= 0 or min(group.weights) < 0:
+            raise InputError(f"{group.name}: {len(group.weights)} weights for {len(parts)} tasks, or none above 0")
+        return [weight / total for weight in group.weights]
+    return None if group.weighting == "size" else [1 / len(parts)] * len(parts)
+
+
+def kernel(
+    runs: Sequence[Sample], coefficients: Sequence[float], plan: Design, settings: Settings
+) -> tuple[Contrast, Moments]:
+    """The kernel on samples of the same questions, with the run component where repeats are runs."""
+    stats, components, found = [], [], set()
+    for run in runs:
+        component = run_component(run.values, plan.weights, plan.strata)
+        if settings.repeats_are == "runs":
+            if component is None:
+                raise InputError(
+                    f"{run.name}: --repeats-are runs needs at least two runs of each model, and in every task two "
+                    "questions that all of them answered; without that the variance between runs is not known"
+                )
+            components.append(component)
+            stats.append(component.stats)
+        else:
+            stats.append(run.stats)
+            p = None if component is None else component.p_value
+            if p is not None and p < SHARED_NOISE_P:
+                found.add("shared_repeat_noise")
+    c = contrast(stats, coefficients, runs[0].strata)
+    if any(run.identical for run in runs):
+        found.add("identical_repeats")
+    found |= set(c.diagnostics)
+    identified = not found & {"single_repeat", "identical_repeats"}
+    c = replace(c, identified=identified, diagnostics=tuple(sorted(found)))
+    m = moments(c, plan, settings.se)
+    return c, _with_runs(m, components, coefficients) if components else m
+
+
+def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:
+    """Add the variance between runs to what independent answers give.
+
+    For one run se² = (MS_q + MS_run − MS_res)/(nK) with Satterthwaite's degrees of freedom over its
+    three mean squares; with clusters V takes the place of MS_q/(nK).
+    """
+    if m.variance is None or m.df is None or m.var_total is None:
+        return m
+    extra, spread, single = 0.0, m.variance**2 / m.df, 0.0
+    for item, a in zip(components, coefficients, strict=True):
+        K = item.runs
+        extra += a * a * item.variance / K
+        spread += (a * a * item.between / K) ** 2 / (K - 1) + (a * a * item.residual / K) ** 2 / item.df_residual
+        single += a * a * item.variance
+    variance = m.variance + extra
+    if variance <= 0:  # σ²_run estimated so far below 0 that nothing is left
+        return m
+    return replace(
+        m,
+        variance=variance,
+        df=variance**2 / spread,
+        zero_variance=False,
+        var_prediction=None if m.var_prediction is None else m.var_prediction + single,
+        var_total=m.var_total + single,
+        diagnostics=tuple(code for code in m.diagnostics if code != "zero_variance"),
+    )
+
+
+def noise_fields(m: Moments, clustered: bool) -> dict[str, float | None]:
+    """The fields that an Estimate and a Difference share, from the kernel's moments."""
+    effect = None
+    if m.variance is not None:
+        effect = 1.0 if not clustered else m.variance / m.naive if m.naive else None
+    return {
+        "se": root(m.variance),
+        "se_total": root(m.var_total),
+        "se_data": root(m.var_data),
+        "se_prediction": root(m.var_prediction),
+        "var_data": finite(m.var_data),
+        "var_prediction": finite(m.var_prediction),
+        "design_effect": finite(effect),
+    }
+
+
+def root(variance: float | None) -> float | None:
+    """√, 0 for a negative estimate, None for what is not identified."""
+    return None if variance is None else math.sqrt(max(0.0, variance))
+
+
+def nothing(n: int, n_clusters: int, code: str = "too_few_questions") -> Moments:
+    """What is known where there is no mean to speak of."""
+    empty = dict.fromkeys(("mean", "variance", "df", "naive", "var_data", "var_prediction", "var_total", "icc"))
+    return Moments(n, n_clusters, **empty, zero_variance=False, diagnostics=(code,))
+
+
+def as_scores(
+    values: ArrayLike, clusters: Sequence[object] | None = None, missing: str = "drop", **fields: Any
+) -> Scores:
+    """Plain arrays as Scores: (n, K), or (n,) for one answer per question; NaN is a missing score."""
+    array = np.array(values, dtype=np.float64)
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {array.shape}")
+    labels = None
+    if clusters is not None:
+        items = list(clusters.tolist() if isinstance(clusters, np.ndarray) else clusters)
+        if len(items) != len(array):
+            raise ValueError(f"{len(items)} cluster labels for {len(array)} questions")
+        if any(item is None or item != item for item in items):  # a NaN is not itself
+            raise ValueError("a cluster label is missing (None or NaN): every question needs one")
+        labels = tuple(str(item) for item in items)
+    holes = np.isnan(array)
+    if missing == "zero":
+        array[holes] = 0.0
+    keys = tuple(str(i) for i in range(len(array)))
+    return Scores(
+        task=fields.pop("task", ""), metric=fields.pop("metric", "score"), scorer=fields.pop("scorer", "none"),
+        questions=Questions(keys), values=array, clusters=labels, n_missing=int(holes.sum()),
+        cluster_spec=None if labels is None else "clusters", **fields,
+    )  # fmt: skip

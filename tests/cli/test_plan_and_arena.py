@@ -1,0 +1,143 @@
+"""`plan`, `arena` and comparisons of bare numbers, as commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness_noise.cli import main
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four models, 120 questions in 24 clusters, K = 3."""
+    rng = np.random.default_rng(11)
+    path = tmp_path_factory.mktemp("arena") / "scores.csv"
+    p = rng.beta(0.7, 0.7, 120)
+    rows = ["question,model,score,cluster,repeat"]
+    for m, shift in enumerate((0.0, -0.05, -0.1, -0.3)):
+        right = rng.random((120, 3)) < np.clip(p + shift, 0, 1)[:, None]
+        rows += [f"q{i},m{m},{int(right[i, k])},c{i // 5},{k}" for i in range(120) for k in range(3)]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    assert main([*arguments, "--format", "json", "-q"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_plan_of_the_papers_example(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = run(capsys, "plan", "--effect", "0.03", "--omega2", str(1 / 9), "--sigma2", "0")["plan"]
+    assert plan["n_questions"] == 969
+    for K, mde in (("1", 0.1327), ("10", 0.0757)):
+        arguments = ["plan", "--n", "198", "--omega2", str(1 / 9), "--sigma2", str(1 / 6), "--repeats", K]
+        assert run(capsys, *arguments)["plan"]["mde"] == pytest.approx(mde, abs=5e-5)
+
+
+def test_a_plan_from_runs_is_the_comparisons_noise(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (row,) = run(capsys, "compare", str(scores), "--models", "m0,m1")["comparisons"]
+    one, two = scores.with_name("m0.csv"), scores.with_name("m1.csv")
+    lines = scores.read_text().splitlines()
+    for path, name in ((one, "m0"), (two, "m1")):
+        path.write_text("\n".join([lines[0], *(line for line in lines[1:] if f",{name}," in line)]) + "\n")
+    plan = run(capsys, "plan", "--n", "120", "--repeats", "3", "--from", str(one), str(two))["plan"]
+    assert plan["omega2"] == pytest.approx(120 * row["var_data"])
+    assert plan["mde"] == pytest.approx(row["mde"], rel=1e-9)
+
+
+def test_without_data_three_theories_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = run(capsys, "plan", "--effect", "0.05", "--accuracy", "0.8")["plan"]
+    assert [item["theory"] for item in plan["theory"]] == ["rule of thumb", "Beta theory", "independence bound"]
+    assert plan["theory"][2]["variance"] == pytest.approx(2 * 0.8 * 0.2)
+    assert main(["plan", "--effect", "0.05", "--accuracy", "0.8"]) == 0
+    assert "independence bound" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "the noise comes from one of"),
+        (["--omega2", "0.1"], "--effect"),
+        (["--omega2", "0.1", "--effect", "0"], "--effect 0 must be above 0"),
+        (["--omega2", "0.1", "--effect", "0.1", "--n", "10", "--power", "0.8"], "give two; the third follows"),
+        (["--omega2", "0.1", "--accuracy", "0.5", "--effect", "0.1"], "--accuracy"),
+        (["--accuracy", "0.5", "--effect", "0.1", "run"], "named with --from"),
+        (["--omega2", "0.1", "--sigma2", "a,b", "--effect", "0.1"], "--sigma2 a,b"),
+        (["--accuracy", "0.5", "--effect", "0.1", "--clusters", "x"], "--clusters"),
+        (["--reference", "{missing}", "--effect", "0.1"], "cannot be read"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_refused(
+    arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", *(part.format(missing=tmp_path / "none.json") for part in arguments)]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_the_plan_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "curve.svg"
+    arguments = ["--n", "100", "--omega2", "0.1", "--sigma2", "0.1", "--plot", str(path)]
+    assert main(["plan", *arguments]) == 0
+    assert path.read_text().lstrip().startswith("<?xml")
+    assert "K = 4" in capsys.readouterr().out
+
+
+def test_the_arena_has_all_pairs_and_agrees_with_compare(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = run(capsys, "arena", str(scores))
+    assert {(row["model_a"], row["model_b"]) for row in found["pairs"]} == {
+        (f"m{i}", f"m{j}") for i in range(4) for j in range(i + 1, 4)
+    }
+    (alone,) = run(capsys, "compare", str(scores), "--models", "m0,m3")["comparisons"]
+    pair = next(row for row in found["pairs"] if (row["model_a"], row["model_b"]) == ("m0", "m3"))
+    for name in ("diff", "se", "df", "ci_low", "p_value", "se_total", "se_data", "se_prediction", "wins_a", "p_sign"):
+        assert pair[name] == pytest.approx(alone[name], rel=1e-9), name
+
+
+def test_bare_numbers_are_judged_by_the_benchmarks_profile(
+    scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = tmp_path / "profile.json"
+    assert main(["arena", str(scores), "--reference", str(profile), "-q"]) == 0
+    capsys.readouterr()
+    (row,) = run(capsys, "compare", "0.9", "0.2", "--reference", str(profile), "--models", "x,y")["comparisons"]
+    assert (row["model_a"], row["verdict"], row["test"]) == ("x", "A better", "reference")
+    (close,) = run(capsys, "compare", "0.51", "0.50", "--reference", str(profile))["comparisons"]
+    assert close["verdict"] == "not separable"
+    assert run(capsys, "plan", "--n", "500", "--reference", str(profile))["plan"]["mde"] > 0
+    assert main(["compare", "x", "0.5", "--reference", str(profile)]) == 2
+    assert "two numbers" in capsys.readouterr().err
+
+
+def test_a_run_that_cannot_be_read_is_left_out_or_ends_it_all(
+    scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken.csv"
+    broken.write_text("question,score\nq0,not-a-number\n")
+    assert main(["arena", str(scores), str(broken)]) == 0
+    out, err = capsys.readouterr()
+    assert "left out" in err
+    assert "broken.csv" in err
+    assert "m0" in out
+    assert main(["arena", str(scores), str(broken), "--strict"]) == 2
+    assert "broken.csv" in capsys.readouterr().err
+
+
+def test_reading_in_processes_gives_the_same(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = scores.with_name("other.csv")
+    copy.write_text(scores.read_text().replace(",m", ",n"))
+    one = run(capsys, "arena", str(scores), str(copy))
+    two = run(capsys, "arena", str(scores), str(copy), "--jobs", "2")
+    assert one["pairs"] == two["pairs"]
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "markdown", "latex"])
+def test_every_format_shows_the_arena_and_the_plan(form: str, scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["arena", str(scores), "--format", form, "-q"]) == 0
+    assert "m3" in capsys.readouterr().out
+    assert main(["plan", "--n", "100", "--omega2", "0.1", "--format", form, "-q"]) == 0
+    assert "100" in capsys.readouterr().out

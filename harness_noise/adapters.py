@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
-from .scores import ReadOptions, Run, with_groups
+from .scores import ReadOptions, Run
 
 if TYPE_CHECKING:
     from harness_noise_adapters.base import Adapter
@@ -89,7 +89,7 @@ def read(path: str | Path, options: ReadOptions | None = None) -> list[Run]:
     runs = [run for adapter, where in find(path) for run in adapter.read(where, options)]
     if not runs:
         raise InputError(f"{path}: no run in it")
-    return [select(with_groups(run, options.groups), options) for run in runs]
+    return [select(run, options) for run in runs]
 
 
 def read_what_can_be(path: str | Path, options: ReadOptions | None = None) -> tuple[list[Run], list[InputError]]:

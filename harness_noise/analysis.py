@@ -54,7 +54,10 @@ def _interval(
         return intervals.t_interval(m.mean, se, m.df, settings.level), name
     if name == "bootstrap":
         found = resampling.bootstrap(c.d, plan, settings.resamples, np.random.default_rng(settings.seed))
-        return (None, "none") if found is None else (found.expanded(m.variance, m.df).interval(settings.level), name)
+        if found is None:
+            return None, "none"
+        ci = found.expanded(m.variance, m.df).interval(settings.level)
+        return (intervals.ConfidenceInterval(max(0.0, ci.low), min(1.0, ci.high)) if inside else ci), name
     # one pass@k or majority vote per question, but made of more answers than are at hand to cap it
     answers = math.inf if not c.identified and data.uses_all_repeats else float(data.stats.count.sum())
     p = min(max(m.mean, 0.0), 1.0)
@@ -142,9 +145,13 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
         else:
             estimates.append(_estimate(parts, run, settings, group=group))
     estimates += [corpus.estimate_corpus(item, run, settings) for item in run.corpus]
+    reasons: dict[str, list[str]] = {}
     for item in run.skipped:
         estimates.append(_skipped(run, item.task, item.metric, item.scorer, item.native, settings))
-        notes.append(f"{item.task}: {item.metric} has no error bar: {item.reason}")
+        reasons.setdefault(item.reason, []).append(f"{item.task} {item.metric}")
+    for reason, names in reasons.items():
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        notes.append(f"no error bar for {', '.join(names[:3])}{more}: {reason}")
     return Analysis(settings.to_dict(), tuple(estimates), tuple(notes))
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from .scores import Questions, occurrences
 
+CONTENT_KEYS = frozenset({"doc_hash"})
+"""Kinds of keys that are hashes of the whole question: where they agree there is nothing to verify."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
@@ -22,24 +25,32 @@ def pair(a: Questions, b: Questions) -> Pairing:
     """Match two runs' questions: by key, verified by content where both have it; else by content.
 
     Automatic ids are worth nothing after a shuffle, so one id with two texts sends the whole
-    matching to the content. Keys of different kinds (two harnesses) are matched by content at once.
+    matching to the content. A document's hash changes with a field that another version adds, so
+    the text decides where it finds more. Keys of different kinds (two harnesses) are matched by
+    content at once.
     """
     if a.kind == b.kind or a.inputs is None or b.inputs is None:
         rows = _match(a.keys, b.keys)
         if a.inputs is None or b.inputs is None:
             return Pairing(*rows, by=a.kind)
+        if a.kind == b.kind in CONTENT_KEYS:
+            if len(rows[0]) == min(len(a), len(b)):
+                return Pairing(*rows, by=a.kind)
+            by_text = _match(occurrences(a.inputs), occurrences(b.inputs))
+            if len(by_text[0]) <= len(rows[0]):
+                return Pairing(*rows, by=a.kind)
+            note = f"only {len(rows[0])} questions share a {a.kind} and {len(by_text[0])} their text: matched by text"
+            return Pairing(*by_text, by="content", note=note)
         agree = sum(a.inputs[i] == b.inputs[j] and _same_target(a, i, b, j) for i, j in zip(*rows, strict=True))
         if agree == len(rows[0]) > 0:
             return Pairing(*rows, by=a.kind)
         by_content = _match(_content(a, b), _content(b, a))
         if len(by_content[0]) > agree:
-            note = None
-            if rows[0]:
-                note = f"{len(rows[0]) - agree} questions share a {a.kind} but not their text: matched by text"
-            return Pairing(*by_content, by="content", note=note)
+            clash = f"{len(rows[0]) - agree} questions share a {a.kind} but not their text: matched by text"
+            return Pairing(*by_content, by="content", note=clash if rows[0] else None)
         kept = [(i, j) for i, j in zip(*rows, strict=True) if a.inputs[i] == b.inputs[j] and _same_target(a, i, b, j)]
-        note = f"{len(rows[0]) - agree} questions share a {a.kind} but not their text: left out" if rows[0] else None
-        return Pairing([i for i, _ in kept], [j for _, j in kept], by=a.kind, note=note)
+        clash = f"{len(rows[0]) - agree} questions share a {a.kind} but not their text: left out"
+        return Pairing([i for i, _ in kept], [j for _, j in kept], by=a.kind, note=clash if rows[0] else None)
     return Pairing(*_match(occurrences(a.inputs), occurrences(b.inputs)), by="content")
 
 

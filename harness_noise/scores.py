@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from .errors import InputError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -167,9 +169,12 @@ class ReadOptions:
 def content_hash(text: str) -> str:
     """Hash of a question's text that does not depend on white space at line ends or Unicode form."""
     import hashlib
-    import unicodedata
 
-    plain = "\n".join(line.strip() for line in unicodedata.normalize("NFC", text).strip().splitlines())
+    if not text.isascii():
+        import unicodedata
+
+        text = unicodedata.normalize("NFC", text)
+    plain = "\n".join(map(str.strip, text.strip().splitlines()))
     return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
@@ -193,19 +198,26 @@ def occurrences(keys: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
-    """Add a group NAME for all tasks that match the glob PATTERN, weighted by size, for each metric.
+    """Add a group NAME of all tasks that match the glob PATTERN, weighted by size, for each metric they share.
 
-    For tags such as mgsm, whose tasks no harness averages. A pattern that matches nothing is a note.
+    For tags such as mgsm, whose tasks no harness averages. Every adapter's `read` does this.
+
+    Raises:
+        InputError: no task matches, or those that do share no metric.
     """
     from fnmatch import fnmatchcase
 
-    groups, notes = list(run.groups), list(run.notes)
+    measured: dict[str, list[tuple[str, str]]] = {}
+    for part in run.scores:
+        measured.setdefault(part.task, []).append((part.metric, part.scorer))
+    groups = list(run.groups)
     for name, pattern in patterns.items():
-        kinds: dict[tuple[str, str], list[str]] = {}
-        for item in run.scores:
-            if fnmatchcase(item.task, pattern):
-                kinds.setdefault((item.metric, item.scorer), []).append(item.task)
-        groups += [Group(name, metric, scorer, tuple(tasks)) for (metric, scorer), tasks in kinds.items()]
-        if not kinds:
-            notes.append(f"--group {name}={pattern}: no task of {run.name} matches")
-    return replace(run, groups=tuple(groups), notes=tuple(notes))
+        tasks = tuple(task for task in measured if fnmatchcase(task, pattern))
+        if not tasks:
+            have = ", ".join(measured) or "none"
+            raise InputError(f"{run.name}: --group {name}={pattern}: no task matches; there are {have}")
+        shared = [key for key in measured[tasks[0]] if all(key in measured[task] for task in tasks)]
+        if not shared:
+            raise InputError(f"{run.name}: --group {name}={pattern}: {', '.join(tasks)} have no metric in common")
+        groups += [Group(name, metric, scorer, tasks) for metric, scorer in shared]
+    return replace(run, groups=tuple(groups))

@@ -1,0 +1,415 @@
+"""Score tables: one row for each answer, in CSV, JSONL, JSON or Parquet; eval-arena's counts as well.
+
+What a column is goes by its name, and only by names that can hardly mean anything else; the run's
+notes say what was taken for what. `--columns` says the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller, text_label
+from harness_noise.errors import InputError
+from harness_noise.scores import Questions, ReadOptions, Run, Scores, with_groups
+
+from .table_files import SUFFIXES, Record, records
+
+if TYPE_CHECKING:
+    from .base import Analyzer
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "question": (
+        "question", "question_id", "item_id", "item", "example_id", "sample_id", "instance_id", "problem_id",
+        "problem", "doc_id", "qid",
+    ),
+    "score": ("score", "value", "correct", "is_correct", "acc", "accuracy", "pass", "passed"),
+    "task": ("task", "task_name", "benchmark", "benchmark_id", "dataset"),
+    "metric": ("metric", "metric_name"),
+    "scorer": ("scorer",),
+    "model": ("model", "model_id", "model_name"),
+    "repeat": ("repeat", "epoch", "trial", "seed", "attempt", "repetition"),
+    "cluster": ("cluster", "cluster_id"),
+}  # fmt: skip
+"""Our column → the names it goes by, in lower case; the first is ours and wins over the others."""
+
+TASK = "table"
+"""The task of a table without a task column: the same in every file, so that two files compare."""
+LAST_RESORT = {"question": "id"}
+MISSING = frozenset(("", "nan", "null", "none", "na", "n/a"))
+_HEAD = 100
+"""Rows that are looked at to learn the columns of a file that has no header."""
+HUGE = 1e100
+"""Scores beyond it are taken for infinite: their squares are."""
+_WATCHED = 20_000
+"""Rows that are looked at for an overlooked column."""
+_FEW = 64
+"""Values beyond which an unused column cannot be an overlooked model or repeat."""
+
+
+class TableAdapter:
+    """Reads score tables; there is nothing in a table to write an error bar into."""
+
+    name = "table"
+
+    def sniff(self, path: Path) -> bool:
+        """Whether the file's name says it is a table; a JSON file has to be a list."""
+        if path.suffix.lower() not in SUFFIXES or not path.is_file():
+            return False
+        if path.suffix.lower() != ".json":
+            return True
+        try:
+            with path.open("rb") as file:
+                return file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+        except OSError:
+            return False
+
+    def read(self, path: Path, options: ReadOptions) -> list[Run]:
+        """The models of a table, one Run each; see `harness_noise_adapters.base.Adapter.read`."""
+        return read(path, options)
+
+    def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
+        """Refused: a table has no place for it."""
+        raise InputError(
+            f"{path}: a score table has no place for error bars; use `analyze {path} --format csv -o FILE`"
+        )
+
+
+adapter = TableAdapter()
+
+
+def read(path: Path, options: ReadOptions) -> list[Run]:
+    """The runs in a table, one for each model, in the order in which they appear.
+
+    A repeat column tells a question's answers apart; without one, its rows are its answers in order.
+
+    Raises:
+        InputError: the file is damaged or empty, a column is missing or ambiguous, a score is not a
+            number, or one repeat of a question has two scores; says file, line and what to do.
+    """
+    rest = records(path)
+    head = list(islice(rest, _HEAD))
+    if not head:
+        raise InputError(f"{path}: the table has no rows")
+    columns = Columns.of(path, [record for _, record in head], options.columns)
+    cluster, spec = _cluster(path, columns, options)
+    models: dict[str, dict[tuple[str, str, str], Cells]] = {}
+    spare: dict[str, dict[Any, None]] = {name: {} for name in columns.unused}
+    watched: list[tuple[tuple[Any, ...], Record]] = []
+    for line, record in _chained(head, rest):
+        question = _text(record.get(columns.question))
+        if question is None:
+            raise InputError(f"{path}, line {line}: no {columns.question!r}, which identifies the question")
+        model = columns.text(record, "model") or path.stem
+        key = (columns.text(record, "task") or TASK, columns.text(record, "metric") or "score",
+               columns.text(record, "scorer") or "none")  # fmt: skip
+        cells = models.setdefault(model, {}).setdefault(key, Cells())
+        cells.add(path, line, question, columns.scores(path, line, record), columns.text(record, "repeat"),
+                  None if cluster is None else cluster(record, line))  # fmt: skip
+        if "repeat" in columns.names and columns.text(record, "repeat") is None:
+            raise InputError(f"{path}, line {line}: no {columns.names['repeat']!r}, which tells the answers apart")
+        if "repeat" not in columns.names and columns.count is None and len(watched) < _WATCHED:
+            few = {name: _hashable(record.get(name)) for name in spare}
+            for name, value in few.items():
+                spare[name][value] = None
+            spare = {name: values for name, values in spare.items() if len(values) <= _FEW}
+            watched.append(((model, key, question), {name: few[name] for name in spare}))
+    notes = [columns.note(path)]
+    notes += _overlooked(path, watched, spare)
+    runs = []
+    for model, tables in models.items():
+        scores, remarks = [], []
+        for (task, metric, scorer), cells in tables.items():
+            scores.append(cells.scores(path, task, metric, scorer, spec(task), options))
+            if cells.twice:
+                remarks.append(f"{task}: {cells.twice} rows say again what another row said and are left out")
+        run = Run(
+            model=model, name=str(path), harness="table", path=str(path), scores=tuple(scores),
+            notes=(*notes, *remarks),
+        )  # fmt: skip
+        runs.append(with_groups(run, options.groups))
+    return runs
+
+
+@dataclass(slots=True)
+class Columns:
+    """Which of the file's columns is which of ours."""
+
+    names: dict[str, str]
+    """Our name → the file's."""
+    unused: list[str]
+    count: str | None = None
+    """eval-arena's number of answers, where `score` is the share of them that was right."""
+
+    @property
+    def question(self) -> str:
+        return self.names["question"]
+
+    @classmethod
+    def of(cls, path: Path, head: Sequence[Record], said: Mapping[str, str]) -> Columns:
+        have = list(dict.fromkeys(name for record in head for name in record))
+        unknown = [name for name in said if name not in NAMES]
+        if unknown:
+            raise InputError(f"--columns {unknown[0]}=…: our columns are {', '.join(NAMES)}")
+        for ours, theirs in said.items():
+            if theirs not in have:
+                raise InputError(f"{path}: --columns {ours}={theirs}: no such column; there are {', '.join(have)}")
+        plain = {name: str(name).strip().lower().replace(" ", "_").replace("-", "_") for name in have}
+        free = [name for name in have if name not in said.values()]
+        names = dict(said)
+        count = None
+        for ours, known in NAMES.items():
+            if ours not in names and (found := _named(path, ours, known, free, plain)) is not None:
+                names[ours] = found
+        if "score" not in names:
+            counted = {plain[name]: name for name in free}
+            if "pass1" in counted:
+                names["score"], count = counted["pass1"], counted.get("count")
+        if "score" not in names:
+            raise InputError(_no_score(path, have, head))
+        if "question" not in names:
+            raise InputError(
+                f"{path}: no column says which question a row is about; there are {', '.join(have)}: name it with "
+                "--columns question=COLUMN"
+            )
+        if count is not None:
+            names.pop("repeat", None)
+        used = {*names.values(), count}
+        return cls(names, [name for name in have if name not in used], count)
+
+    def text(self, record: Record, name: str) -> str | None:
+        return _text(record.get(self.names[name])) if name in self.names else None
+
+    def scores(self, path: Path, line: int, record: Record) -> list[float]:
+        """The scores of a row: one, or as many as eval-arena's count says."""
+        score = _number(path, line, self.names["score"], record.get(self.names["score"]))
+        if self.count is None:
+            return [score]
+        count = _number(path, line, self.count, record.get(self.count))
+        right = score * count
+        if count != count or count < 1 or count != round(count) or not 0 <= score <= 1:
+            raise InputError(
+                f"{path}, line {line}: {self.names['score']} must be a share in [0, 1] of {self.count} ≥ 1 answers"
+            )
+        if abs(right - round(right)) > 1e-6 * max(1.0, count):
+            raise InputError(
+                f"{path}, line {line}: {score:g} of {count:g} answers is no whole number of right answers; give one "
+                "row for each answer instead"
+            )
+        return [1.0] * round(right) + [0.0] * (round(count) - round(right))
+
+    def note(self, path: Path) -> str:
+        taken = [f"{theirs} as {ours}" for ours, theirs in self.names.items() if ours != theirs]
+        text = f"{path.name}: took {', '.join(taken)}" if taken else f"{path.name}: columns taken by their names"
+        if self.count is not None:
+            text += f", {self.count} as the number of answers (their order is unknown)"
+        if "repeat" not in self.names and self.count is None:
+            text += "; rows of one question are its repeats, in order"
+        return text + (f"; not used: {', '.join(self.unused)}" if self.unused else "")
+
+
+def _named(path: Path, ours: str, known: Sequence[str], free: Sequence[str], plain: Mapping[str, str]) -> str | None:
+    """The one column that goes by a known name; ours wins, two others are ambiguous."""
+    found = [name for name in free if plain[name] in known]
+    own = [name for name in found if plain[name] == known[0]]
+    if len(own) == 1:
+        return own[0]
+    if len(found) > 1:
+        several = " and ".join(map(repr, found))
+        raise InputError(f"{path}: {several} could each be the {ours}: say which with --columns {ours}={found[0]}")
+    if found:
+        return found[0]
+    return next((name for name in free if plain[name] == LAST_RESORT.get(ours)), None)
+
+
+def _no_score(path: Path, have: Sequence[str], head: Sequence[Record]) -> str:
+    numeric = [name for name in have if all(_is_score(record.get(name)) for record in head)]
+    listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
+    text = f"{path}: no column holds the scores; there are {listed}. "
+    if len(numeric) >= 2:
+        return text + (
+            f"This looks like a wide table ({len(numeric)} columns of numbers): it needs one row for each answer with "
+            "the columns question, model, score (pandas: `frame.melt(id_vars=…, var_name='model', value_name='score')`)"
+        )
+    return text + "Name it with --columns score=COLUMN"
+
+
+def _is_score(value: Any) -> bool:
+    try:
+        _number(Path(), 0, "", value)
+    except InputError:
+        return False
+    return True
+
+
+@dataclass(slots=True)
+class Cells:
+    """The scores of one model × task × metric, question by question."""
+
+    lines: dict[str, dict[str | int, tuple[float, int]]] = field(default_factory=dict)
+    """question → repeat → (score, line)."""
+    clusters: dict[str, tuple[str | None, int]] = field(default_factory=dict)
+    shuffled: bool = False
+    twice: int = 0
+
+    def add(
+        self, path: Path, line: int, question: str, scores: Sequence[float], repeat: str | None, cluster: str | None
+    ) -> None:
+        if question not in self.lines:
+            self.lines[question] = {}
+            self.clusters[question] = (cluster, line)
+        before, at = self.clusters[question]
+        if cluster != before:
+            raise InputError(
+                f"{path}: question {question!r} is in cluster {before!r} on line {at} and in {cluster!r} on line {line}"
+            )
+        known = self.lines[question]
+        self.shuffled |= len(scores) > 1
+        if repeat is None:
+            for score in scores:
+                known[len(known)] = (score, line)
+            return
+        old, at = known.get(repeat, (None, 0))
+        if old is None:
+            known[repeat] = (scores[0], line)
+        elif old == scores[0] or (old != old and scores[0] != scores[0]):
+            self.twice += 1
+        else:
+            raise InputError(
+                f"{path}: question {question!r}, repeat {repeat!r} has the score {old:g} on line {at} and "
+                f"{scores[0]:g} on line {line}: is there a column of models or tasks? (--columns model=…, task=…)"
+            )
+
+    def scores(self, path: Path, task: str, metric: str, scorer: str, spec: str | None, options: ReadOptions) -> Scores:
+        import numpy as np
+
+        repeats = _in_order({repeat for known in self.lines.values() for repeat in known})
+        most = max(map(len, self.lines.values()))
+        # labels that questions do not share (a seed drawn for each answer) only say the order
+        shared = len(repeats) <= 2 * most
+        place = {repeat: j for j, repeat in enumerate(repeats)}
+        values = np.full((len(self.lines), len(repeats) if shared else most), np.nan)
+        missing = 0
+        for i, known in enumerate(self.lines.values()):
+            order = known if shared else sorted(known, key=place.__getitem__)
+            for j, repeat in enumerate(order):
+                score = known[repeat][0]
+                missing += score != score
+                filled = 0.0 if score != score and options.missing == "zero" else score
+                values[i, place[repeat] if shared else j] = filled
+        if self.shuffled:  # counts do not tell the order of the answers: draw one, or repeat 1 would always be right
+            values = np.random.default_rng(0).permuted(values, axis=1)
+        labels = tuple(label for label, _ in self.clusters.values() if label is not None)
+        if labels and len(labels) < len(self.lines):
+            line = next(line for label, line in self.clusters.values() if label is None)
+            raise InputError(f"{path}, line {line}: no cluster, though other questions have one")
+        return Scores(
+            task=task, metric=metric, scorer=scorer, questions=Questions(tuple(self.lines)), values=values,
+            clusters=labels or None, cluster_spec=spec if labels else None, n_missing=missing,
+        )  # fmt: skip
+
+
+def _in_order(repeats: set[str | int]) -> list[str | int]:
+    """Numbers by value, texts by alphabet."""
+    try:
+        return sorted(repeats, key=lambda repeat: (float(repeat), str(repeat)))
+    except ValueError:
+        return sorted(repeats, key=str)
+
+
+def _cluster(
+    path: Path, columns: Columns, options: ReadOptions
+) -> tuple[Callable[[Record, int], str | None] | None, Callable[[str], str | None]]:
+    """A function from a row to its cluster, and one from a task to the words for it."""
+    if options.cluster is None:
+        if "cluster" not in columns.names:
+            return None, lambda task: None
+        return (lambda record, line: columns.text(record, "cluster")), (lambda task: columns.names["cluster"])
+    parsed = ClusterSpec.parse(options.cluster)
+    labels: dict[str, Callable[[Mapping[str, Any]], str]] = {}
+
+    def spec(task: str) -> str | None:
+        found = parsed.for_task(task)
+        if found == "auto":
+            raise InputError(
+                f"{path}: --cluster auto knows the tasks of harnesses, not a table's columns; name a column"
+            )
+        return None if found == "none" else found
+
+    def label(record: Record, line: int) -> str | None:
+        task = columns.text(record, "task") or TASK
+        wanted = spec(task)
+        if wanted is None or wanted == "task":
+            return wanted and task
+        if wanted not in labels:
+            labels[wanted] = labeller(wanted)
+        try:
+            return labels[wanted](record)
+        except MissingFieldError as error:
+            have = ", ".join(error.fields)
+            raise InputError(
+                f"{path}, line {line}: cluster column {wanted!r} is not there or empty; there are {have}"
+            ) from None
+
+    return label, spec
+
+
+def _overlooked(
+    path: Path, watched: Sequence[tuple[tuple[Any, ...], Record]], spare: Mapping[str, Mapping[Any, None]]
+) -> list[str]:
+    """Hints at an unused column that tells the rows of every question apart: a model, a prompt, a seed?"""
+    if len({key for key, _ in watched}) == len(watched):
+        return []
+    suspects = [name for name, values in spare.items() if len(values) > 1]
+    seen: dict[str, set[tuple[Any, ...]]] = {name: set() for name in suspects}
+    for key, values in watched:
+        for name in suspects:
+            seen[name].add((*key, values[name]))
+    return [
+        f"{path.name}: column {name!r} tells the rows of each question apart; they were taken for repeats of one "
+        f"model. If it is the model or the task, say --columns model={name}"
+        for name in suspects
+        if len(seen[name]) == len(watched)
+    ]
+
+
+def _chained(head: Sequence[tuple[int, Record]], rest: Iterator[tuple[int, Record]]) -> Iterator[tuple[int, Record]]:
+    yield from head
+    yield from rest
+
+
+def _hashable(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool, type(None))) else text_label(value)
+
+
+def _text(value: Any) -> str | None:
+    """A cell as a key: 1.0 of a float column is 1; None where it is empty."""
+    if isinstance(value, str):
+        return value.strip() or None
+    if value is None or value != value:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return text_label(value)
+
+
+def _number(path: Path, line: int, column: str, value: Any) -> float:
+    """A score: a number, a truth value, or NaN where the cell is empty."""
+    if isinstance(value, str):
+        plain = value.strip().lower()
+        if plain in MISSING:
+            return math.nan
+        value = {"true": 1.0, "false": 0.0}.get(plain, plain)
+    if value is None:
+        return math.nan
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.inf
+    if abs(number) > HUGE:
+        raise InputError(f"{path}, line {line}: {column} {value!r} is not a finite number, true or false")
+    return number

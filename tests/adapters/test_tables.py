@@ -1,0 +1,455 @@
+"""Score tables in all their forms, and the published figures through them."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import harness_noise as hn
+from harness_noise.analysis import analyze_run
+from harness_noise.compare import compare_runs
+from harness_noise.errors import InputError
+from harness_noise.scores import ReadOptions, Run
+from harness_noise.settings import Settings
+from harness_noise_adapters.tables import adapter
+
+
+def table(path: Path, header: Sequence[str], *rows: Sequence[object], delimiter: str = ",") -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerows([header, *rows])
+    return path
+
+
+def read(path, **options):
+    return adapter.read(Path(path), ReadOptions(**options))
+
+
+def one(path, **options):
+    (run,) = read(path, **options)
+    return run
+
+
+def array(run):
+    (part,) = run.scores
+    return part.values
+
+
+@pytest.fixture
+def csv_file(tmp_path):
+    return tmp_path / "t.csv"
+
+
+# forms
+
+
+ROWS = [("a", 1, 1), ("a", 2, 0), ("b", 1, 1), ("b", 2, 1)]
+
+
+def write_as(path: Path) -> Path:
+    records = [dict(zip(("question", "repeat", "score"), row, strict=True)) for row in ROWS]
+    if path.suffix in (".csv", ".tsv"):
+        return table(path, ("question", "repeat", "score"), *ROWS, delimiter="\t" if path.suffix == ".tsv" else ",")
+    if path.suffix == ".json":
+        path.write_text(json.dumps(records, indent=1))
+    elif path.suffix == ".parquet":
+        parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+        import pyarrow
+
+        parquet.write_table(pyarrow.Table.from_pylist(records), path)
+    else:
+        path.write_text("".join(json.dumps(record) + "\n" for record in records) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "ndjson", "json", "parquet"])
+def test_one_table_in_every_format(tmp_path, suffix):
+    path = write_as(tmp_path / f"model-x.{suffix}")
+    assert adapter.sniff(path)
+    run = one(path)
+    assert run.model == "model-x"
+    assert array(run).tolist() == [[1, 0], [1, 1]]
+    (part,) = run.scores
+    assert (part.task, part.metric, part.scorer, part.higher_is_better) == ("table", "score", "none", None)
+    assert part.questions.keys == ("a", "b")
+    assert isinstance(hn.read(path), Run)
+
+
+def test_a_semicolon_and_a_byte_order_mark(csv_file):
+    csv_file.write_text("\ufeffquestion;score\na;1\n", encoding="utf-8")
+    assert array(one(csv_file)).tolist() == [[1]]
+
+
+def test_sniff_leaves_other_files_alone(tmp_path):
+    (tmp_path / "log.json").write_text('{"version": 2}')
+    (tmp_path / "notes.txt").write_text("question,score\n")
+    assert not any(adapter.sniff(tmp_path / name) for name in ("log.json", "notes.txt", "."))
+
+
+# which column is what
+
+
+@pytest.mark.parametrize("name", ["item_id", "example_id", "sample_id", "Question", "question id", "qid", "id"])
+@pytest.mark.parametrize("score", ["score", "correct", "acc", "value", "Pass"])
+def test_usual_names(csv_file, name, score):
+    run = one(table(csv_file, (name, score), ("a", 1), ("b", 0)))
+    assert array(run).tolist() == [[1], [0]]
+    if name != "question":
+        assert f"{name} as question" in run.notes[0]
+
+
+def test_models_tasks_metrics_and_repeats(csv_file):
+    header = ("model_name", "benchmark", "metric", "example_id", "epoch", "value", "comment")
+    rows = [
+        (model, task, metric, q, epoch, i % 2, "x")
+        for i, (model, task, metric, q, epoch) in enumerate(
+            (model, task, metric, q, epoch)
+            for model in ("m1", "m2") for task in ("t1", "t2") for metric in ("acc", "f1")
+            for q in ("q1", "q2", "q3") for epoch in (2, 10, 1)
+        )
+    ]  # fmt: skip
+    first, second = read(table(csv_file, header, *rows))
+    assert (first.model, second.model) == ("m1", "m2")
+    assert [(part.task, part.metric) for part in first.scores] == [
+        ("t1", "acc"), ("t1", "f1"), ("t2", "acc"), ("t2", "f1"),
+    ]  # fmt: skip
+    assert first.scores[0].values.shape == (3, 3)
+    assert first.scores[0].values[0].tolist() == [0, 0, 1]  # epochs 1, 2, 10 by number
+    assert "not used: comment" in first.notes[0]
+
+
+def test_the_notes_say_what_was_taken_for_what(csv_file):
+    run = one(table(csv_file, ("item_id", "trial", "acc"), ("a", 1, 1)))
+    assert run.notes == ("t.csv: took item_id as question, acc as score, trial as repeat",)
+
+
+def test_columns_say_the_rest(csv_file):
+    path = table(csv_file, ("frage", "punkte", "lauf", "score"), ("a", 0.5, 1, 9), ("a", 0.25, 2, 9))
+    run = one(path, columns={"question": "frage", "score": "punkte", "repeat": "lauf"})
+    assert array(run).tolist() == [[0.5, 0.25]]
+    with pytest.raises(InputError, match=r"no such column; there are frage, punkte, lauf, score"):
+        read(path, columns={"question": "nope"})
+    with pytest.raises(InputError, match="our columns are question, score"):
+        read(path, columns={"punkte": "score"})
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (("item_id", "example_id", "score"), r"'item_id' and 'example_id' could each be the question.*--columns"),
+        (("item_id", "acc", "correct"), r"'acc' and 'correct' could each be the score"),
+        (("answer", "score"), r"no column says which question.*--columns question="),
+        (("question", "result"), r"no column holds the scores; there are question, result.*--columns score="),
+        (("question", "question", "score"), r"two columns are called 'question'"),
+    ],
+)
+def test_missing_and_ambiguous_columns(csv_file, header, message):
+    with pytest.raises(InputError, match=message):
+        read(table(csv_file, header, tuple("x" if name == "result" else 1 for name in header)))
+
+
+def test_our_own_name_wins(csv_file):
+    run = one(table(csv_file, ("question", "sample_id", "score", "acc"), ("a", "z", 1, 0)))
+    assert run.scores[0].questions.keys == ("a",)
+    assert array(run).tolist() == [[1]]
+
+
+def test_an_overlooked_model_column_is_pointed_at(csv_file):
+    rows = [(q, llm, "x", 1) for q in ("a", "b") for llm in ("gpt", "claude")]
+    notes = one(table(csv_file, ("question", "llm", "same", "score"), *rows)).notes
+    assert any(
+        "'llm' tells the rows of each question apart" in note and "--columns model=llm" in note for note in notes
+    )
+    assert not any("'same'" in note for note in notes)
+
+
+def test_a_wide_table_is_refused_with_the_way_out(csv_file, shared_data):
+    with pytest.raises(InputError, match=r"wide table .*one row for each answer.*melt"):
+        read(table(csv_file, ("Question", "m1", "m2"), (1, 0, 1)))
+    with pytest.raises(InputError, match=r"o3-mini \(high\).*wide table"):
+        read(shared_data / "tables" / "matharena_aime_II.csv")
+
+
+# repeats, missing scores, counts
+
+
+def test_rows_of_a_question_are_its_repeats_in_order(csv_file):
+    run = one(table(csv_file, ("question", "score"), ("a", 1), ("b", 0), ("a", 0.5), ("a", 0)))
+    np.testing.assert_array_equal(array(run), [[1, 0.5, 0], [0, np.nan, np.nan]])
+    assert run.scores[0].n_missing == 0
+    assert "rows of one question are its repeats" in run.notes[0]
+
+
+def test_a_seed_for_each_answer_makes_no_column_for_each_seed(csv_file):
+    rows = [(f"q{i}", 1000 * i + k, k % 2) for i in range(50) for k in (2, 0, 1)]
+    values = array(one(table(csv_file, ("question", "seed", "score"), *rows)))
+    assert values.tolist() == [[0, 1, 0]] * 50
+
+
+def test_missing_cells_count(csv_file):
+    cells = ("", "nan", "NA", "null", "1")
+    path = table(csv_file, ("question", "score"), *(("a", cell) for cell in cells), ("b", 1))
+    (part,) = one(path).scores
+    assert part.n_missing == 4
+    assert np.isnan(part.values).sum() == 4 + 4
+    (part,) = one(path, missing="zero").scores
+    assert part.n_missing == 4
+    np.testing.assert_array_equal(part.values[0], [0, 0, 0, 0, 1])
+    assert np.isnan(part.values[1]).sum() == 4  # those were never asked
+
+
+def test_truth_values(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text(
+        "".join(
+            json.dumps({"id": i, "correct": v}) + "\n" for i, v in enumerate([True, False, "true", "False", 1, None])
+        )
+    )
+    np.testing.assert_array_equal(array(one(path))[:, 0], [1, 0, 1, 0, 1, np.nan])
+
+
+def test_a_repeat_with_two_scores_names_both_lines(csv_file):
+    rows = (("a", 1, 1), ("b", 1, 1), ("a", 1, 0))
+    with pytest.raises(InputError, match=r"question 'a', repeat '1' has the score 1 on line 2 and 0 on line 4"):
+        read(table(csv_file, ("question", "repeat", "score"), *rows))
+
+
+def test_a_row_that_is_there_twice_counts_once(csv_file):
+    run = one(table(csv_file, ("question", "repeat", "score"), ("a", 1, 1), ("a", 2, 0), ("a", 1, 1)))
+    assert array(run).tolist() == [[1, 0]]
+    assert any("1 rows say again" in note for note in run.notes)
+
+
+def test_counts_of_eval_arena(csv_file):
+    path = table(
+        csv_file, ("benchmark_id", "model", "example_id", "pass1", "count"),
+        ("he", "m", "q1", 0.3, 10), ("he", "m", "q2", 1, 10), ("he", "m", "q3", 1 / 3, 3),
+    )  # fmt: skip
+    run = one(path)
+    assert (run.model, run.scores[0].task) == ("m", "he")
+    values = array(run)
+    assert values.shape == (3, 10)
+    np.testing.assert_allclose(np.nanmean(values, axis=1), [0.3, 1, 1 / 3])
+    assert (~np.isnan(values)).sum(axis=1).tolist() == [10, 10, 3]
+    assert array(one(path)).tobytes() == values.tobytes()  # the drawn order is always the same
+    assert "count as the number of answers" in run.notes[0]
+
+
+def test_counts_hold_no_drift_between_repeats(csv_file):
+    """Sorted right answers would look like a run component that moves all questions together."""
+    path = table(csv_file, ("example_id", "pass1", "count"), *((f"q{i}", 0.5, 4) for i in range(400)))
+    means = array(one(path)).mean(axis=0)
+    assert means.max() - means.min() < 0.2
+
+
+@pytest.mark.parametrize(
+    ("pass1", "count", "message"),
+    [
+        (0.35, 10, "no whole number"),
+        (1.2, 10, "share in"),
+        (0.5, 0, "share in"),
+        (0.5, 2.5, "share in"),
+        (0.5, "", "share"),
+    ],
+)
+def test_counts_that_cannot_be(csv_file, pass1, count, message):
+    with pytest.raises(InputError, match=rf"t\.csv, line 2: .*{message}"):
+        read(table(csv_file, ("example_id", "pass1", "count"), ("a", pass1, count)))
+
+
+# clusters and groups
+
+
+def test_clusters(csv_file):
+    header = ("question", "passage", "cluster", "score")
+    path = table(csv_file, header, ("a", "p1", "c1", 1), ("b", "p1", "c2", 0), ("c", "p2", "c2", 0))
+    carried = one(path).scores[0]
+    assert (carried.clusters, carried.cluster_spec) == (("c1", "c2", "c2"), "cluster")
+    chosen = one(path, cluster="passage").scores[0]
+    assert (chosen.clusters, chosen.cluster_spec) == (("p1", "p1", "p2"), "passage")
+    assert one(path, cluster="none").scores[0].clusters is None
+    assert one(path, cluster="{{passage}}-{{cluster}}").scores[0].clusters[0] == "p1-c1"
+    assert one(path, columns={"cluster": "passage"}).scores[0].clusters == ("p1", "p1", "p2")
+    with pytest.raises(
+        InputError, match=r"line 2: cluster column 'story'.*there are cluster, passage, question, score"
+    ):
+        read(path, cluster="story")
+    with pytest.raises(InputError, match="auto knows the tasks of harnesses"):
+        read(path, cluster="auto")
+
+
+def test_clusters_are_only_taken_from_columns_of_that_name(csv_file):
+    path = table(csv_file, ("question", "passage", "group", "template", "score"), ("a", "p", "g", "t", 1))
+    assert one(path).scores[0].clusters is None
+
+
+def test_a_question_in_two_clusters_or_in_none(csv_file):
+    header = ("question", "cluster", "score")
+    with pytest.raises(InputError, match=r"'a' is in cluster 'c' on line 2 and in 'd' on line 3"):
+        read(table(csv_file, header, ("a", "c", 1), ("a", "d", 0)))
+    with pytest.raises(InputError, match=r"line 3: no cluster"):
+        read(table(csv_file, header, ("a", "c", 1), ("b", "", 0)))
+
+
+def test_named_groups(csv_file):
+    rows = [(task, "q", 1) for task in ("mgsm_de", "mgsm_fr", "other")]
+    run = one(table(csv_file, ("task", "question", "score"), *rows), groups={"mgsm": "mgsm_*"})
+    assert [(group.name, group.tasks) for group in run.groups] == [("mgsm", ("mgsm_de", "mgsm_fr"))]
+
+
+# bad input
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.csv", "", "the file is empty"),
+        ("t.csv", "question,score\n", "the table has no rows"),
+        ("t.csv", "question,score\na,1\nb\n", r"t\.csv, line 3: 1 cells, but the header has 2 columns"),
+        ("t.csv", "question,score\na,good\n", r"line 2: score 'good' is not a finite number"),
+        ("t.csv", "question,score\na,inf\n", r"line 2: score 'inf' is not a finite number"),
+        ("t.csv", 'question,score\n"a,1\n', r"not CSV that can be read"),
+        ("t.csv", "question,score\n,1\n", r"line 2: no 'question'"),
+        ("t.csv", "question,repeat,score\na,,1\n", r"line 2: no 'repeat'"),
+        ("t.jsonl", '{"question": 1, "score": 1}\n{"question": 2, "sco', r"t\.jsonl, line 2: not JSON"),
+        ("t.jsonl", "[1, 2]\n", r"line 1: not an object with columns, but list"),
+        ("t.jsonl", '{"question": 1, "score": [1]}\n', r"line 1: score \[1\] is not a finite number"),
+        ("t.jsonl", '{"question": 1, "score": 1' + "0" * 400 + "}\n", r"line 1: score .* is not a finite number"),
+        ("t.jsonl", "[" * 100_000 + "\n", r"line 1: not JSON"),
+        ("t.jsonl", "\n\n", "the table has no rows"),
+        ("t.json", '[{"question": 1},\n oops]', r"t\.json, line 2: not JSON"),
+        ("t.json", '{"question": 1}', "must be a list"),
+        ("t.json", "[1]", r"entry 1: not an object"),
+        ("t.parquet", "PAR1 no", "not a Parquet file"),
+    ],
+)
+def test_bad_input_says_where(tmp_path, name, text, message):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read(path)
+
+
+def test_bytes_that_are_not_text(csv_file):
+    csv_file.write_bytes(b"question,score\n\xff\xfe,1\n")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read(csv_file)
+
+
+def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"pip install 'harness-noise\[parquet\]'"):
+        read(tmp_path / "t.parquet")
+
+
+def test_there_is_nothing_to_export_into(csv_file, tmp_path):
+    with pytest.raises(InputError, match="no place for error bars"):
+        adapter.write(csv_file, tmp_path, lambda run: analyze_run(run, Settings()), ReadOptions())
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(tmp_path, data):
+    for suffix in ("csv", "jsonl", "json"):
+        path = tmp_path / f"x.{suffix}"
+        path.write_bytes(b"question,score\n" + data if suffix == "csv" else data)
+        try:
+            said = [note for run in read(path) for note in run.notes]
+        except InputError as error:
+            said = [str(error)]
+        assert any(path.name in text for text in said)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.dictionaries(
+        st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=5),
+        st.lists(st.one_of(st.none(), st.floats(-10, 10)), min_size=1, max_size=4),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_what_is_written_is_read(tmp_path, questions):
+    path = tmp_path / "t.jsonl"
+    rows = [{"question": key, "repeat": j, "score": v} for key, vs in questions.items() for j, v in enumerate(vs)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (part,) = one(path).scores
+    assert part.questions.keys == tuple(questions)
+    assert part.n_missing == sum(value is None for values in questions.values() for value in values)
+    for row, values in zip(part.values, questions.values(), strict=True):
+        np.testing.assert_array_equal(row[: len(values)], [np.nan if v is None else v for v in values])
+        assert np.isnan(row[len(values) :]).all()
+
+
+# the figures of statistics.md, §8
+
+
+def test_gpqa_figures(shared_data):
+    a, b = read(shared_data / "tables" / "gpqa_diamond_scores.csv")
+    (one_a, one_b) = (analyze_run(run, Settings()).estimates[0] for run in (a, b))
+    assert (one_a.n_questions, one_a.repeats_min, one_a.repeats_max) == (198, 5, 5)
+    near = {"abs": 5e-7}
+    assert one_a.mean == pytest.approx(0.675758, **near)
+    assert one_b.mean == pytest.approx(0.617172, **near)
+    assert one_a.se == pytest.approx(0.027596, **near)
+    assert one_b.se == pytest.approx(0.029620, **near)
+    assert one_a.se_total == pytest.approx(0.033324, **near)
+    assert one_a.se_data == pytest.approx(0.025967, **near)
+    assert one_a.se_prediction == pytest.approx(0.020885, **near)
+    (d,) = compare_runs([(a, b)], Settings()).comparisons
+    assert d.diff == pytest.approx(0.058586, **near)
+    assert d.se == pytest.approx(0.027788, **near)
+    assert d.p_value == pytest.approx(0.03627, abs=5e-6)
+    assert d.df == pytest.approx(197)
+    assert (d.ci_low, d.ci_high) == (pytest.approx(0.00378, abs=5e-6), pytest.approx(0.11339, abs=5e-6))
+    assert d.se_total == pytest.approx(0.037967, **near)
+    assert d.se_data == pytest.approx(0.024594, **near)
+    assert d.se_prediction == pytest.approx(0.028925, **near)
+    assert d.correlation == pytest.approx(0.53014, abs=5e-6)
+    assert d.se_unpaired == pytest.approx(0.040483, **near)
+
+
+def test_cruxeval_figures(shared_data, tmp_path):
+    raw = json.loads((shared_data / "tables" / "cruxeval_output_codellama-7b_T0.2.json").read_text())
+    rows = [(key, graded) for key, answers in raw["raw_scored_generations"].items() for graded in answers]
+    (item,) = analyze_run(one(table(tmp_path / "crux.csv", ("id", "pass"), *rows)), Settings()).estimates
+    near = {"abs": 5e-7}
+    assert (item.n_questions, item.repeats_max) == (800, 10)
+    assert item.mean == pytest.approx(0.342125, **near)
+    assert item.se == pytest.approx(0.015780, **near)
+    assert item.se_total == pytest.approx(0.016783, **near)
+    assert item.se_data == pytest.approx(0.015665, **near)
+    assert item.se_prediction == pytest.approx(0.006022, **near)
+    counts = [
+        (key, sum(answers) / len(answers), len(answers)) for key, answers in raw["raw_scored_generations"].items()
+    ]
+    arena = table(tmp_path / "arena.csv", ("example_id", "pass1", "count"), *counts)
+    (same,) = analyze_run(one(arena), Settings()).estimates
+    assert same.mean == pytest.approx(item.mean)
+    assert same.se == pytest.approx(item.se)
+    assert same.se_prediction == pytest.approx(item.se_prediction)
+
+
+def test_matharena_figures(shared_data, tmp_path):
+    with (shared_data / "tables" / "matharena_aime_II.csv").open(newline="") as file:
+        wide = list(csv.DictReader(file))
+    rows = [(row["Question"].split(".")[0], model, row[model]) for row in wide for model in row if model != "Question"]
+    runs = {run.model: run for run in read(table(tmp_path / "long.csv", ("question", "model", "score"), *rows))}
+    assert len(runs) == 19
+    (d,) = compare_runs([(runs["o3-mini (high)"], runs["o1 (medium)"])], Settings()).comparisons
+    near = {"abs": 5e-7}
+    assert (d.n_questions, d.repeats_a) == (15, 4)
+    assert d.diff == pytest.approx(0.133333, **near)
+    assert d.se == pytest.approx(0.072648, **near)
+    assert d.p_value == pytest.approx(0.08779, abs=5e-6)
+    assert d.se_total == pytest.approx(0.116667, **near)
+    assert d.se_data == pytest.approx(0.05, **near)
+    assert d.se_prediction == pytest.approx(0.105409, **near)

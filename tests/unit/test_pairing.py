@@ -1,0 +1,85 @@
+"""Which question is which: keys, shuffled ids, changed documents, two harnesses, duplicates."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness_noise.pairing import pair
+from harness_noise.scores import Questions, content_hash, occurrences
+
+
+def questions(keys: str, kind: str = "sample id", inputs: str | None = None, targets: str | None = None) -> Questions:
+    return Questions(
+        tuple(keys),
+        kind,
+        None if inputs is None else tuple(inputs),
+        None if targets is None else tuple(targets),
+    )
+
+
+def pairs(a: Questions, b: Questions) -> list[tuple[str, str]]:
+    found = pair(a, b)
+    return [(a.keys[i], b.keys[j]) for i, j in zip(found.rows_a, found.rows_b, strict=True)]
+
+
+def test_keys_match_in_any_order_and_leave_the_rest() -> None:
+    assert pairs(questions("abcd"), questions("dxa")) == [("a", "a"), ("d", "d")]
+
+
+def test_ids_given_after_a_shuffle_are_matched_by_text() -> None:
+    a, b = questions("123", inputs="pqr"), questions("123", inputs="rpq")
+    assert pairs(a, b) == [("1", "2"), ("2", "3"), ("3", "1")]
+    assert "matched by text" in (pair(a, b).note or "")
+
+
+def test_one_id_with_two_answers_is_not_one_question() -> None:
+    a, b = questions("12", inputs="pq", targets="xy"), questions("12", inputs="pq", targets="xz")
+    assert pairs(a, b) == [("1", "1")]
+    assert "1 questions share a sample id but not their text" in (pair(a, b).note or "")
+
+
+def test_a_document_hash_needs_no_verification() -> None:
+    a = questions("12", "doc_hash", inputs="pq", targets="xy")
+    b = questions("12", "doc_hash", inputs="pq", targets="uv")  # the task's reference answer was reformatted
+    assert pairs(a, b) == [("1", "1"), ("2", "2")]
+    assert pair(a, b).note is None
+
+
+def test_documents_that_another_version_changed_are_matched_by_text() -> None:
+    a, b = questions("12", "doc_hash", inputs="pq"), questions("34", "doc_hash", inputs="qp")
+    assert pairs(a, b) == [("1", "4"), ("2", "3")]
+    assert "matched by text" in (pair(a, b).note or "")
+
+
+def test_two_harnesses_are_matched_by_text_whatever_their_keys() -> None:
+    a, b = questions("12", "doc_hash", inputs="pq"), questions("12", "sample id", inputs="qp")
+    assert pairs(a, b) == [("1", "2"), ("2", "1")]
+    assert pair(a, b).by == "content"
+
+
+def test_the_nth_of_equal_texts_is_matched_with_the_nth() -> None:
+    a, b = questions("123", "doc_hash", inputs="ppq"), questions("456", "sample id", inputs="qpp")
+    assert pairs(a, b) == [("1", "5"), ("2", "6"), ("3", "4")]
+
+
+def test_nothing_in_common_is_nothing() -> None:
+    assert pairs(questions("ab"), questions("cd")) == []
+
+
+@given(st.lists(st.sampled_from(["a", "b", "a#2", "a#3"]), max_size=12))
+def test_numbered_occurrences_are_unique_and_keep_the_first(keys: list[str]) -> None:
+    found = occurrences(keys)
+    assert len(set(found)) == len(keys)
+    for i, key in enumerate(keys):
+        if key not in keys[:i] and keys.count(key) == 1:
+            assert found[i] == key
+
+
+@pytest.mark.parametrize("other", ["What is 2 + 2?\n", "  What is 2 + 2?  ", "What is 2 + 2?\r\n"])
+def test_the_hash_of_a_text_does_not_depend_on_its_margins(other: str) -> None:
+    assert content_hash("What is 2 + 2?") == content_hash(other)
+    assert content_hash("What is 2 + 3?") != content_hash(other)
+    assert content_hash("cafe\u0301") == content_hash("caf\u00e9")
+    assert content_hash("\ud800")

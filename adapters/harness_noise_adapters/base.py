@@ -27,6 +27,9 @@ class Adapter(Protocol):
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """The runs at `path`, one for each model and run.
 
+        Everything in `options` is the reader's to do but the choice of tasks, metrics and scorers,
+        which it may use to read less; `harness_noise.scores.with_groups` makes the groups.
+
         Raises:
             harness_noise.InputError: the file cannot be used; says where and what to do.
         """

@@ -1,0 +1,196 @@
+"""lm-eval's own command line with the `--noise` options added to `run`.
+
+Without `--noise` (and without a `noise:` block in lm-eval's `--config` YAML) arguments, outputs and
+exit codes are lm-eval's own, whatever they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from harness_noise.errors import InputError
+
+from .options import Options, block, read_file
+
+_FLAGS = ("noise", "noise_repeats", "noise_cluster", "noise_group", "noise_config", "noise_no_rows",
+          "noise_no_reseed", "noise_level")  # fmt: skip
+
+
+def main(argv: list[str]) -> int:
+    """Run `lm-eval ARGV`; returns its exit code.
+
+    Raises:
+        InputError: a noise option that cannot be used, lm-eval is not installed, or a cluster field
+            that the documents do not have.
+    """
+    before = sys.argv
+    sys.argv = ["lm-eval", *argv]
+    try:
+        _execute()
+    except SystemExit as stop:
+        if stop.code is None or isinstance(stop.code, int):
+            return stop.code or 0
+        print(stop.code, file=sys.stderr)
+        return 1
+    except InputError:
+        raise
+    except Exception:  # noqa: BLE001 - lm-eval's own faults end as they do without us
+        traceback.print_exc()
+        return 1
+    finally:
+        sys.argv = before
+    return 0
+
+
+def _execute() -> None:
+    try:
+        import lm_eval
+    except ImportError:
+        raise InputError("lm-eval is not installed: pip install 'harness-noise[lm-eval]'") from None
+    try:
+        from lm_eval._cli import HarnessCLI
+    except ImportError:
+        version = getattr(lm_eval, "__version__", "of before 0.4.10")
+        raise InputError(
+            f"lm-eval {version} has no command line that can be extended: use 0.4.10 or newer, or the "
+            "context manager harness_noise_adapters.lm_eval_harness.noise"
+        ) from None
+    from lm_eval.utils import setup_logging
+
+    class NoiseCLI(HarnessCLI):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            parser = self._subparsers.choices["run"]
+            # an option that nobody named must not make lm-eval's abbreviations ambiguous (--n)
+            if any(word.startswith("--noise") or word in ("-h", "--help") for word in sys.argv):
+                add_arguments(parser)
+            inner = parser.get_default("func")
+            parser.set_defaults(func=lambda args: _run(args, inner))
+
+    setup_logging()
+    cli = NoiseCLI()
+    cli.execute(cli.parse_args())
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The `--noise…` options, as a group of their own."""
+    group = parser.add_argument_group("noise (harness-noise)")
+    group.add_argument("--noise", action="store_true", help="add error bars with their parts to the results")
+    group.add_argument("--noise_repeats", metavar="K", help="answers per question of generate_until tasks")
+    group.add_argument(
+        "--noise_cluster", metavar="SPEC", action="append",
+        help="questions that belong together: a field, a template, auto, task, none, or TASK=SPEC (repeatable)",
+    )  # fmt: skip
+    group.add_argument(
+        "--noise_group", metavar="NAME=PATTERN", action="append",
+        help="average the tasks that match PATTERN in a row NAME (repeatable)",
+    )  # fmt: skip
+    group.add_argument("--noise_config", metavar="FILE", help="YAML or JSON file with these options")
+    group.add_argument("--noise_level", metavar="LEVEL", help="coverage of the intervals (default 0.95)")
+    group.add_argument("--noise_no_rows", action="store_true", help="add no visible <metric>_avg rows")
+    group.add_argument("--noise_no_reseed", action="store_true", help="send the harness's one seed with every repeat")
+
+
+def _run(args: argparse.Namespace, inner: Callable[[argparse.Namespace], None]) -> None:
+    given = {name: vars(args).pop(name, None) for name in _FLAGS}  # lm-eval rejects what it does not know
+    with _own_config(args) as in_yaml:
+        if not given["noise"] and in_yaml is None:
+            if used := [f"--{name}" for name in _FLAGS if given[name]]:
+                raise InputError(f"{used[0]} does nothing without --noise: add --noise, or leave it out")
+            inner(args)
+            return
+        options = _options(given, in_yaml)
+        from .hook import Session, installed
+
+        session = Session(options, model=_model(args), kind=getattr(args, "model", None))
+        with installed(session):
+            inner(args)
+    report(session)
+
+
+def _options(given: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
+    """Flags over the file of `--noise_config` over the `noise:` block."""
+    chosen = dict(in_yaml or {})
+    if given["noise_config"]:
+        chosen |= read_file(given["noise_config"])
+    flags = {
+        "repeats": given["noise_repeats"],
+        "cluster": given["noise_cluster"],
+        "groups": given["noise_group"],
+        "level": given["noise_level"],
+        "rows": False if given["noise_no_rows"] else None,
+        "reseed": False if given["noise_no_reseed"] else None,
+    }
+    chosen |= {name: value for name, value in flags.items() if value is not None}
+    return Options.of(chosen, "--noise")
+
+
+@contextmanager
+def _own_config(args: argparse.Namespace) -> Iterator[dict[str, Any] | None]:
+    """The `noise:` block of lm-eval's `--config`; lm-eval is given a copy without it.
+
+    Anything else that is wrong with the file is left for lm-eval to say.
+    """
+    path = getattr(args, "config", None)
+    content = _yaml(path) if path else None
+    if not isinstance(content, dict) or "noise" not in content:
+        yield None
+        return
+    import yaml
+
+    found = content.pop("noise")
+    handle, copy = tempfile.mkstemp(prefix="harness-noise-", suffix=".yaml")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            yaml.safe_dump(content, file, allow_unicode=True, sort_keys=False)
+        args.config = copy
+        yield None if found is False else block(found, str(path))
+    finally:
+        Path(copy).unlink(missing_ok=True)
+
+
+def _yaml(path: str) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return None
+
+
+def _model(args: argparse.Namespace) -> str | None:
+    """The model's name as lm-eval's tracker takes it from the model arguments; None if they have none."""
+    given = getattr(args, "model_args", None)
+    if isinstance(given, str):
+        given = dict(part.split("=", 1) for part in given.split(",") if "=" in part)
+    if isinstance(given, dict):
+        for key in ("peft", "delta", "pretrained", "model", "path", "engine"):
+            if given.get(key):
+                return str(given[key])
+    return None
+
+
+def report(session: Any) -> None:
+    """Print our table after lm-eval's own, and what has not been said yet on stderr.
+
+    Nothing on other ranks, or where there is no analysis.
+    """
+    if session.analysis is None or os.environ.get("LOCAL_RANK", "0") != "0":
+        return
+    from harness_noise.report import terminal
+
+    try:
+        terminal.print_to(sys.stdout, session.analysis)
+    except Exception as error:  # noqa: BLE001 - the run is saved: a table is not worth its exit code
+        session.failed("the noise table could not be printed", error)
+    for note in session.analysis.notes:
+        if note not in session.said:
+            print(f"harness-noise: {note}", file=sys.stderr)

@@ -1,0 +1,130 @@
+"""What the noise costs a live lm-eval run: 5,000 questions, K = 10, ratios within one process.
+
+    python benchmarks/bench_lm_eval_live.py [--docs 5000] [--repeats 10] [--rounds 3]
+
+Two figures. The statistics and the injection (everything after the scores are there: arrays, the
+analysis, the rows, the annotated samples) must take under 2 % of the time that lm-eval's own
+`evaluate` takes, with the same simulated model and the same number of answers. Re-scoring K answers
+must take no more than 1.2 × K × the time in which lm-eval scores one answer per question. Exits with
+1 where a limit is broken. The best of several rounds counts, since a busy machine only adds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import gc
+import io
+import json
+import logging
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+STATISTICS_LIMIT = 0.02
+RESCORING_LIMIT = 1.2
+
+
+class Clock:
+    """Processor seconds spent inside the functions that are wrapped."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def wrap(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            start = time.process_time()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.seconds[name] = self.seconds.get(name, 0.0) + time.process_time() - start
+
+        return timed
+
+
+@contextlib.contextmanager
+def attribute(target: Any, name: str, value: Any) -> Iterator[None]:
+    before = getattr(target, name)
+    setattr(target, name, value)
+    try:
+        yield
+    finally:
+        setattr(target, name, before)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--docs", type=int, default=5000)
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "adapters"))
+    import lm_eval_models as toys
+
+    logging.disable(logging.WARNING)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        one_filter = {"filter_list": toys.GENERATE["filter_list"][1:]}
+        toys.write_task(folder, "one", toys.docs(args.docs, per_template=10), toys.GENERATE, **one_filter)
+        toys.write_task(
+            folder, "all", toys.docs(args.docs, per_template=10), toys.GENERATE, repeats=args.repeats, **one_filter
+        )
+        rounds = [measure(toys, folder, args.repeats) for _ in range(args.rounds)]
+    best = {key: min(item[key] for item in rounds) for key in rounds[0]}
+    statistics = best["statistics"] / best["evaluate_K"]
+    rescoring = best["rescoring"] / (args.repeats * best["scoring_1"])
+    lines = [
+        (f"native evaluate, {args.docs} × {args.repeats}", best["evaluate_K"], ""),
+        (f"native evaluate, {args.docs} × 1", best["evaluate_1"], ""),
+        ("native scoring of one answer each", best["scoring_1"], ""),
+        (f"re-scoring of {args.repeats} answers each", best["rescoring"],
+         f"{rescoring:.2f} × K × native (limit {RESCORING_LIMIT})"),
+        ("statistics and injection", best["statistics"],
+         f"{statistics:.2%} of native evaluate (limit {STATISTICS_LIMIT:.0%}); "
+         f"{best['statistics'] / best['evaluate_1']:.2%} of one with K = 1"),
+    ]  # fmt: skip
+    for what, seconds, remark in lines:
+        print(f"{what:40} {seconds:8.3f} s   {remark}".rstrip())
+    print(json.dumps({"statistics_ratio": round(statistics, 5), "rescoring_ratio": round(rescoring, 4)}))
+    return int(statistics >= STATISTICS_LIMIT or rescoring > RESCORING_LIMIT)
+
+
+def measure(toys: Any, folder: Path, K: int) -> dict[str, float]:
+    """One round: native with one answer, native with K, and with the noise."""
+    from lm_eval import evaluator
+    from lm_eval.api.task import ConfigurableTask
+
+    from harness_noise_adapters.lm_eval_harness import collect, hook, noise
+
+    clock = Clock()
+
+    def run(task: str) -> None:
+        gc.collect()
+        with contextlib.redirect_stderr(io.StringIO()):
+            toys.simple_evaluate(folder, [task])
+
+    with (
+        attribute(evaluator, "evaluate", clock.wrap("evaluate_1", evaluator.evaluate)),
+        attribute(ConfigurableTask, "apply_filters", clock.wrap("scoring_1", ConfigurableTask.apply_filters)),
+        attribute(ConfigurableTask, "process_results", clock.wrap("scoring_1", ConfigurableTask.process_results)),
+    ):
+        run("one")
+    with attribute(evaluator, "evaluate", clock.wrap("evaluate_K", evaluator.evaluate)):
+        run("all")
+    with (
+        attribute(collect, "rescore", clock.wrap("rescoring", collect.rescore)),
+        attribute(hook._Live, "finish", clock.wrap("finish", hook._Live.finish)),
+        noise(repeats=K, cluster="template") as session,
+    ):
+        run("one")
+    if session.analysis is None:
+        raise RuntimeError(session.problems)
+    found = dict(clock.seconds)
+    return found | {"statistics": found["finish"] - found["rescoring"]}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,211 @@
+"""Two ranks: lm-eval's own `evaluate` in two threads that gather like two processes.
+
+torch is not needed for anything else here, so the three functions of it that lm-eval's gathering
+calls are stood in for; order of the ranks and padding of the shorter one are lm-eval's own.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import types
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("lm_eval")
+sys.path.insert(0, str(Path(__file__).parent))
+
+import lm_eval_models as toys
+from lm_eval import evaluator
+from lm_eval.tasks import TaskManager
+
+import harness_noise as hn
+from harness_noise_adapters.lm_eval_harness import hook
+from harness_noise_adapters.lm_eval_harness.options import Options
+from harness_noise_adapters.lm_eval_harness.repeats import Repeats
+
+WORLD = 2
+here = threading.local()
+
+
+class Tensor:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def cpu(self) -> Tensor:
+        return self
+
+    detach = cpu
+
+    def numpy(self) -> Any:
+        return np.asarray(self.value)
+
+
+class Ranks:
+    """What threads hand to each other."""
+
+    def __init__(self) -> None:
+        self.barrier = threading.Barrier(WORLD, timeout=30)
+        self.slots: list[Any] = [None] * WORLD
+
+    def gather(self, value: Any) -> list[Any]:
+        self.slots[here.rank] = value
+        self.barrier.wait()
+        out = list(self.slots)
+        self.barrier.wait()
+        return out
+
+
+class Ranked(toys.HashModel):
+    """The simulated model as one of several ranks."""
+
+    device = "cpu"
+
+    def __init__(self, rank: int, ranks: Ranks) -> None:
+        super().__init__()
+        self._rank, self._world_size, self.ranks = rank, WORLD, ranks
+        self.accelerator = types.SimpleNamespace(gather=self.all_gather, wait_for_everyone=self.barrier)
+
+    def all_gather(self, value: Tensor) -> Tensor:
+        return Tensor([item.value for item in self.ranks.gather(value)])
+
+    def barrier(self) -> None:
+        self.ranks.barrier.wait()
+
+    def gather_object(self, value: Any, dst: int = 0) -> list[Any] | None:
+        found = self.ranks.gather(value)
+        return found if here.rank == dst else None
+
+
+def torch() -> types.ModuleType:
+    """As much of it as lm-eval's gathering and those who look for it in `sys.modules` need."""
+    module = types.ModuleType("torch")
+
+    def gather_object(obj: Any, object_gather_list: list[Any] | None, dst: int) -> None:
+        found = here.lm.ranks.gather(obj)
+        if object_gather_list is not None:
+            object_gather_list[:] = found
+
+    module.Tensor, module.Generator = Tensor, type("Generator", (), {})
+    module.nn = types.SimpleNamespace(Module=type("Module", (), {}))
+    module.tensor = lambda value, device: Tensor(value)
+    module.get_rng_state, module.set_rng_state = (lambda: None), (lambda state: None)
+    module.cuda = types.SimpleNamespace(is_initialized=lambda: False)
+    module.distributed = types.SimpleNamespace(gather_object=gather_object)
+    return module
+
+
+def ranked(folder: Path, tasks: list[str], **options: Any) -> tuple[list[Any], list[hook.Session], list[Ranked]]:
+    """`evaluate` on every rank at once; results, sessions and models by rank."""
+    ranks = Ranks()
+    models = [Ranked(rank, ranks) for rank in range(WORLD)]
+    sessions = [hook.Session(Options.of(options)) for _ in range(WORLD)]
+    results: list[Any] = [None] * WORLD
+    faults: list[BaseException] = []
+    original = evaluator.evaluate
+
+    def work(rank: int, loaded: Any) -> None:
+        here.rank, here.lm = rank, models[rank]
+        try:
+            function = hook.wrap(original, sessions[rank]) if options else original
+            results[rank] = function(lm=models[rank], task_dict=loaded, bootstrap_iters=0)
+        except BaseException as error:  # the other rank must not wait for ever
+            faults.append(error)
+            ranks.barrier.abort()
+
+    threads = []
+    for rank in range(WORLD):
+        manager = TaskManager(include_path=str(folder), include_defaults=False)
+        loaded = manager.load(tasks) if hasattr(manager, "load") else manager.load_task_or_group(tasks)
+        threads.append(threading.Thread(target=work, args=(rank, loaded)))
+    with patch.dict(sys.modules, {"torch": torch()}):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    if faults:
+        raise faults[0]
+    return results, sessions, models
+
+
+def test_two_ranks_give_what_one_gives(tmp_path: Path) -> None:
+    K, n = 3, 11
+    toys.write_task(tmp_path, "gen", toys.docs(n))
+    toys.write_task(tmp_path, "choice", toys.docs(n), toys.CHOICE)
+    (plain, _), _, _ = ranked(tmp_path, ["gen", "choice"])
+    (results, other), (session, second), models = ranked(tmp_path, ["gen", "choice"], repeats=K, cluster="template")
+    assert other is None
+    assert second.analysis is None
+    assert session.problems == second.problems == []
+    # every rank sends as many requests as the other: the shorter one is padded
+    assert models[0].calls == models[1].calls == [6, 12]
+    assert [row["doc_id"] for row in results["samples"]["gen"]][:6] == [0, 2, 4, 6, 8, 10]
+    assert {len(row["resps"][0]) for row in results["samples"]["gen"]} == {K}
+    for task in ("gen", "choice"):
+        assert plain["results"][task].items() <= results["results"][task].items()
+
+    alone = toys.HashModel()
+    with hook.noise(repeats=K, cluster="template") as single:
+        toys.simple_evaluate(tmp_path, ["gen", "choice"], alone)
+    for ours, theirs in zip(session.collected.run.scores, single.collected.run.scores, strict=True):
+        # question 9 pads its rank: it is asked more often, and this model's further answers depend on that
+        same = np.ones_like(ours.values, dtype=bool)
+        same[9, 1:] = False
+        np.testing.assert_array_equal(ours.values[same], theirs.values[same])
+        assert ours.questions.keys == theirs.questions.keys
+        assert ours.clusters == theirs.clusters
+        found = [
+            (item.mean, item.se, item.n_clusters)
+            for item in session.analysis.estimates
+            if (item.task, item.metric, item.scorer) == (ours.task, ours.metric, ours.scorer)
+        ]
+        again = hn.estimate(ours.values, clusters=ours.clusters)
+        assert found == [(again.mean, again.se, 4)]
+    for row in results["samples"]["gen"]:
+        assert row["cluster"] == row["doc"]["template"]
+
+
+def test_the_padding_of_native_repeats_is_cut_off(tmp_path: Path) -> None:
+    """Without our flag's K the harness itself leaves 2 K answers at the last question of a rank."""
+    toys.write_task(tmp_path, "gen", toys.docs(5), repeats=4)
+    (results, _), (session, _), _ = ranked(tmp_path, ["gen"], repeats=2)
+    assert sorted(len(row["resps"][0]) for row in results["samples"]["gen"])[-1] == 8
+    assert {len(row["scores_per_repeat"]["exact_match"]) for row in results["samples"]["gen"]} == {4}
+    assert session.analysis.estimates[0].repeats_max == 4
+
+
+@given(
+    tasks=st.lists(st.tuples(st.integers(1, 4), st.integers(1, 3)), min_size=1, max_size=3),
+    K=st.integers(1, 6),
+    padding=st.integers(0, 3),
+    batched=st.booleans(),
+)
+def test_the_harness_gets_its_own_call(tasks: list[tuple[int, int]], K: int, padding: int, batched: bool) -> None:
+    """Whatever the tasks and the padding, the first call is the one lm-eval would have made without us."""
+    blocks, repeats = [], Repeats(types.SimpleNamespace(), {}, K, reseed=True, say=print)
+    if batched:
+        repeats.lm = types.SimpleNamespace(_create_payload=print, _batch_size=4)
+    for n, own in tasks:
+        for _ in range(n):
+            request = types.SimpleNamespace(repeats=max(K, own))
+            if own < K:
+                repeats._own[id(request)] = own
+            blocks.append((request, own))
+    blocks += [blocks[-1]] * padding
+    cloned = [request for request, _ in blocks for _ in range(request.repeats)]
+    first, rounds = repeats._rounds(cloned)
+    assert [id(cloned[i]) for i in first] == [id(request) for request, own in blocks for _ in range(own)]
+    assert sorted([*first, *(i for part in rounds for i in part)]) == list(range(len(cloned)))
+    if not batched:
+        assert len(rounds) <= 1
+        return
+    for part in rounds:  # no prompt twice in one round, but for the request that pads
+        often = Counter(id(cloned[i]) for i in part)
+        assert all(count == 1 for key, count in often.items() if key != id(blocks[-1][0]))

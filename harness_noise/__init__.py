@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from .api import analyze, arena, compare, read
     from .arena_results import Arena
     from .compare import estimate_difference
-    from .results import Analysis, Comparison, Difference, Estimate
+    from .planning import plan
+    from .results import Analysis, Comparison, Difference, Estimate, Plan
     from .scores import Questions, Run, Scores
     from .settings import Settings
 
 _HOME = {
     "analyze": "api", "arena": "api", "compare": "api", "read": "api",
-    "estimate": "analysis", "estimate_difference": "compare",
+    "estimate": "analysis", "estimate_difference": "compare", "plan": "planning",
     "Analysis": "results", "Arena": "arena_results", "Comparison": "results", "Difference": "results",
-    "Estimate": "results",
+    "Estimate": "results", "Plan": "results",
     "Questions": "scores", "Run": "scores", "Scores": "scores", "Settings": "settings",
 }  # fmt: skip
 
@@ -37,6 +38,7 @@ __all__ = [
     "Difference",
     "Estimate",
     "InputError",
+    "Plan",
     "Questions",
     "Run",
     "Scores",
@@ -47,6 +49,7 @@ __all__ = [
     "compare",
     "estimate",
     "estimate_difference",
+    "plan",
     "read",
 ]
 

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 
 from .analysis import analyze_run
+from .arena_grid import Grid, grid, stacked
 from .arena_pairs import check, judged
 from .arena_results import Arena, Benchmark, Board, Model, Pairs, QuestionColumns, Spread, Step
 from .errors import InputError
 from .estimators import benchmark as theory
-from .estimators.contrast import BoolArray, FloatArray, IntArray, cluster_codes, question_stats
-from .estimators.pairs import Table, all_pairs, every_pair
+from .estimators.contrast import BoolArray, FloatArray, IntArray
+from .estimators.group_pairs import group_pairs
+from .estimators.pairs import all_pairs, every_pair
 from .estimators.passk import pass_at_k
-from .estimators.runs import run_component
-from .pairing import pair
 from .results import Estimate, merge_notes
-from .samples import SHARED_NOISE_P
-from .scores import Questions, Run, Scores
+from .samples import group_parts, group_shares
+from .scores import Group, Run, Scores, occurrences
 from .settings import Settings
 
 CLOSE = 5.0
@@ -51,45 +51,74 @@ def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = Non
     names = distinct_names(runs)
     runs, names, chosen = _baseline_last(runs, names, baseline)
     notes = list(merge_notes(*(run.notes for run in runs)))
-    keys = list(dict.fromkeys((part.task, part.metric, part.scorer) for run in runs for part in run.scores))
-    boards = []
-    lonely = []
-    for key in keys:
-        found = [
-            (name, run, part)
-            for name, run in zip(names, runs, strict=True)
-            for part in run.scores
-            if (part.task, part.metric, part.scorer) == key
-        ]
-        if len(found) < 2:
-            lonely.append((key, found[0][0]))
+    boards, lonely = [], []
+    for group, measured in _benchmarks(runs, names):
+        first = measured[0].parts[0]
+        if len(measured) < 2:
+            if group is None:
+                lonely.append(f"{first.task}, {first.metric}: only {measured[0].name} has it: nothing to compare")
             continue
-        board, remarks = _board(found, settings)
+        board, remarks = _board(measured, group, settings)
         notes += remarks
         if board is not None:
             boards.append(board)
-    for (task, metric, _), name in lonely:
-        notes.append(f"{task}, {metric}: only {name} has it, so there is nothing to compare it with")
     if not boards:
-        raise InputError(_nothing_shared(runs, names, bool(lonely) and len(lonely) == len(keys)))
-    if any(run.groups for run in runs):
-        notes.append("groups of tasks are left out: arena shows each task; `compare` has the groups")
-    return Arena(settings.to_dict(), tuple(boards), chosen, merge_notes(notes))
+        raise InputError(_nothing_shared(runs, names, bool(lonely)))
+    return Arena(settings.to_dict(), tuple(boards), chosen, merge_notes(notes, lonely))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Measured:
+    """What one run has of one benchmark: the scores of a task, or of the tasks of a group."""
+
+    name: str
+    run: Run
+    parts: tuple[Scores, ...]
+
+    @property
+    def diagnostics(self) -> set[str]:
+        return {code for part in self.parts for code in part.diagnostics}
+
+
+def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> list[tuple[Group | None, list[_Measured]]]:
+    """Every task × metric × scorer, then every group, with the runs that have it, in their order."""
+    pairs = list(zip(names, runs, strict=True))
+    tasks: dict[tuple[str, str, str], list[_Measured]] = {}
+    for name, run in pairs:
+        for part in run.scores:
+            tasks.setdefault((part.task, part.metric, part.scorer), []).append(_Measured(name, run, (part,)))
+    groups: dict[tuple[str, str, str], Group] = {}
+    for run in runs:
+        for group in run.groups:
+            groups.setdefault((group.name, group.metric, group.scorer), group)
+    out: list[tuple[Group | None, list[_Measured]]] = [(None, measured) for measured in tasks.values()]
+    for key, group in groups.items():
+        # runs that report the group themselves: `--group` and the harness say it for each
+        having = [(name, run) for name, run in pairs if key in {(g.name, g.metric, g.scorer) for g in run.groups}]
+        found = [(name, run, group_parts(run, group)) for name, run in having]
+        measured = [_Measured(name, run, tuple(parts)) for name, run, parts in found if parts]
+        if measured:
+            out.append((group, measured))
+    return out
 
 
 def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
-    """The models' names; where two runs are of one model, each with the name of its run."""
-    models = [run.model for run in runs]
-    names: list[str] = []
-    for run in runs:
-        name = run.model if models.count(run.model) == 1 else f"{run.model} ({run.name})"
-        n = 2
-        unique = name
-        while unique in names:
-            unique = f"{name} #{n}"
-            n += 1
-        names.append(unique)
-    return tuple(names)
+    """The models' names; where several runs are of one model, each with what tells its run's name apart."""
+    names = [run.model for run in runs]
+    for model in {name for name in names if names.count(name) > 1}:
+        same = [i for i, run in enumerate(runs) if run.model == model]
+        for i, part in zip(same, _parts_that_differ([runs[i].name for i in same]), strict=True):
+            names[i] = f"{model} ({part})"
+    return occurrences(names)
+
+
+def _parts_that_differ(paths: Sequence[str]) -> list[str]:
+    """The first folder or file of each path that tells all of them apart; else the whole paths."""
+    split = [path.split("/") for path in paths]
+    for parts in zip(*split, strict=False):
+        if len(set(parts)) == len(paths):
+            return list(parts)
+    return list(paths)
 
 
 def _baseline_last(
@@ -119,221 +148,72 @@ def _nothing_shared(runs: Sequence[Run], names: Sequence[str], different: bool) 
     return f"{what}: {'; '.join(lists)}. Choose runs of one benchmark, or say what to read with --task and --metric"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Grid:
-    """The runs of one benchmark on the union of their questions."""
-
-    questions: Questions
-    table: Table
-    labels: tuple[str | None, ...]
-    cluster_spec: str | None
-    prompts: IntArray | None
-    """(N, M) codes of the prompts, −1 where missing; None where they cannot differ."""
-    unit: BoolArray
-    solved: BoolArray
-    """(N, M) at least one answer has score 1."""
-    shared_noise: BoolArray
-    notes: tuple[str, ...]
-
-
-def _board(found: list[tuple[str, Run, Scores]], settings: Settings) -> tuple[Board | None, list[str]]:
-    names = tuple(name for name, _, _ in found)
-    parts = [part for _, _, part in found]
-    first = parts[0]
-    grid = _grid(parts)
-    notes = list(grid.notes)
+def _board(measured: list[_Measured], group: Group | None, settings: Settings) -> tuple[Board | None, list[str]]:
+    parts = [item.parts for item in measured]
+    first = parts[0][0]
+    task = first.task if group is None else group.name
+    if group is None:
+        board = grid([items[0] for items in parts])
+    else:
+        tasks = [grid(column) for column in zip(*parts, strict=True)]
+        board = stacked(tasks, group.tasks, group_shares(parts[0], group))
+    notes = list(board.notes)
     a, b = every_pair(len(parts))
-    columns = all_pairs(grid.table, a, b, settings.se)
+    columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se)
     if not (columns.n > 0).any():
         return None, notes
     apart = int((columns.n == 0).sum())
     if apart:
-        notes.append(f"{first.task}, {first.metric}: {apart} of {len(columns)} pairs share no question")
-    higher = next((part.higher_is_better for part in parts if part.higher_is_better is not None), None)
+        notes.append(f"{task}, {first.metric}: {apart} of {len(columns)} pairs share no question")
+    higher = next((x.higher_is_better for items in parts for x in items if x.higher_is_better is not None), None)
+    strata = board.table.strata
+    clustered = board.table.clusters is not None or (strata is not None and strata.between)
     common = {
-        "task": first.task,
+        "task": task,
         "metric": first.metric,
         "scorer": first.scorer,
         "higher_is_better": higher,
         "level": settings.level,
         "test": settings.test,
-        "cluster": grid.cluster_spec if grid.table.clusters is not None else None,
+        "cluster": board.cluster_spec if clustered else None,
     }
+    names, runs = tuple(item.name for item in measured), tuple(item.run.name for item in measured)
     pairs = judged(
-        columns, names, tuple(run.name for _, run, _ in found), common, settings,
-        unit=grid.unit,
-        n_missing=np.array([part.n_missing for part in parts], dtype=np.intp),
-        codes=_codes(parts, grid, a, b),
+        columns, names, runs, common, settings,
+        unit=board.unit,
+        n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
+        codes=_codes(measured, board, a, b),
     )  # fmt: skip
-    models = _models(found, grid, pairs, settings, higher)
-    unit = bool(grid.unit.all())
-    W = ~np.isnan(grid.table.mean)
-    with np.errstate(invalid="ignore"):
-        mean_score = np.where(W, grid.table.mean, 0.0).sum(axis=1) / W.sum(axis=1)
+    models = _models(measured, group, board, pairs, settings)
+    questions = _questions(common, board, models)
+    row = _benchmark(common, pairs, questions, models, questions.n_solved is not None)
+    return Board(row, models, pairs, questions, board.table.mean), notes
+
+
+def _questions(common: dict[str, Any], board: Grid, models: Sequence[Model]) -> QuestionColumns:
+    higher = common["higher_is_better"] is not False
+    W = ~np.isnan(board.table.mean)
+    unit = bool(board.unit.all())
+    mean = np.where(W, board.table.mean, 0.0).sum(axis=1) / np.maximum(W.sum(axis=1), 1)
     quality = np.array([np.nan if item.mean is None else item.mean for item in models])
-    questions = QuestionColumns(
-        first.task, first.metric, first.scorer, grid.questions.keys, grid.labels, grid.questions.texts,
-        difficulty=(mean_score if higher is False else 1 - mean_score) if unit else np.full(len(W), np.nan),
+    return QuestionColumns(
+        common["task"], common["metric"], common["scorer"], board.questions.keys, board.labels, board.questions.texts,
+        difficulty=(1 - mean if higher else mean) if unit else np.full(len(W), np.nan),
         n_models=W.sum(axis=1),
-        n_solved=grid.solved.sum(axis=1) if unit and higher is not False else None,
-        tau=theory.kendall_tau(grid.table.mean, quality),
-    )  # fmt: skip
-    row = _benchmark(common, pairs, questions, models, unit and higher is not False)
-    return Board(row, models, pairs, questions, grid.table.mean), notes
-
-
-def _grid(parts: Sequence[Scores]) -> _Grid:
-    questions, rows, notes = _union([part.questions for part in parts])
-    N, M = len(questions), len(parts)
-    mean, var = np.full((N, M), np.nan), np.full((N, M), np.nan)
-    count = np.zeros((N, M), dtype=np.intp)
-    solved = np.zeros((N, M), dtype=np.bool_)
-    unit = np.zeros(M, dtype=np.bool_)
-    noisy = np.zeros(M, dtype=np.bool_)
-    labels: list[str | None] = [None] * N
-    spec, binary = None, True
-    for m, (part, at) in enumerate(zip(parts, rows, strict=True)):
-        try:
-            stats = question_stats(part.values)
-        except ValueError as error:
-            raise InputError(f"{part.task}, {part.metric}: {error}") from None
-        mean[at, m], var[at, m], count[at, m] = stats.mean, stats.var, stats.count
-        scored = part.values[~np.isnan(part.values)]
-        unit[m] = len(scored) > 0 and scored.min() >= 0 and scored.max() <= 1
-        binary = binary and bool(((scored == 0) | (scored == 1)).all())
-        solved[at, m] = (part.values >= 1).any(axis=1)
-        noisy[m] = _shared_noise(part.values, stats.count)
-        if part.clusters is not None:
-            if spec is not None and part.cluster_spec != spec:
-                notes.append(
-                    f"{part.task}: runs carry different clusters ({spec}, {part.cluster_spec}); "
-                    "a question keeps those of the first run that has it"
-                )
-            spec = spec or part.cluster_spec
-            for i, label in zip(at, part.clusters, strict=True):
-                labels[i] = label if labels[i] is None else labels[i]
-    keep = np.flatnonzero(count.any(axis=1))
-    answers = None
-    if not binary and (count > 1).any():
-        answers = tuple(_scatter(part.values, at, N)[keep] for part, at in zip(parts, rows, strict=True))
-    clusters = None
-    if any(part.clusters is not None for part in parts):
-        own = [labels[i] if labels[i] is not None else ("", int(i)) for i in keep]
-        clusters = cluster_codes(own)[0]
-    identical = np.array(["identical_repeats" in part.diagnostics for part in parts])
-    table = Table(mean[keep], var[keep], count[keep], clusters, identical, answers, binary)
-    return _Grid(
-        _take(questions, keep), table, tuple(labels[i] for i in keep), spec, _prompts(parts, rows, count, keep), unit,
-        solved[keep], noisy, tuple(dict.fromkeys(notes)),
+        n_solved=board.solved.sum(axis=1) if unit and higher else None,
+        tau=theory.kendall_tau(board.table.mean, quality),
     )  # fmt: skip
 
 
-def _take(questions: Questions, keep: IntArray) -> Questions:
-    texts = questions.texts
-    return Questions(
-        tuple(questions.keys[i] for i in keep),
-        questions.kind,
-        texts=None if texts is None else tuple(texts[i] for i in keep),
-    )
-
-
-def _scatter(values: FloatArray, at: IntArray, N: int) -> FloatArray:
-    out = np.full((N, values.shape[1]), np.nan)
-    out[at] = values
-    return out
-
-
-def _shared_noise(values: FloatArray, count: IntArray) -> bool:
-    """The F test of `samples.kernel`: do the repeats of this run move together?"""
-    values = values[count > 0]
-    n = len(values)
-    if n == 0 or values.shape[1] < 2:
-        return False
-    component = run_component(values, np.full(n, 1 / n), np.zeros(n, dtype=np.intp))
-    p = None if component is None else component.p_value
-    return p is not None and p < SHARED_NOISE_P
-
-
-def _union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[str]]:
-    """All questions of the runs, each once, and the row there of every run's questions.
-
-    Runs are matched by `pairing.pair`, one after the other, to the questions found so far; it starts
-    with a run that knows its questions' texts and has most of them.
-    """
-    order = sorted(range(len(questions)), key=lambda i: (questions[i].inputs is None, -len(questions[i])))
-    union = questions[order[0]]
-    rows: list[IntArray] = [np.zeros(0, dtype=np.intp)] * len(questions)
-    notes: list[str] = []
-    for i in order:
-        one = questions[i]
-        if (one.kind, one.keys, one.inputs, one.targets) == (union.kind, union.keys, union.inputs, union.targets):
-            rows[i] = np.arange(len(union))
-            continue
-        found = pair(union, one)
-        if found.note is not None:
-            notes.append(found.note)
-        at = np.full(len(one), -1, dtype=np.intp)
-        at[found.rows_b] = found.rows_a
-        new = np.flatnonzero(at < 0)
-        at[new] = len(union) + np.arange(len(new))
-        rows[i] = at
-        if len(new):
-            union = _extend(union, one, new)
-    return union, rows, notes
-
-
-def _extend(union: Questions, one: Questions, new: IntArray) -> Questions:
-    """The union with the questions of another run that it did not have."""
-    taken = set(union.keys)
-    keys = []
-    for j in new:
-        key, n = one.keys[j], 2
-        while key in taken:
-            key = f"{one.keys[j]}#{n}"
-            n += 1
-        taken.add(key)
-        keys.append(key)
-
-    def more(have: tuple[str, ...] | None, his: tuple[str, ...] | None, blank: str) -> tuple[str, ...] | None:
-        if have is None:
-            return None
-        # a text that no other run's can equal, where this run does not say
-        return have + tuple(f"{blank}{key}" if his is None else his[j] for key, j in zip(keys, new, strict=True))
-
-    return replace(
-        union,
-        keys=union.keys + tuple(keys),
-        inputs=more(union.inputs, one.inputs, "\x00"),
-        targets=more(union.targets, one.targets, "\x00"),
-        prompts=None,
-        texts=more(union.texts, one.texts, ""),
-    )
-
-
-def _prompts(parts: Sequence[Scores], rows: Sequence[IntArray], count: IntArray, keep: IntArray) -> IntArray | None:
-    """Codes of the prompts, for `different_prompts`; None where all that are known agree."""
-    codes = np.full(count.shape, -1, dtype=np.intp)
-    index: dict[tuple[int, str], int] = {}
-    for m, (part, at) in enumerate(zip(parts, rows, strict=True)):
-        if part.questions.prompts is not None:
-            codes[at, m] = [
-                index.setdefault((int(i), text), len(index)) for i, text in zip(at, part.questions.prompts, strict=True)
-            ]
-    codes[count == 0] = -1
-    codes = codes[keep]
-    top = codes.max(axis=1, keepdims=True, initial=-1)
-    return None if ((codes == top) | (codes < 0)).all() else codes
-
-
-def _codes(parts: Sequence[Scores], grid: _Grid, a: IntArray, b: IntArray) -> dict[str, BoolArray]:
+def _codes(measured: Sequence[_Measured], board: Grid, a: IntArray, b: IntArray) -> dict[str, BoolArray]:
     """Diagnostics of the runs, as pairs have them."""
     out: dict[str, BoolArray] = {}
-    for code in sorted({code for part in parts for code in part.diagnostics}):
-        has = np.array([code in part.diagnostics for part in parts])
+    for code in sorted(set().union(*(item.diagnostics for item in measured))):
+        has = np.array([code in item.diagnostics for item in measured])
         out[code] = has[a] | has[b]
-    out["shared_repeat_noise"] = grid.shared_noise[a] | grid.shared_noise[b]
-    if grid.prompts is not None:
-        kinds, which = np.unique(grid.prompts, axis=1, return_inverse=True)
+    out["shared_repeat_noise"] = board.shared_noise[a] | board.shared_noise[b]
+    if board.prompts is not None:
+        kinds, which = np.unique(board.prompts, axis=1, return_inverse=True)
         which = which.reshape(-1)
         columns = np.ascontiguousarray(kinds.T)
         differ = np.array(
@@ -344,28 +224,31 @@ def _codes(parts: Sequence[Scores], grid: _Grid, a: IntArray, b: IntArray) -> di
 
 
 def _models(
-    found: list[tuple[str, Run, Scores]], grid: _Grid, pairs: Pairs, settings: Settings, higher: bool | None
+    measured: Sequence[_Measured], group: Group | None, board: Grid, pairs: Pairs, settings: Settings
 ) -> tuple[Model, ...]:
-    M = len(found)
+    higher = pairs.common["higher_is_better"] is not False
+    M = len(measured)
     n = pairs.columns["n_questions"]
     share = np.full((M, M), np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         rate = (pairs.columns["wins_a"] + pairs.columns["ties"] / 2) / n
-    rate = rate if higher is not False else 1 - rate
+    rate = rate if higher else 1 - rate
     share[pairs.a, pairs.b], share[pairs.b, pairs.a] = rate, 1 - rate
-    p_best = best_p(pairs, M, higher is not False)
+    p_best = best_p(pairs, M, higher)
     alpha = 1 - settings.level
     out = []
-    for m, (name, run, part) in enumerate(found):
-        lone = replace(run, scores=(part,), groups=(), skipped=(), corpus=(), parts=())
-        item = analyze_run(lone, settings).estimates[0]
+    for m, item in enumerate(measured):
+        alone = replace(item.run, scores=item.parts, groups=(), skipped=(), corpus=(), parts=())
+        if group is not None:
+            alone = replace(alone, scores=(), groups=(group,), parts=item.parts)
+        estimate = analyze_run(alone, settings).estimates[0]
         rates = share[m][~np.isnan(share[m])]
         known = not np.isnan(p_best[m])
         out.append(
             Model(
-                **{field: getattr(item, field) for field in Estimate.__dataclass_fields__} | {"model": name},
+                **{field: getattr(estimate, field) for field in Estimate.__dataclass_fields__} | {"model": item.name},
                 win_rate=float(rates.mean()) if len(rates) else None,
-                pass_at_k=_pass_at_k(part.values, grid.table.binary and higher is not False),
+                pass_at_k=_pass_at_k(board.values[m], board.table.binary and higher and group is None),
                 among_best=bool(p_best[m] >= alpha) if known else None,
                 p_best=float(p_best[m]) if known else None,
             )

@@ -152,9 +152,12 @@ def _interval(c: Columns, se: FloatArray, unit: BoolArray, level: float) -> tupl
     half = special.stdtrit(c.df, 0.5 + level / 2) * se
     low, high = c.diff - half, c.diff + half
     if c.zero.any():
-        # Without variance every question (cluster) has the mean difference, so the sums are G times it.
+        # Without variance every question (cluster) has the mean difference, so the sums are G times it;
+        # in a group of tasks each task has its own.
         G, d = c.n_clusters[c.zero], c.diff[c.zero]
-        p1, p2 = (G * np.maximum(d, 0) + 1) / (G + 2), (G * np.maximum(-d, 0) + 1) / (G + 2)
+        gain = np.maximum(d, 0) if c.gain is None else c.gain[c.zero]
+        loss = np.maximum(-d, 0) if c.loss is None else c.loss[c.zero]
+        p1, p2 = (G * gain + 1) / (G + 2), (G * loss + 1) / (G + 2)
         small = z_quantile(level) * np.sqrt((p1 + p2 - (p1 - p2) ** 2) / (G + 2))
         known = unit[c.a[c.zero]] & unit[c.b[c.zero]]
         low[c.zero] = np.where(known, np.maximum(-1.0, p1 - p2 - small), np.nan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ._version import __version__
 from .errors import InputError
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import ArrayLike
+    from rich.console import RenderableType
 
     from .scores import Run, Scores
 
@@ -46,6 +47,8 @@ class FactorRow:
 class Factors:
     """Noise by factor, and where the next thousand answers help most."""
 
+    kind: ClassVar[str] = "factors"
+
     n_answers: int
     mean: float
     factors: tuple[FactorRow, ...]
@@ -71,6 +74,16 @@ class Factors:
         import pandas as pd
 
         return pd.DataFrame([asdict(item) | {"diagnostics": " ".join(item.diagnostics)} for item in self.factors])
+
+    def __rich__(self) -> RenderableType:
+        from .report import terminal
+
+        return terminal.render(self)
+
+    def _repr_html_(self) -> str:
+        from .report import html
+
+        return html.fragment(self)
 
 
 def factor_noise(
@@ -131,7 +144,9 @@ def _advice(gains: Mapping[str, float | None], more: int, residual: str) -> str:
     if not known or max(known.values()) <= 0:
         return "Nothing here varies enough to say where more answers would help."
     best = max(known, key=lambda name: (known[name], name == "question"))
-    where = {"question": "new questions", residual: "further answers in the same places"}.get(best, f"new levels of {best}")
+    where = {"question": "new questions", residual: "further answers in the same places"}.get(
+        best, f"new levels of {best}"
+    )
     return f"The next {more:,} answers help most on {where}: they lower the variance of the mean by {known[best]:.0%}."
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from rich.console import RenderableType
 
+    from .estimators.combine import Combined
+
 SCHEMA_VERSION = 1
 
 DIAGNOSTICS: dict[str, str] = {
@@ -29,7 +31,8 @@ DIAGNOSTICS: dict[str, str] = {
     "prediction noise cannot be told apart",
     "single_level": "a factor with one level: its variance is not known",
     "aliased_factor": "the design cannot tell this factor from another one",
-    "negative_component": "the estimate of this variance component is below 0: it is smaller than the design can resolve",
+    "negative_component": "the estimate of this variance component is below 0: it is smaller than the design "
+    "can resolve",
     "identical_repeats": "all repeats scored the same on every question (temperature 0, a cache, or a fixed "
     "server seed?): prediction noise is not identified",
     "shared_repeat_noise": "a repeat moves all questions together (a shared seed, a drifting server?): "
@@ -234,11 +237,15 @@ class Comparison(_Table):
     """Hints and warnings for a person; not part of the JSON."""
     flips: tuple[Flip, ...] = ()
     """The questions that changed most, if they were asked for."""
+    combined: tuple[Combined, ...] = ()
+    """What all rows say together, if it was asked for."""
 
     def to_dict(self) -> dict[str, Any]:
         out = _Table.to_dict(self)
         if self.flips:
             out["questions"] = [row(item) for item in self.flips]
+        if self.combined:
+            out["combined"] = [asdict(item) for item in self.combined]
         return out
 
 

@@ -164,6 +164,8 @@ class ReadOptions:
     tasks: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     scorers: tuple[str, ...] = ()
+    factors: tuple[str, ...] = ()
+    """Columns of a table, or arguments of a task, that say what each answer was made with."""
 
 
 def content_hash(text: str) -> str:

@@ -10,9 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webdriver import WebDriver
+
+# the same examples on every machine, however slow it is
+settings.register_profile("project", deadline=None, derandomize=True)
+settings.load_profile("project")
 
 ROOT = Path(__file__).resolve().parent.parent
 

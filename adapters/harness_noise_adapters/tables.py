@@ -22,6 +22,8 @@ from .table_files import SUFFIXES, Record, records
 if TYPE_CHECKING:
     from .base import Analyzer
 
+Factors = dict[str, tuple[tuple[str, ...], ...]]
+
 NAMES: dict[str, tuple[str, ...]] = {
     "question": (
         "question", "question_id", "item_id", "item", "example_id", "sample_id", "instance_id", "problem_id",
@@ -109,7 +111,7 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
                columns.text(record, "scorer") or "none")  # fmt: skip
         cells = models.setdefault(model, {}).setdefault(key, Cells())
         cells.add(path, line, question, columns.scores(path, line, record), columns.text(record, "repeat"),
-                  None if cluster is None else cluster(record, line))  # fmt: skip
+                  None if cluster is None else cluster(record, line), _levels(path, line, record, options.factors))  # fmt: skip
         if "repeat" in columns.names and columns.text(record, "repeat") is None:
             raise InputError(f"{path}, line {line}: no {columns.names['repeat']!r}, which tells the answers apart")
         if "repeat" not in columns.names and columns.count is None and len(watched) < _WATCHED:
@@ -253,11 +255,20 @@ class Cells:
     lines: dict[str, dict[str | int, tuple[float, int]]] = field(default_factory=dict)
     """question → repeat → (score, line)."""
     clusters: dict[str, tuple[str | None, int]] = field(default_factory=dict)
+    levels: dict[tuple[str, str | int], tuple[str, ...]] = field(default_factory=dict)
+    """(question, repeat) → what the answer was made with."""
     shuffled: bool = False
     twice: int = 0
 
     def add(
-        self, path: Path, line: int, question: str, scores: Sequence[float], repeat: str | None, cluster: str | None
+        self,
+        path: Path,
+        line: int,
+        question: str,
+        scores: Sequence[float],
+        repeat: str | None,
+        cluster: str | None,
+        levels: tuple[str, ...] = (),
     ) -> None:
         if question not in self.lines:
             self.lines[question] = {}
@@ -271,8 +282,12 @@ class Cells:
         self.shuffled |= len(scores) > 1
         if repeat is None:
             for score in scores:
+                self._label(question, len(known), levels)
                 known[len(known)] = (score, line)
             return
+        if levels:  # repeat 1 under prompt 2 is another answer than repeat 1 under prompt 1
+            repeat = "\x1f".join((repeat, *levels))
+        self._label(question, repeat, levels)
         old, at = known.get(repeat, (None, 0))
         if old is None:
             known[repeat] = (scores[0], line)
@@ -284,6 +299,19 @@ class Cells:
                 f"{scores[0]:g} on line {line}: is there a column of models or tasks? (--columns model=…, task=…)"
             )
 
+    def _label(self, question: str, repeat: str | int, levels: tuple[str, ...]) -> None:
+        if levels:
+            self.levels[question, repeat] = levels
+
+    def factors(self, names: Sequence[str], places: Sequence[Mapping[int, str | int]], K: int) -> Factors:
+        """Column → (n, K) levels, from the repeat at each place; an answer that is not there has the level ""."""
+        none = ("",) * len(names)
+        rows = [
+            [self.levels.get((question, at[j]), none) if j in at else none for j in range(K)]
+            for question, at in zip(self.lines, places, strict=True)
+        ]
+        return {name: tuple(tuple(levels[i] for levels in row) for row in rows) for i, name in enumerate(names)}
+
     def scores(self, path: Path, task: str, metric: str, scorer: str, spec: str | None, options: ReadOptions) -> Scores:
         import numpy as np
 
@@ -293,6 +321,7 @@ class Cells:
         shared = len(repeats) <= 2 * most
         place = {repeat: j for j, repeat in enumerate(repeats)}
         values = np.full((len(self.lines), len(repeats) if shared else most), np.nan)
+        places: list[dict[int, str | int]] = [{} for _ in self.lines]
         missing = 0
         for i, known in enumerate(self.lines.values()):
             order = known if shared else sorted(known, key=place.__getitem__)
@@ -300,7 +329,11 @@ class Cells:
                 score = known[repeat][0]
                 missing += score != score
                 filled = 0.0 if score != score and options.missing == "zero" else score
-                values[i, place[repeat] if shared else j] = filled
+                column = place[repeat] if shared else j
+                values[i, column] = filled
+                places[i][column] = repeat
+        if self.shuffled and options.factors:
+            raise InputError(f"{path}: counts of right answers do not say which answer is which: --factor needs rows")
         if self.shuffled:  # counts do not tell the order of the answers: draw one, or repeat 1 would always be right
             values = np.random.default_rng(0).permuted(values, axis=1)
         labels = tuple(label for label, _ in self.clusters.values() if label is not None)
@@ -310,6 +343,7 @@ class Cells:
         return Scores(
             task=task, metric=metric, scorer=scorer, questions=Questions(tuple(self.lines)), values=values,
             clusters=labels or None, cluster_spec=spec if labels else None, n_missing=missing,
+            factors=self.factors(options.factors, places, values.shape[1]) if options.factors else None,
         )  # fmt: skip
 
 
@@ -375,6 +409,18 @@ def _overlooked(
         for name in suspects
         if len(seen[name]) == len(watched)
     ]
+
+
+def _levels(path: Path, line: int, record: Record, names: Sequence[str]) -> tuple[str, ...]:
+    """What the answer of a row was made with."""
+    found = []
+    for name in names:
+        level = _text(record.get(name))
+        if level is None:
+            have = ", ".join(map(str, record))
+            raise InputError(f"{path}, line {line}: factor column {name!r} is not there or empty; there are {have}")
+        found.append(level)
+    return tuple(found)
 
 
 def _chained(head: Sequence[tuple[int, Record]], rest: Iterator[tuple[int, Record]]) -> Iterator[tuple[int, Record]]:

@@ -17,6 +17,7 @@ COMMANDS = {
     "analyze": ("analyze", "The noise of every mean of one or several runs."),
     "compare": ("compare", "A − B of two runs, paired by question, with a test."),
     "arena": ("arena", "Every pair of many runs, and the noise of each benchmark."),
+    "factors": ("factors", "How much of the noise comes from the prompt, the seed, the judge."),
     "plan": ("plan", "How many questions and answers a comparison needs, or what it can see."),
     "export": ("export", "Write a run again, native as it was, with its noise."),
     "lm-eval": ("lm_eval", "Run lm-eval; with --noise its results carry their noise."),

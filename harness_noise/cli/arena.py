@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 @click.option(
     "--reference", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the noise profile."
 )
+@click.option("--tables", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write all tables.")
+@click.option(
+    "--tables-format",
+    type=click.Choice(["csv", "json", "parquet"]),
+    default="csv",
+    show_default=True,
+    help="What --tables writes: models, pairs, benchmarks and questions, one file each.",
+)
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Read with N processes.")
 @click.option("--strict", is_flag=True, help="A run that cannot be read ends it all, instead of being left out.")
 @options.reading
@@ -40,6 +48,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     baseline, pages, pictures, profile, jobs, strict = (
         choices.pop(name) for name in ("baseline", "html", "figures", "reference", "jobs", "strict")
     )
+    tables, kind = choices.pop("tables"), choices.pop("tables_format")
     if pages is not None or pictures is not None:
         _need_matplotlib()
     reading, joined = options.read_options(choices), choices.pop("as_repeats")
@@ -59,6 +68,10 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
         from ..report import figures
 
         written += figures.save(result, pictures)
+    if tables is not None:
+        from .. import arena_export
+
+        written += arena_export.write_tables(result, tables, kind)
     if profile is not None:
         from .. import reference
 

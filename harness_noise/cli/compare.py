@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Exit with 1 if A is worse than B by more than the margin (the whole interval).",
 )
+@click.option("--combine", is_flag=True, help="What all rows (independent tasks or models) say together.")
 @click.option("--questions", type=click.IntRange(0), default=0, metavar="N", help="List N questions that flipped.")
 @click.option(
     "--reference",
@@ -45,14 +48,17 @@ if TYPE_CHECKING:
 def command(runs: tuple[str, ...], **choices: Any) -> int:
     """A − B of two runs, paired by question, with a test.
 
-    A and B are matched question by question; A is the candidate, B the baseline.
+    A and B are matched question by question; A is the candidate, B the baseline. Where only counts
+    are known, write them as 74/100 66/100.
     """
     from ..compare import compare_runs
 
-    profile = choices.pop("reference")
+    profile, together = choices.pop("reference"), choices.pop("combine")
     baseline, models = choices.pop("baseline"), choices.pop("models")
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
     reading, joined = options.read_options(choices), choices.pop("as_repeats")
+    if all(_COUNTS.fullmatch(item) for item in runs):
+        return _finish(_counts(runs, models, options.settings(choices)), choices, gate, page)
     if profile is not None:
         result = _bare(runs, profile, models, reading, options.settings(choices))
         return _finish(result, choices, gate, page)
@@ -62,7 +68,14 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
         pairs = [(run, against) for run in found]
     else:
         pairs = [_pair(found, runs, models)]
-    return _finish(compare_runs(pairs, options.settings(choices), questions), choices, gate, page)
+    result = compare_runs(pairs, options.settings(choices), questions)
+    if together:
+        from ..combining import combine
+
+        groups = {group.name for pair in pairs for run in pair for group in run.groups}
+        rows = combine(row for row in result.comparisons if row.task not in groups)
+        result = replace(result, combined=rows)
+    return _finish(result, choices, gate, page)
 
 
 def _finish(result: Comparison, choices: dict[str, Any], gate: str, page: Path | None) -> int:
@@ -81,6 +94,46 @@ def _finish(result: Comparison, choices: dict[str, Any], gate: str, page: Path |
     return 0
 
 
+_COUNTS = re.compile(r"(\d+)/(\d+)")
+
+
+def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comparison:
+    """Two counts of right answers, `74/100 66/100`: Fisher's exact test, the pairing lost."""
+    from ..estimators.combine import fisher_exact, two_proportions
+    from ..results import Comparison, Difference
+
+    if len(runs) != 2:
+        raise InputError(f"{len(runs)} counts are given: compare two, as 74/100 66/100")
+    x, n, y, m = (int(number) for item in runs for number in item.split("/"))
+    try:
+        exact, z = fisher_exact(x, n, y, m), two_proportions(x, n, y, m)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    names = _two_names(models)
+    words = "not separable"
+    if exact.p_value < 1 - chosen.level:
+        words = "A better" if exact.diff > 0 else "B better"
+    empty = dict.fromkeys(
+        ("se", "ci_low", "ci_high", "df", "p_sign", "wins_a", "wins_b", "ties", "correlation", "se_unpaired",
+         "se_total", "se_data", "se_prediction", "var_data", "var_prediction", "design_effect", "mde")
+    )  # fmt: skip
+    row = Difference(
+        task="", metric="counts", scorer="none", higher_is_better=None, model_a=names[0], model_b=names[1],
+        n_questions=0, n_clusters=0, n_only_a=n, n_only_b=m, repeats_a=1, repeats_b=1, mean_a=x / n, mean_b=y / m,
+        diff=exact.diff, level=chosen.level, statistic=z.statistic, p_value=exact.p_value,
+        p_adjusted=exact.p_value, test="fisher", verdict=words, diagnostics=("unpaired",), **empty,
+    )  # fmt: skip
+    notes = (exact.note, f"pooled two-proportion z test: z = {z.statistic:.3f}, p = {z.p_value:.4f}")
+    return Comparison(chosen.to_dict(), (row,), notes)
+
+
+def _two_names(models: str | None) -> tuple[str, str]:
+    names = tuple(name.strip() for name in models.split(",")) if models else ("A", "B")
+    if len(names) != 2:
+        raise InputError(f"--models {models}: name two models")
+    return names[0], names[1]
+
+
 def _bare(
     numbers: tuple[str, ...], profile: Path, models: str | None, reading: ReadOptions, chosen: Settings
 ) -> Comparison:
@@ -94,10 +147,7 @@ def _bare(
         raise InputError("with --reference, A and B are two numbers: compare 0.655 0.640 --reference FILE") from None
     wanted = [items[0] if items else None for items in (reading.tasks, reading.metrics, reading.scorers)]
     one = reference.choose(reference.read(profile), *wanted)
-    names = tuple(name.strip() for name in models.split(",")) if models else ("A", "B")
-    if len(names) != 2:
-        raise InputError(f"--models {models}: name two models")
-    row = reference.compare(one, a, b, names=(names[0], names[1]), level=chosen.level)
+    row = reference.compare(one, a, b, names=_two_names(models), level=chosen.level)
     return Comparison(chosen.to_dict(), (row,))
 
 

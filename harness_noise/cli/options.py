@@ -120,7 +120,7 @@ def mapping(items: Iterable[str], option: str) -> dict[str, str]:
     return out
 
 
-def read_options(choices: dict[str, Any]) -> ReadOptions:
+def read_options(choices: dict[str, Any], factors: tuple[str, ...] = ()) -> ReadOptions:
     """Take what concerns reading out of a command's options."""
     from ..scores import ReadOptions
 
@@ -133,6 +133,7 @@ def read_options(choices: dict[str, Any]) -> ReadOptions:
         tasks=choices.pop("tasks"),
         metrics=choices.pop("metrics"),
         scorers=choices.pop("scorers"),
+        factors=factors,
     )
 
 

@@ -25,6 +25,29 @@ _CANCELLED = 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Strata:
+    """The tasks that a group of questions is made of."""
+
+    codes: IntArray
+    """(N,) task codes 0 … T−1."""
+    shares: FloatArray | None = None
+    """(T,) weights of the tasks in the mean, summing to 1; None: by size."""
+    between: bool = False
+    """The tasks themselves are the sample, each one cluster."""
+
+    def weights(self, rows: IntArray) -> FloatArray | None:
+        """Weight of each of these questions in the mean; None where a task of non-zero weight has none."""
+        codes = self.codes[rows]
+        if self.shares is None:
+            return np.full(len(rows), 1 / max(1, len(rows)))
+        sizes = np.bincount(codes, minlength=len(self.shares))
+        if (sizes[self.shares > 0] == 0).any():
+            return None
+        out: FloatArray = (self.shares / np.maximum(sizes, 1))[codes]
+        return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """M models on N questions, reduced to question statistics."""
 
@@ -38,6 +61,10 @@ class Table:
     """(N,) cluster codes 0 … G−1; None: independent questions."""
     identical: BoolArray | None = None
     """(M,) models whose answers are known to have been identical."""
+    unsplit: BoolArray | None = None
+    """(M,) models whose data and prediction noise cannot be told apart for another reason."""
+    strata: Strata | None = None
+    """The tasks of a group; see `group_pairs`."""
     answers: tuple[FloatArray, ...] | None = field(default=None, repr=False)
     """M arrays (N, K_m) of single scores; None where `mean` holds them all or they are only 0 and 1."""
     binary: bool = False
@@ -79,6 +106,9 @@ class Columns:
     """The two agree on every question."""
     flags: dict[str, BoolArray]
     """Diagnostic code → which pairs have it."""
+    gain: FloatArray | None = None
+    """Where nothing varies, the mean over clusters of max(d, 0), and of max(−d, 0); None: of the mean."""
+    loss: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.a)
@@ -330,7 +360,8 @@ def _direct(
         D = np.where(alone, 0.0, sizes / (n * (n - sizes)))
         uu = D * sizes / n
         trace = (D - uu).sum(axis=1)
-        out.df[part] = trace**2 / ((D * D - 2 * D * uu).sum(axis=1) + uu.sum(axis=1) ** 2)
+        df = trace**2 / ((D * D - 2 * D * uu).sum(axis=1) + uu.sum(axis=1) ** 2)
+        out.df[part] = np.where(np.abs(df - np.rint(df)) < 1e-9 * df, np.rint(df), df)
         out.n_clusters[part] = G
         tolerance = 1e-12 * np.maximum(1.0, np.abs(sums).max(axis=1))[:, None]
         signs_a[part] = (sums > tolerance).sum(axis=1)
@@ -388,6 +419,8 @@ def _prediction(table: Table, W: BoolArray, whole: bool, S: _Sums) -> tuple[_Noi
     if table.identical is not None:
         told = table.identical[S.a] | table.identical[S.b]
         same, identified = same | told, identified & ~told
+    if table.unsplit is not None:
+        identified &= ~(table.unsplit[S.a] | table.unsplit[S.b])
     flags = {
         "single_repeat": single, "partly_single_repeat": partly, "identical_repeats": same, "missing_repeats": missing,
     }  # fmt: skip

@@ -116,11 +116,10 @@ def sentences(board: Board) -> list[str]:
             out.append(f"{name}: {len(best)} of {row.n_models} models cannot be told from the best ({level}): {some}.")
     if row.se_total is not None:
         digits = decimals(row.se_total.median)
-        text = (
-            f"{name}: over {row.n_close_pairs} close pairs a difference has the total standard error "
-            f"{number(row.se_total.median, digits)} (from {number(row.se_total.min, digits)} to "
-            f"{number(row.se_total.max, digits)})"
-        )
+        pairs = f"over {row.n_close_pairs} close pairs" if row.n_close_pairs > 1 else "in the one close pair"
+        text = f"{name}: {pairs} a difference has the total standard error {number(row.se_total.median, digits)}"
+        if row.n_close_pairs > 1:
+            text += f" (from {number(row.se_total.min, digits)} to {number(row.se_total.max, digits)})"
         if row.smallest_significant_diff is not None:
             text += f"; the smallest difference found significant is {number(row.smallest_significant_diff, digits)}"
         if row.largest_insignificant_diff is not None:

@@ -373,7 +373,7 @@ def passes(board: Board) -> Picture | None:
     curves = [(model.model, model.pass_at_k) for model in board.models if model.pass_at_k and len(model.pass_at_k) > 1]
     if not curves:
         return None
-    curves.sort(key=lambda item: -max(item[1].values()))
+    curves.sort(key=lambda item: -item[1][1])
     named = {name for name, _ in curves[:5]}
 
     def draw(axes: Axes) -> None:

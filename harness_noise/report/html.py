@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
-from ..arena_results import Arena
 from ..results import Analysis, Comparison, Difference, Estimate
 from .summary import number, sentence, shorten, summarise
 

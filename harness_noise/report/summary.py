@@ -14,8 +14,9 @@ from ..results import DIAGNOSTICS, Analysis, Comparison, Difference, Estimate, P
 
 if TYPE_CHECKING:
     from ..arena_results import Arena
+    from ..factors import Factors
 
-    Result: TypeAlias = Analysis | Comparison | Plan | Arena
+    Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena
 
 MISSING = "–"
 
@@ -57,14 +58,47 @@ def summarise(table: Result) -> Summary:
         from . import planning
 
         return planning.summarise(table)
+    if hasattr(table, "advice"):
+        return _factors(table)
     from . import arena_summary
 
     return arena_summary.summarise(table)
 
 
+def _factors(table: Factors) -> Summary:
+    marks = _marks(item.diagnostics for item in table.factors)
+    rows = [
+        (
+            plain(item.factor),
+            number(item.var, decimals(item.var)),
+            MISSING if item.share is None else f"{100 * item.share:.1f} %",
+            number(item.se, decimals(item.se)),
+            f"{item.df:g}",
+            str(item.levels),
+            MISSING if item.gain is None else f"{100 * item.gain:.1f} %",
+            " ".join(marks[code] for code in item.diagnostics),
+        )
+        for item in table.factors
+    ]
+    columns = (
+        Column("Source", text=True),
+        Column("variance", hint="variance component of one answer"),
+        Column("share", hint="of the sum of all components"),
+        Column("SE", hint="what it adds to the standard error of the mean of all these answers"),
+        Column("df"),
+        Column("levels"),
+        Column("gain", hint="by how much 1,000 more answers on new levels of it lower the variance of the mean"),
+        _NOTES,
+    )
+    digits = decimals(max((item.se or 0.0 for item in table.factors), default=None))
+    title = f"{table.n_answers} answers, mean {number(table.mean, digits)}"
+    shown = _drop_empty(columns, rows, ("",))
+    return Summary((Section(title, *shown),), _legend(marks), (table.advice,))
+
+
 def decimals(se: float | None, fallback: float | None = None) -> int:
     """Decimals that show two significant digits of the standard error, between 1 and 6."""
-    scale = se if se else (abs(fallback) / 100 if fallback else None)
+    scale = abs(se) if se else (abs(fallback) / 100 if fallback else None)
     if not scale or not math.isfinite(scale):
         return 3
     return min(6, max(1, 1 - math.floor(math.log10(scale))))
@@ -269,6 +303,8 @@ def _comparison(table: Comparison) -> Summary:
     shown_first = _without_pair(*_drop_empty(first, results, optional), keep=several)
     shown_second = _without_pair(*_drop_empty(second, noise, optional), keep=several)
     sections = [Section(title, *shown_first), Section("Noise of A − B (standard errors)", *shown_second)]
+    if table.combined:
+        sections.append(_combined(table))
     if table.flips:
         sections.append(_flips(table))
     sentences = [sentence(item) for item in items if item.se is not None][:1]
@@ -289,6 +325,29 @@ def _without_pair(
     columns: tuple[Column, ...], rows: tuple[tuple[str, ...], ...], *, keep: bool
 ) -> tuple[tuple[Column, ...], tuple[tuple[str, ...], ...]]:
     return (columns, rows) if keep else (columns[1:], tuple(row[1:] for row in rows))
+
+
+def _combined(table: Comparison) -> Section:
+    columns = (
+        Column("Method", text=True),
+        Column("n", hint="tasks or models"),
+        Column("A − B"),
+        Column("SE"),
+        Column("p"),
+        Column("p heterogeneity", hint="Cochran's Q: small where the tasks do not share one difference"),
+    )
+    rows = tuple(
+        (
+            item.method,
+            str(item.n),
+            number(item.diff, decimals(item.se)),
+            number(item.se, decimals(item.se)),
+            p_text(item.p_value),
+            p_text(item.heterogeneity_p),
+        )
+        for item in table.combined
+    )
+    return Section("All rows together (above 0: A is better)", columns, rows)
 
 
 def _flips(table: Comparison) -> Section:

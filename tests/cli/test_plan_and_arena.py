@@ -141,3 +141,53 @@ def test_every_format_shows_the_arena_and_the_plan(form: str, scores: Path, caps
     assert "m3" in capsys.readouterr().out
     assert main(["plan", "--n", "100", "--omega2", "0.1", "--format", form, "-q"]) == 0
     assert "100" in capsys.readouterr().out
+
+
+def test_two_counts_are_fishers_test_and_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    from scipy.stats import fisher_exact
+
+    (row,) = run(capsys, "compare", "74/100", "60/100")["comparisons"]
+    assert row["p_value"] == pytest.approx(fisher_exact([[74, 26], [60, 40]]).pvalue)
+    assert (row["test"], row["diagnostics"], row["diff"]) == ("fisher", ["unpaired"], pytest.approx(0.14))
+    assert main(["compare", "74/100", "60/100"]) == 0
+    assert "only counts are known" in capsys.readouterr().err
+    assert main(["compare", "101/100", "60/100"]) == 2
+    assert "101 of 100" in capsys.readouterr().err
+
+
+def test_several_tasks_are_combined_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from scipy.stats import wilcoxon
+
+    rng = np.random.default_rng(5)
+    for name, p in (("a", 0.65), ("b", 0.5)):
+        rows = [f"t{t},q{i},{int(rng.random() < p)}" for t in range(7) for i in range(60)]
+        (tmp_path / f"{name}.csv").write_text("task,question,score\n" + "\n".join(rows) + "\n")
+    found = run(capsys, "compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), "--combine")
+    diffs = [row["diff"] for row in found["comparisons"]]
+    methods = {item["method"]: item for item in found["combined"]}
+    assert methods["equal weights"]["diff"] == pytest.approx(np.mean(diffs))
+    ses = np.array([row["se"] for row in found["comparisons"]])
+    assert methods["inverse variance"]["se"] == pytest.approx((ses**-2.0).sum() ** -0.5)
+    if len(np.unique(np.abs(diffs))) == 7:
+        assert methods["Wilcoxon signed-rank"]["p_value"] == pytest.approx(wilcoxon(diffs).pvalue)
+    assert "combined" not in run(capsys, "compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"))
+
+
+def test_noise_by_factor_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(2)
+    prompt = rng.normal(0, 0.2, 6)
+    rows = [
+        f"q{q},p{p},s{s},{0.5 + prompt[p] + rng.normal(0, 0.05)}" for q in range(30) for p in range(6) for s in "12"
+    ]
+    path = tmp_path / "scores.csv"
+    path.write_text("question,prompt,seed,score\n" + "\n".join(rows) + "\n")
+    found = run(capsys, "factors", str(path), "--factor", "prompt=prompt", "--factor", "seed=seed")
+    share = {row["factor"]: row["share"] for row in found["factors"]}
+    assert found["n_answers"] == 360
+    assert share["prompt"] > 0.8
+    assert "new levels of prompt" in found["advice"]
+    assert main(["factors", str(path), "--factor", "prompt=prompt"]) == 0
+    assert "new levels of prompt" in capsys.readouterr().out
+    assert main(["factors", str(path), "--factor", "judge=judge"]) == 2
+    assert "there are question, prompt, seed, score" in capsys.readouterr().err
+    assert main(["factors", str(path)]) == 2

@@ -1,0 +1,161 @@
+"""Groups of tasks in the arena: every pair is that of `compare`, by Gram matrices or one by one."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness_noise.analysis import analyze_runs
+from harness_noise.arena import arena
+from harness_noise.compare import compare_runs
+from harness_noise.errors import InputError
+from harness_noise.estimators.group_pairs import _Group
+from harness_noise.results import Difference
+from harness_noise.scores import Group, Questions, Run, Scores
+from harness_noise.settings import Settings
+
+TASKS = ("french", "german", "swahili")
+SIZES = (12, 20, 7)
+
+
+def drawn(
+    M: int = 4, K: int = 3, *, clusters: str | None = None, missing: float = 0.0, ragged: bool = False,
+    real: bool = False, group: Group | None = None, seed: int = 0,
+) -> list[Run]:  # fmt: skip
+    rng = np.random.default_rng(seed)
+    hardness = [rng.uniform(size=n) for n in SIZES]
+    runs = []
+    for m in range(M):
+        parts = []
+        for t, (task, n) in enumerate(zip(TASKS, SIZES, strict=True)):
+            p = np.clip(hardness[t] + 0.05 * m, 0, 1)[:, None]
+            values = (rng.uniform(size=(n, K)) < p).astype(float)
+            if real:
+                values = 5 * values + rng.normal(size=(n, K))
+            if ragged:
+                values[rng.uniform(size=values.shape) < 0.2] = np.nan
+            if missing:
+                values[rng.uniform(size=n) < missing] = np.nan
+                values[0] = 1.0
+            labels, spec = None, None
+            if clusters == "across":  # one question in three languages
+                labels, spec = tuple(f"q{i}" for i in range(n)), "id"
+            elif clusters == "within" and t < 2:
+                labels, spec = tuple(f"{i % 5}" for i in range(n)), f"passage {t}"
+            elif clusters == "task":
+                labels, spec = (task,) * n, "task"
+            questions = Questions(tuple(f"{task} {i}" for i in range(n)))
+            parts.append(Scores(task, "acc", "none", questions, values, clusters=labels, cluster_spec=spec))
+        whole = group or Group("languages", "acc", "none", TASKS, "equal")
+        runs.append(Run(f"m{m}", f"r{m}", "array", scores=tuple(parts), groups=(whole,)))
+    return runs
+
+
+def assert_same(runs: list[Run], choices: Settings, ignore: frozenset[str] = frozenset()) -> None:
+    board = arena(runs, choices).boards[-1]
+    assert board.key == ("languages", "acc", "none")
+    for ours, (a, b) in zip(board.pairs, combinations(runs, 2), strict=True):
+        theirs = compare_runs([(a, b)], choices).comparisons[-1]
+        assert theirs.task == "languages"
+        for field in fields(Difference):
+            if field.name == "p_adjusted":
+                continue
+            x, y = getattr(ours, field.name), getattr(theirs, field.name)
+            if field.name == "diagnostics":
+                x, y = set(x) - ignore, set(y) - ignore
+            if isinstance(y, float) and isinstance(x, float):
+                assert x == pytest.approx(y, rel=1e-11, abs=1e-12), (field.name, a.model, b.model)
+            else:
+                assert x == y, (field.name, a.model, b.model)
+    for model, estimate in zip(board.models, analyze_runs(runs, choices).estimates[3::4], strict=True):
+        assert (model.task, model.mean, model.se) == (estimate.task, estimate.mean, estimate.se)
+
+
+WEIGHTINGS: dict[str, Any] = {
+    "equal": {"weighting": "equal"},
+    "size": {"weighting": "size"},
+    "fixed": {"weights": (0.5, 0.3, 0.2)},
+    "one task counts for nothing": {"weights": (0.6, 0.4, 0.0)},
+}
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("clusters", [None, "across", "within"])
+@pytest.mark.parametrize("K", [1, 3])
+@pytest.mark.parametrize("se", ["cr0", "cr1", "cr2"])
+def test_every_field_of_a_groups_pair_is_that_of_compare(weighting: str, clusters: str | None, K: int, se: Any) -> None:
+    group = Group("languages", "acc", "none", TASKS, **WEIGHTINGS[weighting])
+    assert_same(drawn(3, K, clusters=clusters, group=group), Settings(se=se))
+
+
+@pytest.mark.parametrize("clusters", [None, "across", "within", "task"])
+@pytest.mark.parametrize("real", [False, True])
+def test_masked_and_ragged_groups(clusters: str | None, real: bool) -> None:
+    ignore = frozenset({"shared_repeat_noise"})
+    assert_same(drawn(K=3, clusters=clusters, real=real, missing=0.2), Settings(test="sign"), ignore)
+    assert_same(drawn(K=3, clusters=clusters, real=real, ragged=True), Settings(), ignore)
+
+
+def test_tasks_as_the_sample() -> None:
+    assert_same(drawn(K=2, clusters="task"), Settings(margin=0.5))
+
+
+def test_groups_without_variance() -> None:
+    """Each task has its own constant difference, so the small-sample interval adds up over tasks."""
+    runs = drawn(3, 1)
+    flat = []
+    for m, run in enumerate(runs):
+        parts = tuple(
+            replace(part, values=np.full_like(part.values, float(m > t) if m < 2 else 1.0))
+            for t, part in enumerate(run.scores)
+        )
+        flat.append(replace(run, scores=parts))
+    assert_same(flat, Settings())
+    assert_same(flat, Settings(test="sign", margin=0.9))
+    first = arena(flat, Settings()).boards[-1].pairs[0]
+    assert "zero_variance" in first.diagnostics
+    assert first.ci_low is not None
+
+
+def test_the_same_questions_take_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(_Group, "by_kernel", lambda self, i: calls.append(i))
+    for K in (1, 3):
+        arena(drawn(6, K), Settings())
+    assert calls == []
+    arena(drawn(6, 3, missing=0.1), Settings())
+    assert len(calls) == 15
+
+
+def test_a_task_that_a_pair_does_not_share_leaves_the_group_without_numbers() -> None:
+    a, b = drawn(2)
+    emptied = replace(b.scores[2], values=np.full_like(b.scores[2].values, np.nan))
+    hidden = [replace(a, scores=(), parts=a.scores), replace(b, scores=(), parts=(*b.scores[:2], emptied))]
+    (board,) = arena(hidden, Settings()).boards
+    ours, theirs = board.pairs[0], compare_runs([(hidden[0], hidden[1])], Settings()).comparisons[0]
+    assert (ours.n_questions, ours.n_only_a, ours.n_clusters) == (32, 7, theirs.n_clusters)
+    assert (ours.diff, ours.se, ours.mean_a, ours.verdict) == (None, None, None, "not separable")
+    assert ours.diagnostics == theirs.diagnostics
+
+
+def test_runs_without_the_whole_group_are_not_in_it() -> None:
+    runs = drawn(3)
+    found = arena([*runs[:2], replace(runs[2], scores=runs[2].scores[:2])], Settings())
+    assert [len(board.models) for board in found.boards] == [3, 3, 2, 2]
+
+
+def test_weights_that_do_not_fit_are_refused() -> None:
+    group = Group("languages", "acc", "none", TASKS, weights=(0.5, 0.5))
+    with pytest.raises(InputError, match="weights"):
+        arena(drawn(2, group=group), Settings())
+
+
+def test_questions_of_a_group_carry_their_task() -> None:
+    board = arena(drawn(), Settings()).boards[-1]
+    assert len(board.questions) == sum(SIZES)
+    assert board.questions.question[0] == "french: french 0"
+    assert board.benchmark.n_questions == sum(SIZES)

@@ -1,0 +1,302 @@
+"""The pages: self-contained, everything from a log is text, and in a real browser they work."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from harness_noise.analysis import analyze_runs
+from harness_noise.arena import arena
+from harness_noise.arena_results import Arena
+from harness_noise.compare import compare_runs
+from harness_noise.report import arena_html, figures, html
+from harness_noise.scores import Questions, Run, Scores
+from harness_noise.settings import Settings
+
+if TYPE_CHECKING:
+    from selenium.webdriver.remote.webdriver import WebDriver
+
+HOSTILE = [
+    "<script>document.title='owned'</script>",
+    '"><img src=x onerror="document.title=\'owned\'">',
+    "</svg><script>document.title='owned'</script> & ' \" $\\frac{1}{0}$ {{ 7 * 7 }} {% x %}",
+    "x" * 10_000,
+    "מודל שלום",
+    "\u202egnirts desrever \x1b[31m \x00",
+    "&lt;b&gt; javascript:alert(1)",
+    "plain-7b",
+]
+N = 40
+
+
+def drawn(K: int = 3, metric: str = "acc", **more: Any) -> list[Run]:
+    rng = np.random.default_rng(0)
+    u = rng.uniform(size=N)
+    names = (HOSTILE * 6)[:N]
+    questions = Questions(tuple(f"{name}{i}" for i, name in enumerate(names)), texts=tuple(names))
+    clusters = tuple(f"{HOSTILE[i % 4]}{i % 10}" for i in range(N))
+    runs = []
+    for m, name in enumerate(HOSTILE):
+        p = np.clip(u + 0.05 * m, 0, 1)[:, None]
+        values = (rng.uniform(size=(N, K)) < p).astype(float)
+        parts = tuple(
+            Scores(task, metric, HOSTILE[0], questions, values, clusters=clusters, cluster_spec=HOSTILE[1], **more)
+            for task in (HOSTILE[2], "second task")
+        )
+        runs.append(Run(name, f"run {m} {HOSTILE[0]}", "array", scores=parts, notes=(f"a hint about {HOSTILE[1]}",)))
+    return runs
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Arena:
+    return arena(drawn(), Settings(), baseline=HOSTILE[0])
+
+
+@pytest.fixture(scope="module")
+def pages(hostile: Arena, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    written = arena_html.write(hostile, folder / "arena")
+    runs = drawn()
+    comparison = compare_runs([(runs[i], runs[0]) for i in (1, 2, 4)], Settings(), 6)
+    (folder / "comparison.html").write_text(html.page(comparison), encoding="utf-8")
+    (folder / "analysis.html").write_text(html.page(analyze_runs(runs, Settings())), encoding="utf-8")
+    return [*written, folder / "comparison.html", folder / "analysis.html"]
+
+
+class Reader(HTMLParser):
+    """Every element with its attributes, and the text of the page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_pages_hold_no_element_of_a_name_and_nothing_from_elsewhere(pages: list[Path]) -> None:
+    assert len(pages) == 5
+    for path in pages:
+        page = Reader(path.read_text(encoding="utf-8"))
+        tags = [tag for tag, _ in page.elements]
+        assert tags.count("script") == 1
+        assert "img" not in tags
+        for tag, attributes in page.elements:
+            assert not any(name.startswith("on") for name in attributes), (tag, attributes)
+            for name in ("src", "href", "xlink:href"):
+                value = attributes.get(name) or "#"
+                assert re.match(r"#|data:|[\w-]+\.html$", value), (tag, name, value)
+        assert "<script>document.title='owned'</script>" in page.text
+        assert "x" * 200 not in page.text
+        assert "\u202e" not in page.text
+        assert "\x1b" not in page.text
+        assert "49" not in re.findall(r"\{\{ 7 \* 7 \}\}|\b49\b", page.text)[:1]
+        assert len(path.read_bytes()) < 2_000_000
+
+
+def test_the_fragment_of_a_notebook_is_escaped_and_has_no_script(hostile: Arena) -> None:
+    runs = drawn()
+    tables = [hostile, compare_runs([(runs[0], runs[1])], Settings(), 3), analyze_runs(runs, Settings())]
+    for table in tables:
+        text = table._repr_html_()
+        page = Reader(text)
+        assert not {"script", "style", "img", "link"} & {tag for tag, _ in page.elements}
+        assert "&lt;script&gt;" in text
+        assert page.text.count("acc") > 0
+
+
+def test_a_page_shows_the_numbers_of_its_table() -> None:
+    runs = drawn()
+    table = compare_runs([(runs[7], runs[0])], Settings())
+    page = Reader(html.page(table))
+    for item in table.comparisons:
+        assert f"{item.diff:.3f}".replace("-", "−") in page.text
+        assert item.verdict in page.text
+    assert f"{Settings().level}" in page.text
+
+
+def test_an_empty_analysis_still_has_a_page() -> None:
+    assert "<h1" in html.page(analyze_runs([], Settings()))
+
+
+def test_figures_are_svg_with_words_and_hold_no_markup_of_a_name(hostile: Arena, tmp_path: Path) -> None:
+    written = figures.save(hostile, tmp_path / "figures")
+    expected = {"noise", "separation", "accuracies", "heatmap", "difficulty", "pass-at-k", "forest"}
+    assert {kind for kind in expected for path in written if path.stem.endswith(f"-{kind}")} == expected
+    assert len(written) == 14
+    for path in written:
+        root = ElementTree.parse(path).getroot()
+        tags = {element.tag.rsplit("}")[-1] for element in root.iter()}
+        assert "script" not in tags
+        assert root.attrib["aria-label"]
+        assert root.find("{http://www.w3.org/2000/svg}title") is not None
+        assert root.find("{http://www.w3.org/2000/svg}desc") is not None
+        assert not re.search(r"var\(--", path.read_text(encoding="utf-8"))
+
+
+def test_drawing_twice_gives_the_same_bytes(hostile: Arena) -> None:
+    picture = figures.pictures(hostile.boards[0])[0]
+    assert figures.svg(picture) == figures.svg(picture)
+
+
+@pytest.mark.parametrize("K", [1, 2])
+def test_figures_of_odd_boards_are_drawn(K: int) -> None:
+    """One answer, an unbounded metric, two models, a model without variance, scores missing."""
+    runs = drawn(K)
+    boards = [runs, runs[:2]]
+    scaled = []
+    for m, run in enumerate(runs[:3]):
+        values = run.scores[0].values * 40 - 7 if m else np.zeros((N, K))
+        values[m * 5 : m * 5 + 5] = np.nan
+        part = Scores("t", "bleu", "none", run.scores[0].questions, values)
+        scaled.append(Run(run.model, run.name, "array", scores=(part,)))
+    boards.append(scaled)
+    for one in boards:
+        found = arena(one, Settings())
+        names = [picture.name for picture in figures.pictures(found.boards[0])]
+        assert ("pass-at-k" in names) == (K > 1 and one is not scaled)
+        for picture in figures.pictures(found.boards[0]):
+            assert figures.svg(picture, themed=True).startswith("<svg role=")
+
+
+# In a real browser
+
+
+@pytest.fixture
+def browser(chromium: WebDriver) -> Iterator[WebDriver]:
+    chromium.get_log("browser")  # what an earlier test left there
+    yield chromium
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def opened(browser: WebDriver, path: Path, *, width: int = 1280, dark: bool = False) -> None:
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(path.as_uri())
+
+
+@pytest.mark.browser
+def test_pages_open_without_errors_or_requests_and_fit(browser: WebDriver, pages: list[Path]) -> None:
+    for path in pages:
+        for width, dark in ((1280, False), (380, True)):
+            opened(browser, path, width=width, dark=dark)
+            assert browser.get_log("browser") == []
+            assert browser.title != "owned"
+            loaded = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+            assert [name for name in loaded if not name.startswith("data:")] == []
+            # wide tables scroll in their own box; the page itself never does
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+            background = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+            assert (sum(map(int, re.findall(r"\d+", background)[:3])) < 200) == dark
+
+
+@pytest.mark.browser
+def test_tables_sort_and_filter(browser: WebDriver, pages: list[Path]) -> None:
+    opened(browser, pages[1])
+    box = "document.querySelector('[data-table]')"
+
+    def column(i: int) -> list[str]:
+        script = (
+            f"return [...{box}.querySelectorAll('tbody tr:not([hidden])')].map(r => r.cells[{i}].textContent.trim())"
+        )
+        found: list[str] = browser.execute_script(script)
+        return found
+
+    def head(i: int) -> Any:
+        return browser.execute_script(f"return {box}.querySelectorAll('thead button')[{i}]")
+
+    assert len(column(0)) == len(HOSTILE)
+    head(1).click()
+    means = [float(text.replace("−", "-")) for text in column(1)]
+    assert means == sorted(means, reverse=True)
+    head(1).click()
+    assert [float(text.replace("−", "-")) for text in column(1)] == sorted(means)
+    sorts = browser.execute_script(f"return {box}.querySelectorAll('thead th')[1].getAttribute('aria-sort')")
+    assert sorts == "ascending"
+    head(0).click()
+    names = column(0)
+    assert names.index("plain-7b") < names.index("x" * 59 + "…")
+    head(0).click()
+    assert column(0) == names[::-1]
+    field = browser.execute_script(f"return {box}.querySelector('input')")
+    field.send_keys("PLAIN-7b")
+    assert column(0) == ["plain-7b"]
+    assert browser.execute_script(f"return {box}.querySelector('output').textContent") == f"1 of {len(HOSTILE)} rows"
+    field.clear()
+    field.send_keys("nothing has this")
+    assert column(0) == []
+
+
+@pytest.mark.browser
+def test_p_values_and_intervals_sort_as_numbers(browser: WebDriver, pages: list[Path]) -> None:
+    opened(browser, pages[3])
+    found = browser.execute_script(
+        """
+        const box = document.querySelector('[data-table]');
+        const heads = [...box.querySelectorAll('thead th')];
+        const i = heads.findIndex(head => head.textContent.trim() === 'p');
+        heads[i].querySelector('button').click();
+        heads[i].querySelector('button').click();
+        return [...box.querySelectorAll('tbody tr')].map(row => row.cells[i].textContent.trim());
+        """
+    )
+    values = [float(text.removeprefix("<")) for text in found if text != "–"]
+    assert len(values) >= 4
+    assert values == sorted(values)
+
+
+@pytest.mark.browser
+def test_figures_are_rendered(browser: WebDriver, pages: list[Path]) -> None:
+    opened(browser, pages[1])
+    boxes = browser.execute_script(
+        "return [...document.querySelectorAll('figure > svg')].map(s => {const b = s.getBoundingClientRect();"
+        "return [b.width, b.height, s.querySelectorAll('path, image').length, s.getAttribute('aria-label')]})"
+    )
+    assert len(boxes) == 7
+    for width, height, marks, label in boxes:
+        assert width > 200
+        assert height > 100
+        assert marks > 5
+        assert len(label) > 20
+    ids = browser.execute_script("return [...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_axe_finds_nothing_serious(browser: WebDriver, pages: list[Path]) -> None:
+    found = importlib.util.find_spec("axe_core_python")
+    assert found is not None, "pip install axe-core-python"
+    assert found.origin is not None
+    axe = (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+    for path in (pages[0], pages[1], pages[3], pages[4]):
+        for dark in (False, True):
+            opened(browser, path, dark=dark)
+            browser.execute_script(axe)
+            result = browser.execute_async_script(
+                "const done = arguments[0]; axe.run({resultTypes: ['violations']}).then(r => done(r.violations))"
+            )
+            bad = [
+                (item["id"], item["impact"], [node["html"][:200] for node in item["nodes"][:2]])
+                for item in result
+                if item["impact"] in ("serious", "critical")
+            ]
+            assert bad == [], json.dumps(bad, indent=1, ensure_ascii=False)

@@ -1,0 +1,247 @@
+"""The pair engine says of every pair what `compare` says of it alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness_noise.arena import arena
+from harness_noise.compare import compare_runs
+from harness_noise.errors import InputError
+from harness_noise.estimators import pairs as engine
+from harness_noise.estimators.contrast import question_stats
+from harness_noise.results import Difference
+from harness_noise.scores import Questions, Run, Scores
+from harness_noise.settings import Settings
+
+
+def as_run(
+    i: int, values: Any, clusters: Sequence[str] | None = None, rows: Sequence[int] | None = None, **more: Any
+) -> Run:
+    values = np.asarray(values, dtype=float)
+    rows = range(len(values)) if rows is None else rows
+    questions = Questions(tuple(f"q{j}" for j in rows))
+    labels = None if clusters is None else tuple(clusters[j] for j in rows)
+    spec = None if clusters is None else "passage"
+    part = Scores("task", "acc", "none", questions, values, clusters=labels, cluster_spec=spec, **more)
+    return Run(f"model {i}", f"run {i}", "array", scores=(part,))
+
+
+def drawn(
+    M: int, N: int, K: int, *, kind: str = "binary", missing: float = 0.0, G: int | None = None, ragged: bool = False,
+    seed: int = 0,
+) -> list[Run]:  # fmt: skip
+    rng = np.random.default_rng(seed)
+    difficulty = rng.uniform(size=N)
+    clusters = None if G is None else [f"c{i % G}" for i in range(N)]
+    runs = []
+    for m in range(M):
+        p = np.clip(difficulty + 0.1 * rng.normal(size=N) + 0.02 * m, 0, 1)[:, None]
+        noise = rng.normal(size=(N, K))
+        values = {
+            "binary": (rng.uniform(size=(N, K)) < p).astype(float),
+            "grades": np.round(4 * np.clip(p + 0.2 * noise, 0, 1)) / 4,
+            "real": 3 * p + noise,
+        }[kind]
+        if ragged:
+            values[rng.uniform(size=values.shape) < 0.3] = np.nan
+        if missing:
+            values[rng.uniform(size=N) < missing] = np.nan
+        rows = np.flatnonzero(rng.uniform(size=N) >= missing / 2)
+        runs.append(as_run(m, values[rows], clusters, rows))
+    return runs
+
+
+def assert_same(runs: list[Run], choices: Settings, ignore: frozenset[str] = frozenset(), rel: float = 1e-12) -> None:
+    found = list(arena(runs, choices).pairs)
+    assert len(found) == len(runs) * (len(runs) - 1) // 2
+    for ours, (a, b) in zip(found, combinations(runs, 2), strict=True):
+        theirs = compare_runs([(a, b)], choices).comparisons[0]
+        for field in fields(Difference):
+            if field.name == "p_adjusted":  # over another family
+                continue
+            x, y = getattr(ours, field.name), getattr(theirs, field.name)
+            if field.name == "diagnostics":
+                x, y = set(x) - ignore, set(y) - ignore
+            if isinstance(y, float) and isinstance(x, float):
+                assert x == pytest.approx(y, rel=rel, abs=1e-12), (field.name, a.model, b.model)
+            else:
+                assert x == y, (field.name, a.model, b.model)
+
+
+@pytest.mark.parametrize("se", ["cr0", "cr1", "cr2"])
+@pytest.mark.parametrize("kind", ["binary", "grades", "real"])
+@pytest.mark.parametrize("K", [1, 4])
+@pytest.mark.parametrize("G", [None, 7, 30])
+def test_every_field_of_every_pair_is_that_of_compare(se: Any, kind: str, K: int, G: int | None) -> None:
+    test: Any = "sign" if kind == "grades" else "t"
+    assert_same(drawn(4, 30, K, kind=kind, G=G), Settings(se=se, test=test, margin=0.2))
+
+
+@pytest.mark.parametrize("kind", ["binary", "real"])
+@pytest.mark.parametrize("K", [1, 4])
+@pytest.mark.parametrize("G", [None, 6])
+@pytest.mark.parametrize("ragged", [False, True])
+def test_a_masked_pair_is_compare_on_the_intersection(kind: str, K: int, G: int | None, ragged: bool) -> None:
+    if K == 1 and ragged:
+        ragged = False
+    # the F test of shared noise looks at all questions of a run, compare's at those of the pair
+    runs = drawn(5, 40, K, kind=kind, missing=0.25, G=G, ragged=ragged, seed=3)
+    assert_same(runs, Settings(), frozenset({"shared_repeat_noise"}))
+
+
+HALF = np.r_[np.ones(5), np.zeros(5)][:, None]
+DEGENERATE = {
+    "all right, all wrong, the same, the opposite": [HALF * 0 + 1, HALF * 0, HALF, HALF.copy(), 1 - HALF],
+    "no noise in repeats": [np.ones((10, 3)), np.tile(HALF, 3), np.full((10, 3), 1 / 3), np.full((10, 3), 1 / 3)],
+    "one question": [HALF[:1], HALF[5:6], HALF[:1]],
+    "two questions": [HALF[:2], HALF[4:6], HALF[5:7]],
+    "far from 0": [HALF * 1000 + 1e6, HALF * 1000 + 1e6 + 1e-3, np.arange(10.0)[:, None] * 1e3],
+    "always apart": [HALF, HALF + 0.01, HALF - 0.3],
+    "unequal repeats": [HALF, np.tile(HALF, 3), np.random.default_rng(0).integers(0, 2, (10, 4)).astype(float)],
+}
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+@pytest.mark.parametrize("clusters", [None, "aabbccddee", "aaaaaaaaaa", "abbbbbbbbb", "abcdefghij"])
+@pytest.mark.parametrize("test", ["t", "sign"])
+def test_degenerate_pairs_are_those_of_compare(case: str, clusters: str | None, test: Any) -> None:
+    runs = [as_run(i, values, clusters) for i, values in enumerate(DEGENERATE[case])]
+    assert_same(runs, Settings(test=test, margin=0.5), rel=1e-10)
+
+
+@st.composite
+def boards(draw: st.DrawFn) -> list[Run]:
+    N = draw(st.integers(2, 9))
+    score = st.sampled_from([0.0, 1.0, 0.5, float("nan")]) if draw(st.booleans()) else st.sampled_from([0.0, 1.0])
+    clusters = draw(st.none() | st.lists(st.sampled_from("abc"), min_size=N, max_size=N))
+    runs = []
+    for m in range(draw(st.integers(2, 4))):
+        K = draw(st.integers(1, 3))
+        values = draw(st.lists(st.lists(score, min_size=K, max_size=K), min_size=N, max_size=N))
+        values[0] = [1.0] * K  # one question that all have, or compare refuses
+        runs.append(as_run(m, values, clusters))
+    return runs
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(boards())
+def test_any_small_board_agrees_with_compare(runs: list[Run]) -> None:
+    assert_same(runs, Settings(), frozenset({"shared_repeat_noise"}))
+
+
+def test_known_identical_answers_leave_the_split_unidentified() -> None:
+    values = np.random.default_rng(1).integers(0, 2, (30, 3)).astype(float)
+    runs = [as_run(0, values, diagnostics=("identical_repeats",)), as_run(1, values[::-1]), as_run(2, 1 - values)]
+    assert_same(runs, Settings())
+    first, _, last = arena(runs, Settings()).pairs
+    assert first.se_data is None
+    assert "identical_repeats" in first.diagnostics
+    assert last.se_data is not None
+
+
+def test_different_prompts_are_those_of_compare() -> None:
+    rng = np.random.default_rng(2)
+    runs = []
+    for i, prompts in enumerate([("x",) * 12, ("x",) * 12, ("x",) * 11 + ("y",), None]):
+        keys = tuple(f"q{j}" for j in range(12))
+        part = Scores("t", "acc", "none", Questions(keys, prompts=prompts), rng.integers(0, 2, (12, 2)).astype(float))
+        runs.append(Run(f"m{i}", f"r{i}", "array", scores=(part,)))
+    assert_same(runs, Settings())
+    has = ["different_prompts" in pair.diagnostics for pair in arena(runs, Settings()).pairs]
+    assert has == [False, True, False, True, False, False]
+
+
+def test_adjusted_p_values_are_over_all_pairs_of_the_benchmark() -> None:
+    from statsmodels.stats.multitest import multipletests
+
+    runs = drawn(6, 200, 3, seed=5)
+    for method, name in (("holm", "holm"), ("bh", "fdr_bh")):
+        found = list(arena(runs, Settings(adjust=method)).pairs)  # type: ignore[arg-type]
+        expected = multipletests([pair.p_value for pair in found], method=name)[1]
+        np.testing.assert_allclose([pair.p_adjusted for pair in found], expected, rtol=1e-12)
+
+
+def paper(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
+    """Table 2 of Wang (2025), with variances over questions divided by N, as SEs squared."""
+    N = len(a)
+    ka, kb = a.shape[1], b.shape[1]
+    correction = a.var(axis=1).mean() / (ka - 1) + b.var(axis=1).mean() / (kb - 1)
+    total = a.var() + b.var() - 2 * np.cov(a.mean(axis=1), b.mean(axis=1), ddof=0)[0, 1]
+    return {
+        "se_total": np.sqrt(total / N),
+        "var_data": ((a.mean(axis=1) - b.mean(axis=1)).var() - correction) / N,
+        "var_prediction": ((a.var(axis=1) + b.var(axis=1)).mean() + correction) / N,
+    }
+
+
+def test_pairs_are_the_estimators_of_the_paper(shared_data: Path) -> None:
+    """CRUXEval: a real run of 800 × 10, and models drawn to be like it."""
+    name = "cruxeval_output_codellama-7b_T0.2.json"
+    content = json.loads((shared_data / "tables" / name).read_text())["raw_scored_generations"]
+    real = np.array([content[key] for key in sorted(content)], dtype=float)
+    rng = np.random.default_rng(11)
+    scores = [real]
+    for shift in (-0.05, 0.0, 0.04, 0.1):
+        p = np.clip(real.mean(axis=1) + shift + 0.1 * rng.normal(size=len(real)), 0, 1)
+        scores.append((rng.uniform(size=real.shape) < p[:, None]).astype(float))
+    found = arena([as_run(i, values) for i, values in enumerate(scores)], Settings(se="cr0"))
+    assert len(list(found.pairs)) == 10
+    for pair, (a, b) in zip(found.pairs, combinations(scores, 2), strict=True):
+        for field, value in paper(a, b).items():
+            assert getattr(pair, field) == pytest.approx(value, rel=1e-12, abs=1e-15), field
+
+
+def test_sign_tests_are_scipys() -> None:
+    from scipy.stats import binomtest
+
+    runs = drawn(5, 60, 1, seed=8)
+    scores = [run.scores[0].values[:, 0] for run in runs]
+    for pair, (a, b) in zip(arena(runs, Settings()).pairs, combinations(scores, 2), strict=True):
+        wins, losses = int((a > b).sum()), int((a < b).sum())
+        assert pair.p_sign == pytest.approx(binomtest(wins, wins + losses).pvalue, rel=1e-10)
+        assert (pair.wins_a, pair.wins_b) == (wins, losses)
+
+
+def test_ranks_count_wins_by_either_method() -> None:
+    """Few levels are counted by products, many by comparison; both as by hand, with gaps."""
+    rng = np.random.default_rng(4)
+    for values in (rng.integers(0, 4, (50, 7)).astype(float), rng.normal(size=(50, 90))):
+        mask = rng.uniform(size=values.shape) < 0.8
+        ranks, levels = engine.dense_ranks(values, mask)
+        both = mask[:, :, None] & mask[:, None, :]
+        expected = ((values[:, :, None] > values[:, None, :]) & both).sum(axis=0)
+        assert (engine.count_above(ranks, levels) == expected).all()
+
+
+def test_settings_that_only_compare_has_are_refused() -> None:
+    runs = drawn(2, 10, 2)
+    for choices in (Settings(test="bootstrap"), Settings(test="permutation"), Settings(unpaired=True)):
+        with pytest.raises(InputError, match="compare"):
+            arena(runs, choices)
+
+
+def test_the_columns_do_not_depend_on_the_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = drawn(5, 40, 3, missing=0.3, G=8)
+    whole = arena(runs, Settings()).to_frame("pairs")
+    monkeypatch.setattr(engine, "CHUNK", 150)
+    pd.testing.assert_frame_equal(arena(runs, Settings()).to_frame("pairs"), whole, rtol=1e-12)
+
+
+def test_question_statistics_are_all_the_engine_needs() -> None:
+    """Scores of 0 and 1 need no single answers; others do, and are not guessed at."""
+    rng = np.random.default_rng(0)
+    stats = [question_stats(rng.normal(size=(9, 2))) for _ in range(3)]
+    columns = [np.stack([getattr(item, name) for item in stats], axis=1) for name in ("mean", "var", "count")]
+    with pytest.raises(ValueError, match="single answers"):
+        engine.all_pairs(engine.Table(*columns), *engine.every_pair(3))

@@ -216,8 +216,10 @@ def _difference(
     pairing = _align(parts_a, parts_b, group_shares(parts_a, group))
     a, b = pairing.a, pairing.b
     if len(a) == 0:
+        task, other = group.name if group else parts_a[0].task, group.name if group else parts_b[0].task
+        differs = f"the tasks differ ({task} and {other})" if task != other else task
         raise InputError(
-            f"{group.name if group else parts_a[0].task}: {run_a.name} and {run_b.name} have no question in common "
+            f"{differs}: {run_a.name} and {run_b.name} have no question in common "
             f"({pairing.only_a} and {pairing.only_b} questions); compare runs of one benchmark, name the column "
             "that identifies a question (--columns question=…), or use --unpaired"
         )

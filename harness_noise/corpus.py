@@ -15,7 +15,7 @@ import numpy as np
 
 from .errors import InputError
 from .estimators import resampling, tests
-from .estimators.contrast import FloatArray, IntArray, cluster_codes
+from .estimators.contrast import BoolArray, FloatArray, IntArray, cluster_codes
 from .pairing import pair
 from .results import Difference, Estimate, finite
 from .samples import root
@@ -76,6 +76,20 @@ class _Side:
         except (ArithmeticError, ValueError):  # a resample without any positive, an empty reference
             return math.nan
 
+    def _call_mixed(self, other: _Side, exchanged: BoolArray, k: int) -> float:
+        """The metric of repeat k with the other run's answers where `exchanged`."""
+        assert self.item.aggregate is not None
+        answers = []
+        for i, j, swap in zip(self.rows, other.rows, exchanged, strict=True):
+            row = other.item.records[j] if swap else self.item.records[i]
+            answer = row[k % len(row)] if row else None
+            if answer is not None:
+                answers.append(answer)
+        try:
+            return float(self.item.aggregate(answers)) if answers else math.nan
+        except (ArithmeticError, ValueError):
+            return math.nan
+
 
 def _side(item: CorpusScores, rows: Sequence[int] | None = None, clusters: tuple[str, ...] | None = None) -> _Side:
     if (item.stats is None or item.value is None) == (item.aggregate is None):
@@ -104,6 +118,14 @@ class _Noise:
     var_total: float | None
     distribution: resampling.Distribution | None
     diagnostics: frozenset[str]
+
+
+def _refuse_runs(item: CorpusScores, settings: Settings) -> None:
+    if settings.repeats_are == "runs":
+        raise InputError(
+            f"{item.task}, {item.metric}: --repeats-are runs is for metrics that are means of question scores; leave "
+            "this one out with --metric"
+        )
 
 
 def _noise(sides: Sequence[_Side], signs: Sequence[float], settings: Settings, paired: bool) -> _Noise:
@@ -159,8 +181,50 @@ def _noise(sides: Sequence[_Side], signs: Sequence[float], settings: Settings, p
     )  # fmt: skip
 
 
+def _swap_p(sides: Sequence[_Side], settings: Settings) -> float:
+    """Permutation p: under the null the two runs' answers to a cluster could as well be exchanged."""
+    a, b = sides
+    G = a.G
+    B = settings.resamples if a.item.stats is not None and b.item.stats is not None else min(settings.resamples, CALLS)
+    rng = np.random.default_rng(settings.seed)
+    as_it_is = np.zeros((1, G), dtype=np.bool_)
+    observed = float(np.abs(_swapped(a, b, as_it_is) - _swapped(b, a, as_it_is))[0])
+    limit = observed - 1e-10 * max(1.0, observed)
+    extreme = known = 0
+    for start in range(0, B, 64):
+        swap = rng.random((min(64, B - start), G)) < 0.5
+        found = np.abs(_swapped(a, b, swap) - _swapped(b, a, swap))
+        known += int(np.isfinite(found).sum())
+        extreme += int((found >= limit).sum())
+    return (extreme + 1) / (known + 1)
+
+
+def _swapped(one: _Side, other: _Side, swap: BoolArray) -> FloatArray:
+    """(rows,) the mean over repeats of the metric of `one`, with `other`'s answers in the clusters to swap.
+
+    Two runs may have different numbers of repeats: repeat k meets repeat k modulo the other's number.
+    """
+    K = max(one.repeats, other.repeats)
+    if one.item.stats is not None and other.item.stats is not None:
+        tables = []
+        for side, stats in ((one, one.item.stats), (other, other.item.stats)):
+            stats = np.nan_to_num(stats[side.rows])[:, np.arange(K) % side.repeats]
+            sums = np.zeros((side.G, *stats.shape[1:]))
+            np.add.at(sums, side.codes, stats)
+            tables.append(sums.reshape(side.G, -1))
+        totals = tables[0].sum(axis=0) + swap.astype(np.float64) @ (tables[1] - tables[0])
+        means: FloatArray = one._from_sums(totals.reshape(len(swap), K, -1)).mean(axis=-1)
+        return means
+    out = np.empty(len(swap))
+    for b, row in enumerate(swap):
+        exchanged = row[one.codes]
+        out[b] = np.mean([one._call_mixed(other, exchanged, k) for k in range(K)])
+    return out
+
+
 def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimate:
     """A corpus metric, averaged over repeats, with its noise by the cluster bootstrap."""
+    _refuse_runs(item, settings)
     side = _side(item)
     noise = _noise([side], [1.0], settings, paired=True)
     found = set(noise.diagnostics) | set(item.diagnostics)
@@ -194,6 +258,7 @@ def matched(run_a: Run, run_b: Run) -> list[tuple[CorpusScores, CorpusScores]]:
 
 def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> Difference:
     """A − B of a corpus metric: both are recomputed on the same resampled clusters of questions."""
+    _refuse_runs(a, settings)
     if settings.unpaired:
         sides = _side(a), _side(b)
         only = len(sides[0].rows), len(sides[1].rows)
@@ -221,6 +286,7 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
     codes_found = set(noise.diagnostics) | set(a.diagnostics) | set(b.diagnostics)
     codes_found |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
     ci = p = None
+    test = "bootstrap"
     words = "not separable"
     higher = a.higher_is_better if a.higher_is_better is not None else b.higher_is_better
     if "zero_variance" in codes_found and noise.value is not None and abs(noise.value) <= 1e-12:
@@ -228,9 +294,10 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
         codes_found.add("identical_scores")
     elif noise.distribution is not None and noise.value is not None:
         ci = noise.distribution.interval(settings.level, "percentile")
-        p = noise.distribution.p_value(method="percentile")
+        test = "permutation" if settings.test == "permutation" else "bootstrap"
+        p = _swap_p(sides, settings) if test == "permutation" else noise.distribution.p_value(method="percentile")
         wide = noise.distribution.interval(max(0.0, 2 * settings.level - 1), "percentile")
-        if not ci.low <= 0 <= ci.high:
+        if p < 1 - settings.level if test == "permutation" else not ci.low <= 0 <= ci.high:
             words = "A better" if (noise.value > 0) == (higher is not False) else "B better"
         elif settings.margin is not None and -settings.margin < wide.low and wide.high < settings.margin:
             words = f"equivalent within {settings.margin:g}"
@@ -240,7 +307,7 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
         model_a=run_a.model, model_b=run_b.model, n_questions=n, n_clusters=G, n_only_a=only[0], n_only_b=only[1],
         repeats_a=sides[0].repeats, repeats_b=sides[1].repeats, mean_a=noise.each[0], mean_b=noise.each[1],
         diff=noise.value, se=root(variance), ci_low=ci.low if ci else None, ci_high=ci.high if ci else None,
-        level=settings.level, df=None, statistic=None, p_value=p, p_adjusted=p, test="bootstrap", p_sign=None,
+        level=settings.level, df=None, statistic=None, p_value=p, p_adjusted=p, test=test, p_sign=None,
         wins_a=None, wins_b=None, ties=None, correlation=None, se_unpaired=None,
         se_total=root(noise.var_total), se_data=root(noise.var_data), se_prediction=root(noise.var_prediction),
         var_data=finite(noise.var_data), var_prediction=finite(noise.var_prediction), design_effect=None,

@@ -99,7 +99,7 @@ def plan(
             known_split = sigma2 is not None
     if design_effect is not None:
         variances = Variances(variances.omega2 * design_effect, variances.sigma2_a, variances.sigma2_b)
-    if not known_split and (repeats or 1) > 1:
+    if not known_split and (repeats or 1) > 1 and accuracy is None:
         raise InputError(
             "what more answers per question gain is not known here (no --sigma2, one answer per question, or all "
             "answers alike): plan with one answer, or give --sigma2 or runs with several answers"

@@ -183,7 +183,7 @@ def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Seq
         spread += (a * a * item.between / K) ** 2 / (K - 1) + (a * a * item.residual / K) ** 2 / item.df_residual
         single += a * a * item.variance
     variance = m.variance + extra
-    if variance <= 0:  # σ²_run estimated so far below 0 that nothing is left
+    if variance <= 1e-24 * max(1.0, (m.mean or 0.0) ** 2):  # σ²_run so far below 0 that nothing is left
         return m
     return replace(
         m,

@@ -238,7 +238,7 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
     uu = np.bincount(cell_cluster, weights=u * u, minlength=G)
     trace = D.sum() - uu.sum()
     trace2 = D @ D - 2 * D @ uu + _gram_norm2(u, cell_cluster, cell_stratum, (G, T))
-    return Variance(V, float(trace**2 / trace2))
+    return Variance(V, _satterthwaite(float(trace), float(trace2)))
 
 
 def between_task_variance(means: FloatArray, shares: FloatArray, estimator: Estimator = "cr2") -> Variance | None:
@@ -256,7 +256,13 @@ def between_task_variance(means: FloatArray, shares: FloatArray, estimator: Esti
     D, u2 = w / (1 - w), w**2 / (1 - w)
     trace = D.sum() - u2.sum()
     trace2 = D @ D - 2 * D @ u2 + u2.sum() ** 2
-    return Variance(V, float(trace**2 / trace2))
+    return Variance(V, _satterthwaite(float(trace), float(trace2)))
+
+
+def _satterthwaite(trace: float, trace2: float) -> float:
+    """tr(P)²/tr(P²); a whole number where only rounding keeps it from being one (balanced clusters)."""
+    df = trace**2 / trace2
+    return float(round(df)) if abs(df - round(df)) < 1e-9 * df else df
 
 
 def _gram_norm2(u: FloatArray, rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> float:

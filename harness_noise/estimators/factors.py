@@ -83,7 +83,7 @@ def components(y: FloatArray, factors: Sequence[tuple[str, IntArray]], interacti
     solution, *_ = np.linalg.lstsq(A, T, rcond=1e-10)
     identified = _identified(A)
     out = []
-    for h, (name, parts, codes) in enumerate(groups):
+    for h, (name, parts, _) in enumerate(groups):
         levels = len(sizes[h + 1])
         found: list[str] = []
         value = float(solution[h]) if identified[h] else None
@@ -110,7 +110,7 @@ def _recode(codes: IntArray) -> IntArray:
 def _overlap(rows: IntArray, columns: IntArray, sizes: FloatArray) -> float:
     """Σ_l Σ_m n²_lm / n_l over the levels l of one grouping and m of another."""
     table = coo_array((np.ones(len(rows)), (rows, columns))).tocsr().tocoo()
-    return float((table.data**2 / sizes[table.coords[0]]).sum())
+    return float((table.data**2 / sizes[table.row]).sum())
 
 
 def _identified(A: FloatArray) -> list[bool]:

@@ -1,0 +1,103 @@
+"""Speed and memory of the bootstrap against scipy and bare numpy; ratios within one run.
+
+Prints one line per target and exits with 1 where a target is missed.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from scipy import stats
+
+from harness_noise.estimators.contrast import design
+from harness_noise.estimators.resampling import blocks, bootstrap, bootstrap_means, percentile_pairs
+
+
+def best(call: Callable[[], object], repeats: int = 2) -> float:
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def one_run() -> bool:
+    """10,000 resamples of one run with 10,000 questions."""
+    d = np.random.default_rng(0).random(10_000)
+    plan = design(len(d))
+
+    def ours() -> object:
+        found = bootstrap(d, plan, 10_000, np.random.default_rng(1))
+        assert found is not None
+        return found.interval(0.95, "percentile")
+
+    def theirs() -> object:
+        return stats.bootstrap(
+            (d,), np.mean, n_resamples=10_000, batch=100, method="percentile", rng=np.random.default_rng(1)
+        )
+
+    a, b = best(ours), best(theirs)
+    print(f"one run, 10,000 questions: {a:.2f} s, scipy {b:.2f} s, ratio {a / b:.2f} (target ≤ 1.5)")
+    return a / b <= 1.5
+
+
+def all_pairs() -> bool:
+    """All pairs of 50 runs × 2,000 questions in 200 clusters."""
+    rng = np.random.default_rng(2)
+    M, n, G, B = 50, 2_000, 200, 10_000
+    values = (rng.random((n, M)) < rng.random((n, 1))).astype(float)
+    clusters = rng.integers(0, G, n)
+    sizes = np.bincount(clusters, minlength=G).astype(float)
+    plan = design(n, clusters)
+    first, second = np.triu_indices(M, 1)
+
+    def ours() -> object:
+        means = bootstrap_means(blocks(values, plan), B, np.random.default_rng(3))
+        return percentile_pairs(means, first, second, 0.95)
+
+    def weights_only() -> object:
+        generator = np.random.default_rng(3)
+        sums = np.stack([np.bincount(clusters, weights=column) for column in values.T], axis=1)
+        weights = generator.multinomial(G, np.full(G, 1 / G), size=B).astype(float)
+        return weights @ sums / (weights @ sizes)[:, None]
+
+    def kernel() -> object:
+        return bootstrap_means(blocks(values, plan), B, np.random.default_rng(3))
+
+    def scipy_pair(i: int, j: int) -> None:
+        sums = np.bincount(clusters, weights=values[:, i] - values[:, j], minlength=G)
+
+        def ratio(s: np.ndarray, m: np.ndarray, axis: int = -1) -> np.ndarray:
+            return s.sum(axis=axis) / m.sum(axis=axis)
+
+        stats.bootstrap(
+            (sums, sizes), ratio, paired=True, vectorized=True, n_resamples=B, method="percentile",
+            rng=np.random.default_rng(4),
+        )  # fmt: skip
+
+    whole, bare, core = best(ours, 5), best(weights_only, 5), best(kernel, 5)
+    few = list(zip(first, second, strict=True))[:: len(first) // 3][:3]
+    scaled = best(lambda: [scipy_pair(i, j) for i, j in few], 1) / len(few) * len(first)
+    ratio, speedup = core / bare, scaled / whole
+    print(
+        f"{len(first)} pairs in {G} clusters: {whole:.2f} s, its resampling {core:.2f} s, scipy scaled "
+        f"{scaled:.0f} s, {speedup:.0f} × faster (target ≥ 300); bare numpy {bare:.2f} s, ratio {ratio:.2f} "
+        "(target ≤ 2)"
+    )
+    return speedup >= 300 and ratio <= 2
+
+
+def main() -> int:
+    good = [one_run(), all_pairs()]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak memory {peak:.0f} MB (target < 500)")
+    return 0 if all(good) and peak < 500 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""Across tasks or models, tests on counts, and next-token probabilities."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.meta_analysis import combine_effects
+from statsmodels.stats.proportion import proportions_ztest
+
+from harness_noise.combining import combine
+from harness_noise.errors import InputError
+from harness_noise.estimators.choices import acc_prob
+from harness_noise.estimators.combine import (
+    equal_weights,
+    fisher_exact,
+    inverse_variance,
+    stouffer,
+    two_proportions,
+    wilcoxon,
+)
+
+D, SE = [0.03, -0.01, 0.05, 0.02], [0.01, 0.02, 0.03, 0.015]
+
+
+def test_inverse_variance_is_fixed_effect_meta_analysis():
+    ours, theirs = inverse_variance(D, SE), combine_effects(np.array(D), np.array(SE) ** 2)
+    assert (ours.diff, ours.se) == pytest.approx((theirs.mean_effect_fe, theirs.sd_eff_w_fe), rel=1e-10)
+    assert ours.heterogeneity_p == pytest.approx(stats.chi2.sf(theirs.q, 3), rel=1e-10)
+    assert inverse_variance([0.1], [0.05]).heterogeneity_p is None
+
+
+def test_equal_weights():
+    ours = equal_weights(D, SE)
+    assert (ours.diff, ours.se) == pytest.approx((0.0225, math.sqrt(sum(s * s for s in SE)) / 4))
+    assert ours.p_value == pytest.approx(2 * stats.norm.sf(ours.diff / ours.se))
+
+
+@pytest.mark.parametrize("weights", [None, [4, 3, 2, 1]])
+def test_stouffer_is_scipy(weights):
+    """scipy combines one-sided p-values; ours combines z and is two-sided."""
+    one_sided = stats.norm.sf(np.array(D) / SE)
+    theirs = stats.combine_pvalues(one_sided, method="stouffer", weights=weights)
+    ours = stouffer(D, SE, weights)
+    assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-10)
+    assert ours.p_value == pytest.approx(2 * min(theirs.pvalue, 1 - theirs.pvalue), rel=1e-8)
+    assert ours.diff is None
+
+
+class TestWilcoxon:
+    def test_seven_pairs_of_seed_003(self):
+        """Its two sets of seven models: the one exception has rank 2, then rank 3."""
+        one = [1.0, -2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+        assert wilcoxon(one).p_value == pytest.approx(0.046875)
+        assert wilcoxon(one, "greater").p_value == pytest.approx(0.0234375)
+        two = [1.0, 2.0, -3.0, 4.0, 5.0, 6.0, 7.0]
+        assert wilcoxon(two).p_value == pytest.approx(0.078125)
+        assert wilcoxon(two, "greater").p_value == pytest.approx(0.0390625)
+
+    @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+    @pytest.mark.parametrize("n", [5, 12, 40])
+    def test_exact_is_scipy(self, n, alternative):
+        d = np.random.default_rng(n).normal(0.2, 1, n)
+        theirs = stats.wilcoxon(d, alternative=alternative, method="exact")
+        assert wilcoxon(d, alternative).p_value == pytest.approx(theirs.pvalue, rel=1e-10)
+
+    def test_ties_by_all_sign_patterns(self):
+        d = np.array([1.0, 1.0, -1.0, 2.0, 2.0, 3.0, 0.0])
+        ours = wilcoxon(d)
+        assert ours.n == 6
+        ranks = stats.rankdata(np.abs(d[:-1]))
+        plus = [sum(r for r, s in zip(ranks, f"{i:06b}", strict=True) if s == "1") for i in range(64)]
+        observed = ranks[d[:-1] > 0].sum()
+        assert ours.p_value == pytest.approx(2 * np.mean(np.array(plus) >= observed - 1e-9))
+
+    def test_nothing_differs(self):
+        assert wilcoxon([0.0, 0.0]).p_value == 1.0
+
+    def test_large_and_tied(self):
+        d = np.round(np.random.default_rng(0).normal(0.3, 1, 80), 1)
+        assert wilcoxon(d).p_value == pytest.approx(stats.wilcoxon(d[d != 0], method="approx").pvalue)
+
+
+class TestCounts:
+    @pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+    def test_are_scipy_and_statsmodels(self, alternative):
+        ours = fisher_exact(74, 100, 60, 100, alternative)
+        assert ours.p_value == stats.fisher_exact([[74, 26], [60, 40]], alternative=alternative).pvalue
+        assert (ours.diff, "pair" in ours.note) == (pytest.approx(0.14), True)
+        names = {"two-sided": "two-sided", "greater": "larger", "less": "smaller"}
+        z, p = proportions_ztest([74, 60], [100, 100], alternative=names[alternative])
+        ours = two_proportions(74, 100, 60, 100, alternative)
+        assert (ours.statistic, ours.p_value) == pytest.approx((z, p), rel=1e-10)
+
+    def test_all_right(self):
+        assert two_proportions(5, 5, 7, 7).p_value == 1.0
+        assert fisher_exact(5, 5, 7, 7).p_value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: inverse_variance([0.1], [0.1, 0.2]), "one of each"),
+        (lambda: equal_weights([], []), "one of each"),
+        (lambda: stouffer([0.1, 0.2], [0.1, 0.0]), "above 0"),
+        (lambda: inverse_variance([math.nan], [0.1]), "finite"),
+        (lambda: stouffer([0.1, 0.2], [0.1, 0.1], [0, 0]), "not all 0"),
+        (lambda: wilcoxon([math.inf]), "finite"),
+        (lambda: fisher_exact(5, 4, 1, 2), "between 0 and the number"),
+        (lambda: acc_prob([], 0), "at least one"),
+        (lambda: acc_prob([-math.inf, -math.inf], 0), "at least one"),
+        (lambda: acc_prob([math.nan, 0.0], 0), "must be numbers"),
+        (lambda: acc_prob([0.0, 1.0], 2), "none of the 2"),
+        (lambda: acc_prob([0.0, 1.0], -1), "none of the 2"),
+        (lambda: acc_prob([0.0, 1.0], []), "none of the 2"),
+    ],
+)
+def test_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_acc_prob():
+    assert acc_prob(np.log([0.2, 0.5, 0.3]), 1) == pytest.approx(0.5)
+    assert acc_prob(np.log([0.02, 0.05, 0.03]), 2) == pytest.approx(0.3)
+    assert acc_prob(np.log([0.2, 0.5, 0.3]), [0, 2]) == pytest.approx(0.5)
+    assert acc_prob([-2000.0, -2000.0], 0) == pytest.approx(0.5)
+    assert acc_prob([0.0, -math.inf], 0) == 1.0
+
+
+class TestRows:
+    def rows(self, directions=(True, True, True)):
+        from harness_noise.compare import estimate_difference
+
+        rng = np.random.default_rng(0)
+        out = []
+        for higher in directions:
+            a, b = rng.random(30), rng.random(30) - 0.1
+            row = estimate_difference(a, b) if higher else estimate_difference(b, a)
+            out.append(replace(row, higher_is_better=higher))
+        return out
+
+    def test_of_a_comparison(self):
+        rows = self.rows()
+        found = combine(rows)
+        assert [item.method for item in found] == [
+            "inverse variance",
+            "equal weights",
+            "Stouffer",
+            "Wilcoxon signed-rank",
+        ]
+        assert found[1].diff == pytest.approx(np.mean([row.diff for row in rows]))
+
+    def test_lower_is_better_is_turned(self):
+        one, other = combine(self.rows()), combine(self.rows((True, False, True)))
+        assert [item.p_value for item in one] == pytest.approx([item.p_value for item in other])
+
+    def test_refused(self):
+        with pytest.raises(InputError, match="there are 1"):
+            combine(self.rows()[:1])
+        rows = self.rows()
+        with pytest.raises(InputError, match="of f1, score"):
+            combine([rows[0], replace(rows[1], metric="f1")])

@@ -1,0 +1,235 @@
+"""Noise by factor: the ANOVA of balanced designs exactly, no bias in others, aliasing said aloud."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from harness_noise.analysis import as_scores
+from harness_noise.errors import InputError
+from harness_noise.estimators.factors import components
+from harness_noise.factors import factor_noise, factors_of_runs
+from harness_noise.scores import Run
+
+
+def crossed(Q, L, K, seed=0, sd=(1.0, 0.5, 0.4, 0.7)):
+    """Questions × prompts × answers; standard deviations of question, prompt, interaction, answer."""
+    rng = np.random.default_rng(seed)
+    q, p = rng.normal(0, sd[0], (Q, 1, 1)), rng.normal(0, sd[1], (1, L, 1))
+    y = q + p + rng.normal(0, sd[2], (Q, L, 1)) + rng.normal(0, sd[3], (Q, L, K))
+    questions, prompts, _ = np.meshgrid(np.arange(Q), np.arange(L), np.arange(K), indexing="ij")
+    return y, questions.ravel(), prompts.ravel()
+
+
+def test_balanced_two_way_is_anova():
+    Q, L, K = 7, 4, 3
+    y, questions, prompts = crossed(Q, L, K)
+    m, mq, mp, mqp = y.mean(), y.mean((1, 2)), y.mean((0, 2)), y.mean(2)
+    ms_q = L * K * ((mq - m) ** 2).sum() / (Q - 1)
+    ms_p = Q * K * ((mp - m) ** 2).sum() / (L - 1)
+    ms_qp = K * ((mqp - mq[:, None] - mp + m) ** 2).sum() / ((Q - 1) * (L - 1))
+    ms_e = ((y - mqp[..., None]) ** 2).sum() / (Q * L * (K - 1))
+    found = {item.name: item for item in components(y.ravel(), [("question", questions), ("prompt", prompts)])}
+    expected = {
+        "question": (ms_q - ms_qp) / (L * K),
+        "prompt": (ms_p - ms_qp) / (Q * K),
+        "question × prompt": (ms_qp - ms_e) / K,
+        "residual": ms_e,
+    }
+    assert {name: item.variance for name, item in found.items()} == pytest.approx(expected, rel=1e-9)
+    assert [item.df for item in found.values()] == [6, 3, 27, 56]
+    assert found["prompt"].var_mean == pytest.approx(expected["prompt"] / L)
+    assert found["residual"].var_mean == pytest.approx(ms_e / (Q * L * K))
+
+
+def test_one_answer_per_cell_folds_the_interaction_into_the_residual():
+    y, questions, prompts = crossed(9, 4, 1)
+    y = y[..., 0]
+    res = y - y.mean(1, keepdims=True) - y.mean(0) + y.mean()
+    found = components(y.ravel(), [("question", questions), ("prompt", prompts)])
+    assert [item.name for item in found] == ["question", "prompt", "residual"]
+    assert found[2].variance == pytest.approx((res**2).sum() / 24, rel=1e-9)
+    assert found[2].df == 24
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", ["crossed, unbalanced", "nested", "two factors"])
+def test_unbiased(design):
+    rng = np.random.default_rng(1)
+    truth = {"question": 1.0, "prompt": 0.25, "seed": 0.16, "residual": 0.5}
+    Q, reps = 15, 4000
+    q = np.repeat(np.arange(Q), 12)
+    prompt = np.tile(np.repeat(np.arange(4), 3), Q)
+    if design == "crossed, unbalanced":
+        keep = rng.random(len(q)) < 0.7
+        q, prompt = q[keep], prompt[keep]
+        layout = [("question", q), ("prompt", prompt)]
+    elif design == "nested":  # three seeds of each prompt, the same for all questions
+        layout = [("question", q), ("prompt", prompt), ("seed", np.tile(np.arange(12), Q))]
+    else:
+        layout = [("question", q), ("prompt", prompt), ("seed", np.tile(np.arange(3), 4 * Q))]
+    names = [name for name, _ in layout] + ["residual"]
+    found = np.empty((reps, len(names)))
+    for r in range(reps):
+        y = rng.normal(0, truth["residual"] ** 0.5, len(q))
+        for name, codes in layout:
+            y = y + rng.normal(0, truth[name] ** 0.5, codes.max() + 1)[codes]
+        found[r] = [item.variance for item in components(y, layout, interactions=False)]
+    error = found.std(axis=0, ddof=1) / reps**0.5
+    assert (np.abs(found.mean(axis=0) - [truth[name] for name in names]) < 3.5 * error).all()
+
+
+class TestRows:
+    def test_shares_and_advice(self):
+        y, questions, prompts = crossed(60, 5, 4, sd=(0.1, 1.0, 0.1, 0.1))
+        found = factor_noise(y.ravel(), questions, {"prompt": prompts})
+        shares = {row.factor: row.share for row in found.factors}
+        assert sum(shares.values()) == pytest.approx(1)
+        assert shares["prompt"] > 0.8
+        assert "new levels of prompt" in found.advice
+        y, questions, prompts = crossed(10, 5, 40, sd=(1.0, 0.05, 0.0, 0.5))
+        assert "new questions" in factor_noise(y.ravel(), questions, {"prompt": prompts}).advice
+        json.dumps(found.to_dict(), allow_nan=False)
+        assert list(found.to_frame()["factor"]) == ["question", "prompt", "question × prompt", "residual"]
+
+    def test_gain_is_what_a_larger_design_has(self):
+        """Twice the questions: the closed form of a balanced design."""
+        y, questions, prompts = crossed(30, 4, 5)
+        found = factor_noise(y.ravel(), questions, {"prompt": prompts}, more=600)
+        v = {row.factor: row.var for row in found.factors}
+
+        def variance(Q, L, K):
+            return v["question"] / Q + v["prompt"] / L + v["question × prompt"] / (Q * L) + v["residual"] / (Q * L * K)
+
+        gain = {row.factor: row.gain for row in found.factors}
+        now = variance(30, 4, 5)
+        assert gain["question"] == pytest.approx(1 - variance(60, 4, 5) / now)
+        assert gain["prompt"] == pytest.approx(1 - variance(30, 8, 5) / now)
+        assert gain["residual"] == pytest.approx(1 - variance(30, 4, 10) / now)
+
+    def test_one_level(self):
+        y, questions, _ = crossed(20, 3, 1)
+        found = factor_noise(y.ravel(), questions, {"judge": ["a"] * 60})
+        row = {row.factor: row for row in found.factors}["judge"]
+        assert (row.var, row.share, row.diagnostics) == (None, None, ("single_level",))
+
+    def test_aliased(self):
+        """A factor that changes with the question is the question by another name."""
+        y, questions, prompts = crossed(20, 3, 2)
+        found = factor_noise(y.ravel(), questions, {"author": questions, "prompt": prompts})
+        rows = {row.factor: row for row in found.factors}
+        assert rows["author"].diagnostics == rows["question"].diagnostics == ("aliased_factor",)
+        assert rows["author"].var is None
+        assert rows["prompt"].var is not None
+
+    def test_negative_is_raw(self):
+        y, questions, prompts = crossed(8, 4, 2, sd=(1, 0, 0, 1), seed=3)
+        row = factor_noise(y.ravel(), questions, {"prompt": prompts}).factors[1]
+        assert row.var < 0
+        assert (row.share, row.se, row.diagnostics) == (0.0, 0.0, ("negative_component",))
+
+    def test_missing_scores_are_left_out(self):
+        y, questions, prompts = crossed(8, 4, 2)
+        y = y.ravel()
+        y[:5] = np.nan
+        assert factor_noise(y, questions, {"prompt": prompts}).n_answers == 59
+
+    @pytest.mark.parametrize(
+        ("args", "message"),
+        [
+            (([1.0, 2.0], [1, 2], {}), "at least one factor"),
+            (([1.0, 2.0], [1], {"a": [1, 2]}), "of one length"),
+            (([1.0, np.nan], [1, 2], {"a": [1, 2]}), "at least two finite"),
+            (([1.0, np.inf], [1, 2], {"a": [1, 2]}), "at least two finite"),
+        ],
+    )
+    def test_refused(self, args, message):
+        with pytest.raises(ValueError, match=message):
+            factor_noise(*args)
+
+
+class TestRuns:
+    def test_column_and_task(self):
+        from dataclasses import replace
+
+        y, questions, prompts = crossed(12, 3, 2)
+        whole = factor_noise(y.ravel(), questions, {"prompt": prompts})
+        labels = tuple(tuple(str(p) for p in range(3) for _ in range(2)) for _ in range(12))
+        table = replace(as_scores(y.reshape(12, 6)), factors={"template": labels})
+        run = Run(model="m", name="r", harness="test", scores=(table,))
+        assert factors_of_runs([run], {"prompt": "template"}) == whole
+        tasks = tuple(as_scores(y[:, p], task=f"task_{p}") for p in range(3))
+        run = Run(model="m", name="r", harness="test", scores=tasks)
+        found = factors_of_runs([run], {"prompt": "task"})
+        assert [row.var for row in found.factors] == pytest.approx([row.var for row in whole.factors])
+
+    def test_unknown_column(self):
+        run = Run(model="m", name="r", harness="test", scores=(as_scores([[1.0, 0.0]]),))
+        with pytest.raises(InputError, match="no such column; there are task, model, run"):
+            factors_of_runs([run], {"judge": "judge"})
+
+    def test_two_metrics(self):
+        scores = as_scores([[1.0]], metric="a"), as_scores([[1.0]], metric="b")
+        with pytest.raises(InputError, match="a / none, b / none"):
+            factors_of_runs([Run(model="m", name="r", harness="t", scores=scores)], {"task": "task"})
+
+
+class TestTables:
+    def write(self, path, nested=False):
+        y, questions, prompts = crossed(12, 3, 2)
+        seeds = np.tile([0, 1], 36)
+        lines = ["question,template,seed,score"]
+        rows = list(zip(questions, prompts, seeds, y.ravel(), strict=True))
+        np.random.default_rng(0).shuffle(rows)
+        lines += [f"q{int(q)},p{int(p)},{int(s)},{float(x)!r}" for q, p, s, x in rows]
+        path.write_text("\n".join(lines) + "\n")
+        return factor_noise(y.ravel(), questions, {"prompt": prompts})
+
+    @pytest.mark.parametrize("repeat", [True, False])
+    def test_columns_of_a_table(self, tmp_path, repeat):
+        """`seed` is taken for the repeat, with one prompt's seeds apart from another's; or rows are repeats."""
+        import harness_noise as hn
+
+        whole = self.write(tmp_path / "t.csv")
+        if not repeat:
+            text = (tmp_path / "t.csv").read_text().replace("seed,", "note,")
+            (tmp_path / "t.csv").write_text(text)
+        run = hn.read(tmp_path / "t.csv", factors=("template",))
+        found = factors_of_runs([run], {"prompt": "template"})
+        assert found.n_answers == 72
+        assert [row.var for row in found.factors] == pytest.approx([row.var for row in whole.factors])
+
+    def test_unknown_column_and_empty_cell(self, tmp_path):
+        import harness_noise as hn
+
+        self.write(tmp_path / "t.csv")
+        with pytest.raises(InputError, match="line 2: factor column 'judge' is not there"):
+            hn.read(tmp_path / "t.csv", factors=("judge",))
+        (tmp_path / "u.csv").write_text("question,score,judge\na,1,x\na,0,\n")
+        with pytest.raises(InputError, match="line 3: factor column 'judge'"):
+            hn.read(tmp_path / "u.csv", factors=("judge",))
+
+    def test_labels_that_questions_do_not_share(self, tmp_path):
+        """A seed of its own for every answer only says the order; the labels stay with their answers."""
+        import harness_noise as hn
+
+        y, questions, prompts = crossed(12, 3, 2)
+        whole = factor_noise(y.ravel(), questions, {"prompt": prompts})
+        lines = ["question,template,seed,score"]
+        lines += [
+            f"q{q},p{p},{seed},{float(x)!r}"
+            for seed, (q, p, x) in enumerate(zip(questions, prompts, y.ravel(), strict=True))
+        ]
+        (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+        run = hn.read(tmp_path / "t.csv", factors=("template",))
+        found = factors_of_runs([run], {"prompt": "template"})
+        assert [row.var for row in found.factors] == pytest.approx([row.var for row in whole.factors])
+
+    def test_counts_have_no_labels(self, tmp_path):
+        import harness_noise as hn
+
+        (tmp_path / "t.csv").write_text("example_id,model,pass1,count,judge\na,m,0.5,4,x\n")
+        with pytest.raises(InputError, match="--factor needs rows"):
+            hn.read(tmp_path / "t.csv", factors=("judge",))

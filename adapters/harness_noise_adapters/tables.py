@@ -110,8 +110,10 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
         key = (columns.text(record, "task") or TASK, columns.text(record, "metric") or "score",
                columns.text(record, "scorer") or "none")  # fmt: skip
         cells = models.setdefault(model, {}).setdefault(key, Cells())
-        cells.add(path, line, question, columns.scores(path, line, record), columns.text(record, "repeat"),
-                  None if cluster is None else cluster(record, line), _levels(path, line, record, options.factors))  # fmt: skip
+        label = None if cluster is None else cluster(record, line)
+        levels = _levels(path, line, record, options.factors)
+        scored, repeat = columns.scores(path, line, record), columns.text(record, "repeat")
+        cells.add(path, line, question, scored, repeat, label, levels)
         if "repeat" in columns.names and columns.text(record, "repeat") is None:
             raise InputError(f"{path}, line {line}: no {columns.names['repeat']!r}, which tells the answers apart")
         if "repeat" not in columns.names and columns.count is None and len(watched) < _WATCHED:

@@ -113,7 +113,7 @@ def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comp
     words = "not separable"
     if exact.p_value < 1 - chosen.level:
         words = "A better" if exact.diff > 0 else "B better"
-    empty = dict.fromkeys(
+    empty: dict[str, Any] = dict.fromkeys(
         ("se", "ci_low", "ci_high", "df", "p_sign", "wins_a", "wins_b", "ties", "correlation", "se_unpaired",
          "se_total", "se_data", "se_prediction", "var_data", "var_prediction", "design_effect", "mde")
     )  # fmt: skip

@@ -58,7 +58,9 @@ def summarise(table: Result) -> Summary:
         from . import planning
 
         return planning.summarise(table)
-    if hasattr(table, "advice"):
+    from ..factors import Factors
+
+    if isinstance(table, Factors):
         return _factors(table)
     from . import arena_summary
 

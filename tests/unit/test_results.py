@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
+
 from harness_noise import Analysis, Comparison, estimate, estimate_difference
 from harness_noise.results import DIAGNOSTICS, json_schema
 

@@ -20,17 +20,20 @@ class InspectAdapter:
     name = "inspect"
 
     def sniff(self, path: Path) -> bool:
-        from .read import is_log, logs_in
+        from .read import is_log
 
         try:
-            return bool(logs_in(path)) if path.is_dir() else is_log(path)
+            return any(map(is_log, path.rglob("*"))) if path.is_dir() else is_log(path)
         except OSError:
             return False
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
+        from harness_noise.scores import with_groups
+
         from .read import read_folder, read_log
 
-        return read_folder(path, options) if path.is_dir() else [read_log(path, options).run]
+        runs = read_folder(path, options) if path.is_dir() else [read_log(path, options).run]
+        return [with_groups(run, options.groups) for run in runs]
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
         from .export import export

@@ -98,3 +98,11 @@ def test_the_export_is_the_run_and_its_noise(demo: tuple[Path, str]) -> None:
     (exported,) = (out / "export-lm-eval").rglob("results_*.json")
     assert native.name == exported.name
     assert json.loads(native.read_text())["results"] == json.loads(exported.read_text())["results"]
+
+
+def test_all_pairs_of_eight_models_are_on_a_page(demo: tuple[Path, str]) -> None:
+    out, text = demo
+    pages = sorted((out / "arena").glob("*.html"))
+    assert [page.name for page in pages][-1] == "index.html"
+    assert all(model.name in pages[0].read_text() for model in MODELS)
+    assert "cannot be told from the best" in text

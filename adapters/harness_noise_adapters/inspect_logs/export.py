@@ -1,0 +1,207 @@
+"""A log written again, native as it was, with our metrics and a record of who added them.
+
+Samples and reductions are not touched: of an `.eval` file only the header member is replaced, of a
+`.json` file only the text of `results`, `log_updates` and `metadata`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness_noise._version import __version__
+from harness_noise.errors import InputError
+from harness_noise.files import replacing_path, write_bytes
+from harness_noise.scores import ReadOptions
+
+from . import inject
+from .read import Log, read_log, read_logs
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalResults
+
+    from harness_noise.results import Analysis
+
+    from ..base import Analyzer
+
+CHANGED = ("results", "log_updates", "metadata")
+"""What we change of a `.json` log."""
+KEY = "harness_noise"
+"""Of the record in the log's metadata."""
+
+
+def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
+    """Write the log at `path`, or all logs of a folder, under folder `out`.
+
+    Returns:
+        The files of `out`, also those that were there already, with the same content.
+
+    Raises:
+        InputError: a log that cannot be used, or a target that is another log.
+    """
+    if not path.is_dir():
+        return [_export(read_log(path, options), out / path.name, analyze)]
+    if out.resolve() != path.resolve() and out.resolve().is_relative_to(path.resolve()):
+        raise InputError(
+            f"{out}: lies inside {path}, where a copy of a log would hide the original from Inspect; "
+            "choose a folder beside it, or --in-place"
+        )
+    return [_export(log, out / log.path.relative_to(path), analyze) for log in read_logs(path, options)]
+
+
+def _export(log: Log, target: Path, analyze: Analyzer) -> Path:
+    analysis = analyze(log.run)
+    header = log.header.model_copy(deep=True)
+    assert header.results is not None
+    insert(header.results, log, analysis)
+    if _is_done(log, target, header.results):
+        return target
+    known = len(header.log_updates or ())
+    header = _recorded(header, analysis)
+    if log.path.suffix == ".json":
+        _write_json(log.path, target, header, known)
+    else:
+        _write_eval(log.path, target, header)
+    return target
+
+
+def insert(results: EvalResults, log: Log, analysis: Analysis) -> None:
+    """Append the estimates to the EvalScores that they are of, in place of earlier ones."""
+    estimates = {(item.task, item.scorer, item.metric): item for item in analysis.estimates}
+    fresh = {
+        index: estimates.get((scores.task, scores.scorer, scores.metric))
+        for index, scores, known in zip(log.found.indices, log.run.scores, log.found.reproduced, strict=True)
+        if known
+    }
+    for index, es in enumerate(results.scores):
+        inject.replace(es, fresh.get(index))
+
+
+def _is_done(log: Log, target: Path, results: EvalResults) -> bool:
+    """Whether `target` already is this log with these results.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if not target.exists():
+        return False
+    from inspect_ai.log import read_eval_log
+
+    if target.samefile(log.path):
+        there = log.header
+    else:
+        try:
+            there = read_eval_log(str(target), header_only=True)
+        except Exception as error:
+            raise InputError(f"{target}: exists and is not an Inspect log; choose another folder") from error
+        if there.eval != log.header.eval:
+            raise InputError(f"{target}: exists and is of another eval; choose another folder")
+        if _body(target) != _body(log.path):
+            return False
+    return _plain(there.results) == _plain(results)
+
+
+def _plain(results: EvalResults | None) -> str:
+    """Results as text; some versions of Inspect read the numbers of metadata as Decimal."""
+    return "" if results is None else json.dumps(results.model_dump(), default=float, sort_keys=True)
+
+
+def _body(path: Path) -> Any:
+    """What an export leaves as it is, in a form that can be compared."""
+    if path.suffix == ".json":
+        data = json.loads(path.read_bytes())
+        return {key: value for key, value in data.items() if key not in CHANGED}
+    from zipfile import ZipFile
+
+    with ZipFile(path) as archive:
+        return {
+            item.filename: (item.CRC, item.file_size) for item in archive.infolist() if item.filename != "header.json"
+        }
+
+
+def _recorded(header: EvalLog, analysis: Analysis) -> EvalLog:
+    """The header with a provenance edit that says what was added, by which version, with which settings."""
+    from inspect_ai.log import MetadataEdit, ProvenanceData, edit_eval_log
+
+    settings = {name: analysis.settings[name] for name in ("level", "se", "interval", "missing", "cluster")}
+    edit = MetadataEdit(metadata_set={KEY: {"version": __version__, **settings}})
+    author = ProvenanceData(author=f"harness-noise {__version__}", reason="added the noise of the means")
+    return edit_eval_log(header, [edit], author)
+
+
+def _write_eval(source: Path, target: Path, header: EvalLog) -> None:
+    from inspect_ai.log import write_eval_log
+
+    with replacing_path(target, ".eval") as temporary:
+        shutil.copyfile(source, temporary)
+        write_eval_log(header, str(temporary), header_only=True)
+
+
+def _write_json(source: Path, target: Path, header: EvalLog, known: int) -> None:
+    """Replace the text of three top-level values and keep every other byte.
+
+    Args:
+        source: the log as it is.
+        target: the file to write.
+        header: with the new results, and the new edit behind the `known` older ones.
+        known: how many edits the source has.
+    """
+    assert header.results is not None
+    text = source.read_bytes().decode("utf-8")
+    values = dict(_members(text))
+    old = {name: json.loads(text[slice(*values[name])]) for name in CHANGED if name in values}
+    new = [item.model_dump(mode="json", exclude_none=True) for item in (header.log_updates or [])[known:]]
+    changes: dict[str, Any] = {
+        "results": old["results"] | {"scores": _raw_scores(source, old["results"], header.results)},
+        "log_updates": [*old.get("log_updates", []), *new],
+        "metadata": old.get("metadata", {}) | {KEY: header.metadata[KEY]},
+    }
+    inserted = "" if "log_updates" in values else f',\n  "log_updates": {_indented(changes["log_updates"])}'
+    for name, (start, end) in sorted(values.items(), key=lambda item: -item[1][0]):
+        if name in changes:
+            text = text[:start] + _indented(changes[name]) + (inserted if name == "results" else "") + text[end:]
+    write_bytes(target, text.encode("utf-8"))
+
+
+def _raw_scores(source: Path, old: Mapping[str, Any], results: EvalResults) -> list[dict[str, Any]]:
+    """The scores as the file has them, with our metrics; whatever schema they were written in."""
+    raw = old.get("scores")
+    if not isinstance(raw, list) or len(raw) != len(results.scores):
+        raise InputError(f"{source}: its scores are laid out in an old way; convert it with `inspect log convert`")
+    out = []
+    for item, es in zip(raw, results.scores, strict=True):
+        ours = {name: es.metrics[name].model_dump(mode="json", exclude_none=True) for name in inject.injected(es)}
+        native = {key: value for key, value in item["metrics"].items() if key in es.metrics and key not in ours}
+        out.append(item | {"metrics": native | ours})
+    return out
+
+
+def _indented(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n  ")
+
+
+def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The top-level names of a JSON object, each with the span of its value."""
+    decoder = json.JSONDecoder()
+    position = text.index("{") + 1
+    while True:
+        position = _skip(text, position)
+        if text[position] == "}":
+            return
+        name, position = decoder.raw_decode(text, position)
+        position = _skip(text, position)
+        start = _skip(text, position + 1)
+        _, position = decoder.raw_decode(text, start)
+        yield name, (start, position)
+        position = _skip(text, position)
+        if text[position] == ",":
+            position += 1
+
+
+def _skip(text: str, position: int) -> int:
+    while text[position] in " \t\r\n":
+        position += 1
+    return position

@@ -1,0 +1,76 @@
+"""Is the flag on, and with which settings? From a task's metadata, else from the environment.
+
+`noise`, `noise_cluster`, `noise_level`, `noise_se` and `noise_interval` in the metadata of a task or of
+`inspect eval --metadata` (Inspect lets the task win); `HARNESS_NOISE`, `HARNESS_NOISE_CLUSTER`, … are the
+default of a fleet. This module loads nothing, because it runs before it is known whether the flag is on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness_noise.errors import InputError
+from harness_noise.settings import Settings
+
+NAMES = ("cluster", "level", "se", "interval")
+_ON, _OFF = {"1", "true", "yes", "on"}, {"", "0", "false", "no", "off"}
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """The flag, switched on."""
+
+    settings: Settings
+
+    @property
+    def cluster(self) -> str | None:
+        return self.settings.cluster
+
+
+def flag(metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os.environ) -> Flag | None:
+    """The flag of one task; None where it is off.
+
+    Raises:
+        InputError: a value that is not understood.
+    """
+    metadata = metadata or {}
+    if "noise" in metadata:
+        on = _switch(metadata["noise"], "the metadata value noise")
+    else:
+        on = environment.get("HARNESS_NOISE", "").strip().lower() not in _OFF
+    if not on:
+        return None
+    chosen: dict[str, Any] = {}
+    for name in NAMES:
+        value = metadata.get(f"noise_{name}")
+        if value is None:
+            value = environment.get(f"HARNESS_NOISE_{name.upper()}") or None
+        if value is not None:
+            chosen[name] = value
+    if "level" in chosen:
+        try:
+            chosen["level"] = float(chosen["level"])
+        except (TypeError, ValueError):
+            raise InputError(f"noise_level {chosen['level']!r} is not a number: use 0.95") from None
+    if "cluster" in chosen:
+        chosen["cluster"] = cluster_text(chosen["cluster"])
+    return Flag(Settings(**chosen))
+
+
+def cluster_text(value: Any) -> str:
+    """A cluster SPEC as it may stand in metadata: text, or a mapping {task: SPEC}."""
+    if isinstance(value, Mapping):
+        return ",".join(f"{task}={spec}" for task, spec in value.items())
+    return "none" if value is False else str(value)
+
+
+def _switch(value: Any, what: str) -> bool:
+    word = str(value).strip().lower()
+    if value is None or word in _OFF:
+        return False
+    if word in _ON:
+        return True
+    raise InputError(f"{what}={value!r} is neither true nor false; clusters are named by noise_cluster=KEY")

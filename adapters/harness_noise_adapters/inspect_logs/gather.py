@@ -1,0 +1,355 @@
+"""From EvalScores and the un-reduced values behind them to Scores; the same for a live run and a log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller
+from harness_noise.scores import Questions, Scores, Skipped
+
+from .presets import bare, natural
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalScore
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.intp]
+    BoolArray = NDArray[np.bool_]
+
+GROUP = "noise"
+"""The `group` of our EvalMetrics."""
+NOT_A_MEAN = frozenset({"stderr", "std", "var", "bootstrap_stderr", "ci", "ci_wilson", "lower", "upper"})
+_WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grid:
+    """Which question and which repeat each of N answers is."""
+
+    keys: tuple[str, ...]
+    """(n,) ids as text."""
+    first: tuple[int, ...]
+    """(n,) number of the answer at which each question appears first."""
+    rows: IntArray
+    """(N,) question of each answer."""
+    columns: IntArray
+    """(N,) repeat of each answer."""
+    repeats: int
+
+    def fill(self, values: FloatArray) -> FloatArray:
+        """(n, K) table of the N values, NaN where a question lacks a repeat."""
+        table = np.full((len(self.keys), self.repeats), np.nan)
+        table[self.rows, self.columns] = values
+        return table
+
+
+def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequence[Any] | None = None) -> Grid:
+    """The grid of N answers.
+
+    Args:
+        ids: (N,) of the questions.
+        epochs: (N,) numbers of the repeats; without them the k-th answer to a question is its repeat k.
+        order: ids of the data set, whose order the questions take, so that a sum comes out the same
+            to the last bit in whatever order the answers came in.
+    """
+    named = ids if set(map(type, ids)) == {str} else list(map(str, ids))
+    present = dict.fromkeys(named)
+    if order is not None:
+        present = {key: None for key in map(str, order) if key in present} | present
+    index = {key: row for row, key in enumerate(present)}
+    rows = np.fromiter(map(index.__getitem__, named), np.intp, len(named))
+    by_row = np.argsort(rows, kind="stable")
+    starts = np.searchsorted(rows[by_row], np.arange(len(index)))
+    if epochs is None:
+        columns = np.empty_like(rows)
+        columns[by_row] = np.arange(len(rows)) - starts[rows[by_row]]
+    else:
+        columns = np.unique(np.asarray(epochs, dtype=np.int64), return_inverse=True)[1].astype(np.intp)
+    return Grid(tuple(index), tuple(by_row[starts].tolist()), rows, columns, int(columns.max(initial=-1)) + 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbers:
+    """Score values as Inspect's `value_to_float` reads them."""
+
+    values: FloatArray
+    """(N,) NaN where there is no score."""
+    words: int
+    """How many are not numbers; Inspect takes them as 0."""
+    example: object = None
+
+
+def numbers(values: Sequence[Any]) -> Numbers:
+    """Convert as Inspect does: C 1, P 0.5, I and N 0, booleans, numbers, yes/no, numeric text."""
+    kinds = set(map(type, values))
+    if kinds <= {float, int, bool}:
+        return Numbers(np.asarray(values, dtype=np.float64), 0)
+    if kinds <= {str, type(None)}:
+        known = {value: _number(value) for value in set(values)}
+        if None not in known.values():
+            return Numbers(np.fromiter(map(known.__getitem__, values), np.float64, len(values)), 0)
+    found = [_number(value) for value in values]
+    words = [value for value, number in zip(values, found, strict=True) if number is None]
+    out = np.asarray([0.0 if number is None else number for number in found], dtype=np.float64)
+    return Numbers(out, len(words), words[0] if words else None)
+
+
+def _number(value: Any) -> float | None:
+    """The number that a value stands for, NaN for no score, None for a word, a list or a dictionary."""
+    if value is None:
+        return math.nan
+    if isinstance(value, str):
+        return _word(value)
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _word(text: str) -> float | None:
+    if text in _WORDS:
+        return _WORDS[text]
+    if text.lower() in _YES_NO:
+        return _YES_NO[text.lower()]
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What the EvalScores of one task came to."""
+
+    scores: list[Scores] = field(default_factory=list)
+    indices: list[int] = field(default_factory=list)
+    """For each of `scores`, the number of its EvalScore."""
+    reproduced: list[bool] = field(default_factory=list)
+    """For each of `scores`, whether a native metric is its mean."""
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    unreadable: list[str] = field(default_factory=list)
+    """Why a mean over repeats is among `skipped`, one sentence each."""
+
+
+def gather(
+    task: str,
+    eval_scores: Sequence[EvalScore],
+    answers: Grid,
+    raw: Callable[[str], list[Any] | None],
+    questions: Questions,
+    clusters: tuple[tuple[str, ...] | None, str | None] = (None, None),
+    *,
+    excluded: BoolArray | None = None,
+    n_not_seen: int = 0,
+    missing: Literal["drop", "zero"] = "drop",
+) -> Gathered:
+    """The Scores of every EvalScore that is a mean over repeats and questions.
+
+    Args:
+        task: its name.
+        eval_scores: the native results.
+        answers: the grid of the N answers.
+        raw: the N values that a scorer gave, None where it gave none; None for an unknown scorer.
+        questions: of the grid's rows.
+        clusters: labels of the questions and their SPEC in words.
+        excluded: (N,) answers that are not to count (invalidated samples).
+        n_not_seen: answers that were asked for and are not among the N.
+        missing: whether an answer without a score is left out or wrong.
+    """
+    out = Gathered()
+    chosen = _mean_reduced(eval_scores)
+    names = [eval_scores[i].name for i in chosen]
+    for i, es in enumerate(eval_scores):
+        if i not in chosen:
+            if es.reducer not in (None, "mean"):
+                name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
+                reason = f"its reducer {es.reducer} is not a mean over repeats"
+                out.skipped.append(Skipped(task, name, f"{es.name} ({es.reducer})", reason, _finite(value)))
+            continue
+        label = es.name if names.count(es.name) == 1 else f"{es.scorer}/{es.name}"
+        found = _one(task, label, es, answers, raw, excluded, missing)
+        if isinstance(found, Skipped):
+            out.skipped.append(found)
+            out.unreadable.append(f"{task}: {label} has no error bars: {found.reason}")
+            continue
+        out.scores.append(
+            Scores(
+                task=task, metric=found.metric, scorer=label, questions=questions, values=found.table,
+                clusters=clusters[0], cluster_spec=clusters[1],
+                higher_is_better=True if found.metric == "accuracy" else None, native=found.native,
+                n_missing=found.n_missing + n_not_seen, diagnostics=found.diagnostics,
+            )
+        )  # fmt: skip
+        out.indices.append(i)
+        out.reproduced.append(found.agrees)
+        out.notes += [f"{task}: {label}: {found.note}"] if found.note else []
+    return out
+
+
+def _mean_reduced(eval_scores: Sequence[EvalScore]) -> list[int]:
+    """Which EvalScores are means over repeats; one for each scorer and name.
+
+    A metric on un-reduced scores makes a second EvalScore of the same name without a reducer; the
+    first is then labelled "mean".
+    """
+    best: dict[tuple[str, str], int] = {}
+    for i, es in enumerate(eval_scores):
+        if es.reducer not in (None, "mean") or _is_ours(es):
+            continue
+        key = (es.scorer, es.name)
+        if key not in best or (es.reducer == "mean" and eval_scores[best[key]].reducer is None):
+            best[key] = i
+    return sorted(best.values())
+
+
+def _is_ours(es: EvalScore) -> bool:
+    """Whether it holds nothing but the public metric `noise`."""
+    return bool(es.metrics) and all(metric.group == GROUP for metric in es.metrics.values())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Mean:
+    """The mean that one EvalScore reports, and the table that it is of."""
+
+    metric: str
+    table: FloatArray
+    native: float | None
+    agrees: bool
+    n_missing: int
+    diagnostics: tuple[str, ...]
+    note: str | None
+
+
+def _one(
+    task: str, label: str, es: EvalScore, answers: Grid, raw: Callable[[str], list[Any] | None],
+    excluded: BoolArray | None, missing: str,
+) -> _Mean | Skipped:  # fmt: skip
+    values = _column(es, raw)
+    name = next(iter(es.metrics), "")
+    shown = _finite(es.metrics[name].value) if name else None
+
+    def skip(reason: str) -> Skipped:
+        return Skipped(task, name, label, reason, shown)
+
+    if values is None:
+        return skip("no sample has a score of this scorer")
+    read = numbers(values)
+    if np.isinf(read.values).any():
+        return skip("a score is infinite")
+    absent = np.isnan(read.values)
+    if absent.all():
+        return skip("no sample has a score that is a number")
+    ours = _mean(answers.fill(read.values))
+    metric = _reproduced(es, ours)
+    agrees = metric is not None and _close(ours, es.metrics[metric].value)
+    if read.words and not agrees:
+        return skip(f"{read.words} of its values are not numbers, such as {_short(read.example)}")
+    native = _finite(es.metrics[metric].value) if metric is not None else None
+    note = None
+    if read.words:
+        note = f"{read.words} values are not numbers ({_short(read.example)}) and count as 0"
+    out = np.zeros_like(absent) if excluded is None else excluded
+    kept = np.where(out, np.nan, read.values)
+    if missing == "zero":
+        kept = np.where(absent & ~out, 0.0, kept)
+    codes: tuple[str, ...] = ()
+    if native is not None and not np.array_equal(kept, read.values, equal_nan=True):
+        # the native value is of other answers than ours: compared above, not comparable below
+        codes, native = () if agrees else ("mean_mismatch",), None
+    table = answers.fill(kept)
+    if np.isnan(table).all():
+        return skip("every answer is invalidated")
+    return _Mean(metric or "mean", table, native, agrees, int((absent | out).sum()), codes, note)
+
+
+def _column(es: EvalScore, raw: Callable[[str], list[Any] | None]) -> list[Any] | None:
+    """The values behind an EvalScore: a scorer's own, or one key of its dictionaries."""
+    values = raw(es.scorer)
+    if values is not None and dict in set(map(type, values)):
+        return [value.get(es.name) if isinstance(value, dict) else value for value in values]
+    if es.name != es.scorer:
+        alternative = raw(es.name)
+        return values if alternative is None else alternative
+    return values
+
+
+def _reproduced(es: EvalScore, ours: float) -> str | None:
+    """The native metric that is our mean: accuracy or mean, else another one with that value."""
+    usual = [key for key in ("accuracy", "mean") if key in es.metrics]
+    others: list[str] = [key for key, m in es.metrics.items() if m.name not in NOT_A_MEAN and m.group != GROUP]
+    for key in (*usual, *others):
+        if _close(ours, es.metrics[key].value):
+            return key
+    return usual[0] if usual else None
+
+
+def _mean(table: FloatArray) -> float:
+    present = ~np.isnan(table)
+    count = present.sum(axis=1)
+    sums = np.where(present, table, 0.0).sum(axis=1)
+    return float((sums[count > 0] / count[count > 0]).mean())
+
+
+def _close(ours: float, native: float) -> bool:
+    return abs(ours - native) <= 1e-9 * max(1.0, abs(native))
+
+
+def _finite(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def spec_for(text: str | None, task: str) -> str | None:
+    """The SPEC that a SPEC text has for this task, by its full or its bare name."""
+    spec = ClusterSpec.parse(text)
+    found: str | None = spec.for_task(task) or spec.for_task(bare(task))
+    return found
+
+
+def cluster_labels(
+    spec: str | None, task: str, keys: Sequence[str], metadata: Sequence[Mapping[str, Any] | None]
+) -> tuple[tuple[str, ...] | None, str | None, list[str]]:
+    """Cluster labels of the questions, the SPEC in words, and notes.
+
+    Args:
+        spec: one task's SPEC; None and "none" are no clusters.
+        task: its name, for `auto` and `task`.
+        keys: (n,) sample ids; a SPEC may name them as `id`.
+        metadata: (n,) of the samples.
+
+    Raises:
+        MissingFieldError: a sample lacks the field.
+        InputError: a template that fails.
+    """
+    if spec is None or spec == "none":
+        return None, None, []
+    if spec == "task":
+        return (task,) * len(keys), "task", []
+    words = spec
+    if spec == "auto":
+        known = natural(task)
+        if known is None or not any(known in (doc or {}) for doc in metadata):
+            return None, None, []
+        spec, words = known, f"{known} (auto)"
+    label = labeller(spec)
+    labels, odd = [], False
+    for key, doc in zip(keys, metadata, strict=True):
+        fields = {"id": key, **(doc or {})}
+        value = label(fields)
+        if value == "NaN":
+            raise MissingFieldError(spec, fields)
+        odd = odd or value[:1] in "[{"
+        labels.append(value)
+    notes = [f"{task}: some values of {spec} are lists or dictionaries; equal text is one cluster"] if odd else []
+    return tuple(labels), words, notes

@@ -1,0 +1,42 @@
+"""What the public metric `harness_noise/noise` computes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harness_noise.analysis import analyze_run
+from harness_noise.scores import Questions, Run, Scores
+from harness_noise.settings import Settings
+
+from . import inject
+from .gather import cluster_labels, grid, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from inspect_ai.scorer import SampleScore
+
+
+def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -> dict[str, float]:
+    """The noise of the mean of un-reduced scores, by the names of our metrics.
+
+    Raises:
+        InputError: a cluster key that the samples lack, a level outside (0, 1).
+        ValueError: values that are not numbers.
+    """
+    scores = [item for item in scores if item.sample_id is not None]
+    if not scores:
+        return {}
+    answers = grid([item.sample_id for item in scores])
+    values: list[Any] = [item.score.value for item in scores]
+    read = numbers(values)
+    if read.words:
+        raise ValueError(f"{read.words} values are not numbers, such as {read.example!r}")
+    metadata = [scores[i].sample_metadata for i in answers.first]
+    labels, words, _ = cluster_labels(cluster, "", answers.keys, metadata)
+    part = Scores(
+        task="", metric="mean", scorer="noise", questions=Questions(answers.keys, "sample id"),
+        values=answers.fill(read.values), clusters=labels, cluster_spec=words,
+    )  # fmt: skip
+    run = Run(model="", name="", harness="inspect", scores=(part,))
+    return inject.values(analyze_run(run, Settings(level=level)).estimates[0])

@@ -1,0 +1,400 @@
+"""Inspect logs to Runs: `.eval` and `.json` files, and folders of them.
+
+Scores come from the sample summaries, which are small. The samples are read in full only where a
+summary has lost something that counts: an invalidation, a long input, a long cluster value.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from harness_noise.clusters import MissingFieldError, labeller
+from harness_noise.errors import InputError
+from harness_noise.scores import Questions, ReadOptions, Run, content_hash, occurrences
+
+from . import inject
+from .flags import cluster_text
+from .gather import Gathered, Grid, cluster_labels, gather, grid, spec_for
+from .presets import natural
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalSample, EvalSampleSummary
+    from inspect_ai.model import ChatMessage
+
+    Row: TypeAlias = EvalSample | EvalSampleSummary
+
+CUT_TEXT = "(content truncated)"
+CUT_OBJECT = "Key removed from summary (> 1k)"
+MEDIA = re.compile(r"\((Image|Audio|Video|Document|Data|Reasoning|Tool_use)\)")
+BULKY = {"messages", "events", "events_data", "store", "attachments", "output", "timelines"}
+
+
+class FieldError(InputError):
+    """The samples lack a field that the user named; of a folder, too, an error and not a note."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Log:
+    """One log as it was read: the Run, and where in the log its scores come from."""
+
+    path: Path
+    header: EvalLog
+    run: Run
+    found: Gathered
+
+
+def logs_in(folder: Path) -> list[Path]:
+    """The logs in a folder and below it, oldest name first."""
+    return sorted(path for path in folder.rglob("*") if path.is_file() and is_log(path))
+
+
+def is_log(path: Path) -> bool:
+    """By name for `.eval`, by its first bytes for `.json`."""
+    if path.name.startswith("."):
+        return False
+    if path.suffix == ".eval":
+        return True
+    if path.suffix != ".json":
+        return False
+    try:
+        with path.open("rb") as file:
+            start = file.read(400)
+    except OSError:
+        return False
+    return re.match(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"\w+",\s*"eval":', start) is not None
+
+
+def read_folder(folder: Path, options: ReadOptions) -> list[Run]:
+    """All runs of a folder.
+
+    Logs of one model are one Run if they are of different tasks; if not, they are one Run for each
+    `inspect eval` that wrote them, or in the last resort one for each log.
+    """
+    return [_merge(folder, group) for group in _grouped(read_logs(folder, options))]
+
+
+def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
+    """All logs of a folder; those that cannot be used are notes of the first one that can.
+
+    Raises:
+        InputError: none can be used, or one lacks a field that the user named.
+    """
+    logs: list[Log] = []
+    refused: list[InputError] = []
+    for path in logs_in(folder):
+        try:
+            logs.append(read_log(path, options))
+        except FieldError:
+            raise
+        except InputError as error:
+            refused.append(error)
+    if not logs and len(refused) == 1:
+        raise refused[0]
+    if not logs:
+        raise InputError(f"{folder}: none of its {len(refused)} Inspect logs can be used; the first: {refused[0]}")
+    notes = tuple(f"left out: {error}" for error in refused)
+    first = replace(logs[0], run=replace(logs[0].run, notes=logs[0].run.notes + notes))
+    return [first, *logs[1:]]
+
+
+def _grouped(logs: Sequence[Log]) -> list[list[Log]]:
+    models: dict[str, list[Log]] = {}
+    for log in logs:
+        models.setdefault(log.run.model, []).append(log)
+    out: list[list[Log]] = []
+    for group in models.values():
+        if _distinct(group):
+            out.append(group)
+            continue
+        by_run: dict[str, list[Log]] = {}
+        for log in group:
+            by_run.setdefault(log.header.eval.run_id, []).append(log)
+        for part in by_run.values():
+            out += [part] if _distinct(part) else [[log] for log in part]
+    return out
+
+
+def _distinct(logs: Sequence[Log]) -> bool:
+    tasks = [log.header.eval.task for log in logs]
+    return len(set(tasks)) == len(tasks)
+
+
+def _merge(folder: Path, logs: Sequence[Log]) -> Run:
+    first = logs[0].run
+    if len(logs) == 1:
+        return first
+    return replace(
+        first,
+        name=f"{folder} ({first.model}, {logs[0].header.eval.run_id[:8]})",
+        path=str(folder),
+        scores=tuple(item for log in logs for item in log.run.scores),
+        skipped=tuple(item for log in logs for item in log.run.skipped),
+        notes=tuple(note for log in logs for note in log.run.notes),
+    )
+
+
+def read_log(path: Path, options: ReadOptions) -> Log:
+    """One log.
+
+    Raises:
+        InputError: it is not a log, it is unfinished, or it has nothing that can be analysed.
+    """
+    try:
+        from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+    except ImportError as error:
+        raise InputError(
+            f"{path}: Inspect logs need inspect-ai ({error}): pip install 'harness-noise[inspect]'"
+        ) from None
+    try:
+        header = read_eval_log(str(path), header_only=True)
+        _finished(path, header)
+        rows: Sequence[Row] = read_eval_log_sample_summaries(str(path))
+        if header.invalidated or _lost(rows, _spec(header, options)[0] or "cluster"):
+            rows = read_eval_log(str(path), exclude_fields=BULKY).samples or rows
+    except InputError:
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(
+            f"{path}: not an Inspect log that can be read ({why}); if it was cut short, copy it again or "
+            "try `inspect log recover`"
+        ) from error
+    return assemble(path, header, rows, options)
+
+
+def _finished(path: Path, header: EvalLog) -> None:
+    """Refuse a log without results, saying why it has none."""
+    if header.results is not None and header.results.scores:
+        return
+    if header.status == "started":
+        raise InputError(
+            f"{path}: the eval has not finished (status started); wait for it, or finish it with "
+            f"`inspect eval-retry {path}`"
+        )
+    why = "the eval ended with an error" if header.status == "error" else f"status {header.status}"
+    raise InputError(
+        f"{path}: the log has no scores ({why}); score it with `inspect score {path}`, or run the eval again "
+        "with `inspect eval-retry`"
+    )
+
+
+def _spec(header: EvalLog, options: ReadOptions) -> tuple[str | None, bool]:
+    """The cluster SPEC of a log, and whether the user asked for it now.
+
+    Without one it is what the run was made with: the noise settings in its metadata, or the
+    parameters of the metrics that we added.
+    """
+    task = header.eval.task
+    asked = spec_for(options.cluster, task)
+    if asked is not None:
+        return asked, True
+    setting = (header.eval.metadata or {}).get("noise_cluster")
+    if setting is not None:
+        return spec_for(cluster_text(setting), task), False
+    for es in header.results.scores if header.results else ():
+        for name in inject.injected(es):
+            if "cluster" in es.metrics[name].params:
+                return str(es.metrics[name].params["cluster"]), False
+    return None, False
+
+
+def _lost(rows: Sequence[Row], spec: str) -> bool:
+    """Whether a summary has cut an input, a target, or a long value that names a cluster."""
+    return any(
+        _is_cut(row.input)
+        or _is_cut(row.target)
+        or any(_is_cut_value(value) for key, value in row.metadata.items() if spec == "auto" or key in spec)
+        for row in _firsts(rows)
+    )
+
+
+def _firsts(rows: Iterable[Row]) -> Iterable[Row]:
+    """One row of each question."""
+    seen = set()
+    for row in rows:
+        if row.id not in seen:
+            seen.add(row.id)
+            yield row
+
+
+def _is_cut(value: Any) -> bool:
+    """An input or a target that a summary shows only in part; media stand there as one word."""
+    if isinstance(value, str):
+        return value.endswith(CUT_TEXT)
+    for item in value:
+        parts = [item] if isinstance(item, str) else _texts(item)
+        if any(text.endswith(CUT_TEXT) or MEDIA.fullmatch(text) for text in parts):
+            return True
+    return False
+
+
+def _is_cut_value(value: Any) -> bool:
+    return isinstance(value, str) and (value == CUT_OBJECT or (len(value) > 900 and value.endswith("...")))
+
+
+def _texts(message: ChatMessage) -> list[str]:
+    """The parts of a chat message; what is not text as JSON."""
+    if isinstance(message.content, str):
+        return [message.content]
+    return [
+        part.text if part.type == "text" else json.dumps(part.model_dump(mode="json"), sort_keys=True)
+        for part in message.content
+    ]
+
+
+def input_text(value: str | list[ChatMessage]) -> str:
+    """A sample's input as one text: a single user message is its content, others name their role."""
+    if isinstance(value, str):
+        return value
+    if len(value) == 1 and value[0].role == "user":
+        return "\n".join(_texts(value[0]))
+    return "\n".join("\n".join([f"{message.role}:", *_texts(message)]) for message in value)
+
+
+def assemble(
+    path: Path, header: EvalLog, rows: Sequence[Row], options: ReadOptions, recorded: str | None = None
+) -> Log:
+    """A Log from its header and its samples, or their summaries; `recorded` is the SPEC of the run itself."""
+    task = header.eval.task
+    assert header.results is not None
+    last = {(str(row.id), row.epoch): row for row in rows}  # a sample that was run again: the last counts
+    rows = list(last.values())
+    answers = grid([row.id for row in rows], [row.epoch for row in rows], header.eval.dataset.sample_ids)
+    firsts = [rows[i] for i in answers.first]
+    notes: list[str] = []
+    clusters = _clusters(path, header, options, recorded, answers, firsts, notes)
+    columns: dict[str, list[Any] | None] = {}
+
+    def raw(scorer: str) -> list[Any] | None:
+        if scorer not in columns:
+            found = [(row.scores or {}).get(scorer) for row in rows]
+            known = any(score is not None for score in found)
+            columns[scorer] = [None if score is None else score.value for score in found] if known else None
+        return columns[scorer]
+
+    found = gather(
+        task,
+        header.results.scores,
+        answers,
+        raw,
+        _questions(path, task, answers, firsts, options, notes),
+        clusters,
+        excluded=_invalidated(path, header, rows, notes),
+        missing=options.missing,
+    )
+    if not found.scores:
+        reasons = "; ".join(dict.fromkeys(f"{item.scorer}: {item.reason}" for item in found.skipped))
+        raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
+    notes += found.notes + _remarks(header, len(rows))
+    run = Run(
+        model=header.eval.model,
+        name=str(path),
+        harness="inspect",
+        path=str(path),
+        scores=tuple(found.scores),
+        skipped=tuple(found.skipped),
+        notes=tuple(notes),
+    )
+    return Log(path, header, run, found)
+
+
+def _clusters(
+    path: Path,
+    header: EvalLog,
+    options: ReadOptions,
+    recorded: str | None,
+    answers: Grid,
+    firsts: Sequence[Row],
+    notes: list[str],
+) -> tuple[tuple[str, ...] | None, str | None]:
+    task = header.eval.task
+    metadata = [row.metadata for row in firsts]
+    spec, asked = _spec(header, options)
+    spec = spec or spec_for(recorded, task)
+    if spec is None and all(doc.get("cluster") is not None for doc in metadata):
+        spec = "cluster"
+    try:
+        labels, words, remarks = cluster_labels(spec, task, answers.keys, metadata)
+    except MissingFieldError as error:
+        if asked:
+            raise FieldError(f"{path}: {error}; name another with --cluster, or `--cluster none`") from None
+        notes.append(f"{task}: {error}; the questions count as independent")
+        return None, None
+    notes += remarks
+    known = natural(task)
+    if spec is None and known is not None and any(known in doc for doc in metadata):
+        notes.append(f"{task}: its questions share {known}; use --cluster auto")
+    return labels, words
+
+
+def _questions(
+    path: Path, task: str, answers: Grid, firsts: Sequence[Row], options: ReadOptions, notes: list[str]
+) -> Questions:
+    inputs = [input_text(row.input) for row in firsts]
+    texts = tuple(" ".join(text[:400].split())[:200] for text in inputs)
+    key = options.columns.get("question")
+    if key is None:
+        return Questions(
+            keys=answers.keys,
+            kind="sample id",
+            inputs=tuple(content_hash(text) for text in inputs),
+            targets=tuple(content_hash(_target(row.target)) for row in firsts),
+            texts=texts,
+        )
+    label = labeller(key)
+    fields = [
+        {"id": i, "input": text, "target": _target(row.target), **row.metadata}
+        for i, text, row in zip(answers.keys, inputs, firsts, strict=True)
+    ]
+    try:
+        keys = [label(item) for item in fields]
+    except MissingFieldError as error:
+        raise FieldError(
+            f"{path}: the question field {key!r} does not exist; there are {', '.join(error.fields)}"
+        ) from None
+    if len(set(keys)) < len(keys):
+        notes.append(
+            f"{task}: {len(keys) - len(set(keys))} samples repeat an earlier value of {key}; they are numbered"
+        )
+    # a key that the user vouches for is not checked against the text, which another harness words otherwise
+    return Questions(keys=occurrences(keys), kind="question", texts=texts)
+
+
+def _target(target: str | list[str]) -> str:
+    if isinstance(target, str):
+        return target
+    return target[0] if len(target) == 1 else json.dumps(target)
+
+
+def _invalidated(
+    path: Path, header: EvalLog, rows: Sequence[Row], notes: list[str]
+) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
+    if not header.invalidated:
+        return None
+    out = np.fromiter((getattr(row, "invalidation", None) is not None for row in rows), bool, len(rows))
+    if out.any():
+        notes.append(
+            f"{header.eval.task}: {int(out.sum())} of {len(rows)} answers are invalidated and left out "
+            "(Inspect's own values still count them)"
+        )
+    return out
+
+
+def _remarks(header: EvalLog, n_rows: int) -> list[str]:
+    task, config = header.eval.task, header.eval.config
+    out = []
+    asked = header.results.total_samples if header.results else 0
+    if n_rows < asked:
+        out.append(f"{task}: {asked - n_rows} of {asked} answers were never given (status {header.status})")
+    if config.epochs_reducer == [] and (config.epochs or 1) > 1:
+        out.append(
+            f"{task}: run without an epochs reducer: Inspect's own stderr takes repeats for independent questions"
+        )
+    return out

@@ -1,0 +1,175 @@
+"""What the noise costs beside Inspect's own work, as ratios within one run.
+
+    python benchmarks/bench_inspect.py [--questions 5000] [--repeats 10] [--log FILE.eval]
+
+After the run: `analyze` of a log against Inspect's `read_eval_log_sample_summaries` of the same file,
+time and peak memory beyond the imports (Linux), each in a process of its own (at most 1.3 is the aim). In the
+run: what we add against Inspect's own `eval_results` on the same scores (at most 0.3).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+READ = """
+import json, re, sys, time
+from pathlib import Path
+import inspect_ai.log
+import harness_noise as hn
+import harness_noise.api
+path, what = sys.argv[1:]
+peak = lambda: int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+before = peak()
+start = time.perf_counter()
+if what == "summaries":
+    kept = inspect_ai.log.read_eval_log_sample_summaries(path)
+else:
+    kept = hn.analyze(path, cluster="passage")
+seconds = time.perf_counter() - start
+print(json.dumps({"seconds": seconds, "megabytes": peak() - before, "peak": peak()}))
+"""
+
+
+def write_log(path: Path, questions: int, repeats: int) -> None:
+    """A log of that size: the sample of a real eval, copied with other ids and scores.
+
+    It is put together as a zip file, because to write it sample by sample takes Inspect half an hour.
+    """
+    from zipfile import ZIP_DEFLATED, ZipFile  # after inspect_ai, which teaches it zstd
+
+    import inspect_ai
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import ModelOutput
+    from inspect_ai.scorer import match
+    from inspect_ai.solver import solver
+
+    @solver
+    def canned():  # type: ignore[no-untyped-def]
+        async def solve(state, generate):  # type: ignore[no-untyped-def]
+            state.output = ModelOutput.from_content("mockllm/model", "yes")
+            return state
+
+        return solve
+
+    text = "A passage of some length, as they are. " * 20
+    small = inspect_ai.Task(
+        dataset=[Sample(id="q", input=text, target="yes", metadata={"passage": "p"})], solver=canned(), scorer=match()
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        log = inspect_ai.eval(small, model="mockllm/model", display="none", log_dir=folder)[0]
+        source = ZipFile(log.location)
+        header = json.loads(source.read("header.json"))
+        (name,) = (name for name in source.namelist() if name.startswith("samples/"))
+        (summary,) = json.loads(source.read("summaries.json"))
+        sample, start = json.loads(source.read(name)), source.read("_journal/start.json")
+    total, summaries = 0, []
+    with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=1) as target:
+        target.writestr("_journal/start.json", start)
+        for j in range(repeats):
+            for i in range(questions):
+                right = (i * 7919 + j * 104729) % 100 < i % 100
+                total += right
+                new = {
+                    "id": f"q{i}", "epoch": j + 1, "uuid": f"{i}-{j}", "input": f"{text} {i}?",
+                    "metadata": {"passage": f"p{i // 4}", "source": "made"},
+                    "scores": {"match": sample["scores"]["match"] | {"value": "C" if right else "I"}},
+                }  # fmt: skip
+                summaries.append(summary | new)
+                target.writestr(f"samples/q{i}_epoch_{j + 1}.json", json.dumps(sample | new))
+        header["eval"]["config"]["epochs"] = repeats
+        header["eval"]["dataset"] |= {"samples": questions, "sample_ids": [f"q{i}" for i in range(questions)]}
+        header["results"] |= {"total_samples": questions * repeats, "completed_samples": questions * repeats}
+        header["results"]["scores"][0]["metrics"]["accuracy"]["value"] = total / (questions * repeats)
+        target.writestr("summaries.json", json.dumps(summaries))
+        target.writestr("reductions.json", "[]")
+        target.writestr("header.json", json.dumps(header))
+
+
+def reading(path: Path, rounds: int) -> None:
+    found: dict[str, list[dict[str, float]]] = {"summaries": [], "analyze": []}
+    for _ in range(rounds):
+        for what in found:
+            done = subprocess.run(
+                [sys.executable, "-c", READ, str(path), what], capture_output=True, text=True, check=True
+            )
+            found[what].append(json.loads(done.stdout.strip().splitlines()[-1]))
+    middle = {
+        what: {name: statistics.median(item[name] for item in items) for name in items[0]}
+        for what, items in found.items()
+    }
+    for what, item in middle.items():
+        print(f"  {what:10} {item['seconds']:6.2f} s  {item['megabytes']:6.0f} MB (peak {item['peak']:.0f} MB)")
+    for name in ("seconds", "megabytes", "peak"):
+        print(f"  ratio of {name}: {middle['analyze'][name] / middle['summaries'][name]:.2f} (aim: 1.3)")
+
+
+def running(questions: int, repeats: int, rounds: int) -> None:
+    from types import SimpleNamespace
+    from typing import Any
+
+    from inspect_ai._eval.task.results import eval_results
+    from inspect_ai.scorer import SampleScore, Score, match
+
+    from harness_noise_adapters.inspect_logs import hook
+    from harness_noise_adapters.inspect_logs.flags import flag
+
+    scores = [
+        {
+            "match": SampleScore(
+                score=Score(value="C" if (i * 7919 + j * 104729) % 100 < i % 100 else "I"),
+                sample_id=f"q{i}",
+                sample_metadata={"passage": f"p{i // 4}"},
+            )
+        }
+        for j in range(repeats)
+        for i in range(questions)
+    ]
+    on = flag({"noise": True, "noise_cluster": "passage"}, {})
+    spec: Any = SimpleNamespace(
+        task="bench", model="mockllm/model", eval_id="bench", dataset=SimpleNamespace(sample_ids=None)
+    )
+    assert on is not None
+    live = hook.Live(spec, on)
+    native, ours = [], []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        results, _reductions = eval_results(
+            samples=len(scores), scores=scores, reducers=None, scorers=[match()], metrics=None
+        )
+        middle = time.perf_counter()
+        warnings = hook.add(live, results, scores, len(scores))
+        end = time.perf_counter()
+        assert warnings == []
+        assert "noise_prediction" in results.scores[0].metrics
+        native.append(middle - start)
+        ours.append(end - middle)
+    print(f"  eval_results {statistics.median(native):.3f} s, ours {statistics.median(ours):.3f} s")
+    print(f"  ratio: {statistics.median(ours) / statistics.median(native):.2f} (aim: 0.3)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--questions", type=int, default=5000)
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--log", type=Path, help="a log to read, in place of a made one; made if it does not exist")
+    chosen = parser.parse_args()
+    print(f"in the run, {chosen.questions} × {chosen.repeats} rows")
+    running(chosen.questions, chosen.repeats, chosen.rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        path = chosen.log or Path(folder) / "bench.eval"
+        if not path.exists():
+            write_log(path, chosen.questions, chosen.repeats)
+        print(f"after the run, {path.name} of {path.stat().st_size / 1e6:.0f} MB")
+        reading(path, chosen.rounds)
+
+
+if __name__ == "__main__":
+    main()

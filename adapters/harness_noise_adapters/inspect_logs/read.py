@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from harness_noise.clusters import MissingFieldError, labeller
+from harness_noise.clusters import MissingFieldError, labeller, text_label
 from harness_noise.errors import InputError
 from harness_noise.scores import Questions, ReadOptions, Run, content_hash, occurrences
 
@@ -166,7 +166,18 @@ def read_log(path: Path, options: ReadOptions) -> Log:
             f"{path}: not an Inspect log that can be read ({why}); if it was cut short, copy it again or "
             "try `inspect log recover`"
         ) from error
-    return assemble(path, header, rows, options)
+    log = assemble(path, header, rows, options)
+    return replace(log, run=_labelled(log.run, header.eval.task_args, options.factors)) if options.factors else log
+
+
+def _labelled(run: Run, arguments: Mapping[str, Any], names: Sequence[str]) -> Run:
+    """The run with the task's arguments as what each answer was made with."""
+    known = {name: text_label(arguments[name]) for name in names if name in arguments}
+    scores = []
+    for item in run.scores:
+        n, K = item.values.shape
+        scores.append(replace(item, factors={name: ((label,) * K,) * n for name, label in known.items()}))
+    return replace(run, scores=tuple(scores))
 
 
 def _finished(path: Path, header: EvalLog) -> None:

@@ -34,7 +34,9 @@ lint: $(VENV)/.lint
 	$(BIN)/mypy
 
 bench: $(VENV)/.test  ## side-by-side measurements, ratios in one run
-	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file; done
+	@for file in benchmarks/bench_*.py; do \
+	  echo "== $$file"; $(BIN)/python $$file || missed="$$missed $$file"; \
+	done; test -z "$$missed" || { echo "targets missed in:$$missed"; exit 1; }
 
 coverage: $(VENV)/.test  ## coverage of the intervals by simulation, into the docs
 	$(BIN)/python benchmarks/coverage.py docs/methods/coverage.md

@@ -50,10 +50,11 @@ wheel: $(VENV)/.test  ## build, look inside, and test what was built
 	$(BIN)/python tests/packaging/check_wheel.py dist
 
 # one environment per version of a harness
+.SECONDARY:
 .venv-%/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --upgrade pip
-	.venv-$*/bin/python -m pip install --quiet --editable '.[parquet]' --group test $(subst @,==,$*)
+	.venv-$*/bin/python -m pip install --quiet --editable '.[parquet]' --group test '$(subst lm-eval,lm-eval[api],$(subst @,==,$*))'
 	touch $@
 
 compat-lm-eval-%: .venv-lm-eval@%/.ready

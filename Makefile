@@ -63,10 +63,11 @@ compat-lm-eval-%: .venv-lm-eval@%/.ready
 compat-inspect-%: .venv-inspect-ai@%/.ready
 	.venv-inspect-ai@$*/bin/python -m pytest $(PYTEST) tests/adapters -k "inspect and not lm_eval"
 
-compat: $(LM_EVAL_VERSIONS:%=compat-lm-eval-%) $(INSPECT_VERSIONS:%=compat-inspect-%) compat-dev
+compat: $(LM_EVAL_VERSIONS:%=compat-lm-eval-%) $(INSPECT_VERSIONS:%=compat-inspect-%)
+	-$(MAKE) compat-dev
 
-compat-dev:  ## lm-eval's development version may fail; its reason is printed
-	-$(MAKE) compat-lm-eval-0.5.0.dev1
+compat-dev:  ## lm-eval's development version may fail; its reasons are printed, one line each
+	$(MAKE) compat-lm-eval-0.5.0.dev1 PYTEST="$(PYTEST) -q --tb=no -rfE"
 
 clean:
 	rm -rf .venv .venv-* dist build site demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,7 +14,7 @@ from .errors import InputError
 from .estimators import intervals, resampling, tests
 from .estimators.contrast import Design, Moments, question_stats
 from .estimators.intervals import ConfidenceInterval
-from .pairing import Pairing, pair
+from .pairing import Pairing, pair, same_partition
 from .results import Comparison, Difference, Flip, finite, merge_notes
 from .samples import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, nothing, root, sample
 from .scores import Group, Questions, Run, Scores
@@ -60,6 +60,9 @@ def _align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[fl
             pa, pb = one.questions.prompts, other.questions.prompts
             prompts |= any(pa[i] != pb[j] for i, j in both)
         clusters, spec = _shared_clusters(one, rows_a, other, rows_b)
+        theirs = clusters if other.clusters is None else [other.clusters[j] for j in rows_b]
+        if clusters is not None and theirs is not None and not same_partition(clusters, theirs):
+            notes.append(f"{one.task}: the two runs cluster the questions differently; A's clusters count")
         keys = Questions(tuple(one.questions.keys[i] for i in rows_a), one.questions.kind)
         kept_a.append(replace(one, questions=keys, values=one.values[rows_a], clusters=clusters, cluster_spec=spec))
         kept_b.append(replace(other, questions=keys, values=other.values[rows_b], clusters=clusters, cluster_spec=spec))
@@ -301,6 +304,8 @@ def _welch(a: Moments, b: Moments) -> Moments:
         assert b.variance is not None
         spread = a.variance**2 / a.df + b.variance**2 / b.df
         df = variance**2 / spread if spread > 0 else min(a.df, b.df)
+    # of the parts' codes, those that are about a variance or its degrees of freedom are found again
+    of_parts = {"zero_variance", "negative_data_variance", "few_clusters"}
     return Moments(
         n=a.n + b.n,
         n_clusters=a.n_clusters + b.n_clusters,
@@ -313,7 +318,7 @@ def _welch(a: Moments, b: Moments) -> Moments:
         var_total=plus(a.var_total, b.var_total),
         icc=None,
         zero_variance=a.zero_variance and b.zero_variance,
-        diagnostics=tuple(sorted({*a.diagnostics, *b.diagnostics} - {"zero_variance", "negative_data_variance"})),
+        diagnostics=tuple(sorted({*a.diagnostics, *b.diagnostics} - of_parts)),
     )
 
 
@@ -329,6 +334,8 @@ def _row(
     found |= set(m.diagnostics).union(*(part.diagnostics for side in parts for part in side))
     if m.zero_variance:
         found.add("zero_variance")
+    if m.df is not None and m.df < 10:
+        found.add("few_clusters")
     if m.var_data is not None and m.var_data < 0:
         found.add("negative_data_variance")
     noise = noise_fields(m, clustered)
@@ -430,6 +437,8 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         rows += [_difference(a, b, run_a, run_b, settings, group)[0] for group, a, b in groups]
         rows += [corpus.corpus_difference(a, b, run_a, run_b, settings) for a, b in wholes]
         rows[start:] = [replace(item, run_a=run_a.name, run_b=run_b.name) for item in rows[start:]]
+    if unknown := dict.fromkeys(item.metric for item in rows if item.higher_is_better is None):
+        notes.append(f"{', '.join(unknown)}: the run does not say whether higher is better; it counts as better")
     adjusted = tests.adjust([item.p_value for item in rows], settings.adjust)
     rows = [replace(item, p_adjusted=p) for item, p in zip(rows, adjusted, strict=True)]
     return Comparison(settings.to_dict(), tuple(rows), merge_notes(notes), tuple(flips))

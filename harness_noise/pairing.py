@@ -54,6 +54,12 @@ def pair(a: Questions, b: Questions) -> Pairing:
     return Pairing(*_match(occurrences(a.inputs), occurrences(b.inputs)), by="content")
 
 
+def same_partition(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Whether two lists of labels of the same questions form the same clusters, whatever they are called."""
+    pairs = set(zip(a, b, strict=True))
+    return len(pairs) == len({x for x, _ in pairs}) == len({y for _, y in pairs})
+
+
 def _same_target(a: Questions, i: int, b: Questions, j: int) -> bool:
     return a.targets is None or b.targets is None or a.targets[i] == b.targets[j]
 

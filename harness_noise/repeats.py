@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .compare import pair
 from .errors import InputError
+from .pairing import Pairing, pair, same_partition
 from .results import merge_notes
 from .scores import Run, Scores, occurrences
 
@@ -72,11 +72,7 @@ def _append(one: Scores, other: Scores, run: Run, notes: list[str]) -> Scores:
     values[:n, :k] = one.values
     values[np.ix_(found.rows_a, range(k, values.shape[1]))] = other.values[found.rows_b]
     values[n:, k:] = other.values[new]
-    clusters = one.clusters
-    if clusters is not None and new:
-        if other.clusters is None:
-            raise InputError(f"{one.task}: one run of {run.model} has clusters and another has none; use --cluster")
-        clusters += tuple(other.clusters[j] for j in new)
+    clusters, spec = _clusters(one, other, found, new, run, notes)
 
     def extend(a: tuple[str, ...] | None, b: tuple[str, ...] | None) -> tuple[str, ...] | None:
         return None if a is None or b is None else a + tuple(b[j] for j in new)
@@ -95,7 +91,37 @@ def _append(one: Scores, other: Scores, run: Run, notes: list[str]) -> Scores:
         questions=questions,
         values=values,
         clusters=clusters,
+        cluster_spec=spec,
         native=None,
         n_missing=one.n_missing + other.n_missing,
         diagnostics=tuple(sorted(set(one.diagnostics) | set(other.diagnostics))),
     )
+
+
+def _clusters(
+    one: Scores, other: Scores, found: Pairing, new: Sequence[int], run: Run, notes: list[str]
+) -> tuple[tuple[str, ...] | None, str | None]:
+    """The clusters of the joined questions, whichever of the runs names them."""
+    if one.clusters is None and other.clusters is None:
+        return None, None
+    mixed = InputError(
+        f"{one.task}: one run of {run.model} has clusters, another has none and other questions: which clusters those "
+        "are in is not known; use --cluster SPEC, or --cluster none"
+    )
+    if one.clusters is None:
+        assert other.clusters is not None
+        labels = {i: other.clusters[j] for i, j in zip(found.rows_a, found.rows_b, strict=True)}
+        if len(labels) < len(one.questions):
+            raise mixed
+        old, spec = tuple(labels[i] for i in range(len(one.questions))), other.cluster_spec
+    else:
+        old, spec = one.clusters, one.cluster_spec
+        if other.clusters is None:
+            if new:
+                raise mixed
+            return old, spec
+        if not same_partition([old[i] for i in found.rows_a], [other.clusters[j] for j in found.rows_b]):
+            notes.append(
+                f"{one.task}: two runs of {run.model} cluster the questions differently; those of {run.name} count"
+            )
+    return old + tuple(other.clusters[j] for j in new), spec

@@ -43,7 +43,8 @@ DIAGNOSTICS: dict[str, str] = {
     "singleton_clusters": "every cluster holds one question: clustering changes nothing (wrong field?)",
     "negative_data_variance": "the estimate of the data variance is below 0 and is shown as 0: it is smaller "
     "than this many repeats can resolve",
-    "zero_variance": "no variance between questions: the interval comes from a small-sample rule",
+    "zero_variance": "no variance between questions: for scores in [0, 1] the interval comes from a small-sample rule, "
+    "for others there is none",
     "identical_scores": "the two runs agree on every question",
     "unpaired_questions": "questions that only one of the runs has are left out",
     "unpaired": "the runs are compared as independent samples of questions (--unpaired): all questions of both "
@@ -56,8 +57,31 @@ DIAGNOSTICS: dict[str, str] = {
 }
 
 
+class _Row:
+    """What one Estimate and one Difference share: they are shown as a table of one row."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as the JSON has it."""
+        return row(self)  # type: ignore[arg-type]  # only the two dataclasses below exist
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line, as in `Analysis.to_frame` and `Comparison.to_frame`."""
+        return self._table().to_frame()
+
+    def __rich__(self) -> RenderableType:
+        return self._table().__rich__()
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+    def _table(self) -> Analysis | Comparison:
+        return Analysis({}, (self,)) if isinstance(self, Estimate) else Comparison({}, (self,))  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class Estimate(_Row):
     """One mean with its noise."""
 
     task: str
@@ -103,7 +127,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(_Row):
     """A − B over the questions that both have answered."""
 
     task: str
@@ -342,6 +366,8 @@ def json_schema() -> dict[str, Any]:
     It is generated from the dataclasses above and shipped as `schema.json`.
     """
     from .arena_results import Benchmark, Model, Question, Spread, Step
+    from .estimators.combine import Combined
+    from .factors import FactorRow
 
     def rows(*names: str) -> dict[str, Any]:
         items = [{"$ref": f"#/$defs/{name}"} for name in names]
@@ -357,6 +383,8 @@ def json_schema() -> dict[str, Any]:
         "int | None": {"type": ["integer", "null"], "minimum": 0},
         "tuple[str, ...]": {"type": "array", "items": {"type": "string"}},
         "tuple[Step, ...]": rows("step"),
+        "tuple[PlanRow, ...]": rows("plan_row"),
+        "tuple[TheoryRow, ...]": rows("theory"),
         "Spread | None": {"anyOf": [{"$ref": "#/$defs/spread"}, {"type": "null"}]},
         "Mapping[int, float] | None": {"type": ["object", "null"], "additionalProperties": {"type": "number"}},
     }
@@ -387,12 +415,20 @@ def json_schema() -> dict[str, Any]:
             "pairs": rows("comparison"),
             "benchmarks": rows("benchmark"),
             "questions": rows("flip", "question"),
+            "combined": rows("combined"),
+            "plan": {"$ref": "#/$defs/plan"},
+            "factors": rows("factor"),
+            "n_answers": kinds["int"],
+            "mean": kinds["float"],
+            "advice": kinds["str"],
         },
         "required": ["schema_version", "harness_noise_version", "settings"],
         "anyOf": [
             {"required": ["estimates"]},
             {"required": ["comparisons"]},
             {"required": ["models", "pairs", "benchmarks", "questions"]},
+            {"required": ["plan"]},
+            {"required": ["factors", "n_answers", "mean", "advice"]},
         ],
         "additionalProperties": False,
         "$defs": {
@@ -404,6 +440,11 @@ def json_schema() -> dict[str, Any]:
             "question": table(Question),
             "spread": table(Spread),
             "step": table(Step),
+            "combined": table(Combined),
+            "plan": table(Plan),
+            "plan_row": table(PlanRow),
+            "theory": table(TheoryRow),
+            "factor": table(FactorRow),
         },
     }
 

@@ -185,14 +185,17 @@ def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Seq
     variance = m.variance + extra
     if variance <= 1e-24 * max(1.0, (m.mean or 0.0) ** 2):  # σ²_run so far below 0 that nothing is left
         return m
+    df = variance**2 / spread
     return replace(
         m,
         variance=variance,
-        df=variance**2 / spread,
+        df=df,
         zero_variance=False,
         var_prediction=None if m.var_prediction is None else m.var_prediction + single,
         var_total=m.var_total + single,
-        diagnostics=tuple(code for code in m.diagnostics if code != "zero_variance"),
+        diagnostics=tuple(
+            sorted(set(m.diagnostics) - {"zero_variance", "few_clusters"} | ({"few_clusters"} if df < 10 else set()))
+        ),
     )
 
 

@@ -106,6 +106,9 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
         question = _text(record.get(columns.question))
         if question is None:
             raise InputError(f"{path}, line {line}: no {columns.question!r}, which identifies the question")
+        for name in ("model", "task"):
+            if name in columns.names and columns.text(record, name) is None:
+                raise InputError(f"{path}, line {line}: no {columns.names[name]!r}, though the table has that column")
         model = columns.text(record, "model") or path.stem
         key = (columns.text(record, "task") or TASK, columns.text(record, "metric") or "score",
                columns.text(record, "scorer") or "none")  # fmt: skip

@@ -64,8 +64,12 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
         return _finish(result, choices, gate, page)
     found = options.read_runs(runs, reading, as_repeats=joined)
     if baseline is not None:
+        if models is not None:
+            raise InputError("--models chooses A and B; with --baseline all given runs are A: leave one of the two out")
         against = _one(options.read_runs([baseline], reading, as_repeats=joined), baseline)
-        pairs = [(run, against) for run in found]
+        pairs = [(run, against) for run in found if not _same(run, against)]
+        if not pairs:
+            raise InputError(f"--baseline {baseline}: no other run is given; name what is compared with it")
     else:
         pairs = [_pair(found, runs, models)]
     result = compare_runs(pairs, options.settings(choices), questions)
@@ -86,10 +90,15 @@ def _finish(result: Comparison, choices: dict[str, Any], gate: str, page: Path |
         from ..report import html
 
         write_text(page, html.page(result))
-    worse = [row for row in result.comparisons if _regressed(row, result)]
-    if gate == "regression" and worse:
-        names = ", ".join(f"{row.task} {row.metric}" for row in worse)
-        click.echo(f"harness-noise: {worse[0].model_a} is worse than {worse[0].model_b} on {names}", err=True)
+    if gate != "regression":
+        return 0
+    judged = [(row, _regressed(row, result)) for row in result.comparisons]
+    for row in (row for row, found in judged if found is None):
+        options.hints([f"--fail-on regression cannot judge {row.task} {row.metric}: it has no interval"])
+    worse = [row for row, found in judged if found]
+    if worse:
+        names = ", ".join(f"{row.task} {row.metric}".strip() for row in worse)
+        options.hints([f"{worse[0].model_a} is worse than {worse[0].model_b} on {names}"])
         return 1
     return 0
 
@@ -98,8 +107,12 @@ _COUNTS = re.compile(r"(\d+)/(\d+)")
 
 
 def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comparison:
-    """Two counts of right answers, `74/100 66/100`: Fisher's exact test, the pairing lost."""
+    """Two counts of right answers, `74/100 66/100`: Fisher's exact test, the pairing lost.
+
+    The verdict is the test's; the interval beside it is that of Agresti & Caffo (2000).
+    """
     from ..estimators.combine import fisher_exact, two_proportions
+    from ..estimators.intervals import agresti_caffo
     from ..results import Comparison, Difference
 
     if len(runs) != 2:
@@ -113,14 +126,16 @@ def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comp
     words = "not separable"
     if exact.p_value < 1 - chosen.level:
         words = "A better" if exact.diff > 0 else "B better"
+    ci = agresti_caffo(x / n, n, y / m, m, chosen.level)
     empty: dict[str, Any] = dict.fromkeys(
-        ("se", "ci_low", "ci_high", "df", "p_sign", "wins_a", "wins_b", "ties", "correlation", "se_unpaired",
+        ("se", "df", "p_sign", "wins_a", "wins_b", "ties", "correlation", "se_unpaired",
          "se_total", "se_data", "se_prediction", "var_data", "var_prediction", "design_effect", "mde")
     )  # fmt: skip
     row = Difference(
         task="", metric="counts", scorer="none", higher_is_better=None, model_a=names[0], model_b=names[1],
-        n_questions=0, n_clusters=0, n_only_a=n, n_only_b=m, repeats_a=1, repeats_b=1, mean_a=x / n, mean_b=y / m,
-        diff=exact.diff, level=chosen.level, statistic=z.statistic, p_value=exact.p_value,
+        n_questions=n + m, n_clusters=n + m, n_only_a=n, n_only_b=m, repeats_a=1, repeats_b=1, mean_a=x / n,
+        mean_b=y / m, diff=exact.diff, ci_low=ci.low, ci_high=ci.high, level=chosen.level,
+        statistic=z.statistic, p_value=exact.p_value,
         p_adjusted=exact.p_value, test="fisher", verdict=words, diagnostics=("unpaired",), **empty,
     )  # fmt: skip
     notes = (exact.note, f"pooled two-proportion z test: z = {z.statistic:.3f}, p = {z.p_value:.4f}")
@@ -179,10 +194,24 @@ def _one(found: list[Run], path: str) -> Run:
     return found[0]
 
 
-def _regressed(row: Difference, result: Comparison) -> bool:
-    """The direction-adjusted interval of A − B lies wholly below −M."""
-    if row.ci_low is None or row.ci_high is None:
+def _same(one: Run, other: Run) -> bool:
+    """The baseline itself, given once more among the runs (`runs/* --baseline runs/old`)."""
+    if not one.path or not other.path or one.model != other.model:
         return False
+    return Path(one.path).resolve() == Path(other.path).resolve()
+
+
+def _regressed(row: Difference, result: Comparison) -> bool | None:
+    """The direction-adjusted interval of A − B lies wholly below −M; None where there is no interval.
+
+    Where every question moved by the same amount (no variance, a metric without bounds) and the sign
+    test says that B is better, that amount is all there is to judge by.
+    """
+    low, high = row.ci_low, row.ci_high
+    if low is None or high is None:
+        if row.diff is None or row.verdict != "B better":
+            return None
+        low = high = row.diff
     margin = result.settings["margin"] or 0.0
-    best_case = row.ci_high if row.higher_is_better is not False else -row.ci_low
+    best_case = high if row.higher_is_better is not False else -low
     return bool(best_case < -margin)

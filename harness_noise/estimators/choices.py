@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
+from .contrast import BoolArray, FloatArray
+
 
 def acc_prob(loglikelihoods: Sequence[float], gold: int | Sequence[int]) -> float:
     """The probability that a model which samples among the choices gives a right one.
@@ -28,3 +30,14 @@ def acc_prob(loglikelihoods: Sequence[float], gold: int | Sequence[int]) -> floa
     if len(right) == 0 or right.min() < 0 or right.max() >= len(values):
         raise ValueError(f"gold choice {gold} is none of the {len(values)} choices")
     return float(min(1.0, special.softmax(values)[right].sum()))
+
+
+def acc_probs(loglikelihoods: FloatArray, gold: BoolArray) -> FloatArray:
+    """(n,) `acc_prob` of n questions with C choices each: (n, C) log-likelihoods, (n, C) whether a choice is right.
+
+    NaN where it does not exist: no right choice, a NaN or +inf, or all −inf.
+    """
+    usable = gold.any(axis=1) & ~np.isnan(loglikelihoods).any(axis=1) & np.isfinite(loglikelihoods.max(axis=1))
+    out = np.full(len(gold), np.nan)
+    out[usable] = np.minimum(1.0, np.where(gold[usable], special.softmax(loglikelihoods[usable], axis=1), 0.0).sum(axis=1))
+    return out

@@ -129,7 +129,8 @@ def bootstrap_means(
                 continue
             with np.errstate(invalid="ignore", divide="ignore"):
                 ratio = total[:, : T * R].reshape(-1, T, R) / total[:, T * R :, None]
-            out[rows] += np.einsum("btr,t->br", ratio, block.shares)
+            ratio *= block.shares[:, None]
+            out[rows] += ratio[:, 0] if T == 1 else ratio.sum(axis=1)
     return out
 
 

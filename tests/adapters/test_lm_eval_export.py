@@ -320,7 +320,9 @@ def test_the_native_table_is_made_from_exported_results(lm_eval_runs, tmp_path):
     before, after = table_rows(native), table_rows(ours)
     assert [row for row in after if "_avg" not in row[1]] == before
     assert len(before) == 4 + 6 + 2
-    assert {row[1] for row in after} - {row[1] for row in before} == {"exact_match_avg", "acc_avg", "acc_norm_avg"}
+    assert {row[1] for row in after} - {row[1] for row in before} == {
+        "exact_match_avg", "bleu_avg", "acc_avg", "acc_norm_avg",
+    }  # fmt: skip
     groups = utils.make_table(json.loads(results_in(tmp_path).read_text()), "groups")
     assert "acc_avg" in groups
 

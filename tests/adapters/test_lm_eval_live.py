@@ -346,7 +346,8 @@ def test_pass_at_k_is_taken_from_the_native_list(tmp_path: Path) -> None:
     assert one.values.shape == (12, 4)
     assert one.values.mean() == pytest.approx(results["results"]["code"]["pass@1,all"])
     two = estimate(session, "code", "pass@2", "all")
-    assert "single_repeat" in two.diagnostics
+    assert "uses_all_repeats" in two.diagnostics
+    assert "single_repeat" not in two.diagnostics
     assert two.se_prediction is None
     assert two.mean == pytest.approx(results["results"]["code"]["pass@2,all"])
     assert any("cannot be scored answer by answer" in note for note in session.analysis.notes)
@@ -400,9 +401,14 @@ def test_metrics_of_all_kinds(tmp_path: Path) -> None:
         results = toys.simple_evaluate(tmp_path, ["odd"])
     assert session.problems == []
     run = session.collected.run
-    skipped = {item.metric: item.reason for item in run.skipped}
-    assert set(skipped) == {"pair", "middle", "word"}
-    assert "median" in skipped["middle"]
+    assert run.skipped == ()
+    assert [item.metric for item in run.corpus] == ["pair", "middle", "word"]
+    for item in run.corpus:
+        whole = estimate(session, "odd", item.metric, "none")
+        by_hand = [item.aggregate([doc[k] for doc in item.records]) for k in range(3)]
+        assert whole.mean == pytest.approx(np.mean(by_hand))
+        assert by_hand[0] == results["results"]["odd"][f"{item.metric},none"]
+        assert "mean_mismatch" not in whole.diagnostics
     right = scores(session, "odd", "right", "none").values
     assert right.shape == (12, 3)
     np.testing.assert_array_equal(scores(session, "odd", "flag", "none").values, right)

@@ -13,9 +13,19 @@ import numpy as np
 
 from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller
 from harness_noise.errors import InputError
-from harness_noise.scores import Group, Questions, Run, Scores, Skipped, Weighting, occurrences, with_groups
+from harness_noise.scores import (
+    CorpusScores,
+    Group,
+    Questions,
+    Run,
+    Scores,
+    Skipped,
+    Weighting,
+    occurrences,
+    with_groups,
+)
 
-from . import presets
+from . import aggregates, choices, passes, presets
 from .options import Options
 from .rescore import FilterScores, Row, identical_answers, logged, rescore, unrepeated
 
@@ -110,16 +120,40 @@ def collect(
             found[name] = _score(name, task, rows, repeats.get(name, (1, 1)), notes)
     _cluster(found, options.cluster, notes)
     scores: list[Scores] = []
+    corpus: list[CorpusScores] = []
     skipped: list[Skipped] = []
+    left_out: dict[str, list[str]] = {}
+    budget = aggregates.Budget()
     for name, item in found.items():
-        for part in _measured(item, tasks[name], results, repeats.get(name, (1, 1))[0]):
-            (scores if isinstance(part, Scores) else skipped).append(part)  # type: ignore[arg-type]
+        native_K = repeats.get(name, (1, 1))[0]
+        parts = list(_measured(item, tasks[name], results, native_K, budget))
+        scores += passes.with_passes([part for part in parts if isinstance(part, Scores)], native_K)
+        corpus += [part for part in parts if isinstance(part, CorpusScores)]
+        skipped += [part for part in parts if isinstance(part, Skipped)]
+        scores += _probabilities(item, tasks[name], scores, left_out)
     run = Run(
         model=model, name=model, harness="lm-eval", scores=tuple(scores),
-        groups=tuple(_groups(groups, results, scores)),
-        skipped=tuple(skipped), notes=tuple(notes),
+        groups=tuple(choices.in_groups(list(_groups(groups, results, scores)), scores)),
+        corpus=tuple(corpus), skipped=tuple(skipped), notes=(*notes, *choices.why_not(left_out)),
     )  # fmt: skip
     return Collected(with_groups(run, options.groups), found)
+
+
+def _probabilities(
+    item: TaskScores, task: Any, scores: Sequence[Scores], left_out: dict[str, list[str]]
+) -> list[Scores]:
+    """`acc_prob` beside each `acc` of a multiple-choice task; where there is none, `left_out` learns why."""
+    out: list[Scores] = []
+    if task.OUTPUT_TYPE != "multiple_choice":
+        return out
+    for part in [part for part in scores if (part.task, part.metric) == (item.name, choices.BESIDE)]:
+        try:
+            out.append(choices.beside(part, choices.of_task(task, item.rows[part.scorer])))
+        except choices.LeftOutError as error:
+            left_out.setdefault(str(error), []).append(item.name)
+        except Exception as error:  # noqa: BLE001 - the task's own code
+            left_out.setdefault(f"{type(error).__name__}: {error}", []).append(item.name)
+    return out
 
 
 def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
@@ -220,7 +254,9 @@ def first_missing(tasks: Mapping[str, Any], spec: ClusterSpec) -> tuple[list[str
     return errors, warnings
 
 
-def _measured(item: TaskScores, task: Any, results: Mapping[str, Any], native_K: int) -> Iterator[Scores | Skipped]:
+def _measured(
+    item: TaskScores, task: Any, results: Mapping[str, Any], native_K: int, budget: aggregates.Budget
+) -> Iterator[Scores | CorpusScores | Skipped]:
     first = item.questions
     questions = Questions(
         keys=occurrences([row["doc_hash"] for row in first]),
@@ -233,23 +269,36 @@ def _measured(item: TaskScores, task: Any, results: Mapping[str, Any], native_K:
         for metric, raw in scores.values.items():
             value = results["results"][item.name].get(f"{metric},{filter_name}")
             native = float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+            aggregation = task.aggregation().get(metric)
+            if _name(aggregation) == "brier_score" and _lm_evals(aggregation) and (brier := aggregates.brier_values(raw)) is not None:
+                raw, aggregation = brier, None
             array = as_array(raw)
-            reason = _not_a_mean(task, metric, array, scores.native.get(metric, ()), native)
-            if array is None or reason is not None:
-                yield Skipped(item.name, metric, filter_name, reason or "its values are not numbers", native)
+            K = max(map(len, raw))
+            told = scores.first or (scores.mean and K in (1, native_K)) or passes.order(metric) > 1
+            known: dict[str, Any] = {
+                "task": item.name, "metric": metric, "scorer": filter_name, "questions": questions,
+                "clusters": item.clusters, "cluster_spec": item.cluster_spec, "higher_is_better": arrows.get(metric),
+                "native": native if told else None, "native_is_first": scores.first and K > 1,
+                "diagnostics": (
+                    *(["mean_mismatch"] if metric in scores.mismatch else []),
+                    *(["identical_repeats"] if item.identical and K > 1 else []),
+                ),
+            }  # fmt: skip
+            reason = _not_scored(metric, array, aggregation)
+            if reason is None and array is not None and _is_mean(aggregation, scores.native.get(metric, ()), native):
+                part = Scores(values=array, n_missing=int(np.isnan(array).sum()), **known)
+                yield part
+                if scores.apart and K > 1:
+                    own = as_array([[value] for value in scores.native[metric]])
+                    if own is not None:
+                        yield passes.vote(part, own[:, 0].tolist(), native, native_K)
                 continue
-            K = array.shape[1]
-            told = scores.first or (scores.mean and K in (1, native_K))
-            codes = [
-                *(["mean_mismatch"] if metric in scores.mismatch else []),
-                *(["identical_repeats"] if item.identical and K > 1 else []),
-            ]
-            yield Scores(
-                task=item.name, metric=metric, scorer=filter_name, questions=questions, values=array,
-                clusters=item.clusters, cluster_spec=item.cluster_spec, higher_is_better=arrows.get(metric),
-                native=native if told else None, native_is_first=scores.first and K > 1,
-                n_missing=int(np.isnan(array).sum()), diagnostics=tuple(codes),
-            )  # fmt: skip
+            try:
+                if reason is not None or native is None:
+                    raise aggregates.NotPossibleError(reason or f"lm-eval has no number for it ({_name(aggregation)})")
+                yield aggregates.corpus_scores(raw, aggregation, budget, **known)
+            except aggregates.NotPossibleError as error:
+                yield Skipped(item.name, metric, filter_name, str(error), native)
 
 
 def as_array(raw: Sequence[Sequence[Any]]) -> np.ndarray[Any, np.dtype[np.float64]] | None:
@@ -263,33 +312,39 @@ def as_array(raw: Sequence[Sequence[Any]]) -> np.ndarray[Any, np.dtype[np.float6
     return np.array(raw, dtype=np.float64).reshape(len(raw), K)
 
 
-def _not_a_mean(
-    task: Any, metric: str, array: np.ndarray[Any, Any] | None, column: Sequence[Any], native: float | None
-) -> str | None:
-    """Why the metric has no per-question mean; None where it has one.
-
-    A metric is a mean if lm-eval says so, or if an aggregation of somebody else's gives the mean of
-    the harness's own values to 1e-9.
-    """
-    aggregation = task.aggregation().get(metric)
-    name = getattr(aggregation, "__name__", str(aggregation))
-    if metric == "bypass" or name == "bypass_agg":
+def _not_scored(metric: str, array: np.ndarray[Any, Any] | None, aggregation: Any) -> str | None:
+    """Why there is nothing to analyse; None where there is."""
+    if metric == "bypass" or _name(aggregation) == "bypass_agg":
         return "the run only predicts (predict_only): nothing was scored"
     if array is None:
-        return f"its values are not one number for each question (aggregation {name})"
+        return "its values are not numbers" if aggregation is None else None
     if np.isinf(array).any():
         return "a score is infinite"
     if np.isnan(array).all():
         return "no question has a score"
-    if aggregation is None or (
-        name in ("mean", "nanmean") and getattr(aggregation, "__module__", "") == "lm_eval.api.metrics"
-    ):
-        return None
+    return None
+
+
+def _is_mean(aggregation: Any, column: Sequence[Any], native: float | None) -> bool:
+    """Whether a metric of one number per question is its mean: lm-eval says so, or an aggregation of
+    somebody else's gives the mean of the harness's own values to 1e-9.
+    """
+    if aggregation is None:
+        return True
+    if _lm_evals(aggregation):
+        return _name(aggregation) in ("mean", "nanmean")
     known = as_array([[value] for value in column])
-    if known is None or native is None or getattr(aggregation, "__module__", "") == "lm_eval.api.metrics":
-        return f"its aggregation {name} is not a mean"
-    mean = float(np.nanmean(known))
-    return None if abs(mean - native) <= 1e-9 * max(1.0, abs(native)) else f"its aggregation {name} is not a mean"
+    if known is None or native is None or np.isnan(known).all():
+        return False
+    return aggregates.close(float(np.nanmean(known)), native)
+
+
+def _lm_evals(aggregation: Any) -> bool:
+    return str(getattr(aggregation, "__module__", "")).startswith("lm_eval.api.metrics")
+
+
+def _name(aggregation: Any) -> str:
+    return str(getattr(aggregation, "__name__", aggregation))
 
 
 def _groups(

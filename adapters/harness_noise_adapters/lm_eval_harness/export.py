@@ -104,8 +104,9 @@ def _write_samples(source: Path, target: Path, task: str, reading: Reading, *, d
     """The samples file with `scores_per_repeat` and `cluster` on every line; with `drop`, a cluster on
     a line is taken off where the questions have none now.
     """
-    parts = [part for part in reading.run.scores if part.task == task]
     columns = reading.samples[task].columns
+    # what follows from the answers (acc_prob, pass@k) is no score of lm-eval's
+    parts = [part for part in reading.run.scores if part.task == task and (part.metric, part.scorer) in columns]
     asked = {
         (part.metric, part.scorer): columns[part.metric, part.scorer].matrix(len(part.questions))[1] for part in parts
     }

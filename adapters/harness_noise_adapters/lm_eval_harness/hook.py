@@ -230,8 +230,8 @@ class _Live:
                 results, self.tasks, self.groups, self.repeats.counts, session.options,
                 session.model or model_name(self.lm) or session.kind or type(innermost(self.lm)).__name__,
             )  # fmt: skip
-        found.run = replace(found.run, notes=(*found.run.notes, *self.notes, *self.repeats.notes))
-        analysis = analyze_run(found.run, session.options.settings)
+            found.run = replace(found.run, notes=(*found.run.notes, *self.notes, *self.repeats.notes))
+            analysis = analyze_run(found.run, session.options.settings)
         out = copy_of(results)
         inject(out, analysis, rows=session.options.rows)
         if annotated:

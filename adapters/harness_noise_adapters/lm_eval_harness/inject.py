@@ -31,7 +31,11 @@ def inject(results: dict[str, Any], analysis: Analysis, *, rows: bool = True) ->
     """
     remove(results)
     asked = {item.task for item in analysis.estimates} - set(results["results"])
+    reported = {key for row in results["results"].values() for key in row}
     for item in analysis.estimates:
+        # what lm-eval does not report (acc_prob, a further pass@k) adds no metric to its table
+        if f"{item.metric},{item.scorer}" not in reported:
+            continue
         if additions := _additions(item, visible=rows, asked=item.task in asked):
             _add(results, item, additions, asked=item.task in asked)
     results[BLOCK] = analysis.to_dict()

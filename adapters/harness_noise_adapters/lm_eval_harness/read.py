@@ -1,42 +1,30 @@
 """lm-eval's finished runs as `Run`s: a folder, a results file, or a samples file, 0.4.3 to 0.5 dev.
 
 The results file says what was measured and how it was aggregated; the samples files hold the values.
-A metric is analysed if it is a mean: the mean of its values is the reported value to 1e-9, or the
-configuration says `aggregation: mean`. Everything else is listed with the reason.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness_noise.clusters import ClusterSpec, labeller
 from harness_noise.errors import InputError
-from harness_noise.scores import Group, Questions, ReadOptions, Run, Scores, Skipped, Weighting, with_groups
+from harness_noise.scores import CorpusScores, Group, ReadOptions, Run, Scores, Skipped, Weighting, with_groups
 
-from . import inject, outputs, presets, rebuild
+from . import choices, inject, outputs, presets
+from .measure import Key, Measured, close, measured
 from .outputs import Output, sniff
-from .samples import Column, Samples, Wanted, read_samples
+from .samples import Samples, Wanted, read_samples
 
-if TYPE_CHECKING:
-    from harness_noise.scores import FloatArray
-
-    from .samples import BoolArray
+_ANSWERS = re.compile(r"(?:@|_at_)([1-9][0-9]{0,3})$")
 
 __all__ = ["Reading", "read", "read_output", "sniff", "zeros_for_missing"]
-
-NOT_MEANS = frozenset(("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "weighted_perplexity"))
-"""Metrics of lm-eval with one number per question that are no mean of it, where only the name tells."""
-
-HUGE = 1e100
-"""Scores beyond it are taken for infinite: their squares are."""
-
-Key = tuple[str, str]
-"""(metric, filter)."""
 
 
 def read(path: Path, options: ReadOptions) -> list[Run]:
@@ -68,6 +56,8 @@ class Reading:
 
 def read_output(output: Output, options: ReadOptions) -> Reading:
     """Read the files of one run."""
+    from .aggregates import Budget
+
     native = Native(outputs.load(output.results)) if output.results is not None else Native({})
     if output.only is not None:
         tasks = [output.only]
@@ -83,11 +73,11 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
     clusters = Clusters(ClusterSpec.parse(options.cluster) if options.cluster is not None else None, native)
     samples: dict[str, Samples] = {}
     known: dict[str, Wanted] = {}
-    scores: list[Scores] = []
-    skipped: list[Skipped] = []
+    parts: list[Measured] = []
+    budget = Budget()
     for task in tasks:
         if task not in output.samples:
-            skipped += [
+            parts += [
                 Skipped(task, *key, "there is no samples file for it: run lm-eval with --log_samples", value)
                 for key, value in native.metrics(task).items()
             ]
@@ -95,14 +85,15 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         path = output.samples[task]
         wanted = known[task] = native.wanted(task, clusters.of_task(task), options)
         found = samples[task] = read_samples(path, wanted)
-        notes += _score_answers(path, task, wanted, native, found)
-        for part in _parts(task, found, native, notes):
-            (scores if isinstance(part, Scores) else skipped).append(part)  # type: ignore[arg-type]
+        more, said = measured(path, task, wanted, native, found, budget)
+        parts += more
+        notes += said
     notes += native.limited(list(samples))
-    scores = clusters.applied(scores, samples, notes)
-    if not scores and not skipped:
+    parts = clusters.applied(parts, samples, notes)
+    if not parts:
         raise InputError(f"{output.path}: no metric in it")
-    groups = () if output.only is not None else native.groups()
+    scores = [part for part in parts if isinstance(part, Scores)]
+    groups = [] if output.only is not None else choices.in_groups(list(native.groups()), scores)
     run = Run(
         model=native.model() or output.path.resolve().parent.name,
         name=str(output.path),
@@ -110,7 +101,8 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         path=str(output.path),
         scores=tuple(scores),
         groups=tuple(groups),
-        skipped=tuple(skipped),
+        corpus=tuple(part for part in parts if isinstance(part, CorpusScores)),
+        skipped=tuple(part for part in parts if isinstance(part, Skipped)),
         notes=tuple(notes),
     )
     return Reading(with_groups(run, options.groups), native.results, samples, known)
@@ -125,7 +117,9 @@ def zeros_for_missing(reading: Reading, options: ReadOptions) -> Run:
         return run
     filled = []
     for part in run.scores:
-        _, asked = reading.samples[part.task].columns[part.metric, part.scorer].matrix(len(part.questions))
+        column = reading.samples[part.task].columns.get((part.metric, part.scorer))
+        # what follows from the answers (acc_prob, pass@k) is asked for on every question
+        asked = np.True_ if column is None else column.matrix(len(part.questions))[1]
         filled.append(replace(part, values=np.where(np.isnan(part.values) & asked, 0.0, part.values)))
     return replace(run, scores=tuple(filled))
 
@@ -153,6 +147,7 @@ class Native:
     def __init__(self, results: dict[str, Any]) -> None:
         block = results.get(inject.BLOCK)
         self.carried_spec = _carried_specs(block) if isinstance(block, Mapping) else {}
+        self.carried_answers = _carried_answers(block) if isinstance(block, Mapping) else {}
         if results:
             inject.remove(results)
         self.results = results
@@ -200,16 +195,27 @@ class Native:
         return value if isinstance(value, bool) else None
 
     def aggregation(self, task: str, metric: str) -> str | None:
+        from .aggregates import default_of
+
         for item in self.config(task).get("metric_list") or ():
             if isinstance(item, Mapping) and item.get("metric") == metric:
                 value = item.get("aggregation")
-                return value if isinstance(value, str) else None
+                return value if isinstance(value, str) else default_of(metric) if value is None else None
         return None
 
+    def answers(self, task: str, K: int) -> int:
+        """How many of a question's K answers lm-eval's own value was made of: all, if no live run of ours
+        asked for more."""
+        return self.carried_answers.get(task, K)
+
     def wanted(self, task: str, spec: str | None, options: ReadOptions) -> Wanted:
+        from .aggregates import is_registered
+
         config = self.config(task)
         key = options.columns.get("question")
         repeats = config.get("repeats")
+        listed = [item["metric"] for item in config.get("metric_list") or () if _is_metric(item)]
+        plain = config.get("output_type") == "multiple_choice" and config.get("process_results") is None
         return Wanted(
             task=task,
             filters=tuple(dict.fromkeys(scorer for _, scorer in self.metrics(task))) or ("none",),
@@ -218,6 +224,9 @@ class Native:
             media=bool(config.get("doc_to_image") or config.get("doc_to_audio")),
             cluster=None if spec is None else (lambda _doc: task) if spec == "task" else labeller(spec),
             key=None if key is None else labeller(key),
+            raw=frozenset(metric for metric in listed if is_registered(self.aggregation(task, metric))),
+            choices=plain and choices.BESIDE in listed,
+            doubled="acc_mutual_info" in listed,
         )
 
     def model(self) -> str | None:
@@ -269,7 +278,7 @@ class Native:
         if value is None or len(known) < len(values) or not all(sizes):
             return "size"
         by_size = math.fsum(v * n for v, n in zip(known, sizes, strict=True)) / sum(sizes)
-        return "equal" if not _close(by_size, value) and _close(math.fsum(known) / len(known), value) else "size"
+        return "equal" if not close(by_size, value) and close(math.fsum(known) / len(known), value) else "size"
 
 
 def _carried_specs(block: Mapping[str, Any]) -> dict[str, str]:
@@ -279,16 +288,28 @@ def _carried_specs(block: Mapping[str, Any]) -> dict[str, str]:
     return {str(item.get("task")): str(item["cluster"]) for item in rows if item.get("cluster")}
 
 
+def _carried_answers(block: Mapping[str, Any]) -> dict[str, int]:
+    """Task → the most answers that one value of it was made of, as a live run of ours said."""
+    estimates = block.get("estimates")
+    out: dict[str, int] = {}
+    for item in estimates if isinstance(estimates, list) else ():
+        if isinstance(item, Mapping) and "uses_all_repeats" in (item.get("diagnostics") or ()):
+            if found := _ANSWERS.search(str(item.get("metric"))):
+                task = str(item.get("task"))
+                out[task] = max(out.get(task, 0), int(found[1]))
+    return out
+
+
+def _is_metric(item: Any) -> bool:
+    return isinstance(item, Mapping) and isinstance(item.get("metric"), str)
+
+
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
 def _several(names: Sequence[str]) -> str:
     return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
-
-
-def _close(a: float, b: float, tolerance: float = 1e-9) -> bool:
-    return abs(a - b) <= tolerance * max(1.0, abs(b))
 
 
 class Clusters:
@@ -302,14 +323,16 @@ class Clusters:
         found = None if self.spec is None else presets.resolve(self.spec, task)
         return None if found is None or found.startswith(presets.PARALLEL) else found
 
-    def applied(self, scores: Sequence[Scores], samples: Mapping[str, Samples], notes: list[str]) -> list[Scores]:
+    def applied(
+        self, parts: Sequence[Measured], samples: Mapping[str, Samples], notes: list[str]
+    ) -> list[Measured]:
         """The scores with their cluster labels."""
         labels = self._labels(samples, notes)
         words = {task: self._words(task) for task in labels}
         return [
-            part if labels.get(part.task) is None
+            part if isinstance(part, Skipped) or labels.get(part.task) is None
             else replace(part, clusters=labels[part.task], cluster_spec=words[part.task])
-            for part in scores
+            for part in parts
         ]  # fmt: skip
 
     def _words(self, task: str) -> str | None:
@@ -350,115 +373,3 @@ class Clusters:
         for spec, tasks in natural.items():
             if len(tasks) > 1 or not spec.startswith("question across"):
                 notes.append(f"{_several(tasks)}: the questions have natural clusters, {spec}: ask with --cluster auto")
-
-
-def _score_answers(path: Path, task: str, wanted: Wanted, native: Native, found: Samples) -> list[str]:
-    """Give a file with K answers but one score the other scores too, where that is safe."""
-    if found.answers == 1 or found.scored or all(metric == "bypass" for metric, _ in found.columns):
-        return []
-    try:
-        columns, remarks = rebuild.rescored(path, wanted, native.config(task), found)
-    except rebuild.NotSafeError as reason:
-        columns = rebuild.counted(found)
-        found.columns |= columns
-        if columns:
-            names = ", ".join(dict.fromkeys(metric for metric, _ in columns))
-            return [f"{task}: {names} is a count of right answers out of {found.answers}; their order is not known"]
-        return [
-            f"{task}: the file holds {found.answers} answers per question but only lm-eval's one score, and they "
-            f"cannot be scored again: {reason}; read as one answer (single_repeat)"
-        ]
-    found.columns |= columns
-    return [f"{task}: {remark}" for remark in remarks]
-
-
-def _parts(task: str, found: Samples, native: Native, notes: list[str]) -> Iterator[Scores | Skipped]:
-    """Every metric that the samples or the results have, as Scores or with the reason why not."""
-    questions = Questions(found.keys, found.kind, found.inputs, found.targets, found.prompts, found.texts)
-    reported = native.metrics(task)
-    for key in dict.fromkeys((*reported, *found.columns)):
-        column, value = found.columns.get(key), reported.get(key)
-        if column is None:
-            yield Skipped(task, *key, "the samples file does not have it", value)
-            continue
-        values, asked = column.matrix(len(questions))
-        aggregation = native.aggregation(task, key[0])
-        # a reduction over repeats may report another name than that of the single score
-        known = key in reported or (found.scored and values.shape[1] > 1)
-        reason = _not_a_mean(key[0], column, values, value, aggregation, known=known, any_known=bool(reported))
-        if reason is not None:
-            yield Skipped(task, *key, reason, value)
-            continue
-        first, whole = _means(values)
-        agrees_first, agrees_whole = (value is not None and _close(mean, value) for mean in (first, whole))
-        own = column.own_mean()
-        ours = agrees_first or agrees_whole or values.shape[1] == 1
-        if value is not None and own is not None and not ours and _close(own, value):
-            if found.scored:  # else the scoring has said so
-                notes.append(
-                    f"{task}, {key[0]}, {key[1]}: lm-eval's own value {value:g} uses the answers of a question "
-                    f"together (majority vote, pass@k); ours is the mean of single answers"
-                )
-            value = None
-        yield Scores(
-            task=task,
-            metric=key[0],
-            scorer=key[1],
-            questions=questions,
-            values=values,
-            higher_is_better=native.higher_is_better(task, key[0]),
-            native=value,
-            native_is_first=values.shape[1] > 1 and (agrees_first or not agrees_whole),
-            n_missing=_missing(values, asked),
-        )
-
-
-def _missing(values: FloatArray, asked: BoolArray) -> int:
-    import numpy as np
-
-    return int((np.isnan(values) & asked).sum())
-
-
-def _means(values: FloatArray) -> tuple[float, float]:
-    """The mean of the first repeat, and of all; over the questions that have a score."""
-    import numpy as np
-
-    from harness_noise.estimators.contrast import question_stats
-
-    return tuple(  # type: ignore[return-value]
-        float(np.nanmean(stats.mean)) if (stats.count > 0).any() else math.nan
-        for stats in (question_stats(values[:, :1]), question_stats(values))
-    )
-
-
-def _not_a_mean(
-    metric: str, column: Column, values: FloatArray, value: float | None, aggregation: str | None, *, known: bool,
-    any_known: bool,
-) -> str | None:  # fmt: skip
-    """Why a metric has no per-question mean; None if it has one."""
-    import numpy as np
-
-    own = column.own_mean()
-    if metric == "bypass":
-        return "the run only predicted (predict_only): nothing was scored"
-    if "other" in column.kinds:
-        return "its value on a question is not one number (it is made from all questions at once, as bleu or f1 are)"
-    if "text" in column.kinds:
-        return "its values are text"
-    if "numeral" in column.kinds and not (own is not None and value is not None and _close(own, value, 1e-6)):
-        return "its values are text"
-    if any_known and not known:
-        return "lm-eval does not report it"
-    if np.isnan(values).all():
-        return "no question has a score"
-    if (np.abs(values) > HUGE).any():  # NaN is not
-        return "a question has an infinite score"
-    if aggregation is None and not any_known:
-        return "it is not a mean of its per-question values" if metric in NOT_MEANS else None
-    if aggregation in ("mean", "nanmean"):
-        return None
-    if aggregation is not None and aggregation.isidentifier():
-        return f"it is aggregated by {aggregation}, not a mean"
-    if value is None or any(item is not None and _close(item, value) for item in (own, *_means(values))):
-        return None
-    return f"the mean of its values ({own:.6g}) is not the reported value ({value:.6g}): it is not aggregated as a mean"

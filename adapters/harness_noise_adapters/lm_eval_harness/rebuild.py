@@ -10,7 +10,7 @@ what comes out must agree with the targets and scores in the log, document by do
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ class NotSafeError(Exception):
 
 
 def rescored(
-    path: Path, wanted: Wanted, config: Mapping[str, Any], found: Samples
+    path: Path, wanted: Wanted, config: Mapping[str, Any], found: Samples, only: Collection[str] | None = None
 ) -> tuple[dict[Key, Column], list[str]]:
     """The columns of `found` again, with a score for each of its K answers.
 
@@ -41,14 +41,20 @@ def rescored(
         wanted: as it was read.
         config: the task's entry in `configs` of the results file.
         found: what was read.
+        only: the metrics to score; None: all that are numbers, and those whose values are kept.
 
     Returns:
-        (metric, filter) → column, for the metrics that are numbers; and remarks of the scoring.
+        (metric, filter) → column; and remarks of the scoring.
 
     Raises:
         NotSafeError: the task cannot be rebuilt, or does not reproduce the log.
     """
-    metrics = sorted({metric for (metric, _), column in found.columns.items() if column.kinds <= {"number", "missing"}})
+    usable = {
+        metric
+        for (metric, _), column in found.columns.items()
+        if column.raw is not None or column.kinds <= {"number", "missing"}
+    }
+    metrics = sorted(usable if only is None else usable.intersection(only))
     plain = _plain(config, metrics)
     try:
         import lm_eval  # noqa: F401
@@ -77,7 +83,7 @@ def rescored(
                 )
             notes.update(dict.fromkeys(scores.notes))
             for metric, values in scores.values.items():
-                column = out.setdefault((metric, scorer), Column())
+                column = out.setdefault((metric, scorer), Column(raw=[] if metric in wanted.raw else None))
                 for document, row, repeats in zip(documents, rows, values, strict=True):
                     column.add(document, row.get(metric), repeats)
     return out, list(notes)

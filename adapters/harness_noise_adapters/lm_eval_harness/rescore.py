@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .passes import order
 from .reseed import patched
 
 Row = Mapping[str, Any]
@@ -37,6 +38,8 @@ class FilterScores:
     """Whether the harness's own value is that of the first answer."""
     mean: bool = False
     """Whether the harness's own value of a document is the mean over its answers."""
+    apart: bool = False
+    """Whether the harness's own value is made of several answers at once, and is no mean of `values`."""
     mismatch: frozenset[str] = frozenset()
     """Metrics whose first repeat should be, and is not, what the harness scored."""
     notes: tuple[str, ...] = field(default=())
@@ -85,6 +88,9 @@ def rescore(task: Any, ensemble: Any, rows: Sequence[Row], K: int, native_K: int
         return expand(scores, native_K)
     metrics = dict.fromkeys([*native, *(metric for doc in scored for item in doc for metric in item or ())])
     values = {metric: [[item and item.get(metric) for item in doc] for doc in scored] for metric in metrics}
+    for metric in metrics:
+        if order(metric) > 1:  # a single answer has no pass@k; what a task makes of one is no score
+            values[metric] = [[value] for value in native.get(metric, [None] * len(rows))]
     if unsafe:
         known = expand(unrepeated(name, rows), native_K).values
         values = {metric: _join(known.get(metric), values[metric], native_K) for metric in metrics}
@@ -162,7 +168,7 @@ def _compared(
         f"the harness's own value uses all its {native_K} answers at once (majority vote, pass@k); ours is the "
         f"average score of single answers (avg@{native_K}), and the noise of its own value is not known"
     )
-    return FilterScores(name, values, native, first=False, notes=(note,))
+    return FilterScores(name, values, native, first=False, apart=True, notes=(note,))
 
 
 def same(a: Any, b: Any) -> bool:

@@ -20,6 +20,7 @@ from harness_noise.clusters import MissingFieldError
 from harness_noise.errors import InputError
 from harness_noise.scores import content_hash, occurrences
 
+from .choices import Log
 from .inject import CLUSTER, SCORES
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ CONTEXT = ("passage", "context", "article", "story", "paragraph", "body", "suppo
 _SKIPPED = frozenset(("doc_id", "doc", "target", "arguments", "resps", "filtered_resps"))
 """What stands before the tail of a line; a file that has more there is decoded whole."""
 _BULK = b', "arguments": {"gen_args_0": '
+_ENDS = (b', "filter": "', b', "doc_hash": "')
+_CHOICES = (b', "filtered_resps": ',)
+"""What the tail of a line starts with; the second where the choices' log-likelihoods are wanted."""
 _ADDRESS = re.compile(rb" at 0x[0-9a-fA-F]+>")
 _TEXT = 80
 """Characters of a question that are shown."""
@@ -72,11 +76,14 @@ def _decoder() -> Callable[[bytes], Any]:
     return loads
 
 
-def rows(path: Path, *, whole: bool = False) -> Iterator[tuple[int, bytes, Row, bytes | None]]:
+def rows(
+    path: Path, *, whole: bool = False, ends: Sequence[bytes] = _ENDS
+) -> Iterator[tuple[int, bytes, Row, bytes | None]]:
     """Each line of a samples file: its number, its bytes, its fields, and its head.
 
     The head is the undecoded JSON of `doc_id`, `doc` and `target`, for `open_head`; None where the
-    fields hold them already, as they do everywhere with `whole`.
+    fields hold them already, as they do everywhere with `whole`. `ends` are keys that come after the
+    bulk of a line.
 
     Raises:
         InputError: a file that cannot be read, or a line that is not a JSON object.
@@ -87,7 +94,7 @@ def rows(path: Path, *, whole: bool = False) -> Iterator[tuple[int, bytes, Row, 
             for number, line in enumerate(file, 1):
                 if line.isspace():
                     continue
-                parts = None if whole else _split(line, loads)
+                parts = None if whole else _split(line, loads, ends)
                 if parts and first:
                     whole = not _whole(line, loads, path, number).keys() <= parts[0].keys() | _SKIPPED
                     parts = None if whole else parts
@@ -97,7 +104,7 @@ def rows(path: Path, *, whole: bool = False) -> Iterator[tuple[int, bytes, Row, 
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
 
 
-def _split(line: bytes, loads: Callable[[bytes], Any]) -> tuple[Row, bytes] | None:
+def _split(line: bytes, loads: Callable[[bytes], Any], ends: Sequence[bytes]) -> tuple[Row, bytes] | None:
     """Cut the bulk out of a line that is written as lm-eval writes it; None for any other.
 
     An unescaped quote cannot stand inside a JSON string, so what is found is a key; one of a nested
@@ -106,9 +113,7 @@ def _split(line: bytes, loads: Callable[[bytes], Any]) -> tuple[Row, bytes] | No
     start = line.find(_BULK)
     if start < 0:
         return None
-    stop = line.rfind(b', "filter": "', start)
-    if stop < 0:
-        stop = line.rfind(b', "doc_hash": "', start)
+    stop = next((found for end in ends if (found := line.rfind(end, start)) >= 0), -1)
     if stop < 0:
         return None
     try:
@@ -147,18 +152,20 @@ class Column:
     rows: array[int] = field(default_factory=lambda: array("l"))
     counts: array[int] = field(default_factory=lambda: array("l"))
     values: array[float] = field(default_factory=lambda: array("d"))
-    own: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    """Sum and number of the values that lm-eval itself aggregates, where they are numbers."""
+    own: array[float] = field(default_factory=lambda: array("d"))
+    """The values that lm-eval itself aggregates, one for each row; NaN where they are no numbers."""
+    raw: list[tuple[Any, list[Any]]] | None = None
+    """Row → lm-eval's own value and those per repeat, whatever they are; None where nobody wants them."""
     kinds: set[str] = field(default_factory=set)
     """number, missing, text, numeral (a number or truth value as text), other."""
 
     def add(self, row: int, own: Any, repeats: Sequence[Any] | None) -> None:
         """One document: lm-eval's own value, and the scores per repeat where there are some."""
         kind, value = ("number", own) if type(own) is float else scalar(own)
-        if value == value:
-            self.own[0] += value
-            self.own[1] += 1
+        self.own.append(value)
         self.rows.append(row)
+        if self.raw is not None:
+            self.raw.append((own, list(repeats or (own,))))
         if not repeats:
             self.kinds.add(kind)
             self.counts.append(1)
@@ -175,7 +182,15 @@ class Column:
                 self.values.append(value)
 
     def own_mean(self) -> float | None:
-        return self.own[0] / self.own[1] if self.own[1] else None
+        found = [value for value in self.own if value == value]
+        return sum(found) / len(found) if found else None
+
+    def own_values(self, n: int) -> list[float | None]:
+        """What lm-eval aggregates, by document."""
+        out: list[float | None] = [None] * n
+        for row, value in zip(self.rows, self.own, strict=True):
+            out[row] = value if value == value else None
+        return out
 
     def matrix(self, n: int) -> tuple[FloatArray, BoolArray]:
         """(n, K) values, NaN where there is none; and which of them were asked for.
@@ -251,6 +266,12 @@ class Wanted:
     cluster: Callable[[Mapping[str, Any]], str] | None = None
     key: Callable[[Mapping[str, Any]], str] | None = None
     """A field that the user chose to identify a question."""
+    raw: frozenset[str] = frozenset()
+    """Metrics whose values are kept as they are."""
+    choices: bool = False
+    """Whether the log-likelihoods of a question's choices are wanted."""
+    doubled: bool = False
+    """Whether each choice was asked without its context, too."""
 
 
 @dataclass(slots=True)
@@ -272,6 +293,8 @@ class Samples:
     """Answers that the file holds for each question, K."""
     scored: bool
     """Whether the rows carry their scores per repeat."""
+    logs: dict[str, Log] = field(default_factory=dict)
+    """Filter → the choices of each question, where they are wanted."""
 
 
 class Scan:
@@ -290,7 +313,9 @@ class Scan:
         """Line number, line, row (with `doc` if it is new or `whole`), document, filter, new."""
         filters, n = self.wanted.filters, self.wanted.effective
         past: dict[str, int] = {}
-        for position, (number, line, row, head) in enumerate(rows(self.path, whole=self.whole)):
+        for position, (number, line, row, head) in enumerate(
+            rows(self.path, whole=self.whole, ends=_CHOICES if self.wanted.choices else _ENDS)
+        ):
             key = row.get("doc_hash")
             if not isinstance(key, str):
                 open_head(row, head, self.path, number)
@@ -334,6 +359,7 @@ def read_samples(path: Path, wanted: Wanted) -> Samples:
     carried: list[str | None] = []
     doc_ids = array("q")
     columns: dict[tuple[str, str], Column] = {}
+    logs: dict[str, Log] = {}
     scored, answers = False, 1
     shared: dict[str, str] = {}
     """Texts that come again and again share their memory; of others there are too many to keep."""
@@ -349,8 +375,12 @@ def read_samples(path: Path, wanted: Wanted) -> Samples:
             found = scores.get(metric)
             column = columns.get((metric, scorer))
             if column is None:
-                column = columns[metric, scorer] = Column()
+                column = columns[metric, scorer] = Column(raw=[] if metric in wanted.raw else None)
             column.add(document, row.get(metric), found if isinstance(found, list) else None)
+        if wanted.choices:
+            log = logs.setdefault(scorer, Log(wanted.doubled))
+            full = _whole(line, _decoder(), path, number) if log.by_text or "target" not in row else row
+            log.add(document, full, full.get("arguments"))
         if not new:
             continue
         doc = row.get("doc")
@@ -388,6 +418,7 @@ def read_samples(path: Path, wanted: Wanted) -> Samples:
         columns=columns,
         answers=answers,
         scored=scored,
+        logs=logs,
     )
 
 

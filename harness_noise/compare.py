@@ -165,7 +165,10 @@ def _judge(evidence: _Evidence, p_sign: float | None, higher_is_better: bool | N
     if m.zero_variance:
         ci, narrow = evidence.without_variance(level), evidence.without_variance(wide)
         p_value = 1.0 if abs(mean) <= 1e-12 else None
-        separable = p_value is None and p_sign is not None and p_sign < alpha
+        if evidence.sides is not None:  # no pairs, no sign test: the interval decides
+            separable = ci is not None and not ci.low <= 0 <= ci.high
+        else:
+            separable = p_value is None and p_sign is not None and p_sign < alpha
     else:
         ci, narrow = intervals.t_interval(mean, se, df, level), intervals.t_interval(mean, se, df, wide)
         if settings.test == "t":

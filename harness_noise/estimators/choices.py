@@ -39,5 +39,7 @@ def acc_probs(loglikelihoods: FloatArray, gold: BoolArray) -> FloatArray:
     """
     usable = gold.any(axis=1) & ~np.isnan(loglikelihoods).any(axis=1) & np.isfinite(loglikelihoods.max(axis=1))
     out = np.full(len(gold), np.nan)
-    out[usable] = np.minimum(1.0, np.where(gold[usable], special.softmax(loglikelihoods[usable], axis=1), 0.0).sum(axis=1))
+    out[usable] = np.minimum(
+        1.0, np.where(gold[usable], special.softmax(loglikelihoods[usable], axis=1), 0.0).sum(axis=1)
+    )
     return out

@@ -270,7 +270,11 @@ def _measured(
             value = results["results"][item.name].get(f"{metric},{filter_name}")
             native = float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
             aggregation = task.aggregation().get(metric)
-            if _name(aggregation) == "brier_score" and _lm_evals(aggregation) and (brier := aggregates.brier_values(raw)) is not None:
+            if (
+                _name(aggregation) == "brier_score"
+                and _lm_evals(aggregation)
+                and (brier := aggregates.brier_values(raw)) is not None
+            ):
                 raw, aggregation = brier, None
             array = as_array(raw)
             K = max(map(len, raw))

@@ -323,9 +323,7 @@ class Clusters:
         found = None if self.spec is None else presets.resolve(self.spec, task)
         return None if found is None or found.startswith(presets.PARALLEL) else found
 
-    def applied(
-        self, parts: Sequence[Measured], samples: Mapping[str, Samples], notes: list[str]
-    ) -> list[Measured]:
+    def applied(self, parts: Sequence[Measured], samples: Mapping[str, Samples], notes: list[str]) -> list[Measured]:
         """The scores with their cluster labels."""
         labels = self._labels(samples, notes)
         words = {task: self._words(task) for task in labels}

@@ -4,7 +4,6 @@ Both sides run in turns, on one core, and are timed by the processor's clock: wh
 does then weighs little. Prints one line per target and exits with 1 where a target is missed.
 """
 
-# ruff: noqa: E402
 from __future__ import annotations
 
 import os

@@ -32,18 +32,23 @@ def ratio(ours: list[str], peer: list[str], cwd: str) -> float:
 
 
 def main() -> int:
-    python = [sys.executable, "-c"]
+    python, command = [sys.executable, "-c"], str(BIN / "harness-noise")
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "scores.csv"
         rows = [f"q{i},{int(i * 7 % 10 < 6)},{i // 10}" for i in range(200)]
         table.write_text("question,score,cluster\n" + "\n".join(rows) + "\n")
         needed = "import numpy, scipy.special, rich.console, rich.table, click, csv, importlib.metadata"
         targets = [
-            ("harness-noise --help / import click", [str(BIN / "harness-noise"), "--help"], [*python, "import click"], 1.6),
+            (
+                "harness-noise --help / import click",
+                [command, "--help"],
+                [*python, "import click"],
+                1.6,
+            ),
             ("import harness_noise / pass", [*python, "import harness_noise"], [*python, "pass"], 3.0),
             (
                 "analyze 200 questions / its imports",
-                [str(BIN / "harness-noise"), "analyze", str(table), "-q"],
+                [command, "analyze", str(table), "-q"],
                 [*python, needed],
                 1.5,
             ),

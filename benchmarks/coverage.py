@@ -398,7 +398,7 @@ def page(R: int) -> str:
         "## Type I error",
         "",
         "Two models that are alike: how often p < .05, in %. In each column: t / sign / permutation / bootstrap (BCa). "
-        "All four count clusters where there are any.",
+        f"All four count clusters where there are any. {min(R, 2000)} replications per cell.",
         "",
         "| n | clusters | K | " + " | ".join(names) + " |",
         "|---|---|---|" + "---|" * len(names),

@@ -39,10 +39,14 @@ def read(path: str | Path, **options: Any) -> Run | list[Run]:
 def runs_of(source: Source, options: ReadOptions) -> list[Run]:
     """The runs that a path or a Run stands for, read with these options."""
     if isinstance(source, Run):
-        if options.cluster is None:
+        lost = sum(item.n_missing for item in (*source.scores, *source.parts))
+        lost += sum(item.n_missing for item in source.corpus)
+        refill = options.missing == "zero" and lost > 0
+        if options.cluster is None and not refill:
             return [adapters.select(source, options)]
         if not source.path:
-            raise InputError(f"{source.name}: clusters can be chosen only while a file is read; give its path")
+            what = "missing answers can be counted as wrong" if refill else "clusters can be chosen"
+            raise InputError(f"{source.name}: {what} only while a file is read; give its path")
         again = adapters.read(source.path, options)
         return [run for run in again if (run.model, run.name) == (source.model, source.name)] or again
     return adapters.read(source, options)

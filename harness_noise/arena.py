@@ -18,11 +18,12 @@ from .arena_grid import Grid, grid, stacked
 from .arena_pairs import check, judged
 from .arena_results import Arena, Benchmark, Board, Model, Pairs, QuestionColumns, Spread, Step
 from .errors import InputError
-from .estimators import benchmark as theory
+from .estimators import benchmark, theory
 from .estimators.contrast import BoolArray, FloatArray, IntArray
 from .estimators.group_pairs import group_pairs
 from .estimators.pairs import all_pairs, every_pair
-from .estimators.passk import pass_at_k
+from .estimators.passk import pass_at_k, steps_of_k
+from .repeats import once
 from .results import Estimate, merge_notes
 from .samples import group_parts, group_shares
 from .scores import Group, Run, Scores, occurrences
@@ -45,18 +46,20 @@ def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = Non
             unknown baseline, or settings that only `compare` has.
     """
     check(settings)
+    runs, twice = once(runs)
     if len(runs) < 2:
         have = f"only {runs[0].model} ({runs[0].name})" if runs else "no run"
         raise InputError(f"arena compares models and got {have}: give at least two runs")
     names = distinct_names(runs)
     runs, names, chosen = _baseline_last(runs, names, baseline)
-    notes = list(merge_notes(*(run.notes for run in runs)))
-    boards, lonely = [], []
+    notes = list(merge_notes(*(run.notes for run in runs), twice))
+    boards: list[Board] = []
+    lonely: dict[tuple[str, str], list[str]] = {}
     for group, measured in _benchmarks(runs, names):
         first = measured[0].parts[0]
         if len(measured) < 2:
             if group is None:
-                lonely.append(f"{first.task}, {first.metric}: only {measured[0].name} has it: nothing to compare")
+                lonely.setdefault((first.task, measured[0].name), []).append(first.metric)
             continue
         board, remarks = _board(measured, group, settings)
         notes += remarks
@@ -64,7 +67,28 @@ def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = Non
             boards.append(board)
     if not boards:
         raise InputError(_nothing_shared(runs, names, bool(lonely)))
-    return Arena(settings.to_dict(), tuple(boards), chosen, merge_notes(notes, lonely))
+    left = [
+        f"{task}, {_some(metrics)}: only {name} has {'it' if len(metrics) == 1 else 'them'}: nothing to compare"
+        for (task, name), metrics in lonely.items()
+    ]
+    return Arena(settings.to_dict(), tuple(boards), chosen, merge_notes(notes, left, _corpus_notes(runs)))
+
+
+def _corpus_notes(runs: Sequence[Run]) -> list[str]:
+    """What is not in the arena though runs report it: metrics that are no mean over questions."""
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        for item in run.corpus:
+            found.setdefault(item.task, []).append(item.metric)
+    return [
+        f"{task}, {_some(list(dict.fromkeys(metrics)))}: not in the arena, which compares means over questions; "
+        "`compare` resamples the whole corpus"
+        for task, metrics in found.items()
+    ]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +166,7 @@ def _baseline_last(
 def _nothing_shared(runs: Sequence[Run], names: Sequence[str], different: bool) -> str:
     lists = []
     for name, run in list(zip(names, runs, strict=True))[:6]:
-        have = ", ".join(f"{part.task}/{part.metric}" for part in run.scores[:4]) or "nothing"
+        have = ", ".join(f"{part.task}/{part.metric}" for part in run.scores[:4]) or "no mean over questions"
         lists.append(f"{name} has {have}{' and more' if len(run.scores) > 4 else ''}")
     what = "no two runs measured the same task and metric" if different else "no two runs share a question"
     return f"{what}: {'; '.join(lists)}. Choose runs of one benchmark, or say what to read with --task and --metric"
@@ -166,6 +190,8 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
     if apart:
         notes.append(f"{task}, {first.metric}: {apart} of {len(columns)} pairs share no question")
     higher = next((x.higher_is_better for items in parts for x in items if x.higher_is_better is not None), None)
+    if higher is None:
+        notes.append(f"{first.metric}: the run does not say whether higher is better; it counts as better")
     strata = board.table.strata
     clustered = board.table.clusters is not None or (strata is not None and strata.between)
     common = {
@@ -201,7 +227,7 @@ def _questions(common: dict[str, Any], board: Grid, models: Sequence[Model]) -> 
         difficulty=(1 - mean if higher else mean) if unit else np.full(len(W), np.nan),
         n_models=W.sum(axis=1),
         n_solved=board.solved.sum(axis=1) if unit and higher else None,
-        tau=theory.kendall_tau(board.table.mean, quality),
+        tau=benchmark.kendall_tau(board.table.mean, quality),
     )  # fmt: skip
 
 
@@ -288,7 +314,7 @@ def _pass_at_k(values: FloatArray, binary: bool) -> dict[int, float] | None:
     if not binary or len(values) == 0:
         return None
     least = int((~np.isnan(values)).sum(axis=1).min())
-    return {k: float(pass_at_k(values, k).mean()) for k in theory.steps_of_k(least)}
+    return {k: float(pass_at_k(values, k).mean()) for k in steps_of_k(least)}
 
 
 def _benchmark(
@@ -349,7 +375,7 @@ def _steps(models: tuple[Model, ...], pairs: Pairs, higher: bool) -> tuple[Step,
     """Adjacent sizes of every family that the names show, the larger less the smaller."""
     families: dict[str, list[tuple[float, int]]] = {}
     for i, model in enumerate(models):
-        found = theory.size_of(model.model)
+        found = benchmark.size_of(model.model)
         if found is not None:
             families.setdefault(found[0], []).append((found[1], i))
     M = len(models)

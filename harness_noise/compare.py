@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import corpus
-from .errors import InputError
+from .errors import InputError, NothingSharedError
 from .estimators import intervals, resampling, tests
 from .estimators.contrast import Design, Moments, question_stats
 from .estimators.intervals import ConfidenceInterval
-from .pairing import Pairing, pair, same_partition
+from .pairing import Pairing, align, pair
 from .results import Comparison, Difference, Flip, finite, merge_notes
 from .samples import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, nothing, root, sample
-from .scores import Group, Questions, Run, Scores
+from .scores import Group, Run, Scores
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -26,60 +27,6 @@ if TYPE_CHECKING:
     from .estimators.contrast import FloatArray
 
 __all__ = ["Pairing", "compare_runs", "estimate_difference", "pair"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pair:
-    """Two samples on the same questions, in the same order, and what was left out."""
-
-    a: Sample
-    b: Sample
-    only_a: int
-    only_b: int
-    different_prompts: bool
-    cluster: str | None
-    notes: tuple[str, ...]
-
-
-def _align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[float] | None) -> _Pair:
-    """Reduce each task to the questions that both runs scored."""
-    kept_a, kept_b, notes = [], [], []
-    only_a = only_b = 0
-    prompts = False
-    for one, other in zip(parts_a, parts_b, strict=True):
-        scored_a = np.isfinite(one.values).sum(axis=1) > 0
-        scored_b = np.isfinite(other.values).sum(axis=1) > 0
-        found = pair(one.questions, other.questions)
-        both = [(i, j) for i, j in zip(found.rows_a, found.rows_b, strict=True) if scored_a[i] and scored_b[j]]
-        only_a += int(scored_a.sum()) - len(both)
-        only_b += int(scored_b.sum()) - len(both)
-        if found.note is not None:
-            notes.append(f"{one.task}: {found.note}")
-        rows_a, rows_b = [i for i, _ in both], [j for _, j in both]
-        if one.questions.prompts is not None and other.questions.prompts is not None:
-            pa, pb = one.questions.prompts, other.questions.prompts
-            prompts |= any(pa[i] != pb[j] for i, j in both)
-        clusters, spec = _shared_clusters(one, rows_a, other, rows_b)
-        theirs = clusters if other.clusters is None else [other.clusters[j] for j in rows_b]
-        if clusters is not None and theirs is not None and not same_partition(clusters, theirs):
-            notes.append(f"{one.task}: the two runs cluster the questions differently; A's clusters count")
-        keys = Questions(tuple(one.questions.keys[i] for i in rows_a), one.questions.kind)
-        kept_a.append(replace(one, questions=keys, values=one.values[rows_a], clusters=clusters, cluster_spec=spec))
-        kept_b.append(replace(other, questions=keys, values=other.values[rows_b], clusters=clusters, cluster_spec=spec))
-    spec = next((part.cluster_spec for part in kept_a if part.cluster_spec), None)
-    a, b = sample(kept_a, shares), sample(kept_b, shares)
-    return _Pair(a, b, only_a, only_b, prompts, spec, tuple(notes))
-
-
-def _shared_clusters(
-    one: Scores, rows_a: list[int], other: Scores, rows_b: list[int]
-) -> tuple[tuple[str, ...] | None, str | None]:
-    """A's clusters, or B's where A has none: the questions are the same, so their clusters are."""
-    if one.clusters is not None:
-        return tuple(one.clusters[i] for i in rows_a), one.cluster_spec
-    if other.clusters is not None:
-        return tuple(other.clusters[j] for j in rows_b), other.cluster_spec
-    return None, None
 
 
 def _correlation(x: FloatArray, y: FloatArray) -> float | None:
@@ -219,12 +166,12 @@ def _difference(
     _check(settings)
     if settings.unpaired:
         return _unpaired(parts_a, parts_b, run_a, run_b, settings, group), ()
-    pairing = _align(parts_a, parts_b, group_shares(parts_a, group))
+    pairing = align(parts_a, parts_b, group_shares(parts_a, group))
     a, b = pairing.a, pairing.b
     if len(a) == 0:
         task, other = group.name if group else parts_a[0].task, group.name if group else parts_b[0].task
         differs = f"the tasks differ ({task} and {other})" if task != other else task
-        raise InputError(
+        raise NothingSharedError(
             f"{differs}: {run_a.name} and {run_b.name} have no question in common "
             f"({pairing.only_a} and {pairing.only_b} questions); compare runs of one benchmark, name the column "
             "that identifies a question (--columns question=…), or use --unpaired"
@@ -273,7 +220,9 @@ def _unpaired(
     """
     a, b = (sample(parts, group_shares(parts, group)) for parts in (parts_a, parts_b))
     if a.empty or b.empty:
-        raise InputError(f"{group.name if group else parts_a[0].task}: one of the runs has no scored question")
+        raise NothingSharedError(
+            f"{group.name if group else parts_a[0].task}: {run_a.name} or {run_b.name} has no scored question"
+        )
     plans = a.design(), b.design()
     (c_a, m_a), (c_b, m_b) = (kernel([x], [1.0], plan, settings) for x, plan in zip((a, b), plans, strict=True))
     m = _welch(m_a, m_b)
@@ -415,6 +364,8 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         settings: the test, its level and the rest; one family of p-values is adjusted.
         n_questions: how many of the questions that flipped most to list for each row.
 
+    What two runs measured on different questions is left out with a note, if they share anything else.
+
     Raises:
         InputError: nothing in common; says what each run has.
     """
@@ -431,20 +382,38 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         wholes = corpus.matched(run_a, run_b)
         matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
         notes += [*run_a.notes, *run_b.notes, *remarks]
+        left_out: list[NothingSharedError] = []
         for one, other in matched:
-            difference, found = _difference([one], [other], run_a, run_b, settings)
-            rows.append(difference)
-            notes += found
-            if n_questions and not settings.unpaired:
-                flips += _flips(one, other, run_a, run_b, n_questions)
-        rows += [_difference(a, b, run_a, run_b, settings, group)[0] for group, a, b in groups]
-        rows += [corpus.corpus_difference(a, b, run_a, run_b, settings) for a, b in wholes]
+            with _collected(left_out):
+                difference, found = _difference([one], [other], run_a, run_b, settings)
+                rows.append(difference)
+                notes += found
+                if n_questions and not settings.unpaired:
+                    flips += _flips(one, other, run_a, run_b, n_questions)
+        for group, parts_a, parts_b in groups:
+            with _collected(left_out):
+                rows.append(_difference(parts_a, parts_b, run_a, run_b, settings, group)[0])
+        for whole_a, whole_b in wholes:
+            with _collected(left_out):
+                rows.append(corpus.corpus_difference(whole_a, whole_b, run_a, run_b, settings))
+        if left_out and len(rows) == start:
+            raise left_out[0]
+        notes += [f"left out: {error}" for error in left_out]
         rows[start:] = [replace(item, run_a=run_a.name, run_b=run_b.name) for item in rows[start:]]
     if unknown := dict.fromkeys(item.metric for item in rows if item.higher_is_better is None):
         notes.append(f"{', '.join(unknown)}: the run does not say whether higher is better; it counts as better")
     adjusted = tests.adjust([item.p_value for item in rows], settings.adjust)
     rows = [replace(item, p_adjusted=p) for item, p in zip(rows, adjusted, strict=True)]
     return Comparison(settings.to_dict(), tuple(rows), merge_notes(notes), tuple(flips))
+
+
+@contextmanager
+def _collected(errors: list[NothingSharedError]) -> Iterator[None]:
+    """One task without a shared question must not take the others with it."""
+    try:
+        yield
+    except NothingSharedError as error:
+        errors.append(error)
 
 
 def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[str]]:
@@ -455,13 +424,13 @@ def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Sc
     where = {(item.task, item.metric, item.scorer): item for item in run_b.scores}
     matched = [(item, where[key]) for item in run_a.scores if (key := (item.task, item.metric, item.scorer)) in where]
     if matched or not alone:
-        return matched, []
+        return matched, [*_only(run_a, run_b), *_only(run_b, run_a)]
     if len(run_a.scores) == len(run_b.scores) == 1:
         one, other = run_a.scores[0], run_b.scores[0]
         return [(one, other)], [f"compared {_name(one)} of {run_a.name} with {_name(other)} of {run_b.name}"]
     raise InputError(
-        f"{run_a.name} and {run_b.name} measured nothing in common. The first has {_list(run_a)}; the second has "
-        f"{_list(run_b)}. Name one of each with --task, --metric and --scorer"
+        f"{run_a.name} and {run_b.name} measured nothing in common. The first has {_list(run_a.scores)}; the second "
+        f"has {_list(run_b.scores)}. Name one of each with --task, --metric and --scorer"
     )
 
 
@@ -469,8 +438,15 @@ def _name(item: Scores) -> str:
     return " / ".join(part for part in (item.task, item.metric, item.scorer) if part and part != "none")
 
 
-def _list(run: Run) -> str:
-    names = [_name(item) for item in run.scores]
+def _only(run: Run, other: Run) -> list[str]:
+    """What one run alone measured: nobody should take the table for all there is."""
+    there = {(item.task, item.metric, item.scorer) for item in other.scores}
+    lone = tuple(item for item in run.scores if (item.task, item.metric, item.scorer) not in there)
+    return [f"only {run.name} has {_list(lone)}: not compared"] if lone else []
+
+
+def _list(scores: Sequence[Scores]) -> str:
+    names = [_name(item) for item in scores]
     more = f" and {len(names) - 6} more" if len(names) > 6 else ""
     return ("; ".join(names[:6]) or "no scores") + more
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, NothingSharedError
 from .estimators import resampling, tests
 from .estimators.contrast import BoolArray, FloatArray, IntArray, cluster_codes
 from .pairing import pair
@@ -266,7 +266,9 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
     else:
         found = pair(a.questions, b.questions)
         if not found.rows_a:
-            raise InputError(f"{a.task}: {run_a.name} and {run_b.name} have no question in common; or use --unpaired")
+            raise NothingSharedError(
+                f"{a.task}: {run_a.name} and {run_b.name} have no question in common; or use --unpaired"
+            )
         here, there = _side(a), _side(b)
         scored_a, scored_b = set(here.rows.tolist()), set(there.rows.tolist())
         both = [(i, j) for i, j in zip(found.rows_a, found.rows_b, strict=True) if i in scored_a and j in scored_b]

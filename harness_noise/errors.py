@@ -1,4 +1,4 @@
-"""The one error that users are meant to see."""
+"""The errors that users are meant to see."""
 
 from __future__ import annotations
 
@@ -8,3 +8,7 @@ class InputError(ValueError):
 
     The command line prints it without a traceback and exits with 2.
     """
+
+
+class NothingSharedError(InputError):
+    """Two runs measured the same thing on questions of which they share none."""

@@ -170,12 +170,13 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
     scores: list[np.ndarray] = []
     questions: list[str] = []
     levels: dict[str, list[str]] = {name: [] for name in factors}
+    by_text = all(item.questions.inputs is not None for run in runs for item in run.scores)
     for run in runs:
         for item in run.scores:
             n, K = item.values.shape
             scores.append(item.values.ravel())
-            by_text = item.questions.inputs
-            questions += [key for key in (by_text or item.questions.keys) for _ in range(K)]
+            keys = (item.questions.inputs if by_text else None) or item.questions.keys
+            questions += [key for key in keys for _ in range(K)]
             for name, column in factors.items():
                 levels[name] += _levels(run, item, name, column, n, K)
     return factor_noise(np.concatenate(scores), questions, levels, more)

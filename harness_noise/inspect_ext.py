@@ -72,13 +72,18 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
         level: coverage of the confidence interval, in (0, 1).
     """
 
+    told: set[str] = set()  # Inspect computes its metrics again and again while a task runs
+
     def compute(scores: list[SampleScore]) -> Value:
         try:
             from harness_noise_adapters.inspect_logs.metric import noise_of
 
             found: dict[str, Any] = dict(noise_of(scores, cluster, level))
         except Exception as error:  # noqa: BLE001  a metric that raises would lose the whole eval
-            logger.warning("noise: no error bars (%s)", error)
+            text = str(error)
+            if text not in told:
+                told.add(text)
+                logger.warning("noise: no error bars (%s)", text)
             return {}
         return found
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from .scores import Questions, occurrences
+import numpy as np
+
+from .samples import Sample, sample
+from .scores import Questions, Scores, occurrences
 
 CONTENT_KEYS = frozenset({"doc_hash"})
 """Kinds of keys that are hashes of the whole question: where they agree there is nothing to verify."""
@@ -75,3 +78,57 @@ def _match(a: Sequence[str], b: Sequence[str]) -> tuple[list[int], list[int]]:
     where = {key: j for j, key in enumerate(b)}
     rows = [(i, where[key]) for i, key in enumerate(a) if key in where]
     return [i for i, _ in rows], [j for _, j in rows]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aligned:
+    """Two samples on the same questions, in the same order, and what was left out."""
+
+    a: Sample
+    b: Sample
+    only_a: int
+    only_b: int
+    different_prompts: bool
+    cluster: str | None
+    notes: tuple[str, ...]
+
+
+def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[float] | None) -> Aligned:
+    """Reduce each task to the questions that both runs scored."""
+    kept_a, kept_b, notes = [], [], []
+    only_a = only_b = 0
+    prompts = False
+    for one, other in zip(parts_a, parts_b, strict=True):
+        scored_a = np.isfinite(one.values).sum(axis=1) > 0
+        scored_b = np.isfinite(other.values).sum(axis=1) > 0
+        found = pair(one.questions, other.questions)
+        both = [(i, j) for i, j in zip(found.rows_a, found.rows_b, strict=True) if scored_a[i] and scored_b[j]]
+        only_a += int(scored_a.sum()) - len(both)
+        only_b += int(scored_b.sum()) - len(both)
+        if found.note is not None:
+            notes.append(f"{one.task}: {found.note}")
+        rows_a, rows_b = [i for i, _ in both], [j for _, j in both]
+        if one.questions.prompts is not None and other.questions.prompts is not None:
+            pa, pb = one.questions.prompts, other.questions.prompts
+            prompts |= any(pa[i] != pb[j] for i, j in both)
+        clusters, spec = _shared_clusters(one, rows_a, other, rows_b)
+        theirs = clusters if other.clusters is None else [other.clusters[j] for j in rows_b]
+        if clusters is not None and theirs is not None and not same_partition(clusters, theirs):
+            notes.append(f"{one.task}: the two runs cluster the questions differently; A's clusters count")
+        keys = Questions(tuple(one.questions.keys[i] for i in rows_a), one.questions.kind)
+        kept_a.append(replace(one, questions=keys, values=one.values[rows_a], clusters=clusters, cluster_spec=spec))
+        kept_b.append(replace(other, questions=keys, values=other.values[rows_b], clusters=clusters, cluster_spec=spec))
+    spec = next((part.cluster_spec for part in kept_a if part.cluster_spec), None)
+    a, b = sample(kept_a, shares), sample(kept_b, shares)
+    return Aligned(a, b, only_a, only_b, prompts, spec, tuple(notes))
+
+
+def _shared_clusters(
+    one: Scores, rows_a: list[int], other: Scores, rows_b: list[int]
+) -> tuple[tuple[str, ...] | None, str | None]:
+    """A's clusters, or B's where A has none: the questions are the same, so their clusters are."""
+    if one.clusters is not None:
+        return tuple(one.clusters[i] for i in rows_a), one.cluster_spec
+    if other.clusters is not None:
+        return tuple(other.clusters[j] for j in rows_b), other.cluster_spec
+    return None, None

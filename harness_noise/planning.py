@@ -113,8 +113,11 @@ def plan(
         best = best_repeats(variances, cost_question, cost_answer, k_max)
     K = repeats if repeats is not None else best or 1
     variance = variances.at(K)
-    if variance < 0:  # a raw ω² below 0 by more than the answers' own noise
-        variance = 0.0
+    if variance == 0:
+        raise InputError(
+            "there is no noise to plan with: no question differs from another and no answer from the next (the same "
+            "scores in both runs, or ω² and σ² of 0); plan from other runs, or from --accuracy"
+        )
     solved_power = power
     if effect is not None and n is not None:
         if power is not None:
@@ -136,7 +139,7 @@ def plan(
     steps = sorted({k for k in (1, 2, 4, 8, 16, 32, 64, K, k_max) if k <= max(k_max, K)}) if known_split else [1]
     sizes = sorted({max(2, math.ceil(size * share)) for share in (0.25, 0.5, 1, 2, 4)})
     table = tuple(
-        PlanRow(m, k, detectable_effect(max(0.0, variances.at(k)), m, alpha, at)) for m in sizes for k in steps
+        PlanRow(m, k, detectable_effect(variances.at(k), m, alpha, at)) for m in sizes for k in steps
     )  # fmt: skip
     return Plan(
         effect=effect,

@@ -11,16 +11,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from ._version import __version__
-from .arena_results import Arena, Benchmark, Spread
+from .arena_results import Arena, Board, Spread
 from .errors import InputError
-from .estimators import benchmark as theory
-from .estimators import intervals, tests
+from .estimators import intervals, tests, theory
 from .files import write_text
 from .results import SCHEMA_VERSION, Difference
 
@@ -45,6 +43,10 @@ class Profile:
     """Share of questions that any model solved."""
     higher_is_better: bool | None
     cluster: str | None
+    n_clusters: int
+    """Of a pair; the questions where there are none."""
+    df: float | None
+    """Degrees of freedom of a pair's standard error: few where clusters are few."""
 
     def se(self, a: float, b: float, repeats: tuple[int, int] = (1, 1)) -> float:
         """The standard error of a − b, each the mean over that many answers to every question.
@@ -80,13 +82,13 @@ class Profile:
         return {"omega2": self.n_questions * self.se_data.median**2, "sigma2_a": sigma2, "sigma2_b": sigma2}
 
 
-def write(arena: Arena, path: Path) -> None:
+def write(arena: Arena, path: str | Path) -> None:
     """Write the profiles of all benchmarks that have close pairs.
 
     Raises:
         InputError: no benchmark has any, or the file cannot be written.
     """
-    profiles = [_profile(board.benchmark, board.pairs.common["higher_is_better"]) for board in arena.boards]
+    profiles = [_profile(board) for board in arena.boards]
     known = [item for item in profiles if item is not None]
     if not known:
         raise InputError("no benchmark has two models close enough to show its noise: give more models, or closer ones")
@@ -97,32 +99,38 @@ def write(arena: Arena, path: Path) -> None:
         "settings": dict(arena.settings),
         "benchmarks": known,
     }
-    write_text(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    write_text(Path(path), json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def _profile(row: Benchmark, higher: bool | None) -> dict[str, Any] | None:
+def _profile(board: Board) -> dict[str, Any] | None:
+    row, pairs = board.benchmark, board.pairs
     if row.se_total is None:
         return None
-    solved = None if row.solved_by_none is None else 1 - row.solved_by_none / row.n_questions
     out: dict[str, Any] = {}
     for item in fields(Profile):
         value = getattr(row, item.name, None)
         out[item.name] = _range(value) if isinstance(value, Spread) else value
-    return out | {"solved": solved, "higher_is_better": higher}
+    known = np.isfinite(pairs.columns["df"])
+    return out | {
+        "solved": None if row.solved_by_none is None else 1 - row.solved_by_none / row.n_questions,
+        "higher_is_better": pairs.common["higher_is_better"],
+        "n_clusters": int(np.median(pairs.columns["n_clusters"])),
+        "df": float(np.median(pairs.columns["df"][known])) if known.any() else None,
+    }
 
 
 def _range(value: Spread) -> dict[str, float]:
     return {"median": value.median, "min": value.min, "max": value.max}
 
 
-def read(path: Path) -> tuple[Profile, ...]:
+def read(path: str | Path) -> tuple[Profile, ...]:
     """The profiles in a file that `write` has made.
 
     Raises:
         InputError: not such a file; says where it differs.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError as error:
@@ -194,6 +202,7 @@ def compare(
                 "write 0.71 for 71 %"
             )
     diff, se = a - b, profile.se(a, b, repeats)
+    df = profile.df or profile.n_questions - 1
     empty = dict.fromkeys(
         ("df", "p_sign", "wins_a", "wins_b", "ties", "correlation", "se_unpaired", "var_data", "var_prediction",
          "design_effect", "statistic", "p_value", "ci_low", "ci_high", "mde")
@@ -201,11 +210,10 @@ def compare(
     values: dict[str, Any] = dict(empty)
     verdict = "not separable"
     if se > 0:
-        z = diff / se
-        p = 2 * NormalDist().cdf(-abs(z))
-        half = intervals.z_quantile(level) * se
+        t, p = tests.t_test(diff, se, df)
+        interval = intervals.t_interval(diff, se, df, level)
         values |= {
-            "statistic": z, "p_value": p, "ci_low": diff - half, "ci_high": diff + half,
+            "df": df, "statistic": t, "p_value": p, "ci_low": interval.low, "ci_high": interval.high,
             "mde": tests.minimum_detectable(se, level),
         }  # fmt: skip
         if p < 1 - level:
@@ -218,7 +226,7 @@ def compare(
         model_a=names[0],
         model_b=names[1],
         n_questions=profile.n_questions,
-        n_clusters=profile.n_questions,
+        n_clusters=profile.n_clusters,
         n_only_a=0,
         n_only_b=0,
         repeats_a=repeats[0],

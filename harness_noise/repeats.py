@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from os.path import realpath
 
 import numpy as np
 
 from .errors import InputError
 from .pairing import Pairing, pair, same_partition
 from .results import merge_notes
-from .scores import Run, Scores, occurrences
+from .scores import CorpusScores, Run, Scores, occurrences
 
 
 def as_repeats(runs: Sequence[Run]) -> list[Run]:
@@ -27,27 +28,85 @@ def as_repeats(runs: Sequence[Run]) -> list[Run]:
     return [_join(group) if len(group) > 1 else group[0] for group in models.values()]
 
 
+def once(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
+    """The runs without those read twice from one file, as overlapping folders give them; what to say of it."""
+    kept: dict[tuple[str, ...], Run] = {}
+    notes = []
+    for i, run in enumerate(runs):
+        key = (realpath(run.path), realpath(run.name), run.model) if run.path else (str(i),)
+        if key in kept:
+            notes.append(f"{run.name}: the same run was given more than once and counts once")
+        kept.setdefault(key, run)
+    return list(kept.values()), notes
+
+
 def _join(runs: Sequence[Run]) -> Run:
+    runs, twice = once(runs)
     first = runs[0]
-    joined = []
-    notes = list(merge_notes(*(run.notes for run in runs)))
-    runs = [replace(run, scores=tuple(_distinct(item) for item in run.scores)) for run in runs]
-    for scores in runs[0].scores:
-        key = (scores.task, scores.metric, scores.scorer)
-        others = [item for run in runs[1:] for item in run.scores if (item.task, item.metric, item.scorer) == key]
-        if len(others) < len(runs) - 1:
-            notes.append(f"{scores.task}, {scores.metric}: only {1 + len(others)} of {len(runs)} runs have it")
-        for other in others:
-            scores = _append(scores, other, first, notes)
-        joined.append(scores)
+    notes = list(merge_notes(*(run.notes for run in runs), twice))
+    if len(runs) == 1:
+        return replace(first, notes=tuple(notes))
+    scores = _joined([run.scores for run in runs], first, notes)
+    parts = _joined([run.parts for run in runs], first, notes)
+    wholes = [_join_corpus(item, runs[1:], first, notes) for item in runs[0].corpus]
     return replace(
         first,
         name=f"{first.name} + {len(runs) - 1} more",
         path="",
-        scores=tuple(joined),
+        scores=scores,
+        parts=parts,
+        corpus=tuple(wholes),
         groups=tuple(replace(group, native=None) for group in first.groups),
         notes=tuple(notes),
     )
+
+
+def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[str]) -> tuple[Scores, ...]:
+    """What the first run measured, with the repeats of all runs."""
+    out = []
+    ours, *rest = [[_distinct(item) for item in scores] for scores in runs]
+    for scores in ours:
+        key = (scores.task, scores.metric, scores.scorer)
+        others = [item for run in rest for item in run if (item.task, item.metric, item.scorer) == key]
+        if len(others) < len(rest):
+            notes.append(f"{scores.task}, {scores.metric}: only {1 + len(others)} of {len(runs)} runs have it")
+        for other in others:
+            scores = _append(scores, other, first, notes)
+        out.append(scores)
+    return tuple(out)
+
+
+def _join_corpus(item: CorpusScores, others: Sequence[Run], run: Run, notes: list[str]) -> CorpusScores:
+    """The answers of the other runs to the same questions as further repeats of a metric that is no mean."""
+    key = (item.task, item.metric, item.scorer)
+    found = [other for more in others for other in more.corpus if (other.task, other.metric, other.scorer) == key]
+    used = 1
+    n_missing = item.n_missing
+    for other in found:
+        pairs = pair(item.questions, other.questions)
+        if not pairs.rows_a:
+            raise InputError(f"{item.task}: two runs of {run.model} have no question in common; they cannot be repeats")
+        if item.stats is not None and other.stats is not None and item.stats.shape[2] == other.stats.shape[2]:
+            more = np.full((len(item.questions), *other.stats.shape[1:]), np.nan)
+            more[pairs.rows_a] = other.stats[pairs.rows_b]
+            item = replace(item, stats=np.concatenate([item.stats, more], axis=1))
+        elif item.stats is None and other.stats is None:
+            width = max(map(len, item.records))
+            rows = [[*row, *[None] * (width - len(row))] for row in item.records]
+            for i, j in zip(pairs.rows_a, pairs.rows_b, strict=True):
+                rows[i] += other.records[j]
+            item = replace(item, records=tuple(map(tuple, rows)))
+        else:
+            continue
+        if more_questions := len(other.questions) - len(pairs.rows_b):
+            notes.append(
+                f"{item.task}, {item.metric}: {more_questions} questions that only a further run has are left out"
+            )
+        used += 1
+        n_missing += other.n_missing
+    if used <= len(others):
+        notes.append(f"{item.task}, {item.metric}: only {used} of {len(others) + 1} runs have it")
+    return replace(item, native=None, n_missing=n_missing)
 
 
 def _distinct(scores: Scores) -> Scores:

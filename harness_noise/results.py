@@ -53,7 +53,7 @@ DIAGNOSTICS: dict[str, str] = {
     "mean_mismatch": "our mean is not the harness's own value: the scores may be read wrongly",
     "reference_noise": "no samples were compared: the noise is the one that the benchmark's profile gives for "
     "models of this accuracy",
-    "skipped_metric": "not a mean of per-question scores: only the harness's own value is shown",
+    "skipped_metric": "no samples, or not a mean of per-question scores: only the harness's own value is shown",
 }
 
 

@@ -172,7 +172,8 @@ def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Seq
     """Add the variance between runs to what independent answers give.
 
     For one run se² = (MS_q + MS_run − MS_res)/(nK) with Satterthwaite's degrees of freedom over its
-    three mean squares; with clusters V takes the place of MS_q/(nK).
+    three mean squares; with clusters V takes the place of MS_q/(nK). One of them is subtracted, which
+    can leave next to no degrees of freedom, and an interval without end: never fewer than the runs have.
     """
     if m.variance is None or m.df is None or m.var_total is None:
         return m
@@ -185,7 +186,7 @@ def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Seq
     variance = m.variance + extra
     if variance <= 1e-24 * max(1.0, (m.mean or 0.0) ** 2):  # σ²_run so far below 0 that nothing is left
         return m
-    df = variance**2 / spread
+    df = max(variance**2 / spread, min(item.runs for item in components) - 1)
     return replace(
         m,
         variance=variance,

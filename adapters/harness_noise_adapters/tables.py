@@ -54,7 +54,7 @@ _FEW = 64
 
 
 class TableAdapter:
-    """Reads score tables; there is nothing in a table to write an error bar into."""
+    """Score tables (CSV, JSONL, JSON, Parquet), read only: they have no place for an error bar."""
 
     name = "table"
 

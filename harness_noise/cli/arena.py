@@ -18,10 +18,15 @@ if TYPE_CHECKING:
 @click.command("arena")
 @options.RUN
 @click.option("--baseline", metavar="MODEL", help="Show the differences to this model.")
-@click.option("--html", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write pages.")
-@click.option("--figures", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write the SVGs.")
+@click.option("--html", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write a report.")
 @click.option(
-    "--reference", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the noise profile."
+    "--figures", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write each figure as an SVG."
+)
+@click.option(
+    "--reference",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the benchmarks' noise profile, which compare and plan take with --reference.",
 )
 @click.option("--tables", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write all tables.")
 @click.option(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +42,9 @@ def command(out: Path, debug: bool) -> None:
     _title("Written")
     for path in written:
         click.echo(f"  {path}")
+    pages = [path for path in written if path.suffix == ".html"]
+    first = next((path for path in pages if path.name == "index.html"), pages[0])
+    click.echo(f"\nOpen {first} in a browser.")
 
 
 def _two_models(adapter: Any, out: Path) -> list[Path]:
@@ -84,7 +89,7 @@ def _eight_models(adapter: Any, out: Path) -> list[Path]:
         click.echo("\nWithout matplotlib there is no report on eight models: pip install 'harness-noise[plots]'")
         return []
     _title(f"{adapter.name}: all pairs of eight models")
-    with contextlib.redirect_stdout(io.StringIO()):
+    with _quiet():
         folder = adapter.demo_many(out, [model for model in MODELS if model not in PAIR])
     _shown(["harness-noise", "arena", str(folder), "--html", str(out / "arena")])
     runs: list[Run] = adapters.read(folder)
@@ -96,6 +101,18 @@ def _eight_models(adapter: Any, out: Path) -> list[Path]:
         for line in arena_summary.sentences(board):
             click.echo(line)
     return pages
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Neither output, nor bars, nor a harness's log but its warnings."""
+    before = logging.root.manager.disable
+    logging.disable(logging.INFO)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logging.disable(before)
 
 
 def _title(text: str) -> None:

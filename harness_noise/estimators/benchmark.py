@@ -73,24 +73,6 @@ def _tied(ranks: NDInt, levels: int) -> FloatArray:
     return tied
 
 
-def steps_of_k(K: int) -> list[int]:
-    """The k that a curve up to K is drawn at: all up to 10, then 20, 50, 100, …, and K."""
-    ks = set(range(1, min(K, 10) + 1)) | {K}
-    scale = 10
-    while scale <= K:
-        ks |= {k for k in (scale, 2 * scale, 5 * scale) if k <= K}
-        scale *= 10
-    return sorted(ks)
-
-
-def beta_variance(p: FloatArray, solved: float) -> FloatArray:
-    """Var[A − B] of one answer each under the Beta(p, 1 − p) theory, s · (p/s)(1 − p/s).
-
-    `solved` is s, the share of questions that any model solves. Wang (2025), §4.1.3.
-    """
-    return p * (1 - p / solved) if solved > 0 else np.zeros_like(p)
-
-
 def fit_beta(values: FloatArray) -> tuple[float, float] | None:
     """(a, b) of the Beta distribution with the mean and variance of `values`; None where none has them."""
     mean, var = float(values.mean()), float(values.var())

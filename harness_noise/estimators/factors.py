@@ -82,11 +82,14 @@ def components(y: FloatArray, factors: Sequence[tuple[str, IntArray]], interacti
     A, T = A[1:, 1:] - A[0, 1:], T[1:] - T[0]
     solution, *_ = np.linalg.lstsq(A, T, rcond=1e-10)
     identified = _identified(A)
+    rounding = 1e-12 * float(y @ y) / N
     out = []
     for h, (name, parts, _) in enumerate(groups):
         levels = len(sizes[h + 1])
         found: list[str] = []
         value = float(solution[h]) if identified[h] else None
+        if value is not None and abs(value) <= rounding:
+            value = 0.0  # its sign is a diagnostic
         if levels < 2:
             found.append("single_level")
             value = None

@@ -27,3 +27,13 @@ def pass_at_k(values: FloatArray, k: int) -> FloatArray:
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios = np.maximum(K[:, None] - c[:, None] - steps, 0.0) / (K[:, None] - steps)
     return np.where(k <= K, 1 - ratios.prod(axis=1), np.nan)
+
+
+def steps_of_k(K: int) -> list[int]:
+    """The k that a curve up to K is drawn at: all up to 10, then 20, 50, 100, …, and K."""
+    ks = set(range(1, min(K, 10) + 1)) | {K}
+    scale = 10
+    while scale <= K:
+        ks |= {k for k in (scale, 2 * scale, 5 * scale) if k <= K}
+        scale *= 10
+    return sorted(ks)

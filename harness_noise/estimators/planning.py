@@ -24,8 +24,8 @@ class Variances:
     """… and of B; None where the contrast is a single run."""
 
     def at(self, repeats: float) -> float:
-        """ω² + σ²_A/K + σ²_B/K."""
-        return self.omega2 + (self.sigma2_a + (self.sigma2_b or 0.0)) / repeats
+        """ω² + σ²_A/K + σ²_B/K; an estimate of ω² below 0 counts as 0."""
+        return max(0.0, self.omega2) + (self.sigma2_a + (self.sigma2_b or 0.0)) / repeats
 
 
 def _z(p: float) -> float:

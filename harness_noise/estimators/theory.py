@@ -5,6 +5,9 @@ All are variances per question of A − B with one answer each, for two models o
 
 from __future__ import annotations
 
+import numpy as np
+
+from .contrast import FloatArray
 from .planning import Variances
 
 
@@ -17,14 +20,18 @@ def rule_of_thumb(p: float) -> Variances:
     return Variances(p * (1 - p), 0.0, 0.0)
 
 
+def beta_variance(p: FloatArray, solved: float = 1.0) -> FloatArray:
+    """s · (p/s)(1 − p/s) with s the share `solved` of the questions that any model solves [Wang 2025, §4.1.3]."""
+    return p * (1 - p / solved) if solved > 0 else np.zeros_like(p)
+
+
 def beta_theory(p: float, solved: float = 1.0) -> Variances:
     """Question difficulties ~ Beta(p, 1 − p), the same for both models: all noise is prediction noise.
 
     E[u(1 − u)] = p(1 − p)/2 for each model. With only a share `solved` of the questions solvable
-    the rest adds none: s · (p/s)(1 − p/s) in total [Wang 2025, §4.1.3].
+    the rest adds none: `beta_variance` in total.
     """
-    q = p / solved
-    each = solved * q * (1 - q) / 2
+    each = float(beta_variance(np.array(p), solved)) / 2
     return Variances(0.0, each, each)
 
 

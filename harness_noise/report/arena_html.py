@@ -46,7 +46,7 @@ def _index_page(arena: Arena, names: list[str]) -> str:
         links=[
             (arena_summary.board_name(board), f"{name}.html") for board, name in zip(arena.boards, names, strict=True)
         ],
-        sentences=[line for board in arena.boards for line in arena_summary.sentences(board)],
+        sentences=[line for board in arena.boards for line in arena_summary.sentences(board)[:1]],
         section=arena_summary.benchmarks(arena),
         settings=html.settings_rows({**arena.settings, "baseline": arena.baseline}),
         notes=arena.notes,

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 PAIRS = 30
 """Pairs that a terminal shows of each benchmark."""
+BOARDS = 8
+"""Benchmarks of which a terminal shows models and pairs."""
 NAME = 60
 
 _SES = (
@@ -41,9 +43,19 @@ _SES = (
 
 
 def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
-    """The display form of an arena; of each benchmark at most `pairs` pairs, the closest in rank first."""
+    """The display form of an arena; of each benchmark at most `pairs` pairs, the closest in rank first.
+
+    Of more than `BOARDS` benchmarks only the noise and the best are shown, and where the rest is found.
+    """
     marks = Marks()
     sections = [_without(benchmarks(arena, ranges=False), _WIDE)]
+    if len(arena.boards) > BOARDS:
+        best = [line for board in arena.boards for line in sentences(board)[:1]]
+        rest = (
+            f"The models and pairs of these {len(arena.boards)} benchmarks are too many to show here: choose some by "
+            "--task and --metric, or write them all with --html DIR or --tables DIR."
+        )
+        return Summary(tuple(sections), (), (*best, rest))
     for board in arena.boards:
         name = board_name(board)
         sections.append(models(board, marks, f"{name}: models"))
@@ -116,16 +128,35 @@ def sentences(board: Board) -> list[str]:
             out.append(f"{name}: {len(best)} of {row.n_models} models cannot be told from the best ({level}): {some}.")
     if row.se_total is not None:
         digits = decimals(row.se_total.median)
-        pairs = f"over {row.n_close_pairs} close pairs" if row.n_close_pairs > 1 else "in the one close pair"
-        text = f"{name}: {pairs} a difference has the total standard error {number(row.se_total.median, digits)}"
-        if row.n_close_pairs > 1:
-            text += f" (from {number(row.se_total.min, digits)} to {number(row.se_total.max, digits)})"
-        if row.smallest_significant_diff is not None:
-            text += f"; the smallest difference found significant is {number(row.smallest_significant_diff, digits)}"
-        if row.largest_insignificant_diff is not None:
-            text += f", the largest not significant {number(row.largest_insignificant_diff, digits)}"
-        out.append(text + ".")
-    return out
+        low, high = number(row.se_total.min, digits), number(row.se_total.max, digits)
+        close = f"{row.n_close_pairs} pairs closer than five" if row.n_close_pairs > 1 else "one pair closer than five"
+        text = (
+            f"{name}: the total standard error of a difference is {number(row.se_total.median, digits)} "
+            f"({f'from {low} to {high}, ' if low != high else ''}over the {close} of them)"
+        )
+        found = [
+            f"the {which} is {number(value, digits)}"
+            for which, value in (
+                ("smallest difference found significant", row.smallest_significant_diff),
+                ("largest found not significant", row.largest_insignificant_diff),
+            )
+            if value is not None
+        ]
+        out.append("; ".join([text, ", ".join(found)] if found else [text]) + ".")
+    return out + _adjustment(board, name)
+
+
+def _adjustment(board: Board, name: str) -> list[str]:
+    """How many verdicts, which are those of single intervals, the adjusted p-values would not give."""
+    alpha = 1 - board.pairs.common["level"]
+    better = np.isin(board.pairs.verdict, [1, 2])
+    lost = int((better & (board.pairs.columns["p_adjusted"] >= alpha)).sum())
+    if not lost:
+        return []
+    return [
+        f"{name}: verdicts are those of single intervals; of {int(better.sum())} that find a difference, {lost} "
+        f"would not once p is adjusted for all {len(board.pairs)} pairs."
+    ]
 
 
 def _spread(value: Spread | None, digits: int | None = None, *, ranges: bool = True) -> str:

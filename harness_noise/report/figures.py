@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from ..estimators import benchmark as theory
+from ..estimators import benchmark, theory
 from ..estimators.intervals import z_quantile
 from ..files import write_text
 from .arena_summary import file_names
@@ -350,7 +350,7 @@ def difficulty(board: Board) -> Picture | None:
             models = f"{size} model{'s' if size > 1 else ''}"
             axes.step(values, share, where="post", color=_COLOURS[i], ls=_DASHES[i], lw=1.5,
                       label=f"{models} at {low:.2f}–{high:.2f}")  # fmt: skip
-            fit = theory.fit_beta(values)
+            fit = benchmark.fit_beta(values)
             if fit is not None:
                 axes.plot(x[::8], betainc(*fit, x[::8]), color=_COLOURS[i], ls="none", marker=_MARKS[i], ms=3,
                           label=f"Beta({fit[0]:.2f}, {fit[1]:.2f})")  # fmt: skip
@@ -358,7 +358,7 @@ def difficulty(board: Board) -> Picture | None:
         axes.set_ylabel("share of questions at or below")
         _legend(axes, 2)
 
-    fits = [theory.fit_beta(values) for *_, values in bins]
+    fits = [benchmark.fit_beta(values) for *_, values in bins]
     words = "; ".join(
         f"models at {low:.2f} to {high:.2f}: " + (f"Beta({fit[0]:.2f}, {fit[1]:.2f})" if fit else "no fit")
         for (low, high, *_), fit in zip(bins, fits, strict=True)

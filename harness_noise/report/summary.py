@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena
 
 MISSING = "–"
+MOST_DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +100,19 @@ def _factors(table: Factors) -> Summary:
 
 
 def decimals(se: float | None, fallback: float | None = None) -> int:
-    """Decimals that show two significant digits of the standard error, between 1 and 6."""
+    """Decimals that show two significant digits of the standard error, between 1 and MOST_DECIMALS."""
     scale = abs(se) if se else (abs(fallback) / 100 if fallback else None)
     if not scale or not math.isfinite(scale):
         return 3
-    return min(6, max(1, 1 - math.floor(math.log10(scale))))
+    return min(MOST_DECIMALS, max(1, 1 - math.floor(math.log10(scale))))
 
 
 def number(value: float | None, digits: int) -> str:
     if value is None:
         return MISSING
     text = f"{value:.{digits}f}"
+    if digits == MOST_DECIMALS and 0 < abs(value) < 100 * 10**-digits:  # a small metric is not zero
+        text = f"{value:.2e}"
     return text.replace("-", "−") if float(text) else text.lstrip("-")
 
 

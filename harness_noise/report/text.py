@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
     "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--", "<": "$<$",
-    ">": "$>$", "…": r"\dots{}", "±": r"$\pm$",
+    ">": "$>$", "…": r"\dots{}", "±": r"$\pm$", "≠": r"$\neq$", "²": "$^2$", "ω": r"$\omega$", "σ": r"$\sigma$",
+    "α": r"$\alpha$", "×": r"$\times$", "√": r"$\surd$", "≤": r"$\leq$", "≥": r"$\geq$",
+    "█": r"\rule{0.5em}{1.5ex}",
 }  # fmt: skip
 
 

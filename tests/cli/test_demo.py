@@ -49,7 +49,7 @@ def test_it_says_that_the_models_are_simulated_and_shows_its_commands(demo: tupl
 
 def test_every_file_that_it_names_is_there(demo: tuple[Path, str]) -> None:
     out, text = demo
-    named = [Path(line.strip()) for line in text.split("Written")[1].splitlines() if line.strip()]
+    named = [Path(line.strip()) for line in text.split("Written")[1].splitlines() if line.startswith("  ")]
     assert len(named) >= 6
     assert all(path.is_file() and path.is_relative_to(out) for path in named)
 
@@ -106,3 +106,4 @@ def test_all_pairs_of_eight_models_are_on_a_page(demo: tuple[Path, str]) -> None
     assert [page.name for page in pages][-1] == "index.html"
     assert all(model.name in pages[0].read_text() for model in MODELS)
     assert "cannot be told from the best" in text
+    assert f"Open {out / 'arena' / 'index.html'} in a browser." in text

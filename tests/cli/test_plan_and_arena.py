@@ -19,7 +19,8 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     p = rng.beta(0.7, 0.7, 120)
     rows = ["question,model,score,cluster,repeat"]
     for m, shift in enumerate((0.0, -0.05, -0.1, -0.3)):
-        right = rng.random((120, 3)) < np.clip(p + shift, 0, 1)[:, None]
+        own = np.repeat(rng.normal(0, 0.15, 24), 5) + rng.normal(0, 0.15, 120)
+        right = rng.random((120, 3)) < np.clip(p + shift + own, 0, 1)[:, None]
         rows += [f"q{i},m{m},{int(right[i, k])},c{i // 5},{k}" for i in range(120) for k in range(3)]
     path.write_text("\n".join(rows) + "\n")
     return path
@@ -39,14 +40,35 @@ def test_the_plan_of_the_papers_example(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_plan_from_runs_is_the_comparisons_noise(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (row,) = run(capsys, "compare", str(scores), "--models", "m0,m1")["comparisons"]
-    one, two = scores.with_name("m0.csv"), scores.with_name("m1.csv")
+    (row,) = run(capsys, "compare", str(scores), "--models", "m0,m3")["comparisons"]
+    one, two = scores.with_name("m0.csv"), scores.with_name("m3.csv")
     lines = scores.read_text().splitlines()
-    for path, name in ((one, "m0"), (two, "m1")):
+    for path, name in ((one, "m0"), (two, "m3")):
         path.write_text("\n".join([lines[0], *(line for line in lines[1:] if f",{name}," in line)]) + "\n")
     plan = run(capsys, "plan", "--n", "120", "--repeats", "3", "--from", str(one), str(two))["plan"]
     assert plan["omega2"] == pytest.approx(120 * row["var_data"])
     assert plan["mde"] == pytest.approx(row["mde"], rel=1e-9)
+
+
+def test_clusters_of_a_plan_can_be_chosen(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mde = {}
+    for spec in ("cluster", "none"):
+        (row,) = run(capsys, "compare", str(scores), "--models", "m0,m3", "--cluster", spec)["comparisons"]
+        path = [str(scores.with_name(f"{name}-{spec}.csv")) for name in ("m0", "m3")]
+        lines = scores.read_text().splitlines()
+        for name, at in zip(("m0", "m3"), path, strict=True):
+            Path(at).write_text("\n".join([lines[0], *(x for x in lines[1:] if f",{name}," in x)]) + "\n")
+        found = run(capsys, "plan", "--n", "120", "--repeats", "3", "--clusters", spec, "--from", *path)["plan"]
+        mde[spec] = found["mde"]
+        assert mde[spec] == pytest.approx(row["mde"], rel=1e-9)
+    assert mde["cluster"] != pytest.approx(mde["none"], rel=1e-3)
+
+
+def test_nothing_is_planned_from_runs_without_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("question,score\n" + "".join(f"q{i},{i % 2}\n" for i in range(20)))
+    assert main(["plan", "--effect", "0.03", "--from", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]) == 2
+    assert "there is no noise to plan with" in capsys.readouterr().err
 
 
 def test_without_data_three_theories_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,6 +147,30 @@ def test_a_run_that_cannot_be_read_is_left_out_or_ends_it_all(
     assert "m0" in out
     assert main(["arena", str(scores), str(broken), "--strict"]) == 2
     assert "broken.csv" in capsys.readouterr().err
+
+
+def test_a_folder_of_several_harnesses_with_broken_files_in_it(
+    scores: Path, tmp_path: Path, shared_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for name in ("lm_eval/asdiv", "lm_eval/asdiv_cot", "inspect/versions"):
+        (folder / Path(name).name).symlink_to(shared_data / name)
+    (folder / "scores.csv").write_text(scores.read_text())
+    (folder / "broken.csv").write_text("question,score\nq0,not-a-number\n")
+    (folder / "results_cut.json").write_text('{"results": {')
+    (folder / "cut.eval").write_text("PK")
+    (folder / "notes.txt").write_text("not a run at all")
+    assert main(["arena", str(folder), "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert {(row["task"], row["scorer"]) for row in found["benchmarks"]} >= {("asdiv", "none"), ("popularity", "match")}
+    assert {"m0", "m1"} <= {row["model"] for row in found["models"]}
+    left_out = [line for line in err.splitlines() if line.startswith("harness-noise: left out")]
+    for name in ("broken.csv", "results_cut.json", "cut.eval"):
+        assert sum(name in line for line in left_out) == 1
+    assert "notes.txt" not in err
+    assert main(["arena", str(folder), "--strict"]) == 2
 
 
 def test_reading_in_processes_gives_the_same(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:

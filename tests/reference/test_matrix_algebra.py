@@ -1,8 +1,8 @@
 """The O(G) kernel against the definitions written out as matrices, on random unbalanced clusters.
 
-R is not at hand here, so clubSandwich's figures are not quoted; `explicit` is its definition of CR2 and
-of the Satterthwaite degrees of freedom (Pustejovsky & Tipton 2018, eqs. 4–5 and 10–11, identity working
-model), built with n × n matrices. Tolerance: 1e-10 relative, some 1e5 roundings.
+`explicit` is the definition of CR2 and of the Satterthwaite degrees of freedom (Pustejovsky & Tipton 2018,
+eqs. 4–5 and 10–11, identity working model), built with n × n matrices; the figures of clubSandwich itself
+are in test_club_sandwich. Tolerance: 1e-10 relative, some 1e5 roundings.
 """
 
 from __future__ import annotations

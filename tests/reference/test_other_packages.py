@@ -54,6 +54,17 @@ def test_wilson_and_clopper_pearson_are_statsmodels(x, level):
     assert (ours.low, ours.high) == pytest.approx(theirs, abs=1e-10)
 
 
+def test_korn_graubard_is_clopper_pearson_at_its_effective_n():
+    """n* = p(1 − p)/se² · (z/t_df)², with the fractional counts that statsmodels takes, too."""
+    rng = np.random.default_rng(4)
+    clusters = np.repeat(np.arange(12), 10)
+    x = rng.random(120) < rng.beta(4, 2, 12)[clusters]
+    e = estimate(x, clusters=clusters, interval="korn-graubard")
+    n = e.mean * (1 - e.mean) / e.se**2 * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, e.df)) ** 2
+    assert n < 120
+    assert (e.ci_low, e.ci_high) == pytest.approx(proportion_confint(e.mean * n, n, 0.05, method="beta"), abs=1e-10)
+
+
 def test_plain_wilson_of_seed_003():
     ours = intervals.wilson(0.74, 100, intervals.z_quantile(0.95))
     assert (ours.low, ours.high) == pytest.approx((0.6463, 0.8160), abs=5e-5)

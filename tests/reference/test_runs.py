@@ -100,6 +100,22 @@ def test_nothing_left_falls_back_to_independent_answers():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("K", "n"), [(3, 10), (3, 40), (5, 10)])
+def test_coverage_of_a_difference_over_runs(K, n):
+    """Without runs that differ, σ²_run often comes out below 0: the interval must stay one, and hold."""
+    rng = np.random.default_rng(2)
+    reps, hit, widest = 1000, 0, 0.0
+    for _ in range(reps):
+        u = rng.random((n, 1))
+        d = estimate_difference(rng.random((n, K)) < u, rng.random((n, K)) < u, repeats_are="runs")
+        assert d.df >= K - 1
+        hit += d.ci_low <= 0 <= d.ci_high
+        widest = max(widest, d.ci_high - d.ci_low)
+    assert hit / reps > 0.93
+    assert widest < 3
+
+
+@pytest.mark.slow
 def test_false_alarms_of_the_diagnostic():
     """Independent 0/1 answers, easy to hard, small tables: about 1 in 1000, as the threshold says."""
     rng = np.random.default_rng(0)

@@ -65,6 +65,37 @@ def test_unequal_repeats():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("icc", [0.0, 0.5])
+def test_balanced_clusters_across_tasks(icc):
+    """Two tasks of 24 and 12 questions, equal weights, with six clusters in common."""
+    rng = np.random.default_rng(6)
+    labels, strata = np.concatenate([np.arange(24) % 6, np.arange(12) % 6]), np.repeat([0, 1], [24, 12])
+    plan = design(36, labels, strata, np.array([0.5, 0.5]))
+    found = np.empty((REPLICATIONS, 3))
+    for r in range(REPLICATIONS):
+        q = np.sqrt(icc) * rng.standard_normal(6)[labels] + np.sqrt(1 - icc) * rng.standard_normal(36)
+        x = q[:, None] + rng.standard_normal((36, 3))
+        m = moments(contrast([question_stats(x)], strata=strata), plan)
+        found[r] = m.variance, m.var_data, m.var_prediction
+    each = 0.25 / 24 + 0.25 / 12
+    data = icc / 6 + (1 - icc) * each
+    assert unbiased(found, np.array([data + each / 3, data, each])).all()
+
+
+@pytest.mark.slow
+def test_run_component():
+    """Four runs that move all 20 questions together."""
+    rng = np.random.default_rng(7)
+    n, K, run = 20, 4, 0.09
+    found = np.empty((REPLICATIONS, 3))
+    for r in range(REPLICATIONS):
+        x = rng.standard_normal((n, 1)) + np.sqrt(run) * rng.standard_normal(K) + rng.standard_normal((n, K))
+        e = estimate(x, repeats_are="runs")
+        found[r] = e.se**2, e.var_data, e.var_prediction
+    assert unbiased(found, np.array([1 / n + run / K + 1 / (n * K), 1 / n, 1 / n + run])).all()
+
+
+@pytest.mark.slow
 def test_where_cr2_is_biased():
     """Very unequal clusters that do correlate: too small by what docs/methods/clusters.md states."""
     zipf = np.maximum(1, np.round(100 / np.arange(1, 21) / (1 / np.arange(1, 21)).sum())).astype(int)

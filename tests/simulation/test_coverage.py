@@ -67,3 +67,41 @@ def test_bowyer(simulation):
         clt, wilson = simulation.bowyer(n, 20_000)
         assert clt == pytest.approx(expected, abs=0.015)
         assert wilson == pytest.approx(0.95, abs=0.015)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "G", "shape", "K"), [(10, 0, "", 1), (30, 10, "giant", 4), (100, 5, "balanced", 1), (300, 30, "giant", 8)]
+)
+def test_the_page_says_what_the_simulation_finds(simulation, n, G, shape, K):
+    """Counts are pinned: 10,000 replications of a row of docs/methods/coverage.md give its figures again."""
+    page = (ROOT / "docs" / "methods" / "coverage.md").read_text(encoding="utf-8")
+    label = f"{G} {shape}" if G else "none"
+    both, alone, _ = (line.split(" | ") for line in page.splitlines() if line.startswith(f"| {n} | {label} | {K} | "))
+    for column, difficulty in enumerate(simulation.DIFFICULTY, start=3):
+        cells = [simulation.Cell(n, K, G, shape, difficulty, effect) for effect in (0.0, 0.15)]
+        found = [simulation.coverage(cell, 10_000) for cell in cells]
+        differences = [100 * item.difference for item in found]
+        one = found[0]
+        single = [100 * share for share in (one.run, one.run_z, one.run_pooled, one.run_inspect)]
+        # half a digit, and one count for another machine's last bit
+        assert differences == pytest.approx([float(x) for x in both[column].split(" / ")], abs=0.061)
+        assert single == pytest.approx([float(x) for x in alone[column].removesuffix(" |").split(" / ")], abs=0.061)
+
+
+def test_every_cell_of_the_page_is_in_its_band(simulation):
+    """The whole grid, as it was last printed by `make coverage`."""
+    page = (ROOT / "docs" / "methods" / "coverage.md").read_text(encoding="utf-8")
+    difference, single = page.split("## Difference of two runs")[1].split("## One run")[0], page.split("## One run")[1]
+    rows = {tuple(line.split(" | ")[:3]): line.split(" | ")[3:6] for line in difference.splitlines() if "/" in line}
+    alone = {tuple(line.split(" | ")[:3]): line.split(" | ")[3:6] for line in single.split("## ")[0].splitlines()}
+    cells = 0
+    for cell in simulation.grid():
+        label = f"{cell.G} {cell.shape}" if cell.G else "none"
+        key, column = (f"| {cell.n}", label, str(cell.K)), list(simulation.DIFFICULTY).index(cell.difficulty)
+        found = float(rows[key][column].split(" / ")[cell.effect > 0])
+        low, high = simulation.bands(cell)
+        assert 100 * low <= found <= 100 * high, cell
+        assert float(alone[key][column].split(" / ")[0]) >= 92, cell
+        cells += 1
+    assert cells == 396

@@ -17,11 +17,14 @@ from harness_noise.analysis import analyze_runs
 from harness_noise.arena import arena, best_p, distinct_names
 from harness_noise.compare import compare_runs
 from harness_noise.errors import InputError
-from harness_noise.estimators.benchmark import beta_variance, fit_beta, kendall_tau, size_of, steps_of_k
+from harness_noise.estimators.benchmark import fit_beta, kendall_tau, size_of
+from harness_noise.estimators.passk import steps_of_k
 from harness_noise.estimators.planning import Variances
+from harness_noise.estimators.theory import beta_variance
+from harness_noise.repeats import as_repeats
 from harness_noise.report import terminal, text
 from harness_noise.results import json_schema
-from harness_noise.scores import Questions, Run, Scores
+from harness_noise.scores import CorpusScores, Questions, Run, Scores
 from harness_noise.settings import Settings
 
 N = 120
@@ -304,6 +307,37 @@ def test_different_metrics() -> None:
     assert any("only third has it" in note for note in found.notes)
 
 
+def test_what_is_left_out_is_said_once_for_a_task() -> None:
+    a, b = board(M=2)
+    more = tuple(replace(b.scores[0], metric=f"f{i}") for i in range(6))
+    found = arena([a, replace(b, scores=(*b.scores, *more))], Settings())
+    notes = [note for note in found.notes if "nothing to compare" in note]
+    assert notes == [f"task, f0, f1, f2, f3 and 2 more: only {b.model} has them: nothing to compare"]
+
+
+def test_a_corpus_metric_is_left_to_compare_and_the_arena_says_so() -> None:
+    runs = board(M=3)
+    whole = CorpusScores("task", "bleu", "none", runs[0].scores[0].questions)
+    found = arena([replace(run, corpus=(whole,)) for run in runs], Settings())
+    assert [row.metric for row in found.benchmarks] == ["acc"]
+    notes = [note for note in found.notes if "bleu" in note]
+    assert len(notes) == 1
+    assert notes[0].startswith("task, bleu: not in the arena")
+
+
+def test_a_run_that_was_given_twice_counts_once(tmp_path: Path) -> None:
+    a, b = (replace(run, path=str(tmp_path / f"{i}.csv")) for i, run in enumerate(board(M=2)))
+    again = replace(a, path=f"{tmp_path}/../{tmp_path.name}/0.csv")
+    found = arena([a, b, again], Settings())
+    assert len(found.models) == 2
+    assert any("counts once" in note for note in found.notes)
+    with pytest.raises(InputError, match="at least two"):
+        arena([a, again], Settings())
+    (joined,) = as_repeats([a, again])  # else K would double, and the noise would shrink, from nothing
+    assert joined.scores == a.scores
+    assert any("counts once" in note for note in joined.notes)
+
+
 def test_unknown_baseline() -> None:
     with pytest.raises(InputError, match="model 0, model 1"):
         arena(board(M=3), Settings(), baseline="gpt")
@@ -367,6 +401,19 @@ def test_terminal_markdown_and_latex_show_every_model(capsys: pytest.CaptureFixt
 # Reference profiles
 
 
+def test_many_benchmarks_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    runs = [
+        replace(run, scores=tuple(replace(run.scores[0], task=f"task {i}") for i in range(20))) for run in board(M=3)
+    ]
+    found = arena(runs, Settings())
+    shown = text.markdown(found)
+    assert all(f"task {i} " in shown for i in range(20))
+    assert "these 20 benchmarks" in shown
+    assert "pairs**" not in shown
+    assert "pairs**" in text.markdown(arena([replace(run, scores=run.scores[:8]) for run in runs], Settings()))
+
+
 def test_a_profile_gives_bare_numbers_the_noise_of_their_benchmark(tmp_path: Path) -> None:
     runs = board(M=6, K=4)
     found = arena(runs, Settings())
@@ -385,6 +432,19 @@ def test_a_profile_gives_bare_numbers_the_noise_of_their_benchmark(tmp_path: Pat
     far = reference.compare(profile, 0.8, 0.5)
     assert far.verdict == "A better"
     assert reference.compare(profile, 0.5, 0.8).verdict == "B better"
+
+
+def test_a_profile_of_few_clusters_keeps_their_degrees_of_freedom(tmp_path: Path) -> None:
+    labels = tuple(f"c{i // 20}" for i in range(N))
+    found = arena(board(M=6, K=4, clusters=labels, cluster_spec="passage"), Settings())
+    path = tmp_path / "task.json"
+    reference.write(found, str(path))
+    profile = reference.choose(reference.read(str(path)))
+    assert (profile.n_clusters, profile.df) == (6, pytest.approx(5))
+    row = reference.compare(profile, 0.6, 0.5)
+    assert (row.n_clusters, row.df) == (6, pytest.approx(5))
+    assert row.se is not None
+    assert row.ci_high == pytest.approx(0.1 + 2.570582 * row.se)  # the t quantile of 5 degrees of freedom
 
 
 def test_a_profile_plans_as_the_runs_do(tmp_path: Path) -> None:

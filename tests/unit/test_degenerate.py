@@ -242,6 +242,15 @@ class TestDifference:
         with pytest.raises(InputError, match="no question in common"):
             compare_runs([(run(a), run(b, model="o"))], Settings())
 
+    def test_one_of_two_tasks_shares_no_question(self):
+        a = run(scores("s", [[1.0], [0.0]]), scores("t", [[1.0], [0.0]], keys="xy"))
+        b = run(scores("s", [[0.0], [0.0]]), scores("t", [[1.0], [0.0]], keys="uv"), model="o")
+        found = compare_runs([(a, b)], Settings())
+        assert [(row.task, row.diff) for row in found.comparisons] == [("s", 0.5)]
+        note = found.notes[0]
+        assert note.startswith("left out: t: ")
+        assert "(2 and 2 questions)" in note
+
 
 class TestGroups:
     def test_task_without_any_score(self):

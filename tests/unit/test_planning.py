@@ -90,6 +90,12 @@ class TestRepeats:
                 assert loss(a, b) <= loss(a * x, b * y) + 1e-12
         assert best_unequal_repeats(0.0, s, 1, 1) == [math.inf, math.inf]
 
+    def test_a_negative_estimate_is_no_bonus(self):
+        """Twenty answers would make ω² + 2σ²/K negative; the floor of the data noise is 0, not below."""
+        p = plan(omega2=-0.02, sigma2=0.2, n=100, repeats=20)
+        assert p.mde == pytest.approx(2.801585 * math.sqrt(0.4 / 20 / 100), rel=1e-6)
+        assert p.omega2 == -0.02
+
     def test_no_data_noise_means_as_many_as_allowed(self):
         p = plan(omega2=-0.001, sigma2=0.2, n=100, cost_question=1, cost_answer=1, k_max=7)
         assert (p.best_repeats, p.repeats) == (7, 7)
@@ -141,7 +147,8 @@ class TestFromRuns:
             plan(runs=[d], n=150, repeats=4)
 
     def test_clustered_runs_hold_their_clustering(self, ab):
-        d = estimate_difference(*ab, clusters=np.arange(150) // 10)
+        d = estimate_difference(*ab, clusters=np.arange(150) // 5)
+        assert d.var_data > 0
         assert plan(runs=[d], n=150, repeats=6).mde == pytest.approx(d.mde)
         with pytest.raises(InputError, match="holds the clustering"):
             plan(runs=[d], n=150, design_effect=2)
@@ -188,6 +195,7 @@ class TestTheory:
         ({"accuracy": 0.9, "solved": 0.8, "n": 9}, "above the accuracy"),
         ({"accuracy": 0.9, "sigma2": 0.8, "n": 9}, "belongs to --omega2"),
         ({"omega2": 0.1, "n": 9, "cluster": "x"}, "unknown option"),
+        ({"omega2": 0.0, "sigma2": 0.0, "effect": 0.03}, "no noise to plan with"),
     ],
 )
 def test_refused(options, message):

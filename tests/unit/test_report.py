@@ -117,6 +117,20 @@ def test_the_terminal_never_cuts_a_number() -> None:
     assert f"[{number(row.ci_low, decimals(row.se))}, {number(row.ci_high, decimals(row.se))}]" in out.getvalue()
 
 
+@pytest.mark.parametrize("width", [50, 80, 100, 200])
+def test_a_narrow_terminal_gets_more_tables_and_loses_no_cell(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    table = comparison(task="word_problems")
+    out = io.StringIO()
+    terminal.print_to(out, table)
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    words = set(out.getvalue().split())
+    for section in summarise(table).sections:
+        for column, cell in zip(section.columns, section.rows[0], strict=True):
+            assert column.text or set(f"{column.label} {cell}".split()) <= words
+
+
 def test_an_empty_analysis_renders() -> None:
     for form in ("table", "json", "csv", "markdown", "latex"):
         assert isinstance(rendered(Analysis({}, ()), form), str)

@@ -73,7 +73,7 @@ def run(models: Sequence[SimulatedModel], out: Path, show: Callable[[list[str]],
     names = ",".join(f"mockllm/{model.name}" for model in models)
     show(
         ["inspect", "eval", task, "--model", names, "--epochs", str(repeats),
-         "--metadata", "noise=true", "--metadata", "noise_cluster=template"]
+         "--metadata", "noise=true", "--metadata", "noise_cluster=template", "--log-dir", str(out / "inspect")]
     )  # fmt: skip
 
     logs = inspect_ai.eval(

@@ -61,7 +61,11 @@ def scores(session: hook.Session, task: str, metric: str = "exact_match", scorer
 
 def native_part(results: dict[str, Any]) -> dict[str, Any]:
     """What lm-eval itself said, without times and without what K changes in the record of the run."""
-    out = {key: copy.deepcopy(value) for key, value in results.items() if key not in ("date", "samples", "noise")}
+    out = {
+        key: copy.deepcopy(value)
+        for key, value in results.items()
+        if key not in ("date", "git_hash", "samples", "noise")
+    }
     for table in ("results", "groups"):
         for row in out.get(table, {}).values():
             for key in [k for k in row if re.search(r"_(total|data|prediction|clustered)_stderr,|_avg(_stderr)?,", k)]:

@@ -21,7 +21,7 @@ __all__ = ["LmEvalAdapter", "adapter", "noise"]
 
 
 class LmEvalAdapter:
-    """The adapter that the core finds by entry point."""
+    """lm-evaluation-harness: output folders, results and samples files, read and written; live runs."""
 
     name = "lm-eval"
 

@@ -26,6 +26,7 @@ from harness_noise.scores import (
 )
 
 from . import aggregates, choices, passes, presets
+from .measure import close
 from .options import Options
 from .rescore import FilterScores, Row, identical_answers, logged, rescore, unrepeated
 
@@ -144,9 +145,10 @@ def _probabilities(
 ) -> list[Scores]:
     """`acc_prob` beside each `acc` of a multiple-choice task; where there is none, `left_out` learns why."""
     out: list[Scores] = []
-    if task.OUTPUT_TYPE != "multiple_choice":
+    own = [part for part in scores if part.task == item.name]
+    if task.OUTPUT_TYPE != "multiple_choice" or any(part.metric == choices.METRIC for part in own):
         return out
-    for part in [part for part in scores if (part.task, part.metric) == (item.name, choices.BESIDE)]:
+    for part in [part for part in own if part.metric == choices.BESIDE]:
         try:
             out.append(choices.beside(part, choices.of_task(task, item.rows[part.scorer])))
         except choices.LeftOutError as error:
@@ -340,7 +342,7 @@ def _is_mean(aggregation: Any, column: Sequence[Any], native: float | None) -> b
     known = as_array([[value] for value in column])
     if known is None or native is None or np.isnan(known).all():
         return False
-    return aggregates.close(float(np.nanmean(known)), native)
+    return close(float(np.nanmean(known)), native)
 
 
 def _lm_evals(aggregation: Any) -> bool:

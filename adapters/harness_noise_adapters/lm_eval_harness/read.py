@@ -225,7 +225,7 @@ class Native:
             cluster=None if spec is None else (lambda _doc: task) if spec == "task" else labeller(spec),
             key=None if key is None else labeller(key),
             raw=frozenset(metric for metric in listed if is_registered(self.aggregation(task, metric))),
-            choices=plain and choices.BESIDE in listed,
+            choices=plain and choices.BESIDE in listed and _among(choices.METRIC, options.metrics),
             doubled="acc_mutual_info" in listed,
         )
 
@@ -293,11 +293,17 @@ def _carried_answers(block: Mapping[str, Any]) -> dict[str, int]:
     estimates = block.get("estimates")
     out: dict[str, int] = {}
     for item in estimates if isinstance(estimates, list) else ():
-        if isinstance(item, Mapping) and "uses_all_repeats" in (item.get("diagnostics") or ()):
-            if found := _ANSWERS.search(str(item.get("metric"))):
-                task = str(item.get("task"))
-                out[task] = max(out.get(task, 0), int(found[1]))
+        if not isinstance(item, Mapping) or "uses_all_repeats" not in (item.get("diagnostics") or ()):
+            continue
+        if found := _ANSWERS.search(str(item.get("metric"))):
+            task = str(item.get("task"))
+            out[task] = max(out.get(task, 0), int(found[1]))
     return out
+
+
+def _among(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a name is asked for; all are where nothing is named."""
+    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _is_metric(item: Any) -> bool:
@@ -366,6 +372,12 @@ class Clusters:
     def _hint(self, samples: Mapping[str, Samples], notes: list[str]) -> None:
         natural: dict[str, list[str]] = {}
         for task, found in samples.items():
+            if found.unlabelled:
+                notes.append(
+                    f"{task}: {found.unlabelled} of {len(found.keys)} questions carry no cluster, so none is used and "
+                    "the questions count as independent; name one with --cluster"
+                )
+                continue
             if found.clusters is None and (spec := presets.describe("auto", task)) is not None:
                 natural.setdefault(spec, []).append(task)
         for spec, tasks in natural.items():

@@ -166,7 +166,7 @@ def _compared(
         return FilterScores(name, values, native, first=False, mean=True)
     note = (
         f"the harness's own value uses all its {native_K} answers at once (majority vote, pass@k); ours is the "
-        f"average score of single answers (avg@{native_K}), and the noise of its own value is not known"
+        f"average score of single answers (avg@{native_K}), and its own value has the row <metric>@{native_K}"
     )
     return FilterScores(name, values, native, first=False, apart=True, notes=(note,))
 

@@ -287,6 +287,8 @@ class Samples:
     doc_ids: Sequence[int]
     clusters: tuple[str, ...] | None
     """By the SPEC; else those that the rows carry."""
+    unlabelled: int
+    """Questions without a cluster though others have one."""
     columns: dict[tuple[str, str], Column]
     """(metric, filter) → values."""
     answers: int
@@ -415,6 +417,7 @@ def read_samples(path: Path, wanted: Wanted) -> Samples:
         texts=tuple(texts),
         doc_ids=doc_ids,
         clusters=_complete(carried),
+        unlabelled=bare if (bare := carried.count(None)) < len(carried) else 0,
         columns=columns,
         answers=answers,
         scored=scored,

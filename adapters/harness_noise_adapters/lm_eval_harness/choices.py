@@ -1,0 +1,236 @@
+"""`acc_prob`: the probability that the model gives the right one of a question's choices.
+
+The softmax of the choices' log-likelihoods at the gold choice, from what lm-eval asked anyway: it costs
+no call of the model. It is another estimand than `acc` and stands beside it, under its own name. Which
+choice is right is what `acc` says, so both must agree on every question, or there is no `acc_prob`.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness_noise.scores import Group, Scores
+
+if TYPE_CHECKING:
+    from harness_noise.scores import FloatArray
+
+METRIC = "acc_prob"
+BOUNDS = (0.0, 1.0)
+BESIDE = "acc"
+
+_OWN_CODE = "it scores with code of its own"
+_CONTEXTS = "its choices are contexts of one continuation, so the model does not choose an answer"
+_DISAGREES = "the right choices that its log shows are not those of acc"
+_UNKNOWN = "its right choices cannot be told from the log"
+
+
+class LeftOutError(Exception):
+    """Why a multiple-choice task has no `acc_prob`."""
+
+
+@dataclass(slots=True)
+class Table:
+    """The choices of one task under one filter: log-likelihoods, which are right, and what `acc` says."""
+
+    counts: array[int] = field(default_factory=lambda: array("l"))
+    values: array[float] = field(default_factory=lambda: array("d"))
+    right: array[int] = field(default_factory=lambda: array("b"))
+    accurate: array[float] = field(default_factory=lambda: array("d"))
+
+    def add(self, loglikelihoods: Sequence[float], gold: Sequence[int], accurate: Any) -> None:
+        """One question; `gold` may hold indices that do not exist, as lm-eval's -100 does."""
+        n = len(loglikelihoods)
+        self.counts.append(n)
+        self.values.extend(loglikelihoods)
+        chosen = set(gold)
+        self.right.extend(i in chosen for i in range(n))
+        self.accurate.append(float(accurate) if isinstance(accurate, (int, float)) else math.nan)
+
+    def probabilities(self) -> FloatArray:
+        """(n,) acc_prob, NaN where a question has none.
+
+        Raises:
+            LeftOutError: a single choice, or a question on which `acc` disagrees.
+        """
+        import numpy as np
+
+        from harness_noise.estimators.choices import acc_probs
+
+        counts = np.asarray(self.counts)
+        values, right = np.asarray(self.values), np.asarray(self.right).astype(np.bool_)
+        accurate = np.asarray(self.accurate)
+        starts = np.cumsum(counts) - counts
+        out = np.full(len(counts), np.nan)
+        for C in np.unique(counts):
+            if C < 2:
+                raise LeftOutError("a question has a single choice")
+            rows = np.flatnonzero(counts == C)
+            where = starts[rows][:, None] + np.arange(C)
+            found, gold = values[where], right[where]
+            best = gold[np.arange(len(rows)), found.argmax(axis=1)]
+            known = ~np.isnan(accurate[rows])
+            if (best[known] != (accurate[rows][known] > 0)).any():
+                raise LeftOutError(_DISAGREES)
+            out[rows] = acc_probs(found, gold)
+        return out
+
+
+def beside(part: Scores, values: FloatArray) -> Scores:
+    """`acc_prob` as a row of its own, beside `part`, the task's `acc`."""
+    import numpy as np
+
+    return Scores(
+        task=part.task, metric=METRIC, scorer=part.scorer, questions=part.questions, values=values[:, None],
+        clusters=part.clusters, cluster_spec=part.cluster_spec, higher_is_better=True, bounds=BOUNDS,
+        n_missing=int(np.isnan(values).sum()),
+    )  # fmt: skip
+
+
+def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:
+    """The groups, with one for `acc_prob` wherever all tasks of one for `acc` have it."""
+    have = {(part.task, part.scorer) for part in scores if part.metric == METRIC}
+    more = [
+        Group(group.name, METRIC, group.scorer, group.tasks, group.weighting)
+        for group in groups
+        if group.metric == BESIDE and group.tasks and all((task, group.scorer) in have for task in group.tasks)
+    ]
+    return [*groups, *more]
+
+
+def why_not(left_out: Mapping[str, Sequence[str]]) -> list[str]:
+    """One sentence for each reason; reason → tasks."""
+    return [
+        f"{tasks[0]}{f' and {len(tasks) - 1} more' if len(tasks) > 1 else ''}: no {METRIC}: {reason}"
+        for reason, tasks in left_out.items()
+    ]
+
+
+# a live run: the task says which choice is right
+
+
+def of_task(task: Any, rows: Sequence[Mapping[str, Any]]) -> FloatArray:
+    """(n,) acc_prob of logged samples, by the task's own choices and targets.
+
+    Raises:
+        LeftOutError: with the reason.
+    """
+    if callable(getattr(task.config, "process_results", None)) or _overrides(task):
+        raise LeftOutError(_OWN_CODE)
+    if getattr(task, "multiple_input", 0):
+        raise LeftOutError(_CONTEXTS)
+    table = Table()
+    for row in rows:
+        doc = row["doc"]
+        choices = list(task.doc_to_choice(doc))
+        found = [float(pair[0]) for pair in row["filtered_resps"]]
+        # acc_mutual_info asks for every choice without its context, too
+        if len(found) not in (len(choices), 2 * len(choices)):
+            raise LeftOutError("its answers are not one log-likelihood for each choice")
+        gold = task.doc_to_target(doc)
+        if isinstance(gold, str):
+            gold = choices.index(gold) if gold in choices else -100
+        several = gold if isinstance(gold, (list, tuple)) else [gold]
+        table.add(found[: len(choices)], [int(item) for item in several], row.get(BESIDE))
+    return table.probabilities()
+
+
+def _overrides(task: Any) -> bool:
+    """Whether the task is a class that scores in its own way."""
+    from lm_eval.api.task import ConfigurableTask
+
+    return getattr(type(task), "process_results", None) is not ConfigurableTask.process_results
+
+
+# a finished run: the log has the target as text
+
+
+@dataclass(slots=True)
+class Log:
+    """The choices of a samples file, row by row; a target may stand for an index or for a choice's text."""
+
+    doubled: bool = False
+    """Whether every choice was also asked without its context (acc_mutual_info)."""
+    tables: dict[str, Table] = field(default_factory=dict)
+    """How targets are read ("index", "text") → choices."""
+    documents: array[int] = field(default_factory=lambda: array("l"))
+    reason: str | None = None
+
+    @property
+    def by_text(self) -> bool:
+        """Whether the texts of the choices are needed, which means reading the whole line."""
+        return self.reason is None and (not self.tables or "text" in self.tables)
+
+    def add(self, document: int, row: Mapping[str, Any], arguments: Any) -> None:
+        """One row; `arguments` as logged where `by_text` said so."""
+        if self.reason is not None:
+            return
+        try:
+            found = [float(pair[0]) for pair in row["filtered_resps"]]
+            found = found[: len(found) // 2] if self.doubled else found
+            texts = self._texts(arguments, len(found)) if self.by_text else []
+            target = str(row["target"])
+            readings = {
+                "index": _indices(target),
+                "text": [i for i, text in enumerate(texts) if text == target.strip()],
+            }
+            if not self.tables:
+                self.tables = {kind: Table() for kind, gold in readings.items() if gold}
+                if not self.tables:
+                    raise LeftOutError(_UNKNOWN)
+            if readings["index"] is None:
+                self.tables.pop("index", None)
+            for kind, table in self.tables.items():
+                table.add(found, readings[kind] or [], row.get(BESIDE))
+            if not self.tables:
+                raise LeftOutError(_UNKNOWN)
+            self.documents.append(document)
+        except LeftOutError as error:
+            self.reason = str(error)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+            self.reason = _UNKNOWN
+
+    @staticmethod
+    def _texts(arguments: Any, n: int) -> list[str]:
+        """The choices as the model saw them, without the blank that parts them from the question."""
+        pairs = [tuple(item.values()) for item in list(arguments.values())[:n]]
+        if len({pair[0] for pair in pairs}) > 1:
+            raise LeftOutError(_CONTEXTS)
+        return [str(pair[1]).strip() for pair in pairs]
+
+    def probabilities(self, n: int) -> FloatArray:
+        """(n,) acc_prob.
+
+        Raises:
+            LeftOutError: with the reason.
+        """
+        import numpy as np
+
+        if self.reason is not None:
+            raise LeftOutError(self.reason)
+        found: list[FloatArray] = []
+        reason = _UNKNOWN
+        for table in self.tables.values():
+            try:
+                found.append(table.probabilities())
+            except LeftOutError as error:
+                reason = str(error)
+        if not found or any(not np.array_equal(found[0], other, equal_nan=True) for other in found[1:]):
+            raise LeftOutError(reason)
+        out = np.full(n, np.nan)
+        out[np.asarray(self.documents)] = found[0]
+        return out
+
+
+def _indices(target: str) -> list[int] | None:
+    """The index or indices that a logged target stands for; None if it is no such thing."""
+    try:
+        value = ast.literal_eval(target) if target.startswith("[") else int(target)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    items = value if isinstance(value, list) else [value]
+    return items if all(type(item) is int for item in items) else None

@@ -12,7 +12,7 @@ _BARS = 28
 
 def summarise(plan: Plan) -> Summary:
     """The display form of a plan."""
-    digits = decimals(plan.effect)
+    digits = decimals(plan.effect / 3)
     sections = [_design(plan, digits), _grid(plan, digits), _curve(plan, digits)]
     if plan.theory:
         sections.append(_theory(plan, digits))
@@ -98,5 +98,5 @@ def draw(plan: Plan, path: Path) -> None:
     )  # fmt: skip
     axes.legend(frameon=False)
     out = io.BytesIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Title": _sentence(plan, decimals(plan.effect))})
+    figure.savefig(out, format="svg", metadata={"Date": None, "Title": _sentence(plan, decimals(plan.effect / 3))})
     write_bytes(path, out.getvalue())

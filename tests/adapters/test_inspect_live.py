@@ -520,6 +520,18 @@ def test_another_eval_results_sends_us_the_public_way(canned, tmp_path, monkeypa
     assert f"prediction {want['noise_prediction']:.3f}" in panel
 
 
+def test_the_public_way_reads_in_full_what_a_summary_cuts(canned, tmp_path, monkeypatch, original):
+    from inspect_ai._eval.task import run
+
+    monkeypatch.setattr(run, "eval_results", lambda **everything: original(**everything))
+    samples = canned.samples()
+    for i, sample in enumerate(samples):
+        sample.metadata["text"] = "About " + "x" * 3000 + str(i // 3)
+    log = canned.eval(canned.task(samples), tmp_path, epochs=3, metadata=ON | {"noise_cluster": "text"})[0]
+    want = expected(coins(canned), [i // 3 for i in range(12)])
+    assert ours(log.results.scores[0]) == pytest.approx(want, rel=1e-12)
+
+
 def test_the_public_way_under_trio(canned, tmp_path, monkeypatch, original):
     pytest.importorskip("trio", reason="trio is not installed")
     from inspect_ai._eval.task import run
@@ -567,6 +579,17 @@ def test_public_metric_never_raises(canned, tmp_path, warned):
     assert log.status == "success"
     assert all(not ours(es) for es in log.results.scores)
     assert len(warned()) == 2
+
+
+def test_public_metric_says_it_once_however_often_inspect_asks(warned):
+    from inspect_ai.scorer import SampleScore, Score
+
+    from harness_noise.inspect_ext import noise
+
+    scores = [SampleScore(score=Score(value=1), sample_id=i, sample_metadata={}) for i in range(3)]
+    metric = noise(cluster="nope")
+    assert [metric(scores), metric(scores)] == [{}, {}]
+    assert len(warned()) == 1
 
 
 def test_public_metric_on_dictionaries(canned, tmp_path):

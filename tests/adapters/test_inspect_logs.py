@@ -323,6 +323,35 @@ def test_what_summaries_cut_is_read_in_full(inspect_logs, tmp_path):
     assert questions.inputs[number] == content_hash("z" * 8000 + " question 7")
 
 
+@pytest.mark.parametrize("start", ["", "See ", "word " * 300])
+def test_a_field_that_a_summary_cuts_is_read_in_full(inspect_logs, tmp_path, start):
+    """The cut falls before a word that does not fit, so little may be left of a text."""
+
+    def long(log: EvalLog):
+        for sample in log.samples:
+            number = int(sample.metadata["name"][1:])
+            sample.metadata["context"] = start + "x" * 3000 + str(number % 2)
+            sample.metadata["key"] = start + "x" * 3000 + str(number)
+
+    path = change(inspect_logs.a, tmp_path / "long.eval", long)
+    assert only(hn.analyze(path, cluster="context")).n_clusters == 2
+    run = hn.read(path, columns={"question": "key"})
+    assert {key.removeprefix(start).strip("x") for key in run.scores[0].questions.keys} == set(map(str, range(12)))
+    assert run.notes == ()
+
+
+def test_white_space_makes_no_cluster(canned, tmp_path):
+    """A summary squeezes it; the run itself does not."""
+    samples = canned.samples()
+    for i, sample in enumerate(samples):
+        sample.metadata["text"] = ("one  text", "one\ntext", "another", "another ")[i % 4]
+    log = canned.eval(canned.task(samples), tmp_path, metadata={"noise": True, "noise_cluster": "text"}, epochs=2)[0]
+    live = log.results.scores[0].metrics["noise_se"]
+    found = only(hn.analyze(log.location))
+    assert live.metadata["n_clusters"] == found.n_clusters == 2
+    assert live.value == pytest.approx(found.se, rel=1e-12)
+
+
 def test_pictures_tell_questions_apart(canned, tmp_path):
     """A summary shows every picture as the same word."""
     from inspect_ai.model import ChatMessageUser, ContentImage, ContentText
@@ -421,6 +450,47 @@ def test_automatic_ids_after_a_shuffle_are_paired_by_content(canned, inspect_log
     assert any("not their text" in note for note in result.notes)
 
 
+def test_choices_tell_questions_apart(canned, tmp_path):
+    """After a shuffle: one question text and one letter for all, and the choices in another order."""
+    from inspect_ai.log import read_eval_log_sample_summaries
+
+    def run(order, model, turned):
+        samples = []
+        for i in order:
+            choices = [f"right {i}", f"wrong {i}"]
+            samples.append(
+                canned.Sample(
+                    input="Which is true?", choices=choices[::-1] if turned else choices, target="AB"[turned],
+                    metadata={"name": f"q{i}"},
+                )
+            )  # fmt: skip
+        task = canned.task(samples, answer=lambda state: answer(state.metadata["name"], state.epoch, model, turned))
+        return canned.eval(task, tmp_path / model, model=f"mockllm/{model}", epochs=2)[0].location
+
+    def answer(key, epoch, model, turned):
+        right = canned.truth(key, epoch, model=model)
+        return "AB"[turned if right else not turned]
+
+    want = hn.estimate_difference(coins(canned, 8, 2), coins(canned, 8, 2, "beta"))
+    for turned in (False, True):
+        one = run(range(8), "alpha", False)
+        other = run([3, 6, 0, 7, 1, 5, 2, 4], "beta", turned)
+        (row,) = hn.compare(one, other).comparisons
+        assert row.n_questions == 8
+        assert (row.diff, row.se, row.correlation) == pytest.approx((want.diff, want.se, want.correlation))
+    assert read_eval_log_sample_summaries(other)[0].choices is not None
+
+
+def test_old_summaries_without_choices_are_read_in_full(shared_data, tmp_path):
+    path = shared_data / "inspect" / "mmlu_gpt-4_285.eval"
+    again = change(path, tmp_path / "today.eval", lambda log: None)
+    (row,) = hn.compare(path, again).comparisons
+    assert (row.n_questions, row.diff) == (285, 0)
+    old, new = (hn.read(item).scores[0].questions for item in (path, again))
+    assert old.targets == new.targets
+    assert len(set(zip(old.inputs, old.targets, strict=True))) == 284  # one question is asked twice
+
+
 def test_the_same_questions_of_another_harness_are_matched_by_content(canned, inspect_logs):
     """Another harness has its own keys, and its texts differ in line ends; its order is its own."""
     order = list(range(12))
@@ -488,6 +558,23 @@ def test_two_runs_of_a_task_in_a_folder_stay_two(canned, inspect_logs, tmp_path)
     second = canned.eval(canned.task(), tmp_path, model="mockllm/alpha", epochs=2)[0]
     runs = hn.read(tmp_path)
     assert {run.name for run in runs} == {str(tmp_path / "one.eval"), str(Path(second.location))}
+
+
+def test_a_copy_and_an_earlier_try_do_not_count_twice(canned, inspect_logs, tmp_path):
+    def retried(log: EvalLog):
+        log.eval.eval_id, log.eval.created = "later", "2999-01-01T00:00:00+00:00"
+
+    (tmp_path / "augmented").mkdir()
+    shutil.copy(inspect_logs.a, tmp_path / "one.eval")
+    shutil.copy(inspect_logs.a, tmp_path / "augmented" / "one.eval")
+    run = hn.read(tmp_path)
+    assert run.name == str(tmp_path / "augmented" / "one.eval")
+    assert [note for note in run.notes if "copy" in note and str(tmp_path / "one.eval") in note]
+    change(inspect_logs.a, tmp_path / "two.eval", retried)
+    (tmp_path / "a_cut.eval").write_bytes(b"not a zip")
+    run = hn.read(tmp_path)
+    assert run.name == str(tmp_path / "two.eval")
+    assert [note.startswith("left out:") for note in run.notes] == [True] * 3
 
 
 # input that cannot be used
@@ -572,3 +659,14 @@ def test_logs_of_different_tasks_say_what_differs(canned, inspect_logs, tmp_path
     text = refused(capsys, "compare", inspect_logs.a, log.location)
     assert "the tasks differ (coins and others)" in text
     assert "no question in common (12 and 5 questions)" in text
+
+
+def test_a_cluster_that_only_some_samples_have_is_said_and_not_used(canned, tmp_path):
+    dataset = canned.samples(12)
+    for i, item in enumerate(dataset):
+        if i:
+            item.metadata["cluster"] = f"c{i // 3}"
+    canned.eval(canned.task(dataset), tmp_path)
+    run = hn.read(tmp_path)
+    assert any("1 of 12 samples have no `cluster`" in note for note in run.notes)
+    assert run.scores[0].clusters is None

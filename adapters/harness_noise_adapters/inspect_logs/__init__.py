@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class InspectAdapter:
-    """See `harness_noise_adapters.base.Adapter`."""
+    """Inspect: logs (.eval, .json) and folders of logs, read and written; live runs."""
 
     name = "inspect"
 

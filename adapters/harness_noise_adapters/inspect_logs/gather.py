@@ -350,6 +350,6 @@ def cluster_labels(
         if value == "NaN":
             raise MissingFieldError(spec, fields)
         odd = odd or value[:1] in "[{"
-        labels.append(value)
+        labels.append(" ".join(value.split()))  # summaries squeeze white space; a cluster must not depend on it
     notes = [f"{task}: some values of {spec} are lists or dictionaries; equal text is one cluster"] if odd else []
     return tuple(labels), words, notes

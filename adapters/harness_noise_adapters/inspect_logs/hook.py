@@ -228,14 +228,14 @@ async def task_end(data: TaskEnd) -> None:
 
 
 def rewrite(live: Live, log: EvalLog) -> Analysis | None:
-    """The public route: read the finished log's summaries, and write its header again."""
-    from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries, write_eval_log
+    """The public route: read the finished log's scores, and write its header again."""
+    from inspect_ai.log import read_eval_log, write_eval_log
 
     from .export import insert
-    from .read import assemble
+    from .read import assemble, rows_of
 
     header = read_eval_log(log.location, header_only=True)
-    rows = read_eval_log_sample_summaries(log.location)
+    rows = rows_of(log.location, header, live.flag.cluster)
     if not rows:
         live.warnings = [f"{live.spec.task}: no error bars: with this Inspect they need logged samples"]
         return None

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -77,7 +78,9 @@ def read_folder(folder: Path, options: ReadOptions) -> list[Run]:
     Logs of one model are one Run if they are of different tasks; if not, they are one Run for each
     `inspect eval` that wrote them, or in the last resort one for each log.
     """
-    return [_merge(folder, group) for group in _grouped(read_logs(folder, options))]
+    logs, notes = _usable(folder, options)
+    kept, more = _once(logs)
+    return [_merge(folder, group) for group in _grouped(_noted(kept, notes + more))]
 
 
 def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
@@ -86,6 +89,16 @@ def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
     Raises:
         InputError: none can be used, or one lacks a field that the user named.
     """
+    return _noted(*_usable(folder, options))
+
+
+def _noted(logs: Sequence[Log], notes: Sequence[str]) -> list[Log]:
+    first = replace(logs[0], run=replace(logs[0].run, notes=(*logs[0].run.notes, *notes)))
+    return [first, *logs[1:]]
+
+
+def _usable(folder: Path, options: ReadOptions) -> tuple[list[Log], list[str]]:
+    """The logs that can be used, and why the others cannot."""
     logs: list[Log] = []
     refused: list[InputError] = []
     for path in logs_in(folder):
@@ -99,9 +112,22 @@ def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
         raise refused[0]
     if not logs:
         raise InputError(f"{folder}: none of its {len(refused)} Inspect logs can be used; the first: {refused[0]}")
-    notes = tuple(f"left out: {error}" for error in refused)
-    first = replace(logs[0], run=replace(logs[0].run, notes=logs[0].run.notes + notes))
-    return [first, *logs[1:]]
+    return logs, [f"left out: {error}" for error in refused]
+
+
+def _once(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
+    """Of a log, its copies and its retries the newest: they hold the same answers, which must not count twice."""
+    newest: dict[str, Log] = {}
+    for log in logs:
+        key = log.header.eval.task_id or str(log.path)
+        if key not in newest or log.header.eval.created > newest[key].header.eval.created:
+            newest[key] = log
+    kept = list(newest.values())
+    return kept, [
+        f"left out: {log.path}: has the answers of {newest[log.header.eval.task_id].path}, as its copy or earlier try"
+        for log in logs
+        if log not in kept
+    ]
 
 
 def _grouped(logs: Sequence[Log]) -> list[list[Log]]:
@@ -147,7 +173,7 @@ def read_log(path: Path, options: ReadOptions) -> Log:
         InputError: it is not a log, it is unfinished, or it has nothing that can be analysed.
     """
     try:
-        from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+        from inspect_ai.log import read_eval_log
     except ImportError as error:
         raise InputError(
             f"{path}: Inspect logs need inspect-ai ({error}): pip install 'harness-noise[inspect]'"
@@ -155,9 +181,7 @@ def read_log(path: Path, options: ReadOptions) -> Log:
     try:
         header = read_eval_log(str(path), header_only=True)
         _finished(path, header)
-        rows: Sequence[Row] = read_eval_log_sample_summaries(str(path))
-        if header.invalidated or _lost(rows, _spec(header, options)[0] or "cluster"):
-            rows = read_eval_log(str(path), exclude_fields=BULKY).samples or rows
+        rows = rows_of(str(path), header, _spec(header, options)[0], options.columns.get("question"))
     except InputError:
         raise
     except Exception as error:
@@ -216,12 +240,39 @@ def _spec(header: EvalLog, options: ReadOptions) -> tuple[str | None, bool]:
     return None, False
 
 
-def _lost(rows: Sequence[Row], spec: str) -> bool:
-    """Whether a summary has cut an input, a target, or a long value that names a cluster."""
+def rows_of(location: str, header: EvalLog, spec: str | None, key: str | None = None) -> Sequence[Row]:
+    """The summaries of a log's samples; the samples where the summaries have lost something that counts.
+
+    Args:
+        location: of the log.
+        header: its header.
+        spec: what names the clusters.
+        key: the field that identifies the questions, if the user named one.
+    """
+    from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+
+    rows: Sequence[Row] = read_eval_log_sample_summaries(location)
+    if header.invalidated or _lost_choices(header, rows) or _lost(rows, (spec or "cluster", key or "")):
+        rows = read_eval_log(location, exclude_fields=BULKY).samples or rows
+    return rows
+
+
+def _lost_choices(header: EvalLog, rows: Sequence[Row]) -> bool:
+    """Whether the questions have choices that the summaries of an old Inspect do not show."""
+    asked = any(step.solver.endswith("multiple_choice") for step in header.plan.steps)
+    return asked and all(row.choices is None for row in rows)
+
+
+def _lost(rows: Sequence[Row], fields: Sequence[str]) -> bool:
+    """Whether a summary has cut an input, a target, or a value that `fields` (SPECs) make use of."""
     return any(
         _is_cut(row.input)
         or _is_cut(row.target)
-        or any(_is_cut_value(value) for key, value in row.metadata.items() if spec == "auto" or key in spec)
+        or any(
+            _is_cut_value(value)
+            for key, value in row.metadata.items()
+            if any(field == "auto" or key in field for field in fields)
+        )
         for row in _firsts(rows)
     )
 
@@ -247,7 +298,8 @@ def _is_cut(value: Any) -> bool:
 
 
 def _is_cut_value(value: Any) -> bool:
-    return isinstance(value, str) and (value == CUT_OBJECT or (len(value) > 900 and value.endswith("...")))
+    # what stands before the dots may be short: the cut falls before a word that does not fit
+    return isinstance(value, str) and (value == CUT_OBJECT or value.endswith("..."))
 
 
 def _texts(message: ChatMessage) -> list[str]:
@@ -329,8 +381,15 @@ def _clusters(
     metadata = [row.metadata for row in firsts]
     spec, asked = _spec(header, options)
     spec = spec or spec_for(recorded, task)
-    if spec is None and all(doc.get("cluster") is not None for doc in metadata):
-        spec = "cluster"
+    if spec is None:
+        labelled = sum(doc.get("cluster") is not None for doc in metadata)
+        if labelled == len(metadata):
+            spec = "cluster"
+        elif labelled:
+            notes.append(
+                f"{task}: {len(metadata) - labelled} of {len(metadata)} samples have no `cluster`, so none is used and "
+                "the questions count as independent; name one with --cluster"
+            )
     try:
         labels, words, remarks = cluster_labels(spec, task, answers.keys, metadata)
     except MissingFieldError as error:
@@ -356,7 +415,7 @@ def _questions(
             keys=answers.keys,
             kind="sample id",
             inputs=tuple(content_hash(text) for text in inputs),
-            targets=tuple(content_hash(_target(row.target)) for row in firsts),
+            targets=tuple(content_hash(_answer(row)) for row in firsts),
             texts=texts,
         )
     label = labeller(key)
@@ -382,6 +441,16 @@ def _target(target: str | list[str]) -> str:
     if isinstance(target, str):
         return target
     return target[0] if len(target) == 1 else json.dumps(target)
+
+
+def _answer(row: Row) -> str:
+    """The target and the choices, in no order: many questions have the same words and the same letter."""
+    if not row.choices:
+        return _target(row.target)
+    letters = dict(zip(ascii_uppercase, row.choices, strict=False))
+    targets = [row.target] if isinstance(row.target, str) else row.target
+    named = sorted(letters.get(text, text) for text in targets)
+    return json.dumps([named, sorted(row.choices)], ensure_ascii=False)
 
 
 def _invalidated(

@@ -28,7 +28,14 @@ INSPECT = [sys.executable, "-m", "inspect_ai"]
 def inspect(*arguments, **options):
     environment = os.environ | {"COLUMNS": "100", "HARNESS_NOISE": ""}
     return subprocess.run(
-        [*INSPECT, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=120, **options
+        [*INSPECT, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+        # whoever runs the tests in the background has Ctrl-C ignored, and a child inherits that
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        **options,
     )
 
 

@@ -352,6 +352,9 @@ def estimate_difference(
     parts_a, parts_b = (as_scores(x, clusters, choices.missing) for x in (a, b))
     if not choices.unpaired and len(parts_a.questions) != len(parts_b.questions):
         raise ValueError(f"{len(parts_a.questions)} questions in a and {len(parts_b.questions)} in b")
+    scored = [np.isnan(part.values).sum(axis=1) < part.values.shape[1] for part in (parts_a, parts_b)]
+    if not choices.unpaired and not np.any(scored[0] & scored[1]):
+        raise ValueError("no question has a score in both a and b")
     run_a, run_b = Run(model="A", name="a", harness="array"), Run(model="B", name="b", harness="array")
     return _difference([parts_a], [parts_b], run_a, run_b, choices)[0]
 

@@ -184,6 +184,11 @@ def _noise(sides: Sequence[_Side], signs: Sequence[float], settings: Settings, p
 def _swap_p(sides: Sequence[_Side], settings: Settings) -> float:
     """Permutation p: under the null the two runs' answers to a cluster could as well be exchanged."""
     a, b = sides
+    if (a.item.stats is None) != (b.item.stats is None):
+        raise InputError(
+            f"{a.item.task}, {a.item.metric}: one run has its sums and the other its records, so their answers cannot "
+            "be exchanged: use --test bootstrap"
+        )
     G = a.G
     B = settings.resamples if a.item.stats is not None and b.item.stats is not None else min(settings.resamples, CALLS)
     rng = np.random.default_rng(settings.seed)

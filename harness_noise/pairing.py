@@ -99,8 +99,8 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
     only_a = only_b = 0
     prompts = False
     for one, other in zip(parts_a, parts_b, strict=True):
-        scored_a = np.isfinite(one.values).sum(axis=1) > 0
-        scored_b = np.isfinite(other.values).sum(axis=1) > 0
+        scored_a = np.isnan(one.values).sum(axis=1) < one.values.shape[1]  # an infinite score is refused below
+        scored_b = np.isnan(other.values).sum(axis=1) < other.values.shape[1]
         found = pair(one.questions, other.questions)
         both = [(i, j) for i, j in zip(found.rows_a, found.rows_b, strict=True) if scored_a[i] and scored_b[j]]
         only_a += int(scored_a.sum()) - len(both)

@@ -26,7 +26,7 @@ from itertools import combinations, islice
 import numpy as np
 import pandas as pd
 
-from harness_noise.arena import arena
+from harness_noise.arena_build import arena
 from harness_noise.arena_pairs import judged
 from harness_noise.estimators.contrast import question_stats
 from harness_noise.estimators.pairs import Table, all_pairs, every_pair

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import special
 
 from harness_noise.analysis import estimate
-from harness_noise.compare import estimate_difference
+from harness_noise.comparison import estimate_difference
 
 ICC = 0.3
 BETWEEN_MODELS = 0.8

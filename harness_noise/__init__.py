@@ -5,9 +5,7 @@ Importing this package loads neither numpy nor a harness; the functions do, when
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     from .analysis import estimate
     from .api import analyze, arena, compare, read
     from .arena_results import Arena
-    from .compare import estimate_difference
+    from .comparison import estimate_difference
     from .planning import plan
     from .results import Analysis, Comparison, Difference, Estimate, Plan
     from .scores import Questions, Run, Scores
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "analyze": "api", "arena": "api", "compare": "api", "read": "api",
-    "estimate": "analysis", "estimate_difference": "compare", "plan": "planning",
+    "estimate": "analysis", "estimate_difference": "comparison", "plan": "planning",
     "Analysis": "results", "Arena": "arena_results", "Comparison": "results", "Difference": "results",
     "Estimate": "results", "Plan": "results",
     "Questions": "scores", "Run": "scores", "Scores": "scores", "Settings": "settings",
@@ -52,17 +50,6 @@ __all__ = [
     "plan",
     "read",
 ]
-
-
-class _Package(ModuleType):
-    """`compare` is a function here and a module below; loading the module must not hide the function."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from . import adapters
 from .analysis import analyze_runs
 from .arena_results import Arena
-from .compare import compare_runs
+from .comparison import compare_runs
 from .errors import InputError
 from .results import Analysis, Comparison
 from .scores import ReadOptions, Run
@@ -118,7 +118,7 @@ def arena(
     Raises:
         InputError: input or choices that cannot be used, or nothing that two runs share.
     """
-    from .arena import arena as compute
+    from .arena_build import arena as compute
 
     settings, options = split(choices, level=level, cluster=cluster)
     sources = [runs] if isinstance(runs, (str, Path, Run)) else list(runs)

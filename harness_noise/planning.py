@@ -235,7 +235,7 @@ def _measured(sources: Sequence[Any], choices: dict[str, Any]) -> tuple[list[Est
     """The rows to plan with, of one run or of A − B, and the estimates of each run."""
     from .analysis import analyze_runs
     from .api import runs_of, split
-    from .compare import compare_runs
+    from .comparison import compare_runs
 
     settings, options = split(choices)
     runs = [run for source in sources for run in runs_of(source, options)]

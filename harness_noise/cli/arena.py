@@ -48,7 +48,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     RUN may be a folder of runs, of several harnesses. A run that cannot be read is left out with a
     warning.
     """
-    from ..arena import arena
+    from ..arena_build import arena
 
     baseline, pages, pictures, profile, jobs, strict = (
         choices.pop(name) for name in ("baseline", "html", "figures", "reference", "jobs", "strict")

@@ -53,7 +53,7 @@ def _two_models(adapter: Any, out: Path) -> list[Path]:
 
     from .. import adapters
     from ..analysis import analyze_run
-    from ..compare import compare_runs
+    from ..comparison import compare_runs
     from ..files import write_text
     from ..report import html, terminal
     from ..scores import ReadOptions
@@ -81,7 +81,7 @@ def _eight_models(adapter: Any, out: Path) -> list[Path]:
     from harness_noise_adapters.demo.problems import MODELS, PAIR
 
     from .. import adapters
-    from ..arena import arena
+    from ..arena_build import arena
     from ..report import arena_html, figures
     from ..settings import Settings
 

@@ -19,7 +19,7 @@ from lm_eval.api import metrics as own
 from lm_eval.loggers import EvaluationTracker
 
 from harness_noise.analysis import analyze_run
-from harness_noise.compare import compare_runs
+from harness_noise.comparison import compare_runs
 from harness_noise.repeats import as_repeats
 from harness_noise.scores import CorpusScores, ReadOptions, Run
 from harness_noise.settings import Settings

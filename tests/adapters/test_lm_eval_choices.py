@@ -22,7 +22,7 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.utils import make_table
 
 from harness_noise.analysis import analyze_run
-from harness_noise.compare import compare_runs
+from harness_noise.comparison import compare_runs
 from harness_noise.estimators.choices import acc_prob, acc_probs
 from harness_noise.scores import ReadOptions, Run
 from harness_noise.settings import Settings

@@ -11,7 +11,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.analysis import analyze_run
-from harness_noise.compare import compare_runs
+from harness_noise.comparison import compare_runs
 from harness_noise.errors import InputError
 from harness_noise.scores import ReadOptions, content_hash
 from harness_noise.settings import Settings

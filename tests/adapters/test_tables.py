@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import harness_noise as hn
 from harness_noise.analysis import analyze_run
-from harness_noise.compare import compare_runs
+from harness_noise.comparison import compare_runs
 from harness_noise.errors import InputError
 from harness_noise.scores import ReadOptions, Run
 from harness_noise.settings import Settings

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from harness_noise.analysis import analyze_run, estimate
-from harness_noise.compare import compare_runs, estimate_difference
+from harness_noise.comparison import compare_runs, estimate_difference
 from harness_noise.errors import InputError
 from harness_noise.results import DIAGNOSTICS
 from harness_noise.scores import Group, Questions, Run, Scores

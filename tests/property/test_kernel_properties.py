@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from harness_noise.analysis import estimate
-from harness_noise.compare import estimate_difference
+from harness_noise.comparison import estimate_difference
 from harness_noise.results import DIAGNOSTICS
 
 GRADES = st.sampled_from([0.0, 1.0, 0.5, 0.25, 1 / 3, 2.5, -1.0, math.nan])

@@ -26,7 +26,7 @@ import numpy as np
 import pytest
 
 from harness_noise.analysis import analyze_run, estimate
-from harness_noise.compare import estimate_difference
+from harness_noise.comparison import estimate_difference
 from harness_noise.scores import Group, Questions, Run, Scores
 from harness_noise.settings import Settings
 

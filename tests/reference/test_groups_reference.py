@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from harness_noise.analysis import analyze_run
-from harness_noise.compare import compare_runs, estimate_difference
+from harness_noise.comparison import compare_runs, estimate_difference
 from harness_noise.scores import Group, Questions, Run, Scores
 from harness_noise.settings import Settings
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from harness_noise.analysis import estimate
-from harness_noise.compare import estimate_difference
+from harness_noise.comparison import estimate_difference
 from harness_noise.estimators.contrast import between_task_variance, clustered_variance, design
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness_noise.analysis import estimate
-from harness_noise.compare import estimate_difference
+from harness_noise.comparison import estimate_difference
 
 
 def table(path, question, model, score):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from harness_noise.analysis import estimate
-from harness_noise.compare import estimate_difference
+from harness_noise.comparison import estimate_difference
 
 
 def anova(x):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from harness_noise.compare import estimate_difference
+from harness_noise.comparison import estimate_difference
 from harness_noise.estimators.contrast import design
 from harness_noise.estimators.resampling import bootstrap
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness_noise.analysis import analyze_run, estimate
-from harness_noise.compare import compare_runs, estimate_difference
+from harness_noise.comparison import compare_runs, estimate_difference
 from harness_noise.scores import Group, Questions, Run, Scores
 from harness_noise.settings import Settings
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from harness_noise.analysis import analyze_runs
-from harness_noise.arena import arena
-from harness_noise.compare import compare_runs
+from harness_noise.arena_build import arena
+from harness_noise.comparison import compare_runs
 from harness_noise.errors import InputError
 from harness_noise.estimators.group_pairs import _Group
 from harness_noise.results import Difference

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.compare import compare_runs
+from harness_noise.comparison import compare_runs
 from harness_noise.errors import InputError
 from harness_noise.scores import CorpusScores, Questions, Run, Scores
 from harness_noise.settings import Settings

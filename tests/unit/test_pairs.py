@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness_noise.arena import arena
-from harness_noise.compare import compare_runs
+from harness_noise.arena_build import arena
+from harness_noise.comparison import compare_runs
 from harness_noise.errors import InputError
 from harness_noise.estimators import pairs as engine
 from harness_noise.estimators.contrast import question_stats

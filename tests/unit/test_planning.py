@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate, stats
 
 from harness_noise.analysis import estimate
-from harness_noise.compare import estimate_difference
+from harness_noise.comparison import estimate_difference
 from harness_noise.errors import InputError
 from harness_noise.estimators import theory
 from harness_noise.estimators.planning import Variances, best_repeats, best_unequal_repeats

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from harness_noise.analysis import estimate
-from harness_noise.compare import estimate_difference
+from harness_noise.comparison import estimate_difference
 from harness_noise.estimators import resampling
 from harness_noise.estimators.contrast import design
 from harness_noise.estimators.resampling import blocks, bootstrap, bootstrap_means, percentile_pairs, sign_flip_p

@@ -5,13 +5,13 @@ Importing this package loads neither numpy nor a harness; the functions do, when
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from ._version import __version__
 from .errors import InputError
 
+TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from .analysis import estimate
     from .api import analyze, arena, compare, read
     from .arena_results import Arena
@@ -54,6 +54,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
+        from importlib import import_module
+
         return getattr(import_module(f".{_HOME[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -1,62 +1,43 @@
-"""The command line: a thin client of the library. This module and the commands import click only."""
+"""The command line: a thin client of the library."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
-from importlib import import_module
 
-import click
-
-from .._version import __version__
-from ..errors import InputError
-
-# name → (module, what `--help` says): the modules load when they are called
-COMMANDS = {
-    "analyze": ("analyze", "The noise of every mean of one or several runs."),
-    "compare": ("compare", "A − B of two runs, paired by question, with a test."),
-    "arena": ("arena", "Every pair of many runs, and the noise of each benchmark."),
-    "factors": ("factors", "How much of the noise comes from the prompt, the seed, the judge."),
-    "plan": ("plan", "How many questions and answers a comparison needs, or what it can see."),
-    "export": ("export", "Write a run again, native as it was, with its noise."),
-    "lm-eval": ("lm_eval", "Run lm-eval; with --noise its results carry their noise."),
-    "demo": ("demo", "Simulated models through the real harnesses, end to end."),
-    "adapters": ("adapters", "The harnesses and file formats that are understood."),
-}
-
-
-class Commands(click.Group):
-    """Subcommands by name, imported when they run."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f".{COMMANDS[cmd_name][0]}", __name__)
-        command: click.Command = module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
-
-
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, "--version", prog_name="harness-noise")
-def cli() -> None:
-    """Error bars for LLM evaluations.
-
-    RUN is an lm-eval output folder or results file, an Inspect log or log folder, or a score table
-    (CSV, JSONL, Parquet).
-    """
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code (0 done, 1 a gate tripped, 2 unusable, 130 stopped)."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    """Run the command line; returns the exit code (0 done, 1 a gate tripped, 2 unusable, 130 stopped).
+
+    Without `argv` the process is ours: its standard streams are made to outlive their readers, and Ctrl-C
+    ends it at once. lm-eval keeps its own ways.
+    """
+    try:  # here everything begins: what is imported above this line, Ctrl-C finds unguarded
+        arguments = list(sys.argv[1:] if argv is None else argv)
+        if argv is None and arguments[:1] != ["lm-eval"]:
+            from ..stopping import stop_on_interrupt
+
+            stop_on_interrupt()
+            from .streams import harden
+
+            harden()
+        return _run(arguments)
+    except KeyboardInterrupt:
+        from ..stopping import STOPPED, words
+
+        print(words(on_terminal=sys.stderr.isatty()), end="", file=sys.stderr)
+        return STOPPED
+
+
+def _run(arguments: list[str]) -> int:
+    import click
+
+    from ..errors import InputError
+    from .commands import cli
+
     debug = "--debug" in arguments
     try:
         with cli.make_context("harness-noise", arguments) as context:
@@ -65,16 +46,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code if isinstance(code, int) else 0
     except click.exceptions.Exit as done:
         return done.exit_code
-    except (KeyboardInterrupt, click.exceptions.Abort):
-        print("harness-noise: stopped", file=sys.stderr)
-        return 130
+    except click.exceptions.Abort:
+        raise KeyboardInterrupt from None
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except BrokenPipeError:
-        # the reader has gone (`| head`); nothing more can be said on stdout, also not at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except (InputError, OSError) as error:
         if debug:
             raise
@@ -84,5 +60,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _one_paragraph(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split())
+        error = OSError(f"{error.filename}: {error.strerror}")
+    return "".join(c if c.isprintable() else "�" for c in " ".join(str(error).split()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
+from ..places import is_url
 from . import options
 
 if TYPE_CHECKING:
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("export")
 @options.RUN
-@click.option(
-    "-o", "output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="The folder to write to."
-)
+@click.option("-o", "output", type=options.Output(file_okay=False), metavar="DIR", help="The folder to write to.")
 @click.option("--in-place", is_flag=True, help="Replace the run's own files (atomically).")
 @options.reading
 @options.computing
@@ -49,8 +48,10 @@ def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choice
             options.hints(result.notes)
         return result
 
-    for path in options.progress(list(runs), "exporting"):
+    for path in options.progress(runs, "exporting", len(runs)):
         for adapter, where in adapters.find(path):
+            if is_url(where):
+                raise InputError(f"{path}: export rewrites files and is for local ones: copy the run first")
             folder = output if output is not None else (where if where.is_dir() else where.parent)
             for written in adapter.write(where, folder, analyze, reading):
                 click.echo(written)

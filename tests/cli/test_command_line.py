@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 import pytest
 
-from harness_noise.cli import COMMANDS, cli, main
+from harness_noise.cli import main
+from harness_noise.cli.commands import COMMANDS, cli
 
 HEAVY = ("numpy", "pandas", "scipy", "rich", "jinja2", "lm_eval", "inspect_ai", "harness_noise_adapters")
 

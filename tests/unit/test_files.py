@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -141,10 +142,120 @@ def test_a_killed_writer_is_swept_up_and_a_live_one_is_not(tmp_path):
         writer.stdout.close()
 
 
-def test_a_writer_that_goes_by_the_suffix(tmp_path):
-    with files.replacing_path(tmp_path / "log.eval", suffix=".eval") as temporary:
-        assert temporary.suffix == ".eval"
-        temporary.unlink()  # some writers rename onto the path themselves
+def test_a_writer_that_renames_onto_the_path_itself(tmp_path):
+    with files.replacing_path(tmp_path / "log.eval") as temporary:
+        temporary.unlink()
         temporary.write_bytes(b"PK")
     assert (tmp_path / "log.eval").read_bytes() == b"PK"
     assert names(tmp_path) == ["log.eval"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs advisory locks")
+def test_where_nobody_can_tell_who_holds_a_file_nothing_is_swept(tmp_path, monkeypatch):
+    import fcntl
+
+    def no_locks(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with files.replacing(tmp_path / "x") as file:
+        file.write(b"x")
+        files.write_text(tmp_path / "y", "y")  # another process would do the same
+    assert names(tmp_path) == ["x", "y"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs POSIX pipes")
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        files.write_text(pipe, "through")
+        assert os.read(reader, 100) == b"through"
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert names(tmp_path) == ["pipe"]
+    if Path("/dev/full").is_char_device():
+        link = tmp_path / "full"
+        link.symlink_to("/dev/full")
+        with pytest.raises(InputError, match=r"full: cannot be written \(No space left"):
+            files.write_text(link, "x")
+    null = tmp_path / "null"
+    with suppress(PermissionError):  # not everybody makes devices
+        os.mknod(null, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    if null.exists():
+        files.write_text(null, "nowhere")
+        assert stat.S_ISCHR(null.stat().st_mode)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root gives files away")
+def test_the_owner_is_kept(tmp_path):
+    target = tmp_path / "x"
+    target.write_text("old")
+    try:
+        os.chown(target, 12345, 23456)
+    except OSError as error:  # root of a user namespace
+        pytest.skip(f"files cannot be given away here: {error}")
+    target.chmod(0o640)
+    files.write_text(target, "new")
+    assert (target.stat().st_uid, target.stat().st_gid) == (12345, 23456)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+
+
+def test_a_copy_that_fills_the_disk_blames_the_target(tmp_path):
+    target = tmp_path / "x"
+    with pytest.raises(InputError, match=f"^{target}: cannot be written"), files.replacing_path(target) as temporary:
+        raise OSError(errno.ENOSPC, "No space left on device", "source", None, str(temporary))
+
+
+def test_a_file_that_is_in_its_place_is_not_said_to_be_missing(tmp_path, monkeypatch):
+    """Not every file system flushes folders."""
+    flush = files._flush
+
+    def picky(path):
+        if path.is_dir():
+            raise OSError(errno.EINVAL, "Invalid argument")
+        flush(path)
+
+    monkeypatch.setattr(files, "_flush", picky)
+    files.write_text(tmp_path / "x", "new")
+    assert (tmp_path / "x").read_text() == "new"
+
+
+def test_a_temporary_file_passes_for_nothing_that_is_read(tmp_path):
+    with files.replacing_path(tmp_path / "log.eval") as temporary:
+        assert temporary.suffix == ".tmp"
+        assert temporary.name.startswith(".")
+        temporary.write_bytes(b"PK")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs advisory locks")
+def test_writers_of_several_files_wait_for_each_other(tmp_path):
+    import fcntl
+
+    with files.alone(tmp_path / "out"):
+        other = os.open(tmp_path / "out", os.O_RDONLY)
+        try:
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            os.close(other)
+    with files.alone(tmp_path / "out"):
+        pass
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file: cannot be written"), files.alone(tmp_path / "file"):
+        pass
+
+
+def test_a_file_that_changed(tmp_path):
+    path = tmp_path / "x"
+    path.write_text("old")
+    known = files.Unchanged([path])
+    known.check(path)
+    files.write_text(path, "new")
+    with pytest.raises(InputError, match="x: changed while it was exported"):
+        known.check(path)
+    path.unlink()
+    with pytest.raises(InputError, match="changed"):
+        known.check(path)

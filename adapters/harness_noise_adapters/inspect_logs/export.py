@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from harness_noise._version import __version__
 from harness_noise.errors import InputError
-from harness_noise.files import replacing_path, write_bytes
+from harness_noise.files import Unchanged, replacing_path, sweep, write_bytes
 from harness_noise.scores import ReadOptions
 
 from . import inject
+from .finding import logs_in
 from .read import Log, read_log, read_logs
 
 if TYPE_CHECKING:
@@ -43,28 +44,39 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
         InputError: a log that cannot be used, or a target that is another log.
     """
     if not path.is_dir():
-        return [_export(read_log(path, options), out / path.name, analyze)]
-    if out.resolve() != path.resolve() and out.resolve().is_relative_to(path.resolve()):
+        sources = Unchanged([path])
+        return [_export(read_log(path, options), out / path.name, analyze, sources)]
+    if _is_inside(out, path):
         raise InputError(
             f"{out}: lies inside {path}, where a copy of a log would hide the original from Inspect; "
             "choose a folder beside it, or --in-place"
         )
-    return [_export(log, out / log.path.relative_to(path), analyze) for log in read_logs(path, options)]
+    sources = Unchanged(logs_in(path))
+    return [_export(log, out / log.path.relative_to(path), analyze, sources) for log in read_logs(path, options)]
 
 
-def _export(log: Log, target: Path, analyze: Analyzer) -> Path:
+def _is_inside(folder: Path, other: Path) -> bool:
+    try:
+        there, here = folder.resolve(), other.resolve()
+    except (OSError, RuntimeError):  # a loop of links, for the writer to refuse
+        return False
+    return there != here and there.is_relative_to(here)
+
+
+def _export(log: Log, target: Path, analyze: Analyzer, sources: Unchanged) -> Path:
     analysis = analyze(log.run)
     header = log.header.model_copy(deep=True)
     assert header.results is not None
     insert(header.results, log, analysis)
     if _is_done(log, target, header.results):
+        sweep(target.parent)
         return target
     known = len(header.log_updates or ())
     header = _recorded(header, analysis)
     if log.path.suffix == ".json":
-        _write_json(log.path, target, header, known)
+        _write_json(log.path, target, header, known, sources)
     else:
-        _write_eval(log.path, target, header)
+        _write_eval(log.path, target, header, sources)
     return target
 
 
@@ -132,15 +144,17 @@ def _recorded(header: EvalLog, analysis: Analysis) -> EvalLog:
     return edit_eval_log(header, [edit], author)
 
 
-def _write_eval(source: Path, target: Path, header: EvalLog) -> None:
+def _write_eval(source: Path, target: Path, header: EvalLog, sources: Unchanged) -> None:
     from inspect_ai.log import write_eval_log
 
-    with replacing_path(target, ".eval") as temporary:
+    with replacing_path(target) as temporary:
         shutil.copyfile(source, temporary)
-        write_eval_log(header, str(temporary), header_only=True)
+        # the format is said, for Inspect takes whatever ends in .eval for a log, hidden or not
+        write_eval_log(header, str(temporary), format="eval", header_only=True)
+        sources.check(source)
 
 
-def _write_json(source: Path, target: Path, header: EvalLog, known: int) -> None:
+def _write_json(source: Path, target: Path, header: EvalLog, known: int, sources: Unchanged) -> None:
     """Replace the text of three top-level values and keep every other byte.
 
     Args:
@@ -148,9 +162,11 @@ def _write_json(source: Path, target: Path, header: EvalLog, known: int) -> None
         target: the file to write.
         header: with the new results, and the new edit behind the `known` older ones.
         known: how many edits the source has.
+        sources: what the header was read from.
     """
     assert header.results is not None
     text = source.read_bytes().decode("utf-8")
+    sources.check(source)
     values = dict(_members(text))
     old = {name: json.loads(text[slice(*values[name])]) for name in CHANGED if name in values}
     new = [item.model_dump(mode="json", exclude_none=True) for item in (header.log_updates or [])[known:]]

@@ -54,21 +54,22 @@ def _whole(output: Output) -> Output:
 
 
 def _write_run(output: Output, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
+    sources = files.Unchanged([*output.samples.values(), *filter(None, [output.results])])
     reading = read_output(output, options)
     where = _Places(path, out, reading.results.get("model_name_sanitized"))
     targets = {task: where.of(output.samples[task]) for task in reading.samples}
     results = where.of(output.results) if output.results is not None else None
     # the block must not depend on where the run lies
     analysis = analyze(replace(zeros_for_missing(reading, options), name=output.path.name))
-    written = []
-    for task, target in targets.items():
-        _write_samples(output.samples[task], target, task, reading, drop=options.cluster is not None)
-        written.append(target)
-    if results is not None:
-        inject(reading.results, analysis)
-        files.write_bytes(results, _dumped(reading.results))
-        written.append(results)
-    return written
+    drop = options.cluster is not None
+    with files.alone(out):
+        for task, target in targets.items():
+            _write_samples(output.samples[task], target, task, reading, sources, drop=drop)
+        if output.results is not None and results is not None:
+            inject(reading.results, analysis)
+            sources.check(output.results)
+            files.write_bytes(results, _dumped(reading.results))
+    return [*targets.values(), *filter(None, [results])]
 
 
 class _Places:
@@ -76,20 +77,28 @@ class _Places:
 
     def __init__(self, path: Path, out: Path, model: Any) -> None:
         root = path if path.is_dir() else path.parent
-        self.out, self.root = out, root.resolve()
-        self.in_place = out.resolve() == self.root
+        self.out, self.root = out, _real(root)
+        self.in_place = _real(out) == self.root
         if not self.in_place and self.root.name == model:
             self.root = self.root.parent  # keep the model's sub-folder
 
     def of(self, file: Path) -> Path:
         if self.in_place:
             return file
-        target = self.out / file.resolve().parent.relative_to(self.root) / file.name
-        if target.resolve() == file.resolve():
+        target = self.out / _real(file).parent.relative_to(self.root) / file.name
+        if _real(target) == _real(file):
             raise InputError(
                 f"{self.out}: writing there would change the input {file}; name another folder or use --in-place"
             )
         return target
+
+
+def _real(path: Path) -> Path:
+    """Links followed; a loop of them is for the writer to refuse."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path.absolute()
 
 
 def _dumped(results: Mapping[str, Any]) -> bytes:
@@ -100,7 +109,9 @@ def _dumped(results: Mapping[str, Any]) -> bytes:
         return json.dumps(results, indent=2).encode("ascii")
 
 
-def _write_samples(source: Path, target: Path, task: str, reading: Reading, *, drop: bool) -> None:
+def _write_samples(
+    source: Path, target: Path, task: str, reading: Reading, sources: files.Unchanged, *, drop: bool
+) -> None:
     """The samples file with `scores_per_repeat` and `cluster` on every line; with `drop`, a cluster on
     a line is taken off where the questions have none now.
     """
@@ -121,6 +132,7 @@ def _write_samples(source: Path, target: Path, task: str, reading: Reading, *, d
                 if part.scorer == scorer and part.metric in row
             }
             file.write(_augmented(line, row, scores, None if clusters is None else clusters[document], drop=drop))
+        sources.check(source)
 
 
 def _augmented(line: bytes, row: Row, scores: Mapping[str, list[float]], cluster: str | None, *, drop: bool) -> bytes:

@@ -1,0 +1,50 @@
+"""The commands by name; this module and theirs import click only."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from .._version import __version__
+
+# name → (module, what `--help` says): the modules load when they are called
+COMMANDS = {
+    "analyze": ("analyze", "The noise of every mean of one or several runs."),
+    "compare": ("compare", "A − B of two runs, paired by question, with a test."),
+    "arena": ("arena", "Every pair of many runs, and the noise of each benchmark."),
+    "factors": ("factors", "How much of the noise comes from the prompt, the seed, the judge."),
+    "plan": ("plan", "How many questions and answers a comparison needs, or what it can see."),
+    "export": ("export", "Write a run again, native as it was, with its noise."),
+    "lm-eval": ("lm_eval", "Run lm-eval; with --noise its results carry their noise."),
+    "demo": ("demo", "Simulated models through the real harnesses, end to end."),
+    "adapters": ("adapters", "The harnesses and file formats that are understood."),
+}
+
+
+class Commands(click.Group):
+    """Subcommands by name, imported when they run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f".{COMMANDS[cmd_name][0]}", __package__)
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "--version", prog_name="harness-noise")
+def cli() -> None:
+    """Error bars for LLM evaluations.
+
+    RUN is an lm-eval output folder or results file, an Inspect log or log folder, or a score table
+    (CSV, JSONL, Parquet).
+    """

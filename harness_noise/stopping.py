@@ -1,0 +1,63 @@
+"""Ctrl-C: the program ends where it stands, with one line.
+
+Unwinding by KeyboardInterrupt would leave that to whatever runs at the moment: an import of somebody
+else's that swallows it, a C extension or a destructor that prints a traceback. There is nothing to
+unwind: files appear by a rename, so all that has to go is the temporary ones.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import FrameType
+
+STOPPED = 130
+"""The exit code: 128 + SIGINT, as a shell gives it."""
+
+temporary_files: set[Path] = set()
+"""What this process is writing at the moment and has not yet renamed."""
+
+
+def stop_on_interrupt() -> None:
+    """From now on Ctrl-C ends this process at once; where it is ignored (a shell's `&`), it stays so.
+
+    For a process of our own only: not for a harness's, which has things to put in order.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return
+    owner = os.getpid()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if os.getpid() == owner:  # a forked worker has the handler too, and says nothing
+            _end_children()
+            _discard()
+            with suppress(OSError):  # past Python's stream, which may be in the middle of a line
+                os.write(2, words(on_terminal=os.isatty(2)).encode())
+        os._exit(STOPPED)
+
+    signal.signal(signal.SIGINT, stop)
+
+
+def _discard() -> None:
+    for path in tuple(temporary_files):
+        with suppress(OSError):
+            path.unlink()
+
+
+def _end_children() -> None:
+    """Workers of a pool, which would wait for ever for a process that is gone."""
+    active = getattr(sys.modules.get("multiprocessing.process"), "active_children", tuple)
+    for child in active():
+        child.kill()
+
+
+def words(*, on_terminal: bool) -> str:
+    """The one line; on a terminal it takes the place of a progress bar, whose hidden cursor comes back."""
+    return ("\r\033[K\033[?25h" if on_terminal else "") + "harness-noise: stopped\n"

@@ -36,26 +36,44 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
             self._used = True
             hook.task_start(data, on)
         except Exception as error:  # noqa: BLE001  a guest never takes the host down
-            logger.warning("noise: %s: no error bars (%s)", data.spec.task, error)
+            _warn(f"{data.spec.task}: no error bars", error)
             self._off()
 
     async def on_task_end(self, data: TaskEnd) -> None:
         if self._used:
             from harness_noise_adapters.inspect_logs import hook
 
-            await hook.task_end(data)
+            try:
+                await hook.task_end(data)
+            except Exception as error:  # noqa: BLE001
+                _warn("the end of a task", error)
 
     async def on_run_end(self, data: RunEnd) -> None:
         if self._used:
             from harness_noise_adapters.inspect_logs import hook
 
-            hook.run_end(data)
+            try:
+                hook.run_end(data)
+            except Exception as error:  # noqa: BLE001
+                _warn("the end of the run", error)
 
     def _off(self) -> None:
         if self._used:
             from harness_noise_adapters.inspect_logs import hook
 
             hook.task_off()
+
+
+def _warn(what: str, error: Exception) -> None:
+    """Inspect prints what leaves a hook, and an exception that cannot be printed would end the eval."""
+    logger.warning("noise: %s (%s)", what, _words(error))
+
+
+def _words(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  anybody's exception, anybody's words
+        return type(error).__name__
 
 
 @metric(scores="unreduced")  # type: ignore[untyped-decorator, unused-ignore]
@@ -80,7 +98,7 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
 
             found: dict[str, Any] = dict(noise_of(scores, cluster, level))
         except Exception as error:  # noqa: BLE001  a metric that raises would lose the whole eval
-            text = str(error)
+            text = _words(error)
             if text not in told:
                 told.add(text)
                 logger.warning("noise: no error bars (%s)", text)

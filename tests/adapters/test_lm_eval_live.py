@@ -534,11 +534,11 @@ def test_a_model_that_fails_at_once_fails_as_without_us(folder: Path) -> None:
 
 BREAKABLE = [
     (collect, "flat_tasks"), (collect, "native_groups"), (collect, "first_missing"), (collect, "collect"),
-    (collect, "by_filter"), (collect, "rescore"), (collect, "as_array"), (collect, "with_groups"),
+    (collect, "by_filter"), (collect, "rescore"), (collect, "as_array"),
     (collect.presets, "resolve"), (hook, "silent_zeros"), (hook, "per_sample"), (hook, "model_name"),
     (inject, "inject"), (inject, "annotate"), (inject, "copy_of"), (repeats, "same_random_state"),
     (repeats.Repeats, "__init__"), (repeats.Repeats, "installed"), (repeats.Repeats, "_rounds"),
-    (repeats.Repeats, "_raise"), (repeats.Repeats, "_filter"), (repeats, "native_repeats"),
+    (repeats.Repeats, "_put"), (repeats.Repeats, "_filter"), (repeats.Repeats, "record"), (repeats, "native_repeats"),
 ]  # fmt: skip
 
 

@@ -192,20 +192,27 @@ def test_the_harness_gets_its_own_call(tasks: list[tuple[int, int]], K: int, pad
     blocks, repeats = [], Repeats(types.SimpleNamespace(), {}, K, reseed=True, say=print)
     if batched:
         repeats.lm = types.SimpleNamespace(_create_payload=print, _batch_size=4)
-    for n, own in tasks:
-        for _ in range(n):
-            request = types.SimpleNamespace(repeats=max(K, own))
-            if own < K:
-                repeats._own[id(request)] = own
-            blocks.append((request, own))
+    for i, (n, own) in enumerate(tasks):
+        requests = [types.SimpleNamespace(repeats=own, request_type="generate_until") for _ in range(n)]
+        if own < K:
+            repeats.tasks[str(i)] = types.SimpleNamespace(instances=requests)
+        blocks += requests
     blocks += [blocks[-1]] * padding
-    cloned = [request for request, _ in blocks for _ in range(request.repeats)]
-    first, rounds = repeats._rounds(cloned)
-    assert [id(cloned[i]) for i in first] == [id(request) for request, own in blocks for _ in range(own)]
-    assert sorted([*first, *(i for part in rounds for i in part)]) == list(range(len(cloned)))
+    cloned = [request for request in blocks for _ in range(request.repeats)]
+    calls: list[list[types.SimpleNamespace]] = []
+
+    def original(requests: list[types.SimpleNamespace]) -> list[str]:
+        calls.append(requests)
+        return [""] * len(requests)
+
+    repeats._generate(original)(cloned)
+    assert calls[0] is cloned
+    rounds = calls[1:]
+    expected = Counter(id(request) for request in blocks for _ in range(request.repeats, K))
+    assert Counter(id(request) for part in rounds for request in part) == expected
     if not batched:
         assert len(rounds) <= 1
         return
     for part in rounds:  # no prompt twice in one round, but for the request that pads
-        often = Counter(id(cloned[i]) for i in part)
-        assert all(count == 1 for key, count in often.items() if key != id(blocks[-1][0]))
+        often = Counter(map(id, part))
+        assert all(count == 1 for key, count in often.items() if key != id(blocks[-1]))

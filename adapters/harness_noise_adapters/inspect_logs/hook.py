@@ -13,15 +13,18 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness_noise.analysis import analyze_run
 from harness_noise.clusters import MissingFieldError
 from harness_noise.errors import InputError
+from harness_noise.files import replacing_path
 from harness_noise.results import Analysis, Estimate
 from harness_noise.scores import Questions, ReadOptions, Run
 
@@ -106,8 +109,11 @@ def install() -> bool:
         try:
             live.done = True
             live.warnings = add(live, results, scores, samples) if native else []
-        except Exception as error:  # noqa: BLE001  a fault here would lose the whole eval
-            live.warnings = [f"{live.spec.task}: no error bars ({_words(error)})"]
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  a fault here would lose the whole eval
+            with suppress(Exception):
+                live.warnings = [f"{live.spec.task}: no error bars ({_words(error)})"]
         return out
 
     setattr(eval_results, WRAPPED, original)
@@ -184,9 +190,9 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
             fresh[index] = analyze_run(run, live.flag.settings).estimates[0]
         except InputError as error:
             warnings.append(str(error))
-    for index, estimate in fresh.items():
-        inject.replace(results.scores[index], estimate)
-    return warnings + _remarks(task, list(fresh.values()), found.unreadable)
+    warnings += _remarks(task, list(fresh.values()), found.unreadable)
+    inject.replace_all([(results.scores[index], estimate) for index, estimate in fresh.items()])
+    return warnings
 
 
 def _spec(flag: Flag, task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str | None:
@@ -224,12 +230,13 @@ async def task_end(data: TaskEnd) -> None:
         except Exception as error:  # noqa: BLE001  the eval is done and stays so
             live.warnings = [f"{live.spec.task}: no error bars ({_words(error)})"]
         live.done = True
+    _live.set(None)
     _warn(live)
 
 
 def rewrite(live: Live, log: EvalLog) -> Analysis | None:
     """The public route: read the finished log's scores, and write its header again."""
-    from inspect_ai.log import read_eval_log, write_eval_log
+    from inspect_ai.log import read_eval_log
 
     from .export import insert
     from .read import assemble, rows_of
@@ -244,10 +251,26 @@ def rewrite(live: Live, log: EvalLog) -> Analysis | None:
     assert header.results is not None
     assert log.results is not None
     insert(header.results, read, analysis)
-    write_eval_log(header, log.location, header_only=True)
-    insert(log.results, read, analysis)
+    shown = log.results.model_copy(deep=True)
+    insert(shown, read, analysis)
+    _write_header(header, log.location)
+    log.results.scores = shown.scores
     live.warnings = list(analysis.notes)
     return analysis
+
+
+def _write_header(header: EvalLog, location: str) -> None:
+    """Into a copy that takes the log's place, where it is a local file: a full disk must not cost the log."""
+    from inspect_ai.log import write_eval_log
+
+    path = Path(location)
+    if not path.is_file():
+        write_eval_log(header, location, header_only=True)
+        return
+    with replacing_path(path) as temporary:
+        shutil.copyfile(path, temporary)
+        kind: Literal["json", "eval"] = "json" if path.suffix == ".json" else "eval"
+        write_eval_log(header, str(temporary), format=kind, header_only=True)
 
 
 def run_end(data: RunEnd) -> None:
@@ -284,6 +307,9 @@ def _warn(live: Live) -> None:
         live.warnings = []
 
 
-def _words(error: Exception) -> str:
-    text = " ".join(str(error).split())
+def _words(error: BaseException) -> str:
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001  anybody's exception, anybody's words
+        text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

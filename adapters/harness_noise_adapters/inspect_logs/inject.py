@@ -9,6 +9,8 @@ from harness_noise._version import __version__
 from .gather import GROUP
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from inspect_ai.log import EvalMetric, EvalScore
 
     from harness_noise.results import Estimate
@@ -64,6 +66,17 @@ def replace(es: EvalScore, estimate: Estimate | None) -> None:
         del es.metrics[name]
     if estimate is not None and not es.metrics.keys() & FIELDS.keys():
         es.metrics.update(metrics(estimate))
+
+
+def replace_all(pairs: Iterable[tuple[EvalScore, Estimate | None]]) -> None:
+    """`replace` for many, or for none if there is a fault in one of them."""
+    changes = []
+    for es, estimate in pairs:
+        copy = es.model_copy(update={"metrics": dict(es.metrics)})
+        replace(copy, estimate)
+        changes.append((es, copy.metrics))
+    for es, metrics_ in changes:
+        es.metrics = metrics_
 
 
 def injected(es: EvalScore) -> list[str]:

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,13 +107,22 @@ def _run(args: argparse.Namespace, inner: Callable[[argparse.Namespace], None]) 
                 raise InputError(f"{used[0]} does nothing without --noise: add --noise, or leave it out")
             inner(args)
             return
-        options = _options(given, in_yaml)
         from .hook import Session, installed
 
-        session = Session(options, model=_model(args), kind=getattr(args, "model", None))
+        try:
+            session = Session(_options(given, in_yaml), model=_model(args), kind=getattr(args, "model", None))
+        except InputError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
+            print(f"harness-noise: the run goes on without its noise ({error!r})", file=sys.stderr)
+            inner(args)
+            return
         with installed(session):
             inner(args)
-    report(session)
+    with suppress(Exception):  # the run is saved: a table is not worth its exit code
+        report(session)
+    if session.interrupted:
+        raise KeyboardInterrupt
 
 
 def _options(given: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
@@ -147,14 +156,24 @@ def _own_config(args: argparse.Namespace) -> Iterator[dict[str, Any] | None]:
     import yaml
 
     found = content.pop("noise")
-    handle, copy = tempfile.mkstemp(prefix="harness-noise-", suffix=".yaml")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            yaml.safe_dump(content, file, allow_unicode=True, sort_keys=False)
+    with ExitStack() as stack:
+        try:
+            handle, copy = tempfile.mkstemp(prefix="harness-noise-", suffix=".yaml")
+            stack.callback(_remove, Path(copy))
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                yaml.safe_dump(content, file, allow_unicode=True, sort_keys=False)
+        except OSError as error:
+            raise InputError(
+                f"{path}: a copy without the noise block, for lm-eval, cannot be written among the temporary files "
+                f"({error.strerror}): make room, set TMPDIR, or use the --noise flags"
+            ) from None
         args.config = copy
         yield None if found is False else block(found, str(path))
-    finally:
-        Path(copy).unlink(missing_ok=True)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # the run is saved by now
+        path.unlink(missing_ok=True)
 
 
 def _yaml(path: str) -> Any:
@@ -185,11 +204,11 @@ def report(session: Any) -> None:
     """
     if session.analysis is None or os.environ.get("LOCAL_RANK", "0") != "0":
         return
-    from harness_noise.report import terminal
-
     try:
+        from harness_noise.report import terminal
+
         terminal.print_to(sys.stdout, session.analysis)
-    except Exception as error:  # noqa: BLE001 - the run is saved: a table is not worth its exit code
+    except Exception as error:  # noqa: BLE001 - anything may be wrong with a terminal
         session.failed("the noise table could not be printed", error)
     for note in session.analysis.notes:
         if note not in session.said:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -137,7 +137,12 @@ def collect(
         groups=tuple(choices.in_groups(list(_groups(groups, results, scores)), scores)),
         corpus=tuple(corpus), skipped=tuple(skipped), notes=(*notes, *choices.why_not(left_out)),
     )  # fmt: skip
-    return Collected(with_groups(run, options.groups), found)
+    for group, pattern in options.groups.items():
+        try:
+            run = with_groups(run, {group: pattern})
+        except InputError as error:
+            run = replace(run, notes=(*run.notes, str(error)))
+    return Collected(run, found)
 
 
 def _probabilities(

@@ -12,14 +12,14 @@ import functools
 import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.errors import InputError
 
 from .options import Options
-from .repeats import GENERATE, Repeats, native_repeats, silent_zeros
+from .repeats import GENERATE, Repeats, native_repeats, silent_zeros, words
 from .reseed import innermost, same_random_state
 
 if TYPE_CHECKING:
@@ -49,13 +49,15 @@ class Session:
 
     said: list[str] = field(default_factory=list)
     """Warnings that were logged while the run went on."""
+    interrupted: bool = False
+    """Whether the user stopped the last run's further answers, or what is computed from them."""
 
     def say(self, text: str) -> None:
         self.said.append(text)
         log.warning("harness-noise: %s", text)
 
-    def failed(self, when: str, error: Exception) -> None:
-        text = f"{when} ({type(error).__name__}: {error}); lm-eval's own result is untouched"
+    def failed(self, when: str, error: BaseException) -> None:
+        text = f"{when} ({words(error)}); lm-eval's own result is untouched"
         self.problems.append(text)
         self.say(text)
         log.debug("harness-noise: traceback", exc_info=error)
@@ -103,6 +105,7 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
     @functools.wraps(original)
     def evaluate(*args: Any, **kwargs: Any) -> Any:
         session.analysis = session.collected = None
+        session.interrupted = False
         stack = ExitStack()
         try:
             bound = signature.bind(*args, **kwargs)
@@ -114,33 +117,36 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
-            session.failed("the run goes on without its noise", error)
+            with suppress(Exception):
+                session.failed("the run goes on without its noise", error)
             return original(*args, **kwargs)
         wanted = bool(arguments["log_samples"])
         try:
             results = original(**arguments | {"log_samples": True})
         finally:
-            _close(stack, session)
-        if results is None:  # not rank 0
-            return None
+            try:
+                stack.close()
+            except Exception as error:  # noqa: BLE001 - never in the way of a result, or of lm-eval's own error
+                with suppress(Exception):
+                    session.failed("the task objects could not be put back", error)
+        session.interrupted = run.repeats.interrupted
+        if not isinstance(results, dict):  # None where the rank is not 0
+            return results
         try:
             results = run.finish(results, annotated=wanted)
-        except Exception as error:  # noqa: BLE001 - the model has run: never lose it
-            session.analysis = None
-            session.failed("the noise of this run could not be computed", error)
+        except (SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - the model has run: not lost by Ctrl-C or a panic in Rust either
+            session.interrupted |= isinstance(error, KeyboardInterrupt)
+            session.analysis = session.collected = None
+            with suppress(Exception):
+                session.failed("the noise of this run could not be computed", error)
         if not wanted:
             results.pop("samples", None)
         return results
 
     setattr(evaluate, _MARK, original)
     return evaluate
-
-
-def _close(stack: ExitStack, session: Session) -> None:
-    try:
-        stack.close()
-    except Exception as error:  # noqa: BLE001 - never in the way of a result, or of lm-eval's own error
-        session.failed("the task objects could not be put back", error)
 
 
 class _Live:
@@ -225,6 +231,7 @@ class _Live:
         from .inject import annotated_copy, copy_of, inject
 
         session = self.session
+        self.repeats.record(results)
         with same_random_state():
             found = collect(
                 results, self.tasks, self.groups, self.repeats.counts, session.options,

@@ -52,8 +52,7 @@ def copy_of(results: Mapping[str, Any]) -> dict[str, Any]:
 
 def remove(results: dict[str, Any]) -> None:
     """Take out what an earlier injection added; native values stay."""
-    block = results.pop(BLOCK, None)
-    estimates = block.get("estimates", []) if isinstance(block, Mapping) else []
+    estimates = carried(results.pop(BLOCK, None))
     native = {(item["task"], key) for item in estimates for key in _native_keys(item["metric"], item["scorer"])}
     for item in estimates:
         task, metric, scorer = item["task"], item["metric"], item["scorer"]
@@ -72,6 +71,16 @@ def remove(results: dict[str, Any]) -> None:
                 del results["higher_is_better"][task]
     if results.get("groups") == {}:  # lm-eval never writes an empty one
         del results["groups"]
+
+
+def carried(block: object) -> list[Mapping[str, Any]]:
+    """The estimates of a `noise` block in a results file; what we have not written is left out."""
+    rows = block.get("estimates") if isinstance(block, Mapping) else None
+    return [
+        row
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, Mapping) and all(isinstance(row.get(name), str) for name in ("task", "metric", "scorer"))
+    ]
 
 
 def _native_keys(metric: str, scorer: str) -> tuple[str, str]:

@@ -1,23 +1,23 @@
 """Ask a model K times per question without touching what lm-eval itself computes.
 
 lm-eval sends every request `repeats` times in one call and hands all answers to the filters. Here
-the harness's own requests go first, in the call that it would have made anyway; the further answers
-are asked for afterwards, kept out of sight of the native filters, and put back into `resps` for the
-record. So the native value stays what it is without us, to the last digit, whatever the filters do
-(first answer, majority vote, pass@k) and however the model draws its random numbers.
+that call is made as it would have been, and its answers go back as they came; the further answers
+are asked for afterwards, kept aside until the native filters are done, and then put into `resps` for
+the record. So the native value stays what it is without us, to the last digit, whatever the filters
+do (first answer, majority vote, pass@k), however the model draws its random numbers, and whatever
+goes wrong with the further answers.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from .reseed import Reseeder, innermost, patched, same_random_state, sends_payloads
 
 GENERATE = "generate_until"
-_MISSING = object()
-"""Stands for an answer that could not be had."""
 
 
 def native_repeats(task: Any) -> int:
@@ -66,8 +66,12 @@ class Repeats:
         self.reseed = reseed
         self.say = say
         self.notes: list[str] = []
-        self._own: dict[int, int] = {}
-        """id(instance) → how many of its answers are the harness's own."""
+        self.interrupted = False
+        """Whether the user stopped the further answers."""
+        self._further: dict[int, list[Any]] = {}
+        """id(instance) → its further answers."""
+        self._done = 0, 0
+        """Rounds of further answers that are there, and that were to be asked."""
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -76,86 +80,75 @@ class Repeats:
             yield
             return
         with ExitStack() as stack:
-            for name, task in self.tasks.items():
-                stack.callback(task.set_config, "repeats", task.config.repeats)
-                task.set_config("repeats", self.K)  # what the record of the run says
-                stack.enter_context(patched(task, "build_all_requests", self._build(task, self.native[name])))
+            for task in self.tasks.values():
                 stack.enter_context(patched(task, "apply_filters", self._filter(task)))
             stack.enter_context(patched(self.lm, GENERATE, self._generate(self.lm.generate_until)))
             yield
 
-    def _build(self, task: Any, native: int) -> Any:
-        original = task.build_all_requests
-
-        def build_all_requests(*args: Any, **kwargs: Any) -> Any:
-            # the requests are built, and perhaps cached on disk, with the task's own number
-            task.set_config("repeats", native)
-            out = original(*args, **kwargs)
-            try:
-                self._raise(task, native)
-            except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
-                for instance in task.instances:
-                    if self._own.pop(id(instance), None) is not None:
-                        instance.repeats = native
-                self._warn(f"{task.config.task} is asked only {native} times ({type(error).__name__}: {error})")
-            return out
-
-        return build_all_requests
-
-    def _raise(self, task: Any, native: int) -> None:
-        for instance in task.instances:
-            if instance.request_type == GENERATE:
-                self._own[id(instance)] = native
-                instance.repeats = self.K
-        task.set_config("repeats", self.K)
+    def record(self, results: dict[str, Any]) -> None:
+        """Say in the record of the run how often was asked, in place."""
+        for name in self.tasks:
+            results["configs"][name]["repeats"] = self.K
 
     def _generate(self, original: Any) -> Any:
         def generate_until(requests: Any, *args: Any, **kwargs: Any) -> Any:
+            found = original(requests, *args, **kwargs)
             try:
-                own, rounds = self._rounds(requests)
-            except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
-                self._warn(f"repeats are asked in one call ({type(error).__name__}: {error})")
-                rounds = []
-            if not rounds:
-                return original(requests, *args, **kwargs)
-            answers = [_MISSING] * len(requests)
-            _put(answers, own, original([requests[i] for i in own], *args, **kwargs))
-            done = 0
-            try:
-                with self._apart():
-                    for indices in rounds:
-                        more = innermost(self.lm)
-                        call = original if more is self.lm else more.generate_until
-                        _put(answers, indices, call([requests[i] for i in indices], *args, **kwargs))
-                        done += 1
-            except Exception as error:  # noqa: BLE001 - the run's own answers are there: they must not be lost
-                self._warn(
-                    f"further answers could not be had ({type(error).__name__}: {error}); {done} of "
-                    f"{len(rounds)} rounds are there, and the run goes on without the others"
-                )
-            return answers
+                self._ask_again(original, requests, *args, **kwargs)
+            except (SystemExit, GeneratorExit):
+                raise
+            except BaseException as error:  # noqa: BLE001 - the run's own answers are there: they must not be lost
+                with suppress(Exception):
+                    self._stopped(error)
+            return found
 
         return generate_until
 
-    def _rounds(self, requests: Sequence[Any]) -> tuple[list[int], list[list[int]]]:
-        """Positions of the harness's own requests, and of the others, round by round.
+    def _ask_again(self, original: Any, requests: Sequence[Any], *args: Any, **kwargs: Any) -> None:
+        rounds = self._rounds(requests)
+        self._done = 0, len(rounds)
+        if not rounds:
+            return
+        model = innermost(self.lm)
+        call = original if model is self.lm else model.generate_until
+        with self._apart():
+            for done, asked in enumerate(rounds, start=1):
+                answers = list(call(asked, *args, **kwargs))
+                if len(answers) != len(asked):
+                    raise ValueError(f"{len(answers)} answers to {len(asked)} requests")
+                for request, answer in zip(asked, answers, strict=True):
+                    self._further.setdefault(id(request), []).append(answer)
+                self._done = done, len(rounds)
+
+    def _stopped(self, error: BaseException) -> None:
+        done, rounds = self._done
+        left = f"{done} of {rounds} rounds are there, and the run goes on without the others"
+        if isinstance(error, KeyboardInterrupt):
+            self.interrupted = True
+            self._warn(f"interrupted, so no further answers are asked for: {left}; interrupt again to stop it")
+        elif rounds and done == rounds:
+            self._warn(f"a fault after the further answers ({words(error)}), which are all there")
+        else:
+            self._warn(f"further answers could not be had ({words(error)}); {left}")
+
+    def _rounds(self, requests: Sequence[Any]) -> list[list[Any]]:
+        """What is asked further, round by round.
 
         A batch of equal prompts with one seed would come back as equal answers, so servers that are
         asked in batches get one round per repeat; otherwise all further answers are one round.
         """
-        seen: dict[int, int] = {}
-        own: list[int] = []
-        rounds: dict[int, list[int]] = {}
+        ours = {id(item) for task in self.tasks.values() for item in task.instances if item.request_type == GENERATE}
+        seen: Counter[int] = Counter()
+        rounds: dict[int, list[Any]] = {}
         at_once = not sends_payloads(self.lm) or str(getattr(innermost(self.lm), "_batch_size", 1)) == "1"
-        for position, request in enumerate(requests):
-            # padding for other ranks repeats whole blocks of K
-            repeat = seen.get(id(request), 0) % (request.repeats or 1)
-            seen[id(request)] = seen.get(id(request), 0) + 1
-            if repeat < self._own.get(id(request), request.repeats or 1):
-                own.append(position)
-            else:
-                rounds.setdefault(0 if at_once else repeat, []).append(position)
-        return own, [rounds[key] for key in sorted(rounds)]
+        for request in requests:
+            own = request.repeats or 1
+            # padding for other ranks repeats whole blocks
+            if id(request) in ours and seen[id(request)] % own == 0:
+                for repeat in range(own, self.K):
+                    rounds.setdefault(0 if at_once else repeat, []).append(request)
+            seen[id(request)] += 1
+        return [rounds[key] for key in sorted(rounds)]
 
     @contextmanager
     def _apart(self) -> Iterator[None]:
@@ -174,28 +167,39 @@ class Repeats:
     def _filter(self, task: Any) -> Any:
         original = task.apply_filters
 
-        def apply_filters() -> Any:
-            ours = [item for item in task.instances if id(item) in self._own]
-            whole = [item.resps for item in ours]
-            for item in ours:
-                own = self._own[id(item)]
-                item.resps = [answer for i, answer in enumerate(item.resps) if i % self.K < own]
+        def apply_filters(*args: Any, **kwargs: Any) -> Any:
+            out = original(*args, **kwargs)
             try:
-                return original()
-            finally:
-                for item, answers in zip(ours, whole, strict=True):
-                    item.resps = [answer for answer in answers[: self.K] if answer is not _MISSING]
+                self._put(task)
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
+                with suppress(Exception):
+                    self._warn(f"{task.config.task}: the further answers are not recorded ({words(error)})")
+            return out
 
         return apply_filters
+
+    def _put(self, task: Any) -> None:
+        """The further answers behind the harness's own, which its filters have seen by now."""
+        whole = []
+        for item in task.instances:
+            own = item.repeats or 1
+            if more := self._further.get(id(item)):
+                whole.append((item, [*item.resps[:own], *more[: self.K - own]]))
+        for item, answers in whole:
+            item.resps = answers
 
     def _warn(self, text: str) -> None:
         self.say(text)
         self.notes.append(text)
 
 
-def _put(answers: list[Any], positions: Sequence[int], found: Sequence[Any]) -> None:
-    for position, answer in zip(positions, found, strict=True):
-        answers[position] = answer
+def words(error: BaseException) -> str:
+    """An error on one line, whatever it is."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - anybody's exception, anybody's words
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def silent_zeros(

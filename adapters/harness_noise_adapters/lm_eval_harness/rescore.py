@@ -125,13 +125,18 @@ def _process(task: Any, ensemble: Any, rows: Sequence[Row], repeats: range) -> l
         ensemble.apply(every)
     name = ensemble.name
 
-    def score(row: Row, single: Sequence[Any] | None) -> dict[str, Any] | None:
+    def score(doc: Any, single: Sequence[Any] | None) -> dict[str, Any] | None:
         if single is None:
             return None
-        return task.process_results(row["doc"], [item.filtered_resps[name] for item in single])  # type: ignore[no-any-return]
+        return task.process_results(doc, [item.filtered_resps[name] for item in single])  # type: ignore[no-any-return]
 
     with patched(task, "doc_to_target", _once_per_document(task.doc_to_target)):
-        return [[score(row, single) for single in doc] for row, doc in zip(rows, plan, strict=True)]
+        out = []
+        for row, answers in zip(rows, plan, strict=True):
+            # a task's code may write into the document, which is in lm-eval's log
+            own = dict(row["doc"]) if isinstance(row["doc"], dict) else row["doc"]
+            out.append([score(own, single) for single in answers])
+        return out
 
 
 def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,8 +12,8 @@ from .estimators.contrast import BoolArray, FloatArray, IntArray, cluster_codes,
 from .estimators.pairs import Strata, Table
 from .estimators.runs import run_component
 from .pairing import pair
-from .samples import SHARED_NOISE_P
-from .scores import Questions, Scores
+from .samples import SHARED_NOISE_P, below
+from .scores import CONTENT_KEYS, Questions, Scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +101,7 @@ def stacked(grids: Sequence[Grid], tasks: Sequence[str], shares: Sequence[float]
     for item in grids:
         labels += [None if label is None else (item.cluster_spec, label) for label in item.labels]
     clustered = any(item.table.clusters is not None for item in grids)
-    values = tuple(_below([item.values[m] for item in grids]) for m in range(M))
+    values = tuple(below([item.values[m] for item in grids]) for m in range(M))
     tables = [item.table for item in grids]
     count = np.concatenate([item.count for item in tables])
     binary = all(item.binary for item in tables)
@@ -143,13 +143,6 @@ def stacked(grids: Sequence[Grid], tasks: Sequence[str], shares: Sequence[float]
     )
 
 
-def _below(blocks: Sequence[FloatArray]) -> FloatArray:
-    """One below the other, padded with NaN to the largest K."""
-    K = max(block.shape[1] for block in blocks)
-    padded = [np.pad(block, ((0, 0), (0, K - block.shape[1])), constant_values=np.nan) for block in blocks]
-    return np.concatenate(padded)
-
-
 def _codes(labels: Sequence[Hashable]) -> IntArray:
     """Cluster codes; a question without a label is its own cluster."""
     own = [("", i) if label is None else (label,) for i, label in enumerate(labels)]
@@ -157,7 +150,7 @@ def _codes(labels: Sequence[Hashable]) -> IntArray:
 
 
 def _take(questions: Questions, keep: IntArray) -> Questions:
-    texts = questions.texts
+    texts = questions.shown()
     return Questions(
         tuple(questions.keys[i] for i in keep),
         questions.kind,
@@ -191,9 +184,14 @@ def _shared_noise(values: FloatArray, count: IntArray, tasks: Strata | None = No
 def _union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[str]]:
     """All questions of the runs, each once, and the row there of every run's questions.
 
-    Runs are matched by `pairing.pair`, one after the other, to the questions found so far; it starts
-    with a run that knows its questions' texts and has most of them.
+    Where hashes of whole questions do not say it at once, runs are matched by `pairing.pair`, one after
+    the other, to the questions found so far; it starts with a run that knows its questions' texts and has
+    most of them.
     """
+    largest = max(questions, key=lambda one: (len(one), one.documents is not None or one.texts is not None))
+    at_once = _among(largest, questions)
+    if at_once is not None:
+        return largest, at_once, []
     order = sorted(range(len(questions)), key=lambda i: (questions[i].inputs is None, -len(questions[i])))
     union = questions[order[0]]
     rows: list[IntArray] = [np.zeros(0, dtype=np.intp)] * len(questions)
@@ -216,6 +214,27 @@ def _union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], l
     return union, rows, notes
 
 
+def _among(largest: Questions, questions: Sequence[Questions]) -> list[IntArray] | None:
+    """The rows of all runs' questions in the largest run, without their texts, which may have to be read.
+
+    None if that has not all of them, or if equal keys need not be equal questions.
+    """
+    if largest.kind not in CONTENT_KEYS or any(one.kind != largest.kind for one in questions):
+        return None
+    where: dict[str, int] = {}
+    rows: list[IntArray] = []
+    for one in questions:
+        if one.keys == largest.keys:
+            rows.append(np.arange(len(one)))
+            continue
+        where = where or {key: i for i, key in enumerate(largest.keys)}
+        found = [where.get(key, -1) for key in one.keys]
+        if -1 in found:
+            return None
+        rows.append(np.array(found, dtype=np.intp))
+    return rows
+
+
 def _extend(union: Questions, one: Questions, new: IntArray) -> Questions:
     """The union with the questions of another run that it did not have."""
     taken = set(union.keys)
@@ -228,15 +247,15 @@ def _extend(union: Questions, one: Questions, new: IntArray) -> Questions:
         taken.add(key)
         keys.append(key)
 
-    def more(have: tuple[str, ...] | None, his: tuple[str, ...] | None, blank: str) -> tuple[str, ...] | None:
+    def more(have: Sequence[str] | None, his: Sequence[str] | None, blank: str) -> tuple[str, ...] | None:
         if have is None:
             return None
         # a text that no other run's can equal, where this run does not say
-        return have + tuple(f"{blank}{key}" if his is None else his[j] for key, j in zip(keys, new, strict=True))
+        return (*have, *(f"{blank}{key}" if his is None else his[j] for key, j in zip(keys, new, strict=True)))
 
     return replace(
         union,
-        keys=union.keys + tuple(keys),
+        keys=(*union.keys, *keys),
         inputs=more(union.inputs, one.inputs, "\x00"),
         targets=more(union.targets, one.targets, "\x00"),
         prompts=None,

@@ -460,9 +460,11 @@ def _flips(one: Scores, other: Scores, run_a: Run, run_b: Run, limit: int) -> li
         stats_a = question_stats(one.values).mean[found.rows_a]
         stats_b = question_stats(other.values).mean[found.rows_b]
     d = stats_a - stats_b
-    order = [k for k in np.argsort(-np.abs(d), kind="stable") if np.isfinite(d[k]) and d[k] != 0][:limit]
-    texts = one.questions.texts or other.questions.texts
-    rows = found.rows_a if one.questions.texts else found.rows_b
+    order = np.argsort(-np.abs(d), kind="stable")
+    order = order[np.isfinite(d[order]) & (d[order] != 0)][:limit]
+    texts, rows = one.questions.shown(), found.rows_a
+    if not texts:
+        texts, rows = other.questions.shown(), found.rows_b
     return [
         Flip(
             one.task, one.metric, one.scorer, run_a.model, run_b.model,

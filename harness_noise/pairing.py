@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .samples import Sample, sample
-from .scores import Questions, Scores, occurrences
+from .scores import CONTENT_KEYS, Questions, Scores, occurrences
 
-CONTENT_KEYS = frozenset({"doc_hash"})
-"""Kinds of keys that are hashes of the whole question: where they agree there is nothing to verify."""
+if TYPE_CHECKING:
+    from .estimators.contrast import BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +34,31 @@ def pair(a: Questions, b: Questions) -> Pairing:
     the text decides where it finds more. Keys of different kinds (two harnesses) are matched by
     content at once.
     """
+    if a.kind == b.kind in CONTENT_KEYS:
+        rows = _match(a.keys, b.keys)
+        if len(rows[0]) == min(len(a), len(b)):  # before the texts are asked for, which may have to be read
+            return Pairing(*rows, by=a.kind)
     if a.kind == b.kind or a.inputs is None or b.inputs is None:
         rows = _match(a.keys, b.keys)
         if a.inputs is None or b.inputs is None:
             return Pairing(*rows, by=a.kind)
         if a.kind == b.kind in CONTENT_KEYS:
-            if len(rows[0]) == min(len(a), len(b)):
-                return Pairing(*rows, by=a.kind)
             by_text = _match(occurrences(a.inputs), occurrences(b.inputs))
             if len(by_text[0]) <= len(rows[0]):
                 return Pairing(*rows, by=a.kind)
             note = f"only {len(rows[0])} questions share a {a.kind} and {len(by_text[0])} their text: matched by text"
             return Pairing(*by_text, by="content", note=note)
-        agree = sum(a.inputs[i] == b.inputs[j] and _same_target(a, i, b, j) for i, j in zip(*rows, strict=True))
-        if agree == len(rows[0]) > 0:
+        same = _equal(a.inputs, b.inputs, rows)
+        if a.targets is not None and b.targets is not None:
+            same &= _equal(a.targets, b.targets, rows)
+        if same.all() and len(same):
             return Pairing(*rows, by=a.kind)
         by_content = _match(_content(a, b), _content(b, a))
-        if len(by_content[0]) > agree:
-            clash = f"{len(rows[0]) - agree} questions share a {a.kind} but not their text: matched by text"
-            return Pairing(*by_content, by="content", note=clash if rows[0] else None)
-        kept = [(i, j) for i, j in zip(*rows, strict=True) if a.inputs[i] == b.inputs[j] and _same_target(a, i, b, j)]
-        clash = f"{len(rows[0]) - agree} questions share a {a.kind} but not their text: left out"
-        return Pairing([i for i, _ in kept], [j for _, j in kept], by=a.kind, note=clash if rows[0] else None)
+        clash = f"{np.count_nonzero(~same)} questions share a {a.kind} but not their text"
+        if len(by_content[0]) > np.count_nonzero(same):
+            return Pairing(*by_content, by="content", note=f"{clash}: matched by text" if rows[0] else None)
+        kept = list(compress(rows[0], same)), list(compress(rows[1], same))
+        return Pairing(*kept, by=a.kind, note=f"{clash}: left out" if rows[0] else None)
     return Pairing(*_match(occurrences(a.inputs), occurrences(b.inputs)), by="content")
 
 
@@ -63,8 +68,8 @@ def same_partition(a: Sequence[str], b: Sequence[str]) -> bool:
     return len(pairs) == len({x for x, _ in pairs}) == len({y for _, y in pairs})
 
 
-def _same_target(a: Questions, i: int, b: Questions, j: int) -> bool:
-    return a.targets is None or b.targets is None or a.targets[i] == b.targets[j]
+def _equal(a: Sequence[str], b: Sequence[str], rows: tuple[list[int], list[int]]) -> BoolArray:
+    return np.fromiter((a[i] == b[j] for i, j in zip(*rows, strict=True)), np.bool_, len(rows[0]))
 
 
 def _content(one: Questions, other: Questions) -> Sequence[str]:
@@ -75,9 +80,12 @@ def _content(one: Questions, other: Questions) -> Sequence[str]:
 
 
 def _match(a: Sequence[str], b: Sequence[str]) -> tuple[list[int], list[int]]:
-    where = {key: j for j, key in enumerate(b)}
-    rows = [(i, where[key]) for i, key in enumerate(a) if key in where]
-    return [i for i, _ in rows], [j for _, j in rows]
+    """Rows of equal keys, which are unique in each; most runs have the same ones in the same order."""
+    if a == b:
+        return list(range(len(a))), list(range(len(b)))
+    where = dict(zip(b, range(len(b)), strict=True))
+    found = list(map(where.get, a))
+    return [i for i, j in enumerate(found) if j is not None], [j for j in found if j is not None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,15 +110,15 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
         scored_a = np.isnan(one.values).sum(axis=1) < one.values.shape[1]  # an infinite score is refused below
         scored_b = np.isnan(other.values).sum(axis=1) < other.values.shape[1]
         found = pair(one.questions, other.questions)
-        both = [(i, j) for i, j in zip(found.rows_a, found.rows_b, strict=True) if scored_a[i] and scored_b[j]]
-        only_a += int(scored_a.sum()) - len(both)
-        only_b += int(scored_b.sum()) - len(both)
+        both = scored_a[found.rows_a] & scored_b[found.rows_b]
+        rows_a, rows_b = list(compress(found.rows_a, both)), list(compress(found.rows_b, both))
+        only_a += int(scored_a.sum()) - len(rows_a)
+        only_b += int(scored_b.sum()) - len(rows_a)
         if found.note is not None:
             notes.append(f"{one.task}: {found.note}")
-        rows_a, rows_b = [i for i, _ in both], [j for _, j in both]
         if one.questions.prompts is not None and other.questions.prompts is not None:
             pa, pb = one.questions.prompts, other.questions.prompts
-            prompts |= any(pa[i] != pb[j] for i, j in both)
+            prompts |= any(pa[i] != pb[j] for i, j in zip(rows_a, rows_b, strict=True))
         clusters, spec = _shared_clusters(one, rows_a, other, rows_b)
         theirs = clusters if other.clusters is None else [other.clusters[j] for j in rows_b]
         if clusters is not None and theirs is not None and not same_partition(clusters, theirs):

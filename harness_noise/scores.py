@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from .errors import InputError
 
@@ -21,32 +22,87 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.intp]
 
 Weighting = Literal["size", "equal"]
+CONTENT_KEYS = frozenset({"doc_hash"})
+"""Kinds of keys that are hashes of the whole question: where they agree there is nothing to verify."""
+CALLS = 1000
+"""Resamples of a metric that can only be computed by calling it on all records again."""
+
+
+class Documents(Protocol):
+    """Where the texts of a run's questions can be read; it can be pickled."""
+
+    def read(self) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+        """`inputs` and `texts` of the `Questions`.
+
+        Raises:
+            InputError: they cannot be read, or are no longer what the run was read from.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Questions:
     """The questions of one task as one run saw them; shared by all metrics of that task.
 
-    All sequences have length n. `keys` are unique within a task.
+    All sequences have length n, are never changed, and equal a tuple of the same strings; large ones
+    may be packed (`packed`). `keys` are unique within a task. Where there are `documents`, `inputs` and
+    `texts` are read when they are first asked for, which few uses do, and asking may raise an InputError.
     """
 
-    keys: tuple[str, ...]
+    keys: Sequence[str]
     """What pairs this question with the same question in another run."""
     kind: str = "question"
     """What the keys are: "doc_hash", "sample id", "question", … . Two runs whose keys are of one
     kind are matched by key."""
-    inputs: tuple[str, ...] | None = None
+    inputs: Sequence[str] | None = field(default=None, repr=False)
     """Hash of the question's text (see `content_hash`): verifies a match by id, and matches runs of
     different harnesses."""
-    targets: tuple[str, ...] | None = None
+    targets: Sequence[str] | None = None
     """Hash of the reference answer, to verify a match."""
-    prompts: tuple[str, ...] | None = None
+    prompts: Sequence[str] | None = None
     """Hash of the whole prompt, for the diagnostic `different_prompts` only."""
-    texts: tuple[str, ...] | None = None
-    """A short text to show to a person."""
+    texts: Sequence[str] | None = field(default=None, repr=False)
+    """A short text to show to a person; see `shown`."""
+    documents: Documents | None = field(default=None, repr=False)
+    """Where to read `inputs` and `texts`; None if they were given or have been read."""
+
+    def __post_init__(self) -> None:
+        if self.inputs is not None or self.texts is not None:
+            object.__setattr__(self, "documents", None)
+        elif self.documents is not None:
+            object.__delattr__(self, "inputs")
+            object.__delattr__(self, "texts")
+
+    if not TYPE_CHECKING:  # it would hide misspelt names
+
+        def __getattr__(self, name: str) -> Any:
+            """What has not been read yet."""
+            if name not in ("inputs", "texts"):
+                raise AttributeError(name)
+            if (documents := self.documents) is not None:
+                inputs, texts = documents.read()
+                # the order in which another thread may look
+                for field_, value in (("inputs", inputs), ("texts", texts), ("documents", None)):
+                    object.__setattr__(self, field_, value)
+            return object.__getattribute__(self, name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        unread = () if self.documents is None else ("inputs", "texts")
+        return {name: getattr(self, name) for name in self.__slots__ if name not in unread}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def shown(self) -> Sequence[str] | None:
+        """`texts`, or None where they can no longer be read: no result depends on them."""
+        try:
+            return self.texts
+        except InputError:
+            return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,14 +226,47 @@ class ReadOptions:
 
 def content_hash(text: str) -> str:
     """Hash of a question's text that does not depend on white space at line ends or Unicode form."""
-    import hashlib
-
     if not text.isascii():
         import unicodedata
 
         text = unicodedata.normalize("NFC", text)
-    plain = "\n".join(map(str.strip, text.strip().splitlines()))
-    return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    lines = text.strip().splitlines()
+    plain = lines[0] if len(lines) == 1 else "\n".join(map(str.strip, lines))
+    found: str = _blake2b()(plain.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return found
+
+
+@cache
+def _blake2b() -> Callable[..., Any]:
+    """Imported once, and not before it is used: an import costs as much as the hash of a question."""
+    from hashlib import blake2b
+
+    return blake2b
+
+
+_SPARE = 20_000_000
+"""Cells that a table of scores may have however few of them are filled: 160 MB."""
+_SPARSE = 64
+
+
+def check_grid(n: int, K: int, answers: int, what: object) -> None:
+    """Refuse an (n, K) table that would be all but empty: one question with a million repeats among a million.
+
+    Args:
+        n: questions.
+        K: the most repeats of one, or all different repeats.
+        answers: scores that there are.
+        what: the file or run, for the message.
+
+    Raises:
+        InputError: the table would have far more cells than there are scores.
+    """
+    if n * K > max(_SPARE, _SPARSE * answers):
+        raise InputError(
+            f"{what}: {answers} answers to {n} questions with up to {K} repeats leave nearly every question without "
+            "nearly every repeat; are the repeats numbered in one row through all questions? Number them anew for "
+            "each question, or take the column of repeats out"
+        )
 
 
 def occurrences(keys: Sequence[str]) -> tuple[str, ...]:
@@ -194,6 +283,7 @@ def occurrences(keys: Sequence[str]) -> tuple[str, ...]:
         while n > 1 and name in taken:
             name = f"{key}#{n}"
             n += 1
+        count[key] = max(count[key], n - 1)  # what was tried before stays taken
         taken.add(name)
         out.append(name)
     return tuple(out)

@@ -7,7 +7,7 @@ choice is right is what `acc` says, so both must agree on every question, or the
 
 from __future__ import annotations
 
-import ast
+import json
 import math
 from array import array
 from collections.abc import Mapping, Sequence
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 METRIC = "acc_prob"
 BOUNDS = (0.0, 1.0)
 BESIDE = "acc"
+_REDUCED = 4096
+"""Questions whose log-likelihoods are kept before they are reduced."""
 
 _OWN_CODE = "it scores with code of its own"
 _CONTEXTS = "its choices are contexts of one continuation, so the model does not choose an answer"
@@ -35,21 +37,58 @@ class LeftOutError(Exception):
 
 @dataclass(slots=True)
 class Table:
-    """The choices of one task under one filter: log-likelihoods, which are right, and what `acc` says."""
+    """The choices of one task under one filter: log-likelihoods, which are right, and what `acc` says.
 
-    counts: array[int] = field(default_factory=lambda: array("l"))
-    values: array[float] = field(default_factory=lambda: array("d"))
-    right: array[int] = field(default_factory=lambda: array("b"))
-    accurate: array[float] = field(default_factory=lambda: array("d"))
+    They are reduced to one number for each question as they come, some thousand at a time.
+    """
+
+    counts: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    right: bytearray = field(default_factory=bytearray)
+    accurate: list[float] = field(default_factory=list)
+    found: array[float] = field(default_factory=lambda: array("d"))
+    single: bool = False
+    """Whether a question has a single choice."""
+    apart: bool = False
+    """Whether `acc` disagrees on a question."""
 
     def add(self, loglikelihoods: Sequence[float], gold: Sequence[int], accurate: Any) -> None:
         """One question; `gold` may hold indices that do not exist, as lm-eval's -100 does."""
         n = len(loglikelihoods)
         self.counts.append(n)
-        self.values.extend(loglikelihoods)
-        chosen = set(gold)
-        self.right.extend(i in chosen for i in range(n))
+        self.values += loglikelihoods
+        right = bytearray(n)
+        for index in gold:
+            if 0 <= index < n:
+                right[index] = 1
+        self.right += right
         self.accurate.append(float(accurate) if isinstance(accurate, (int, float)) else math.nan)
+        if len(self.counts) == _REDUCED:
+            self._reduce()
+
+    def _reduce(self) -> None:
+        import numpy as np
+
+        from harness_noise.estimators.choices import acc_probs
+
+        counts = np.asarray(self.counts, dtype=np.intp)
+        values, right = np.asarray(self.values, dtype=np.float64), np.frombuffer(self.right, dtype=np.bool_)
+        accurate = np.asarray(self.accurate, dtype=np.float64)
+        starts = np.cumsum(counts) - counts
+        out = np.full(len(counts), np.nan)
+        for C in np.unique(counts):
+            if C < 2:
+                self.single = True
+                continue
+            rows = np.flatnonzero(counts == C)
+            where = starts[rows][:, None] + np.arange(C)
+            found, gold = values[where], right[where]
+            best = gold[np.arange(len(rows)), found.argmax(axis=1)]
+            known = ~np.isnan(accurate[rows])
+            self.apart |= bool((best[known] != (accurate[rows][known] > 0)).any())
+            out[rows] = acc_probs(found, gold)
+        self.found.frombytes(out.tobytes())
+        self.counts, self.values, self.right, self.accurate = [], [], bytearray(), []
 
     def probabilities(self) -> FloatArray:
         """(n,) acc_prob, NaN where a question has none.
@@ -59,25 +98,12 @@ class Table:
         """
         import numpy as np
 
-        from harness_noise.estimators.choices import acc_probs
-
-        counts = np.asarray(self.counts)
-        values, right = np.asarray(self.values), np.asarray(self.right).astype(np.bool_)
-        accurate = np.asarray(self.accurate)
-        starts = np.cumsum(counts) - counts
-        out = np.full(len(counts), np.nan)
-        for C in np.unique(counts):
-            if C < 2:
-                raise LeftOutError("a question has a single choice")
-            rows = np.flatnonzero(counts == C)
-            where = starts[rows][:, None] + np.arange(C)
-            found, gold = values[where], right[where]
-            best = gold[np.arange(len(rows)), found.argmax(axis=1)]
-            known = ~np.isnan(accurate[rows])
-            if (best[known] != (accurate[rows][known] > 0)).any():
-                raise LeftOutError(_DISAGREES)
-            out[rows] = acc_probs(found, gold)
-        return out
+        self._reduce()
+        if self.single:
+            raise LeftOutError("a question has a single choice")
+        if self.apart:
+            raise LeftOutError(_DISAGREES)
+        return np.array(self.found)
 
 
 def beside(part: Scores, values: FloatArray) -> Scores:
@@ -157,7 +183,9 @@ class Log:
     """Whether every choice was also asked without its context (acc_mutual_info)."""
     tables: dict[str, Table] = field(default_factory=dict)
     """How targets are read ("index", "text") → choices."""
-    documents: array[int] = field(default_factory=lambda: array("l"))
+    rows: int = 0
+    documents: array[int] | None = None
+    """Row → document; None while they are the same."""
     reason: str | None = None
 
     @property
@@ -166,29 +194,31 @@ class Log:
         return self.reason is None and (not self.tables or "text" in self.tables)
 
     def add(self, document: int, row: Mapping[str, Any], arguments: Any) -> None:
-        """One row; `arguments` as logged where `by_text` said so."""
+        """One row; `arguments` as logged, or the texts of the choices as a tuple, where `by_text` said so."""
         if self.reason is not None:
             return
         try:
             found = [float(pair[0]) for pair in row["filtered_resps"]]
             found = found[: len(found) // 2] if self.doubled else found
-            texts = self._texts(arguments, len(found)) if self.by_text else []
-            target = str(row["target"])
-            readings = {
-                "index": _indices(target),
-                "text": [i for i, text in enumerate(texts) if text == target.strip()],
-            }
+            target = row["target"]
+            indices = [target] if type(target) is int else _indices(str(target))
+            texts = None
+            if self.by_text:
+                wanted = str(target).strip()
+                texts = [i for i, text in enumerate(self._texts(arguments, len(found))) if text == wanted]
             if not self.tables:
-                self.tables = {kind: Table() for kind, gold in readings.items() if gold}
-                if not self.tables:
-                    raise LeftOutError(_UNKNOWN)
-            if readings["index"] is None:
+                self.tables = {kind: Table() for kind, gold in (("index", indices), ("text", texts)) if gold}
+            if indices is None:
                 self.tables.pop("index", None)
-            for kind, table in self.tables.items():
-                table.add(found, readings[kind] or [], row.get(BESIDE))
             if not self.tables:
                 raise LeftOutError(_UNKNOWN)
-            self.documents.append(document)
+            for kind, table in self.tables.items():
+                table.add(found, (indices if kind == "index" else texts) or (), row.get(BESIDE))
+            if self.documents is None and document != self.rows:
+                self.documents = array("l", range(self.rows))
+            if self.documents is not None:
+                self.documents.append(document)
+            self.rows += 1
         except LeftOutError as error:
             self.reason = str(error)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError):
@@ -197,6 +227,8 @@ class Log:
     @staticmethod
     def _texts(arguments: Any, n: int) -> list[str]:
         """The choices as the model saw them, without the blank that parts them from the question."""
+        if isinstance(arguments, tuple):
+            return [text.strip() for text in arguments[:n]]
         pairs = [tuple(item.values()) for item in list(arguments.values())[:n]]
         if len({pair[0] for pair in pairs}) > 1:
             raise LeftOutError(_CONTEXTS)
@@ -222,15 +254,15 @@ class Log:
         if not found or any(not np.array_equal(found[0], other, equal_nan=True) for other in found[1:]):
             raise LeftOutError(reason)
         out = np.full(n, np.nan)
-        out[np.asarray(self.documents)] = found[0]
+        out[np.s_[: self.rows] if self.documents is None else np.asarray(self.documents)] = found[0]
         return out
 
 
 def _indices(target: str) -> list[int] | None:
     """The index or indices that a logged target stands for; None if it is no such thing."""
     try:
-        value = ast.literal_eval(target) if target.startswith("[") else int(target)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        value = json.loads(target) if target.startswith("[") else int(target)
+    except (ValueError, RecursionError):
         return None
     items = value if isinstance(value, list) else [value]
     return items if all(type(item) is int for item in items) else None

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness_noise.scores import CorpusScores, Questions, Scores, Skipped
+from harness_noise.scores import CONTENT_KEYS, CorpusScores, Questions, Scores, Skipped
 
 from . import choices, rebuild
-from .samples import Column, Samples, Wanted
+from .samples import Column, Samples, Wanted, changed, stamp
 
 if TYPE_CHECKING:
     from harness_noise.scores import FloatArray
@@ -31,6 +31,8 @@ Key = tuple[str, str]
 NOT_MEANS = frozenset(("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "weighted_perplexity"))
 """Metrics of lm-eval with one number per question that are no mean of it, where only the name tells."""
 
+_PART = 1 << 16
+"""Questions whose statistics are made at once."""
 HUGE = 1e100
 """Scores beyond it are taken for infinite: their squares are."""
 
@@ -61,6 +63,8 @@ def _score_answers(path: Path, task: str, wanted: Wanted, native: Native, found:
             f"{task}: the file holds {found.answers} answers per question but only lm-eval's one score, and they "
             f"cannot be scored again: {reason}; read as one answer (single_repeat)"
         ]
+    if stamp(path) != found.stamp:  # the answers were read in a second pass
+        raise changed(path)
     found.columns |= columns
     return [] if found.scored else [f"{task}: {remark}" for remark in remarks]
 
@@ -84,7 +88,12 @@ def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: 
     """Every metric that the samples or the results have, or the reason why not."""
     from . import passes
 
-    questions = Questions(found.keys, found.kind, found.inputs, found.targets, found.prompts, found.texts)
+    documents = found.documents
+    if found.kind in CONTENT_KEYS:
+        questions = Questions(found.keys, found.kind, None, found.targets, found.prompts, documents=documents)
+    else:  # no match is made without the texts
+        inputs, texts = documents.read()
+        questions = Questions(found.keys, found.kind, inputs, found.targets, found.prompts, texts)
     reported = native.metrics(task)
     for key in dict.fromkeys((*reported, *found.columns)):
         column, value = found.columns.get(key), reported.get(key)
@@ -175,19 +184,23 @@ def _probabilities(task: str, found: Samples, scores: Sequence[Scores], notes: l
 def _missing(values: FloatArray, asked: BoolArray) -> int:
     import numpy as np
 
-    return int((np.isnan(values) & asked).sum())
+    return int(np.count_nonzero(np.isnan(values) & asked))
 
 
 def _means(values: FloatArray) -> tuple[float, float]:
     """The mean of the first repeat, and of all; over the questions that have a score."""
+    return _mean(values[:, :1]), _mean(values)
+
+
+def _mean(values: FloatArray) -> float:
     import numpy as np
 
     from harness_noise.estimators.contrast import question_stats
 
-    return tuple(  # type: ignore[return-value]
-        float(np.nanmean(stats.mean)) if (stats.count > 0).any() else math.nan
-        for stats in (question_stats(values[:, :1]), question_stats(values))
-    )
+    # in parts, because the statistics of all questions at once take many times the memory of the scores
+    parts = [question_stats(values[i : i + _PART]).mean for i in range(0, len(values), _PART)]
+    mean = np.concatenate(parts)
+    return math.nan if np.isnan(mean).all() else float(np.nanmean(mean))
 
 
 def _not_a_mean(
@@ -209,9 +222,10 @@ def _not_a_mean(
         return "its values are text"
     if any_known and not known:
         return "lm-eval does not report it"
-    if np.isnan(values).all():
+    low, high = (float(ufunc.reduce(values, axis=None)) for ufunc in (np.fmin, np.fmax))  # NaN if there is no number
+    if high != high:
         return "no question has a score"
-    if (np.abs(values) > HUGE).any():  # NaN is not
+    if max(-low, high) > HUGE:
         return "a question has an infinite score"
     if aggregation is None and not any_known:
         return "it is not a mean of its per-question values" if metric in NOT_MEANS else None

@@ -1,0 +1,285 @@
+"""Samples files, line by line: what any JSON in them becomes, with either decoder, and what it costs."""
+
+import json
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from harness_noise.clusters import labeller
+from harness_noise.errors import InputError
+from harness_noise.scores import content_hash, occurrences
+from harness_noise_adapters.lm_eval_harness import samples
+from harness_noise_adapters.lm_eval_harness.samples import Column, Index, Wanted, read_samples
+
+
+def line(i=0, **changes) -> dict:
+    """A row as lm-eval writes it."""
+    return {
+        "doc_id": i, "doc": {"id": i, "question": f"Question {i}?"}, "target": "1",
+        "arguments": {"gen_args_0": {"arg_0": f"Q: {i}?", "arg_1": {"until": []}}}, "resps": [["1"]],
+        "filtered_resps": ["1"], "filter": "none", "metrics": ["acc"], "doc_hash": f"{i:064x}",
+        "prompt_hash": f"{i:064x}", "target_hash": "0" * 64, "acc": 1.0,
+    } | changes  # fmt: skip
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def told(path, wanted):
+    """Everything that is read, or what is wrong."""
+    try:
+        found = read_samples(path, wanted)
+    except InputError as error:
+        return str(error).partition("(")[0]
+    columns = {
+        key: (column.matrix(len(found.keys))[0].tolist(), list(column.own), sorted(column.kinds), repr(column.raw))
+        for key, column in found.columns.items()
+    }
+    inputs, texts = found.documents.read()
+    packed = [None if item is None else tuple(item) for item in (inputs, found.targets, found.prompts)]
+    more = (found.kind, list(found.doc_ids), found.clusters, found.unlabelled, found.answers, found.scored)
+    return repr((tuple(found.keys), packed, tuple(texts), more, columns))
+
+
+# any JSON
+
+HUGE = [2**63, -(2**63) - 1, 2**64, 2**64 + 1, 10**25, 10**25 + 1, 10**400]
+SCALARS = (
+    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(HUGE) | st.floats() | st.text(max_size=5)
+    | st.sampled_from(["\ud800", "\x00", " at 0x7F>", "True", "1.5", '", "filter": "', "  ", "a\nb"])
+)  # fmt: skip
+ANY = st.recursive(
+    SCALARS, lambda some: st.lists(some, max_size=3) | st.dictionaries(st.text(max_size=3), some, max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+FIELDS = [*line(), "cluster", "scores_per_repeat", "f1"]
+CHANGES = st.lists(
+    st.tuples(st.integers(0, 5), st.sampled_from(FIELDS), ANY | st.just(...) | st.lists(st.floats(), max_size=3)),
+    max_size=4,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(CHANGES, st.booleans(), st.sampled_from(["plain", "cluster", "key", "raw"]))
+@example([(0, "doc_id", ...), (0, "doc_id", " at 0x7F>")], False, "plain")
+@example([(0, "resps", [[" at 0x7F>"]])], False, "plain")
+def test_both_decoders_and_whole_lines_say_the_same(tmp_path, monkeypatch, changes, ascii_only, what):
+    pytest.importorskip("orjson", reason="orjson is not installed")
+    rows = [line(i % 4, **({"filter": "other"} if i > 3 else {})) for i in range(6)]
+    for i, name, value in changes:
+        if value is ...:
+            rows[i].pop(name, None)
+        elif name == "doc" and not isinstance(value, dict):
+            rows[i]["doc"] = {"id": value, "question": "?"}
+        else:
+            rows[i][name] = value
+    path = tmp_path / "samples_t.jsonl"
+    text = "".join(json.dumps(row, ensure_ascii=ascii_only) + "\n" for row in rows)
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    wanted = {
+        "plain": Wanted("t"), "cluster": Wanted("t", cluster=labeller("id")), "key": Wanted("t", key=labeller("id")),
+        "raw": Wanted("t", raw=frozenset(("acc", "f1"))),
+    }[what]  # fmt: skip
+    fast = told(path, wanted)
+    with monkeypatch.context() as patch:
+        patch.setattr(samples, "_cut", lambda *_: (None, 0))
+        assert told(path, wanted) == fast
+        patch.setattr(samples, "_decoder", lambda: json.loads)
+        assert told(path, wanted) == fast
+    with monkeypatch.context() as patch:
+        patch.setattr(samples, "_decoder", lambda: json.loads)
+        assert told(path, wanted) == fast
+
+
+def test_ids_that_are_one_float_are_two_clusters_and_two_questions(tmp_path):
+    path = write(tmp_path / "s.jsonl", [line(i, doc={"id": 2**64 + i, "question": f"{i}?"}) for i in range(4)])
+    ids = tuple(str(2**64 + i) for i in range(4))
+    assert read_samples(path, Wanted("t", cluster=labeller("id"))).clusters == ids
+    assert read_samples(path, Wanted("t", key=labeller("id"))).keys == ids
+    rows = [
+        {key: value for key, value in json.loads(text).items() if key != "doc_hash"}
+        for text in path.read_text().splitlines()
+    ]
+    assert len(set(read_samples(write(path, rows), Wanted("t")).keys)) == 4
+
+
+def test_a_document_that_is_itself_a_sample(tmp_path):
+    inner = line(7, doc={"question": "inner"})
+    path = write(tmp_path / "s.jsonl", [line(i, doc={"log": inner | {"n": i}, "question": f"{i}?"}) for i in range(3)])
+    found = read_samples(path, Wanted("t"))
+    assert found.documents.read()[0] == tuple(content_hash(f"{i}?") for i in range(3))
+    assert found.keys == tuple(f"{i:064x}" for i in range(3))
+
+
+def test_of_a_key_that_comes_twice_the_last_counts(tmp_path, monkeypatch):
+    text = json.dumps(line()).replace('"doc_id": 0,', '"doc_id": 0, "acc": 0.25, "doc_hash": "x", "filter": "y",')
+    path = tmp_path / "s.jsonl"
+    path.write_text(text + "\n")
+    for decoder in (samples._decoder, lambda: json.loads):
+        monkeypatch.setattr(samples, "_decoder", decoder)
+        found = read_samples(path, Wanted("t"))
+        assert found.keys == ("0" * 64,)
+        assert {key: list(column.own) for key, column in found.columns.items()} == {("acc", "none"): [1.0]}
+
+
+def test_one_question_with_a_million_answers_among_many_is_refused(tmp_path):
+    rows = [line(i, metrics=["acc"], scores_per_repeat={"acc": [1.0]}) for i in range(100)]
+    rows[7]["scores_per_repeat"]["acc"] *= 10**6
+    found = read_samples(write(tmp_path / "s.jsonl", rows), Wanted("t"))
+    with pytest.raises(InputError, match="1000099 answers to 100 questions"):
+        found.columns["acc", "none"].matrix(100)
+
+
+# which document a line is
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from(("f", "g"))), max_size=60))
+def test_documents_are_numbered_by_hash_and_occurrence(rows):
+    index, known, counts = Index(), {}, {}
+    keys = []
+    for letter, scorer in rows:
+        key = letter * 64
+        n = counts[key, scorer] = counts.get((key, scorer), 0) + 1
+        new = (key, n) not in known
+        number = known.setdefault((key, n), len(known))
+        keys += [key] if new else []
+        assert index.find(key, scorer) == (number, new)
+    assert len(index) == len(keys)
+    assert index.distinct() == len(set(keys))
+    assert index.unique_keys() == occurrences(keys)
+
+
+def test_many_documents_are_found_again():
+    index = Index()
+    keys = [f"{i:064x}" for i in range(5000)]
+    assert [index.find(key, "f") for key in keys] == [(i, True) for i in range(5000)]
+    assert [index.find(key, "g") for key in keys] == [(i, False) for i in range(5000)]
+    assert index.find(keys[17], "g") == (5000, True)
+    assert index.unique_keys()[5000] == f"{keys[17]}#2"
+
+
+# scores
+
+VALUE = st.sampled_from([0.0, 1.0, 0.5, math.nan, math.inf, 1, True, None, "x", "1.5", [1]])
+SCORES = st.none() | st.lists(VALUE, max_size=3)
+
+
+@given(st.lists(st.tuples(VALUE, SCORES), min_size=1, max_size=12), st.integers(1, 4), st.booleans())
+def test_many_rows_at_once_are_each_row_by_itself(rows, size, keep):
+    one, many = Column(raw=[] if keep else None), Column(raw=[] if keep else None)
+    for i, (own, repeats) in enumerate(rows):
+        one.add(i, own, repeats)
+    for i in range(0, len(rows), size):
+        block = rows[i : i + size]
+        many.extend(range(i, i + len(block)), [own for own, _ in block], [repeats for _, repeats in block])
+    for a, b in zip(one.matrix(len(rows)), many.matrix(len(rows)), strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(one.own, many.own)
+    assert one.kinds == many.kinds
+    assert repr(one.raw) == repr(many.raw)
+    expected = [samples.scalar(own)[1] for own, _ in rows]
+    np.testing.assert_array_equal(one.own, expected)
+    matrix, asked = one.matrix(len(rows))
+    for row, wanted, (own, repeats) in zip(matrix, asked, rows, strict=True):
+        np.testing.assert_array_equal(row[wanted], [samples.scalar(item)[1] for item in repeats or (own,)])
+
+
+# choices
+
+
+def test_the_texts_of_choices_are_cut_out_of_a_line():
+    texts = [" a \u00e9", ' "b", "arg_1": ', " }}, ", ""]
+    asked = {f"gen_args_{i}": {"arg_0": 'One "context"', "arg_1": text} for i, text in enumerate(texts)}
+    for ascii_only in (True, False):
+        data = json.dumps(line(arguments=asked), ensure_ascii=ascii_only).encode()
+        assert samples._choices(data, json.loads) == tuple(texts)
+    for other in (
+        asked | {"gen_args_3": {"arg_0": "another", "arg_1": "d"}},
+        asked | {"gen_args_3": {"arg_0": 'One "context"', "arg_1": {"until": []}}},
+        asked | {"gen_args_3": {"arg_0": 'One "context"', "arg_1": "d", "arg_2": "e"}},
+        asked | {"gen_args_5": {"arg_0": 'One "context"', "arg_1": "e"}},
+    ):
+        assert samples._choices(json.dumps(line(arguments=other)).encode(), json.loads) is None
+
+
+# what is refused
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"\x00" * 4096, b"[" * 10**6, b'{"doc":' * 10**6, b'{"doc_id": ' + b"9" * 10**5 + b"}", b'{"doc": "\xff\xfe"}'],
+)
+def test_damaged_lines_name_their_number(tmp_path, damage):
+    path = write(tmp_path / "s.jsonl", [line()])
+    with path.open("ab") as file:
+        file.write(damage + b"\n")
+    with pytest.raises(InputError, match=r"s\.jsonl, line 2: not JSON") as caught:
+        read_samples(path, Wanted("t"))
+    assert len(str(caught.value)) < 500
+
+
+def test_a_line_without_end_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "s.jsonl"
+    with path.open("wb") as file:
+        file.truncate(1 << 31)  # takes no room on the disk
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=r"line 1: longer than 134217728 bytes"):
+            read_samples(path, Wanted("t"))
+        assert tracemalloc.get_traced_memory()[1] < 3 * samples.LONGEST
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
+    path = write(tmp_path / "s.jsonl", [line(i) for i in range(3)])
+    reading = samples.rows(path)
+    next(reading)
+    with path.open("a") as file:
+        file.write(json.dumps(line(3)) + "\n")
+    with pytest.raises(InputError, match="changed while it was read"):
+        list(reading)
+    assert len(list(samples.rows(path))) == 4
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_the_old_one(tmp_path):
+    path = write(tmp_path / "s.jsonl", [line(i) for i in range(3)])
+    reading = samples.rows(path)
+    next(reading)
+    write(tmp_path / "new", [line(9)]).replace(path)
+    assert [row["doc_id"] for _, _, row, _ in reading] == [1, 2]
+
+
+# what it costs
+
+
+def test_a_question_takes_less_than_300_bytes_however_long_its_row(tmp_path):
+    text = "A question of the usual length, which fills the eighty characters that are shown of it, {}?"
+
+    def peak(n, more):
+        rows = (
+            line(
+                i, doc={"question": text.format(i)}, doc_hash=content_hash(str(i)).ljust(64, "0"), resps=[["x" * more]]
+            )
+            for i in range(n)
+        )
+        path = write(tmp_path / "s.jsonl", rows)
+        tracemalloc.start()
+        try:
+            found = read_samples(path, Wanted("t"))
+            values, _ = found.columns["acc", "none"].matrix(n)
+            assert len(values) == len(found.keys) == n
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(10, 0)
+    few, many, long = peak(1500, 0), peak(6000, 0), peak(1500, 3000)
+    assert (many - few) / 4500 < 300
+    assert long - few < 100_000

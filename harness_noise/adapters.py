@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import InputError
+from .places import Place, exists, is_url, located, reason
 from .scores import ReadOptions, Run
 
 if TYPE_CHECKING:
-    from harness_noise_adapters.base import Adapter
+    from harness_noise_adapters.base import Adapter, AdapterInParts
+
+T = TypeVar("T")
 
 GROUP = "harness_noise.adapters"
 
 
+@cache
+def _points() -> dict[str, EntryPoint]:
+    """The registered adapters, the first of each name; looked for once, in the metadata of all that is installed."""
+    return {point.name: point for point in reversed(list(entry_points(group=GROUP)))}
+
+
 def names() -> list[str]:
     """The registered adapters, in alphabetical order."""
-    return sorted({point.name for point in entry_points(group=GROUP)})
+    return sorted(_points())
 
 
 @cache
@@ -30,10 +41,10 @@ def load(name: str) -> Adapter:
     Raises:
         InputError: none is registered, or what it needs is not installed.
     """
-    found = list(entry_points(group=GROUP, name=name))
-    if not found:
+    point = _points().get(name)
+    if point is None:
         raise InputError(f"no adapter is called {name!r}; there are {', '.join(names())}")
-    adapter: Any = found[0].load()
+    adapter: Any = point.load()
     return adapter  # type: ignore[no-any-return]
 
 
@@ -46,25 +57,51 @@ def _load_or_warn(name: str) -> Adapter | None:
         return None
 
 
-def find(path: str | Path) -> list[tuple[Adapter, Path]]:
+@dataclass(frozen=True, slots=True)
+class PartRead:
+    """What reading one part of a place gives; small, because it may come from another machine."""
+
+    runs: tuple[Run, ...]
+    about: Any = None
+    """What the adapter's `join` has to know beside the runs; it can be pickled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What is read at a time, by this process or by a worker."""
+
+    adapter: str
+    part: Any
+
+    def __str__(self) -> str:
+        return str(self.part)
+
+
+ReadUnits = Callable[[Sequence[Unit], ReadOptions], Sequence[PartRead | InputError]]
+"""The map over units; its answers are in their order."""
+
+
+def find(path: Place) -> list[tuple[Adapter, Path]]:
     """The adapters that recognise `path`: one for a file, for a folder perhaps several.
 
     Raises:
         InputError: the path does not exist, or nobody recognises it.
     """
-    path = Path(path)
-    try:
-        exists = path.exists()
-    except OSError as error:  # a symlink loop, no permission
-        raise InputError(f"{path}: cannot be opened ({error.strerror})") from None
-    if not exists:
+    where = located(path)
+    return [(load(name), where) for name in _recognised(where)]
+
+
+def _recognised(path: Path) -> list[str]:
+    """The names of the adapters that recognise `path`; see `find`."""
+    if not exists(path):
         raise InputError(f"{path}: no such file or directory")
-    found: list[tuple[Adapter, Path]] = []
+    is_file = path.is_file()
+    found: list[str] = []
     for name in names():
         adapter = _load_or_warn(name)
         if adapter is not None and adapter.sniff(path):
-            found.append((adapter, path))
-            if path.is_file():
+            found.append(name)
+            if is_file:
                 break
     if found:
         return found
@@ -79,37 +116,167 @@ def find(path: str | Path) -> list[tuple[Adapter, Path]]:
     )
 
 
-def read(path: str | Path, options: ReadOptions | None = None) -> list[Run]:
+def read(path: Place, options: ReadOptions | None = None) -> list[Run]:
     """All runs at `path`, with the tasks, metrics and scorers that were asked for.
 
     Raises:
         InputError: nothing readable there, or nothing of what was asked for; lists what there is.
     """
     options = options or ReadOptions()
-    runs = [run for adapter, where in find(path) for run in adapter.read(where, options)]
+    runs = [run for adapter, where in find(path) for run in read_with(adapter, where, options)]
     if not runs:
         raise InputError(f"{path}: no run in it")
     return [select(run, options) for run in runs]
 
 
-def read_what_can_be(path: str | Path, options: ReadOptions | None = None) -> tuple[list[Run], list[InputError]]:
-    """As `read`, but what cannot be used is left out: in a folder, only the part that is broken."""
+def read_with(adapter: Adapter, path: Path, options: ReadOptions) -> list[Run]:
+    """The runs that one adapter finds at `path`, whole.
+
+    Raises:
+        InputError: what the adapter cannot do without cannot be used.
+    """
+    parts = _in_parts(adapter)
+    runs = []
+    for run in parts.join(path, [_read_part(parts, part, options) for part in parts.parts(path)], options):
+        if isinstance(run, InputError):
+            raise run
+        runs.append(run)
+    return runs
+
+
+def read_unit(unit: Unit, options: ReadOptions) -> PartRead | InputError:
+    """Read one unit; that it cannot be used is an answer like any other."""
+    return _read_part(_in_parts(load(unit.adapter)), unit.part, options)
+
+
+def _read_part(adapter: AdapterInParts, part: Any, options: ReadOptions) -> PartRead | InputError:
     try:
-        return read(path, options), []
+        return adapter.read_part(part, options)
     except InputError as error:
-        whole = error
-    path = Path(path)
-    runs: list[Run] = []
-    errors: list[InputError] = []
-    for child in sorted(path.iterdir()) if path.is_dir() else []:
-        try:
-            find(child)
-        except InputError:
-            continue  # no run at all: a note, a picture
-        more, broken = read_what_can_be(child, options)
-        runs += more
-        errors += broken
-    return runs, errors or [whole]
+        return error
+    except Exception as error:
+        if not is_url(part):
+            raise
+        failed = InputError(f"{part}: cannot be read ({reason(error)})")
+        failed.__cause__ = error
+        return failed
+
+
+class _Whole:
+    """An adapter that reads a place in one go, as one that reads it in parts."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.adapter = adapter
+
+    def parts(self, path: Path) -> list[Path]:
+        return [path]
+
+    def read_part(self, part: Path, options: ReadOptions) -> PartRead:
+        return PartRead(tuple(self.adapter.read(part, options)))
+
+    def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
+        return in_order(found)
+
+
+def _in_parts(adapter: Adapter) -> AdapterInParts:
+    known: Any = adapter if hasattr(adapter, "parts") else _Whole(adapter)
+    return known  # type: ignore[no-any-return]
+
+
+def in_order(found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
+    """The runs of all parts and what stands in for those that could not be read, one after the other."""
+    return [run for item in found for run in ([item] if isinstance(item, InputError) else item.runs)]
+
+
+def one_by_one(units: Sequence[Unit], options: ReadOptions) -> list[PartRead | InputError]:
+    """The map over units in this process."""
+    return [read_unit(unit, options) for unit in units]
+
+
+def read_what_can_be(
+    paths: Sequence[Place], options: ReadOptions | None = None, read_units: ReadUnits = one_by_one
+) -> tuple[list[Run], list[InputError]]:
+    """The runs of all paths, in their order, as `read` gives them; and why the others cannot be used.
+
+    Of a folder only the part that is broken is left out. A folder that no harness knows, or that is
+    broken in part, also stands for the score tables and the linked folders in it.
+
+    Args:
+        paths: files, folders, URLs.
+        options: how they are read.
+        read_units: reads the units of all paths at once, perhaps elsewhere.
+    """
+    options = options or ReadOptions()
+    claims = [_attempt(_claims, path) for path in paths]
+    answers = _gathered(claims, options, read_units)
+    broken = [i for i, answer in enumerate(answers) if any(isinstance(item, InputError) for item in answer)]
+    more = _gathered([_beside(paths[i], claims[i]) for i in broken], options, read_units)
+    for i, rest in zip(broken, more, strict=True):
+        # that no harness knows a folder is no news where it holds other runs
+        answers[i] = rest if rest and isinstance(claims[i], InputError) else [*answers[i], *rest]
+    found = [item for answer in answers for item in answer]
+    return (
+        [item for item in found if not isinstance(item, InputError)],
+        [item for item in found if isinstance(item, InputError)],
+    )
+
+
+Claims = list[tuple[Path, list[Unit]]]
+"""The units that one adapter has at a place, for each adapter that recognises it."""
+
+
+def _claims(path: Place) -> Claims:
+    where = located(path)
+    return [(where, _units(name, where)) for name in _recognised(where)]
+
+
+def _units(name: str, path: Path) -> list[Unit]:
+    return [Unit(name, part) for part in _in_parts(load(name)).parts(path)]
+
+
+def _beside(path: Place, claims: Claims | InputError) -> Claims:
+    """What a folder holds that the adapters which recognise it do not look at: its linked folders, and the
+    files that only other adapters know."""
+    folder = _attempt(located, path)
+    if isinstance(folder, InputError) or not folder.is_dir():
+        return []
+    taken = set() if isinstance(claims, InputError) else {unit.adapter for _, units in claims for unit in units}
+    found: Claims = []
+    for child in sorted(folder.iterdir()):
+        linked = child.is_dir() and child.is_symlink()
+        known = _attempt(_recognised, child) if linked or child.is_file() else []
+        if not isinstance(known, InputError):  # else no run at all: a note, a picture
+            found += [(child, _units(name, child)) for name in known if linked or name not in taken]
+    return found
+
+
+def _gathered(
+    claims: Sequence[Claims | InputError], options: ReadOptions, read_units: ReadUnits
+) -> list[list[Run | InputError]]:
+    """For each place its runs, and the reasons for those that are left out."""
+    units = [unit for item in claims if not isinstance(item, InputError) for _, part in item for unit in part]
+    read = iter(read_units(units, options) if units else ())
+    out: list[list[Run | InputError]] = []
+    for item in claims:
+        if isinstance(item, InputError):
+            out.append([item])
+            continue
+        answers: list[Run | InputError] = []
+        for path, part in item:
+            if not part:
+                continue
+            adapter = _in_parts(load(part[0].adapter))
+            for run in adapter.join(path, list(islice(read, len(part))), options):
+                answers.append(run if isinstance(run, InputError) else _attempt(select, run, options))
+        out.append(answers)
+    return out
+
+
+def _attempt(function: Callable[..., T], *arguments: Any) -> T | InputError:
+    try:
+        return function(*arguments)
+    except InputError as error:
+        return error
 
 
 def select(run: Run, options: ReadOptions) -> Run:
@@ -138,7 +305,7 @@ def select(run: Run, options: ReadOptions) -> Run:
     return replace(
         run,
         scores=tuple(item for item in run.scores if id(item) in chosen),
-        parts=tuple(item for item in run.scores if id(item) not in chosen) if groups else (),
+        parts=(*run.parts, *(item for item in run.scores if id(item) not in chosen)) if groups else (),
         groups=groups,
         corpus=tuple(item for item in run.corpus if id(item) in chosen),
         skipped=tuple(item for item in run.skipped if id(item) in chosen),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from . import adapters
@@ -12,18 +11,19 @@ from .analysis import analyze_runs
 from .arena_results import Arena
 from .comparison import compare_runs
 from .errors import InputError
+from .places import Place, is_place
 from .results import Analysis, Comparison
 from .scores import ReadOptions, Run
 from .settings import Settings
 
-Source: TypeAlias = str | Path | Run
+Source: TypeAlias = Place | Run
 
 
-def read(path: str | Path, **options: Any) -> Run | list[Run]:
+def read(path: Place, **options: Any) -> Run | list[Run]:
     """The run at `path`: an lm-eval output, an Inspect log, or a score table.
 
     Args:
-        path: a file or a folder.
+        path: a file or a folder; a path, a URL that fsspec knows (s3://, gs://, …) or a `upath.UPath`.
         **options: fields of `ReadOptions`: `cluster`, `columns`, `missing`, `tasks`, ….
 
     Returns:
@@ -67,8 +67,7 @@ def analyze(
         InputError: input or choices that cannot be used.
     """
     settings, options = split(choices, level=level, cluster=cluster)
-    sources = [run] if isinstance(run, (str, Path, Run)) else list(run)
-    return analyze_runs([item for source in sources for item in runs_of(source, options)], settings)
+    return analyze_runs([item for source in _listed(run) for item in runs_of(source, options)], settings)
 
 
 def compare(
@@ -121,8 +120,11 @@ def arena(
     from .arena_build import arena as compute
 
     settings, options = split(choices, level=level, cluster=cluster)
-    sources = [runs] if isinstance(runs, (str, Path, Run)) else list(runs)
-    return compute([item for source in sources for item in runs_of(source, options)], settings, baseline=baseline)
+    return compute([item for source in _listed(runs) for item in runs_of(source, options)], settings, baseline=baseline)
+
+
+def _listed(given: Any) -> list[Source]:
+    return [given] if isinstance(given, Run) or is_place(given) else list(given)
 
 
 def split(choices: dict[str, Any], **common: Any) -> tuple[Settings, ReadOptions]:

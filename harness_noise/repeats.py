@@ -65,19 +65,27 @@ def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[str]) -> t
     """What the first run measured, with the repeats of all runs."""
     out = []
     ours, *rest = [[_distinct(item) for item in scores] for scores in runs]
+    measured: dict[tuple[str, str, str], list[Scores]] = {}
+    for item in (item for run in rest for item in run):
+        measured.setdefault((item.task, item.metric, item.scorer), []).append(item)
     for scores in ours:
-        key = (scores.task, scores.metric, scores.scorer)
-        others = [item for run in rest for item in run if (item.task, item.metric, item.scorer) == key]
+        others = measured.get((scores.task, scores.metric, scores.scorer), [])
         if len(others) < len(rest):
             notes.append(f"{scores.task}, {scores.metric}: only {1 + len(others)} of {len(runs)} runs have it")
+        used = scores.values.shape[1]
+        more = sum(other.values.shape[1] for other in others)
+        scores = replace(scores, values=np.pad(scores.values, ((0, 0), (0, more)), constant_values=np.nan))
         for other in others:
-            scores = _append(scores, other, first, notes)
+            scores = _append(scores, used, other, first, notes)
+            used += other.values.shape[1]
         out.append(scores)
     return tuple(out)
 
 
 def _join_corpus(item: CorpusScores, others: Sequence[Run], run: Run, notes: list[str]) -> CorpusScores:
     """The answers of the other runs to the same questions as further repeats of a metric that is no mean."""
+    if item.stats is None and not item.records:
+        return item  # only its name is known: nobody asks for more (the arena)
     key = (item.task, item.metric, item.scorer)
     found = [other for more in others for other in more.corpus if (other.task, other.metric, other.scorer) == key]
     used = 1
@@ -117,34 +125,38 @@ def _distinct(scores: Scores) -> Scores:
     return replace(scores, values=scores.values[:, :1], diagnostics=rest)
 
 
-def _append(one: Scores, other: Scores, run: Run, notes: list[str]) -> Scores:
-    """`other`'s repeats as further columns of `one`; questions that only `other` has come at the end."""
+def _append(one: Scores, used: int, other: Scores, run: Run, notes: list[str]) -> Scores:
+    """`other`'s repeats in the columns of `one` after those used; questions that only `other` has come at the end."""
     found = pair(one.questions, other.questions)
     if not found.rows_a:
         raise InputError(f"{one.task}: two runs of {run.model} have no question in common; they cannot be repeats")
     if found.note:
         notes.append(f"{one.task}: {found.note}")
-    n, k = one.values.shape
+    n, width = one.values.shape
+    columns = slice(used, used + other.values.shape[1])
     seen = set(found.rows_b)
     new = [j for j in range(len(other.questions)) if j not in seen]
-    values = np.full((n + len(new), k + other.values.shape[1]), np.nan)
-    values[:n, :k] = one.values
-    values[np.ix_(found.rows_a, range(k, values.shape[1]))] = other.values[found.rows_b]
-    values[n:, k:] = other.values[new]
+    values = np.concatenate([one.values, np.full((len(new), width), np.nan)]) if new else one.values
+    values[found.rows_a, columns] = other.values[found.rows_b]
+    values[n:, columns] = other.values[new]
     clusters, spec = _clusters(one, other, found, new, run, notes)
 
-    def extend(a: tuple[str, ...] | None, b: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if a is None or b is None else a + tuple(b[j] for j in new)
+    def extend(a: Sequence[str] | None, b: Sequence[str] | None) -> tuple[str, ...] | None:
+        return None if a is None or b is None else (*a, *(b[j] for j in new))
 
     q, r = one.questions, other.questions
-    questions = replace(
-        q,
-        keys=occurrences(q.keys + tuple(r.keys[j] for j in new)),
-        inputs=extend(q.inputs, r.inputs),
-        targets=extend(q.targets, r.targets),
-        prompts=extend(q.prompts, r.prompts),
-        texts=extend(q.texts, r.texts),
-    )
+    hashes = (q.targets, r.targets), (q.prompts, r.prompts)
+    if new or q.documents is None or r.documents is None or any(a is not None and b is None for a, b in hashes):
+        questions = replace(
+            q,
+            keys=occurrences((*q.keys, *(r.keys[j] for j in new))),
+            inputs=extend(q.inputs, r.inputs),
+            targets=extend(q.targets, r.targets),
+            prompts=extend(q.prompts, r.prompts),
+            texts=extend(q.texts, r.texts),
+        )
+    else:
+        questions = q  # matched without their texts, which need not be read now
     return replace(
         one,
         questions=questions,

@@ -7,9 +7,12 @@ inside the methods that need it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from harness_noise.adapters import PartRead
+from harness_noise.errors import InputError
 from harness_noise.results import Analysis
 from harness_noise.scores import ReadOptions, Run
 
@@ -40,6 +43,40 @@ class Adapter(Protocol):
 
         `out` may be the run's own folder (`--in-place`). Files are replaced atomically; a second
         call changes nothing. Returns the files written.
+        """
+        ...
+
+
+@runtime_checkable
+class AdapterInParts(Adapter, Protocol):
+    """An adapter whose places hold many files, which several processes or machines read at a time.
+
+    Without these three methods the whole of a RUN is read at once. With them,
+    `harness_noise.adapters.read_with` is `read`.
+    """
+
+    def parts(self, path: Path) -> Sequence[Any]:
+        """What can be read by itself at `path`, in an order that does not change: usually one for each file.
+
+        Cheap; a part can be pickled, and its `str` names the file.
+
+        Raises:
+            harness_noise.InputError: there is nothing.
+        """
+        ...
+
+    def read_part(self, part: Any, options: ReadOptions) -> PartRead:
+        """Read one part, in whichever process.
+
+        Raises:
+            harness_noise.InputError: it cannot be used.
+        """
+        ...
+
+    def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
+        """The runs at `path` from all its parts, in their order, and the reasons why others cannot be used.
+
+        An error in the answer ends `analyze`; `arena` goes on with the runs beside it.
         """
         ...
 

@@ -18,17 +18,15 @@ if TYPE_CHECKING:
 @click.command("arena")
 @options.RUN
 @click.option("--baseline", metavar="MODEL", help="Show the differences to this model.")
-@click.option("--html", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write a report.")
-@click.option(
-    "--figures", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write each figure as an SVG."
-)
+@click.option("--html", type=options.Output(file_okay=False), metavar="DIR", help="Write a report.")
+@click.option("--figures", type=options.Output(file_okay=False), metavar="DIR", help="Write each figure as an SVG.")
 @click.option(
     "--reference",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.Output(dir_okay=False),
     metavar="FILE",
     help="Write the benchmarks' noise profile, which compare and plan take with --reference.",
 )
-@click.option("--tables", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write all tables.")
+@click.option("--tables", type=options.Output(file_okay=False), metavar="DIR", help="Write all tables.")
 @click.option(
     "--tables-format",
     type=click.Choice(["csv", "json", "parquet"]),
@@ -36,7 +34,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="What --tables writes: models, pairs, benchmarks and questions, one file each.",
 )
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Read with N processes.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Read with N processes of this machine (default 1).")
+@click.option("--dask", metavar="ADDRESS", help="Read on the workers of the Dask cluster with this scheduler.")
 @click.option("--strict", is_flag=True, help="A run that cannot be read ends it all, instead of being left out.")
 @options.reading
 @options.computing
@@ -48,16 +47,20 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     RUN may be a folder of runs, of several harnesses. A run that cannot be read is left out with a
     warning.
     """
+    jobs, dask = choices.pop("jobs"), choices.pop("dask")
+    if dask is not None and jobs is not None:
+        raise click.UsageError("--jobs is for processes of this machine and --dask for a cluster: give one of them.")
+
     from ..arena_build import arena
 
-    baseline, pages, pictures, profile, jobs, strict = (
-        choices.pop(name) for name in ("baseline", "html", "figures", "reference", "jobs", "strict")
+    baseline, pages, pictures, profile, strict = (
+        choices.pop(name) for name in ("baseline", "html", "figures", "reference", "strict")
     )
     tables, kind = choices.pop("tables"), choices.pop("tables_format")
     if pages is not None or pictures is not None:
         _need_matplotlib()
     reading, joined = options.read_options(choices), choices.pop("as_repeats")
-    found = _read(runs, reading, jobs, strict=strict)
+    found = _read(runs, reading, jobs or 1, dask, strict=strict)
     if joined:
         from ..repeats import as_repeats
 
@@ -93,19 +96,18 @@ def _need_matplotlib() -> None:
         raise InputError("figures need matplotlib: pip install 'harness-noise[plots]'")
 
 
-def _read(paths: tuple[str, ...], reading: ReadOptions, jobs: int, *, strict: bool) -> list[Run]:
-    from .. import adapters
+def _read(paths: tuple[str, ...], reading: ReadOptions, jobs: int, dask: str | None, *, strict: bool) -> list[Run]:
+    from .. import adapters, workers
 
-    read = partial(adapters.read_what_can_be, options=reading)
-    if jobs > 1 and len(paths) > 1:
-        from concurrent.futures import ProcessPoolExecutor
-
-        with ProcessPoolExecutor(min(jobs, len(paths))) as pool:
-            parts = list(pool.map(read, paths))
-    else:
-        parts = [read(path) for path in options.progress(list(paths), "reading")]
-    errors = [error for _, broken in parts for error in broken]
+    read_units = partial(
+        workers.read_units,
+        jobs=jobs,
+        dask=dask,
+        watch=lambda answers, total: options.progress(answers, "reading", total),
+        say=lambda text: options.hints([text]),
+    )
+    found, errors = adapters.read_what_can_be(paths, reading, read_units)
     if errors and strict:
         raise errors[0]
     options.hints(f"left out: {error}" for error in errors)
-    return [run for found, _ in parts for run in found]
+    return found

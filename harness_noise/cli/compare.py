@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="A and B are bare numbers; the noise comes from this benchmark's profile (see arena).",
 )
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write a page.")
+@click.option("--html", type=options.Output(dir_okay=False), metavar="FILE", help="Write a page.")
 @options.printing
 def command(runs: tuple[str, ...], **choices: Any) -> int:
     """A − B of two runs, paired by question, with a test.

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
+from . import options
 
 if TYPE_CHECKING:
     from ..scores import Run
 
 
 @click.command("demo")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR")
+@click.option("--out", type=options.Output(file_okay=False), required=True, metavar="DIR")
 @click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
 def command(out: Path, debug: bool) -> None:
     """Simulated models through the real harnesses, end to end.

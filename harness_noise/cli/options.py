@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..errors import InputError
+from ..places import is_url
 
 if TYPE_CHECKING:
     from ..report.summary import Result
@@ -17,8 +18,21 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 FORMATS = ("table", "json", "markdown", "latex", "csv")
+
+
+class Output(click.Path):
+    """A local file or folder to write to."""
+
+    def __init__(self, **choices: Any) -> None:
+        super().__init__(path_type=Path, **choices)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if is_url(value):
+            self.fail(f"{value} is a URL; results are written to local files: copy them afterwards.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def _stack(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
@@ -98,7 +112,7 @@ computing: Callable[[F], F] = _stack(
 printing: Callable[[F], F] = _stack(
     [
         click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True),
-        click.option("-o", "output", type=click.Path(path_type=Path), metavar="FILE", help="Write to FILE."),
+        click.option("-o", "output", type=Output(), metavar="FILE", help="Write to FILE."),
         click.option("-q", "--quiet", is_flag=True, help="No hints on stderr."),
         click.option("--debug", is_flag=True, help="Show a traceback when something fails."),
     ]
@@ -150,7 +164,8 @@ def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = 
     """Read every path; several runs of one model are joined if they are its repeats."""
     from .. import adapters
 
-    runs = [run for path in progress(list(paths), "reading") for run in adapters.read(path, options)]
+    paths = list(paths)
+    runs = [run for path in progress(paths, "reading", len(paths)) for run in adapters.read(path, options)]
     if as_repeats:
         from ..repeats import as_repeats as join
 
@@ -158,21 +173,21 @@ def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = 
     return runs
 
 
-def progress(items: Sequence[Any], what: str) -> Iterable[Any]:
+def progress(items: Iterable[T], what: str, total: int) -> Iterable[T]:
     """The items, with a bar on stderr once it has taken two seconds."""
-    if len(items) < 2 or not sys.stderr.isatty():
+    if total < 2 or not sys.stderr.isatty():
         return items
-    return _bar(items, what)
+    return _bar(items, what, total)
 
 
-def _bar(items: Sequence[Any], what: str) -> Iterable[Any]:
+def _bar(items: Iterable[T], what: str, total: int) -> Iterable[T]:
     import time
 
     start = time.monotonic()
     bar = None
     for done, item in enumerate(items):
         if bar is None and time.monotonic() - start > 2:
-            bar = click.progressbar(length=len(items), label=what, file=sys.stderr)
+            bar = click.progressbar(length=total, label=what, file=sys.stderr)
             bar.update(done)
         yield item
         if bar is not None:

@@ -31,7 +31,7 @@ from . import options
 @click.option("--task", "tasks", multiple=True, metavar="TASK", help="Which task of --from or --reference.")
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Which metric.")
 @click.option("--scorer", "scorers", multiple=True, metavar="SCORER", help="Which scorer or filter.")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Draw the curve (SVG).")
+@click.option("--plot", type=options.Output(dir_okay=False), metavar="FILE", help="Draw the curve (SVG).")
 @options.printing
 def command(more: tuple[str, ...], **choices: Any) -> None:
     """How many questions and answers a comparison needs, or what it can see.

@@ -10,7 +10,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.errors import InputError
 from harness_noise.samples import as_scores
-from harness_noise.scores import Run
+from harness_noise.scores import Group, Run
 
 
 class TestMissingIsZero:
@@ -39,3 +39,14 @@ class TestMissingIsZero:
             hn.analyze(hole, missing="zero")
         whole = Run("m", "r", "test", scores=(as_scores([[1.0, 1.0], [0.0, 1.0]]),))
         assert hn.analyze(whole, missing="zero").estimates[0].mean == 0.75
+
+
+def test_a_group_whose_tasks_have_no_row_of_their_own_keeps_them() -> None:
+    """`read(…, tasks=("all",))` leaves such a run; to analyse it again must not lose what the group is made of."""
+    tasks = tuple(as_scores([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0]], task=task) for task in ("t1", "t2"))
+    group = Group("all", "score", "none", ("t1", "t2"), "equal")
+    (row,) = hn.analyze(Run("m", "r", "test", parts=tasks, groups=(group,))).estimates
+    assert (row.task, row.mean, row.n_questions) == ("all", 0.5, 6)
+    run = Run("m", "r", "test", scores=tasks, groups=(group,))
+    (again,) = hn.analyze(run, tasks=("all",)).estimates
+    assert again == row

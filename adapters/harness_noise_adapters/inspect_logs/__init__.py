@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from harness_noise.adapters import PartRead
+    from harness_noise.errors import InputError
     from harness_noise.scores import ReadOptions, Run
 
     from ..base import Analyzer
@@ -20,7 +22,7 @@ class InspectAdapter:
     name = "inspect"
 
     def sniff(self, path: Path) -> bool:
-        from .read import is_log
+        from .finding import is_log
 
         try:
             return any(map(is_log, path.rglob("*"))) if path.is_dir() else is_log(path)
@@ -28,12 +30,27 @@ class InspectAdapter:
             return False
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        from harness_noise.scores import with_groups
+        from harness_noise.adapters import read_with
 
-        from .read import read_folder, read_log
+        return read_with(self, path, options)
 
-        runs = read_folder(path, options) if path.is_dir() else [read_log(path, options).run]
-        return [with_groups(run, options.groups) for run in runs]
+    def parts(self, path: Path) -> list[Path]:
+        """The logs at `path`; see `harness_noise_adapters.base.AdapterInParts`."""
+        from .finding import logs_in
+
+        return logs_in(path) if path.is_dir() else [path]
+
+    def read_part(self, part: Path, options: ReadOptions) -> PartRead:
+        """One log."""
+        from .read import read_one
+
+        return read_one(part, options)
+
+    def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
+        """Logs of one model are one Run if they are of different tasks, else one for each `inspect eval`."""
+        from .read import join
+
+        return join(path, found, options)
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
         from .export import export

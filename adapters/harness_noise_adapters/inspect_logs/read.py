@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from harness_noise.adapters import PartRead
 from harness_noise.clusters import MissingFieldError, labeller, text_label
 from harness_noise.errors import InputError
-from harness_noise.scores import Questions, ReadOptions, Run, content_hash, occurrences
+from harness_noise.scores import Questions, ReadOptions, Run, content_hash, occurrences, with_groups
 
-from . import inject
+from . import bounds, inject
+from .finding import logs_in
 from .flags import cluster_text
 from .gather import Gathered, Grid, cluster_labels, gather, grid, spec_for
 from .presets import natural
@@ -51,36 +53,57 @@ class Log:
     found: Gathered
 
 
-def logs_in(folder: Path) -> list[Path]:
-    """The logs in a folder and below it, oldest name first."""
-    return sorted(path for path in folder.rglob("*") if path.is_file() and is_log(path))
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a log says of itself, for those that lie beside it."""
+
+    path: Path
+    task: str
+    task_id: str
+    """The same for a log, its copies and its retries."""
+    run_id: str
+    """The same for all logs of one `inspect eval`."""
+    created: str
+
+    @property
+    def key(self) -> str:
+        return self.task_id or str(self.path)
 
 
-def is_log(path: Path) -> bool:
-    """By name for `.eval`, by its first bytes for `.json`."""
-    if path.name.startswith("."):
-        return False
-    if path.suffix == ".eval":
-        return True
-    if path.suffix != ".json":
-        return False
-    try:
-        with path.open("rb") as file:
-            start = file.read(400)
-    except OSError:
-        return False
-    return re.match(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"\w+",\s*"eval":', start) is not None
+Known: TypeAlias = tuple[Run, About]
 
 
-def read_folder(folder: Path, options: ReadOptions) -> list[Run]:
-    """All runs of a folder.
+def read_one(path: Path, options: ReadOptions) -> PartRead:
+    """One log, as `join` takes it."""
+    log = read_log(path, options)
+    head = log.header.eval
+    return PartRead((log.run,), About(path, head.task, head.task_id, head.run_id, head.created))
+
+
+def join(folder: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
+    """All runs of a folder, or of one log.
 
     Logs of one model are one Run if they are of different tasks; if not, they are one Run for each
-    `inspect eval` that wrote them, or in the last resort one for each log.
+    `inspect eval` that wrote them, or in the last resort one for each log. A log that cannot be used is
+    a note of the first that can, unless it lacks a field that the user named.
     """
-    logs, notes = _usable(folder, options)
+    missing: list[Run | InputError] = [item for item in found if isinstance(item, FieldError)]
+    refused = [item for item in found if isinstance(item, InputError) and not isinstance(item, FieldError)]
+    logs: list[Known] = [(item.runs[0], item.about) for item in found if isinstance(item, PartRead)]
+    if not logs:
+        return missing or [_none_of(folder, refused)]
     kept, more = _once(logs)
-    return [_merge(folder, group) for group in _grouped(_noted(kept, notes + more))]
+    first, about = kept[0]
+    kept[0] = (replace(first, notes=(*first.notes, *_left_out(refused), *more)), about)
+    runs = [_attempt(_merge(folder, group), options) for group in _grouped(kept)]
+    return missing + runs
+
+
+def _attempt(run: Run, options: ReadOptions) -> Run | InputError:
+    try:
+        return with_groups(run, options.groups)
+    except InputError as error:
+        return error
 
 
 def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
@@ -89,16 +112,6 @@ def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
     Raises:
         InputError: none can be used, or one lacks a field that the user named.
     """
-    return _noted(*_usable(folder, options))
-
-
-def _noted(logs: Sequence[Log], notes: Sequence[str]) -> list[Log]:
-    first = replace(logs[0], run=replace(logs[0].run, notes=(*logs[0].run.notes, *notes)))
-    return [first, *logs[1:]]
-
-
-def _usable(folder: Path, options: ReadOptions) -> tuple[list[Log], list[str]]:
-    """The logs that can be used, and why the others cannot."""
     logs: list[Log] = []
     refused: list[InputError] = []
     for path in logs_in(folder):
@@ -108,61 +121,69 @@ def _usable(folder: Path, options: ReadOptions) -> tuple[list[Log], list[str]]:
             raise
         except InputError as error:
             refused.append(error)
-    if not logs and len(refused) == 1:
-        raise refused[0]
     if not logs:
-        raise InputError(f"{folder}: none of its {len(refused)} Inspect logs can be used; the first: {refused[0]}")
-    return logs, [f"left out: {error}" for error in refused]
+        raise _none_of(folder, refused)
+    first = replace(logs[0], run=replace(logs[0].run, notes=(*logs[0].run.notes, *_left_out(refused))))
+    return [first, *logs[1:]]
 
 
-def _once(logs: Sequence[Log]) -> tuple[list[Log], list[str]]:
+def _none_of(folder: Path, refused: Sequence[InputError]) -> InputError:
+    if len(refused) == 1:
+        return refused[0]
+    return InputError(f"{folder}: none of its {len(refused)} Inspect logs can be used; the first: {refused[0]}")
+
+
+def _left_out(refused: Sequence[InputError]) -> list[str]:
+    return [f"left out: {error}" for error in refused]
+
+
+def _once(logs: Sequence[Known]) -> tuple[list[Known], list[str]]:
     """Of a log, its copies and its retries the newest: they hold the same answers, which must not count twice."""
-    newest: dict[str, Log] = {}
+    newest: dict[str, Known] = {}
     for log in logs:
-        key = log.header.eval.task_id or str(log.path)
-        if key not in newest or log.header.eval.created > newest[key].header.eval.created:
+        key = log[1].key
+        if key not in newest or log[1].created > newest[key][1].created:
             newest[key] = log
-    kept = list(newest.values())
-    return kept, [
-        f"left out: {log.path}: has the answers of {newest[log.header.eval.task_id].path}, as its copy or earlier try"
-        for log in logs
-        if log not in kept
+    notes = [
+        f"left out: {about.path}: has the answers of {newest[about.key][1].path}, as its copy or earlier try"
+        for _, about in logs
+        if about != newest[about.key][1]
     ]
+    return list(newest.values()), notes
 
 
-def _grouped(logs: Sequence[Log]) -> list[list[Log]]:
-    models: dict[str, list[Log]] = {}
+def _grouped(logs: Sequence[Known]) -> list[list[Known]]:
+    models: dict[str, list[Known]] = {}
     for log in logs:
-        models.setdefault(log.run.model, []).append(log)
-    out: list[list[Log]] = []
+        models.setdefault(log[0].model, []).append(log)
+    out: list[list[Known]] = []
     for group in models.values():
         if _distinct(group):
             out.append(group)
             continue
-        by_run: dict[str, list[Log]] = {}
+        by_run: dict[str, list[Known]] = {}
         for log in group:
-            by_run.setdefault(log.header.eval.run_id, []).append(log)
+            by_run.setdefault(log[1].run_id, []).append(log)
         for part in by_run.values():
             out += [part] if _distinct(part) else [[log] for log in part]
     return out
 
 
-def _distinct(logs: Sequence[Log]) -> bool:
-    tasks = [log.header.eval.task for log in logs]
-    return len(set(tasks)) == len(tasks)
+def _distinct(logs: Sequence[Known]) -> bool:
+    return len({about.task for _, about in logs}) == len(logs)
 
 
-def _merge(folder: Path, logs: Sequence[Log]) -> Run:
-    first = logs[0].run
+def _merge(folder: Path, logs: Sequence[Known]) -> Run:
+    first, about = logs[0]
     if len(logs) == 1:
         return first
     return replace(
         first,
-        name=f"{folder} ({first.model}, {logs[0].header.eval.run_id[:8]})",
+        name=f"{folder} ({first.model}, {about.run_id[:8]})",
         path=str(folder),
-        scores=tuple(item for log in logs for item in log.run.scores),
-        skipped=tuple(item for log in logs for item in log.run.skipped),
-        notes=tuple(note for log in logs for note in log.run.notes),
+        scores=tuple(item for run, _ in logs for item in run.scores),
+        skipped=tuple(item for run, _ in logs for item in run.skipped),
+        notes=tuple(note for run, _ in logs for note in run.notes),
     )
 
 
@@ -179,9 +200,11 @@ def read_log(path: Path, options: ReadOptions) -> Log:
             f"{path}: Inspect logs need inspect-ai ({error}): pip install 'harness-noise[inspect]'"
         ) from None
     try:
+        bounds.check_header(path)
         header = read_eval_log(str(path), header_only=True)
         _finished(path, header)
-        rows = rows_of(str(path), header, _spec(header, options)[0], options.columns.get("question"))
+        spec, key = _spec(header, options)[0], options.columns.get("question")
+        rows = rows_of(str(path), header, spec, key, lambda: bounds.check_samples(path))
     except InputError:
         raise
     except Exception as error:
@@ -240,7 +263,9 @@ def _spec(header: EvalLog, options: ReadOptions) -> tuple[str | None, bool]:
     return None, False
 
 
-def rows_of(location: str, header: EvalLog, spec: str | None, key: str | None = None) -> Sequence[Row]:
+def rows_of(
+    location: str, header: EvalLog, spec: str | None, key: str | None = None, check: Callable[[], None] = lambda: None
+) -> Sequence[Row]:
     """The summaries of a log's samples; the samples where the summaries have lost something that counts.
 
     Args:
@@ -248,11 +273,13 @@ def rows_of(location: str, header: EvalLog, spec: str | None, key: str | None = 
         header: its header.
         spec: what names the clusters.
         key: the field that identifies the questions, if the user named one.
+        check: is called before the samples are read in full.
     """
     from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
 
     rows: Sequence[Row] = read_eval_log_sample_summaries(location)
     if header.invalidated or _lost_choices(header, rows) or _lost(rows, (spec or "cluster", key or "")):
+        check()
         rows = read_eval_log(location, exclude_fields=BULKY).samples or rows
     return rows
 

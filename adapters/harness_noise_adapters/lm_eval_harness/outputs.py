@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise.errors import InputError
+from harness_noise.places import reason
 
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?"
 _RESULTS = re.compile(rf"(?:.*_)?(?P<date>{_DATE})\.json")
@@ -38,6 +39,9 @@ class Output:
             return next(iter(self.samples.values()))
         return self.results
 
+    def __str__(self) -> str:
+        return str(self.path)
+
 
 def sniff(path: Path) -> bool:
     """Whether a file or folder looks like lm-eval's; never raises."""
@@ -61,8 +65,13 @@ def find(path: Path) -> list[Output]:
         InputError: there is no run.
     """
     if path.is_file():
-        return [_of_samples(path) if path.suffix == ".jsonl" else _of_results(path)]
-    found = [_of_results(file) for file in _candidates(path) if _is_results(file)]
+        return [_of_samples(path) if path.suffix == ".jsonl" else _of_results(path, _Beside.of(path.parent))]
+    beside: dict[Path, _Beside] = {}  # many runs may lie in one folder, which is listed once
+    found: list[Output] = []
+    for file in filter(_is_results, _candidates(path)):
+        if file.parent not in beside:
+            beside[file.parent] = _Beside.of(file.parent)
+        found.append(_of_results(file, beside[file.parent]))
     taken = {file for output in found for file in output.samples.values()}
     orphans: dict[tuple[Path, str], dict[str, Path]] = {}
     for file in sorted(path.rglob("samples_*.jsonl")):
@@ -84,7 +93,7 @@ def load(path: Path) -> dict[str, Any]:
     try:
         results = json.loads(path.read_bytes())
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+        raise InputError(f"{path}: cannot be read ({reason(error)})") from None
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path}, line {error.lineno}: not JSON ({error.msg}); the file is damaged, truncated or still "
@@ -148,22 +157,35 @@ def _date(path: Path) -> str:
     return found["date"] if found else ""
 
 
-def _of_results(path: Path) -> Output:
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """The samples files of one folder."""
+
+    dated: dict[str, dict[str, Path]]
+    """Date → task → file."""
+    undated: dict[str, Path]
+
+    @classmethod
+    def of(cls, folder: Path) -> _Beside:
+        out = cls({}, {})
+        for file in sorted(folder.iterdir()):
+            if name := _SAMPLES.fullmatch(file.name):
+                out.dated.setdefault(name["date"], {})[name["task"]] = file
+            elif name := _UNDATED.fullmatch(file.name):
+                out.undated[name["task"]] = file
+        return out
+
+
+def _of_results(path: Path, beside: _Beside) -> Output:
     """A results file with the samples of its date; of a renamed one, those without a date or of the
     only date there is."""
-    here = [file for file in sorted(path.parent.iterdir()) if file.suffix == ".jsonl"]
-    dated = [(name["task"], name["date"], file) for file in here if (name := _SAMPLES.fullmatch(file.name))]
     date = _date(path)
     if date:
-        return Output(path, {task: file for task, when, file in dated if when == date})
-    plain = {
-        name["task"]: file
-        for file in here
-        if (name := _UNDATED.fullmatch(file.name)) and not _SAMPLES.fullmatch(file.name)
-    }
-    if not plain and len({when for _, when, _ in dated}) == 1:
-        plain = {task: file for task, _, file in dated}
-    return Output(path, plain)
+        return Output(path, beside.dated.get(date, {}))
+    if not beside.undated and len(beside.dated) == 1:
+        (only,) = beside.dated.values()
+        return Output(path, only)
+    return Output(path, beside.undated)
 
 
 def _of_samples(path: Path) -> Output:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 from harness_noise.clusters import ClusterSpec, labeller
@@ -19,27 +18,26 @@ from harness_noise.scores import CorpusScores, Group, ReadOptions, Run, Scores, 
 
 from . import choices, inject, outputs, presets
 from .measure import Key, Measured, close, measured
-from .outputs import Output, sniff
+from .outputs import Output
 from .samples import Samples, Wanted, read_samples
 
 _ANSWERS = re.compile(r"(?:@|_at_)([1-9][0-9]{0,3})$")
 
-__all__ = ["Reading", "read", "read_output", "sniff", "zeros_for_missing"]
+__all__ = ["Reading", "read", "read_output", "zeros_for_missing"]
 
 
-def read(path: Path, options: ReadOptions) -> list[Run]:
-    """The runs at `path`, one for each results file.
+def read(output: Output, options: ReadOptions) -> Run:
+    """One run.
 
     Args:
-        path: an output folder, a results file, or a samples file (whose run's results are used if
-            they stand beside it).
+        output: its files; see `outputs.find`.
         options: `cluster` is a SPEC over the document; `columns["question"]` a field of it that
             identifies a question in place of lm-eval's doc_hash.
 
     Raises:
-        InputError: nothing there that can be used; says where and what to do.
+        InputError: there is nothing that can be used; says where and what to do.
     """
-    return [zeros_for_missing(read_output(output, options), options) for output in outputs.find(path)]
+    return zeros_for_missing(read_output(output, options), options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +86,7 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         more, said = measured(path, task, wanted, native, found, budget)
         parts += more
         notes += said
+        notes += native.cut_short(task, len(found.keys))
     notes += native.limited(list(samples))
     parts = clusters.applied(parts, samples, notes)
     if not parts:
@@ -145,9 +144,9 @@ class Native:
     """What a results file says, whichever version wrote it; our own additions are taken out."""
 
     def __init__(self, results: dict[str, Any]) -> None:
-        block = results.get(inject.BLOCK)
-        self.carried_spec = _carried_specs(block) if isinstance(block, Mapping) else {}
-        self.carried_answers = _carried_answers(block) if isinstance(block, Mapping) else {}
+        carried = inject.carried(results.get(inject.BLOCK))
+        self.carried_spec = {row["task"]: str(row["cluster"]) for row in carried if row.get("cluster")}
+        self.carried_answers = _carried_answers(carried)
         if results:
             inject.remove(results)
         self.results = results
@@ -175,6 +174,15 @@ class Native:
         counts = _mapping(_mapping(self.results.get("n-samples")).get(task))
         value = self.table.get(task, {}).get("sample_len", counts.get("effective"))
         return value if isinstance(value, int) else 0
+
+    def cut_short(self, task: str, found: int) -> Iterator[str]:
+        """One sentence where the samples file has fewer questions than lm-eval counted when it made its means."""
+        counted = self.table.get(task, {}).get("sample_len")  # `n-samples` is wrong under --samples up to 0.4.11
+        if isinstance(counted, int) and found < counted:
+            yield (
+                f"{task}: the samples file has {found} of the {counted} questions that the results are made of; was it "
+                "cut short while it was written or copied?"
+            )
 
     def limited(self, tasks: Sequence[str]) -> Iterator[str]:
         """One sentence for a run that left out questions."""
@@ -281,23 +289,13 @@ class Native:
         return "equal" if not close(by_size, value) and close(math.fsum(known) / len(known), value) else "size"
 
 
-def _carried_specs(block: Mapping[str, Any]) -> dict[str, str]:
-    """Task → the words for its clusters, as an earlier analysis of this run put them."""
-    estimates = block.get("estimates")
-    rows = [item for item in estimates if isinstance(item, Mapping)] if isinstance(estimates, list) else []
-    return {str(item.get("task")): str(item["cluster"]) for item in rows if item.get("cluster")}
-
-
-def _carried_answers(block: Mapping[str, Any]) -> dict[str, int]:
+def _carried_answers(carried: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Task → the most answers that one value of it was made of, as a live run of ours said."""
-    estimates = block.get("estimates")
     out: dict[str, int] = {}
-    for item in estimates if isinstance(estimates, list) else ():
-        if not isinstance(item, Mapping) or "uses_all_repeats" not in (item.get("diagnostics") or ()):
-            continue
-        if found := _ANSWERS.search(str(item.get("metric"))):
-            task = str(item.get("task"))
-            out[task] = max(out.get(task, 0), int(found[1]))
+    for row in carried:
+        codes = row.get("diagnostics")
+        if isinstance(codes, list) and "uses_all_repeats" in codes and (found := _ANSWERS.search(row["metric"])):
+            out[row["task"]] = max(out.get(row["task"], 0), int(found[1]))
     return out
 
 

@@ -1,0 +1,118 @@
+"""What travels between processes, and the map in one of them."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from harness_noise import InputError, adapters, workers
+from harness_noise.adapters import PartRead, Unit
+from harness_noise.scores import Questions, ReadOptions, Run, Scores
+
+anything = arrays.arrays(
+    np.float64,
+    arrays.array_shapes(min_dims=2, max_dims=2, max_side=5),
+    elements=st.one_of(st.sampled_from([0.0, -0.0, 1.0, 127.0, -127.0, -128.0, 128.0, 0.5, np.nan]), st.floats()),
+)
+
+
+@given(anything)
+def test_no_bit_of_a_score_is_lost_on_the_way(values: np.ndarray) -> None:
+    back = workers.widened(workers.narrowed(values))
+    same = back.view(np.int64) == values.view(np.int64)
+    assert (same | (np.isnan(values) & np.isnan(back))).all()
+    assert np.array_equal(np.signbit(back[~np.isnan(back)]), np.signbit(values[~np.isnan(values)]))
+
+
+def test_right_and_wrong_take_a_byte_each() -> None:
+    values = np.array([[1.0, 0.0], [np.nan, 1.0]])
+    assert workers.narrowed(values).dtype == np.int8
+    assert workers.narrowed(values + 0.5).dtype == np.float64
+    assert workers.narrowed(np.array([[-128.0]])).dtype == np.float64
+
+
+def made(name: str, clusters: bool = True) -> Run:
+    """Every string is a new object, as if it came from another process."""
+    questions = Questions(tuple(f"q{i}" for i in range(9)), "id", inputs=tuple(f"h{i}" for i in range(9)))
+    labels = tuple(f"c{i // 3}" for i in range(9)) if clusters else None
+    one = Scores("t", "acc", "none", questions, np.asfortranarray(np.eye(9)[:, :2]), clusters=labels)
+    return Run(name, name, "made", scores=(one, Scores("t", "em", "none", questions, np.ones((9, 2)))))
+
+
+def test_equal_questions_of_many_runs_are_one_object() -> None:
+    shared = workers.Shared()
+    read = [pickle.loads(pickle.dumps(PartRead((workers._packed(made(name)),)))) for name in "ab"]  # noqa: S301
+    (a,), (b,) = (shared.unpacked(item).runs for item in read)
+    assert a.scores[0].questions is a.scores[1].questions is b.scores[0].questions
+    assert a.scores[0].clusters is b.scores[0].clusters
+    assert a.scores[0].values.flags.c_contiguous
+    assert np.array_equal(a.scores[0].values, np.eye(9)[:, :2])
+    other = made("c")
+    changed = Questions(other.scores[0].questions.keys, "id", inputs=("x", *(f"h{i}" for i in range(1, 9))))
+    run = Run("c", "c", "made", scores=(Scores("t", "acc", "none", changed, np.ones((9, 1))),))
+    (c,) = shared.unpacked(PartRead((run,))).runs
+    assert c.scores[0].questions.keys is a.scores[0].questions.keys
+    assert c.scores[0].questions.inputs == changed.inputs != a.scores[0].questions.inputs
+
+
+def test_the_answers_are_in_the_order_of_the_units_and_errors_are_answers(tmp_path: Path) -> None:
+    units = []
+    for name, text in (("a", "question,score\nq,1\n"), ("b", "nothing\n"), ("c", "question,score\nq,0\n")):
+        (tmp_path / f"{name}.csv").write_text(text)
+        units.append(Unit("table", tmp_path / f"{name}.csv"))
+    seen: list[int] = []
+    a, b, c = workers.read_units(units, ReadOptions(), watch=lambda found, total: (seen.append(total), found)[1])
+    assert seen == [3]
+    assert isinstance(a, PartRead)
+    assert isinstance(c, PartRead)
+    assert (a.runs[0].model, c.runs[0].model) == ("a", "c")
+    assert isinstance(b, InputError)
+    assert b.__traceback__ is None  # its frames would keep what was read
+
+
+def test_an_adapter_that_only_reads_is_one_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Plain:
+        name = "plain"
+
+        def sniff(self, path: Path) -> bool:
+            return path.suffix == ".plain"
+
+        def read(self, path: Path, options: ReadOptions) -> list[Run]:
+            if path.stem == "bad":
+                raise InputError(f"{path}: bad")
+            return [made(f"{path.stem}1"), made(f"{path.stem}2")]
+
+    load = adapters.load
+    monkeypatch.setattr(adapters, "names", lambda: ["plain"])
+    monkeypatch.setattr(adapters, "load", lambda name: Plain() if name == "plain" else load(name))
+    paths = [tmp_path / f"{name}.plain" for name in ("x", "bad", "y")]
+    for path in paths:
+        path.touch()
+    assert [run.model for run in adapters.read(paths[0])] == ["x1", "x2"]
+    runs, errors = adapters.read_what_can_be(paths)
+    assert [run.model for run in runs] == ["x1", "x2", "y1", "y2"]
+    assert [str(error) for error in errors] == [f"{paths[1]}: bad"]
+    with pytest.raises(InputError, match="bad"):
+        adapters.read(paths[1])
+
+
+def test_a_folder_of_links_stands_for_what_they_lead_to(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "samples_t_2025-01-01T00-00-00.jsonl").write_text(
+        '{"doc_id": 0, "doc": {"question": "?"}, "target": "1", "resps": [["a"]], "filtered_resps": ["a"], '
+        '"filter": "none", "metrics": ["acc"], "doc_hash": "00", "prompt_hash": "00", "target_hash": "0", "acc": 1.0}\n'
+    )
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "link").symlink_to(there)
+    (here / "table.csv").write_text("question,score\nq,1\n")
+    (here / "notes.txt").write_text("a note")
+    runs, errors = adapters.read_what_can_be([here])
+    assert ([run.harness for run in runs], errors) == (["lm-eval", "table"], [])

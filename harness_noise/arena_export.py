@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from .errors import InputError
 from .files import replacing_path, write_text
+from .report.text import inert
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +38,7 @@ def write_tables(arena: Arena, folder: Path, kind: Format = "csv") -> list[Path]
         elif kind == "json":
             write_text(path, json.dumps(content[name], indent=2, ensure_ascii=False, allow_nan=False) + "\n")
         else:
-            write_text(path, frame.map(_inert).to_csv(index=False, lineterminator="\n"))
+            write_text(path, frame.map(inert).to_csv(index=False, lineterminator="\n"))
         written.append(path)
     return written
 
@@ -49,7 +50,3 @@ def _parquet(frame: pd.DataFrame, path: Path) -> None:
         raise InputError("Parquet needs pyarrow: pip install 'harness-noise[parquet]'") from None
     with replacing_path(path) as temporary:
         frame.to_parquet(temporary, index=False)
-
-
-def _inert(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

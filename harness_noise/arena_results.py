@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, overload
 
 from ._version import __version__
-from .results import SCHEMA_VERSION, Difference, Estimate, row
+from .results import SCHEMA_VERSION, Difference, Estimate, frame, row, storable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,9 +121,9 @@ class QuestionColumns:
     task: str
     metric: str
     scorer: str
-    question: tuple[str, ...]
+    question: Sequence[str]
     cluster: tuple[str | None, ...]
-    text: tuple[str, ...] | None
+    text: Sequence[str] | None
     difficulty: FloatArray
     n_models: IntArray
     n_solved: IntArray | None
@@ -209,9 +209,11 @@ class Pairs(Sequence[Difference]):
         import numpy as np
         import pandas as pd
 
-        names, runs = (np.asarray(items, dtype=object) for items in (self.names, self.runs))
+        names, runs = (
+            np.asarray([storable(item) for item in items], dtype=object) for items in (self.names, self.runs)
+        )
         have: dict[str, Any] = dict(self.columns)
-        have |= {name: [value] * len(self) for name, value in self.common.items()}
+        have |= {name: [storable(value)] * len(self) for name, value in self.common.items()}
         have |= {"model_a": names[self.a], "model_b": names[self.b], "run_a": runs[self.a], "run_b": runs[self.b]}
         have["verdict"] = np.asarray(self.words, dtype=object)[self.verdict]
         notes = [""] * len(self)
@@ -286,9 +288,9 @@ class Arena:
 
     def to_frame(self, table: str = "pairs") -> pd.DataFrame:
         """One table, `models`, `pairs`, `benchmarks` or `questions`, with unrounded numbers."""
-        import pandas as pd
-
         if table == "pairs":
+            import pandas as pd
+
             return pd.concat([board.pairs.to_frame() for board in self.boards], ignore_index=True)
         rows = {
             "models": lambda: [_flat(_model_row(item)) for item in self.models],
@@ -297,7 +299,7 @@ class Arena:
         }
         if table not in rows:
             raise KeyError(f"no table {table!r}; there are models, pairs, benchmarks and questions")
-        return pd.DataFrame(rows[table]())
+        return frame(rows[table]())
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """All four tables by name."""

@@ -113,5 +113,14 @@ def _template(spec: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 def text_label(value: Any) -> str:
-    """A label for any value: text as it is, everything else as canonical JSON."""
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+    """A label for any value: text as it is, everything else as canonical JSON.
+
+    Raises:
+        InputError: the value is nested too deeply.
+    """
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, sort_keys=True, default=str)
+    except RecursionError:
+        raise InputError("a value is nested too deeply to be a label; name another field") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ._version import __version__
 from .errors import InputError
-from .results import SCHEMA_VERSION
+from .results import SCHEMA_VERSION, frame
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,9 +71,7 @@ class Factors:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_frame(self) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame([asdict(item) | {"diagnostics": " ".join(item.diagnostics)} for item in self.factors])
+        return frame(asdict(item) | {"diagnostics": " ".join(item.diagnostics)} for item in self.factors)
 
     def __rich__(self) -> RenderableType:
         from .report import terminal

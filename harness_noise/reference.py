@@ -133,24 +133,57 @@ def read(path: str | Path) -> tuple[Profile, ...]:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON: {error}; make a profile with `arena RUN… --reference FILE`") from None
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise InputError(f"{path}: not a noise profile; make one with `arena RUN… --reference FILE`")
     try:
         return tuple(_parse(row) for row in content["benchmarks"])
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: a noise profile with a broken entry ({error!r}); make it again") from None
+        raise InputError(f"{path}: a noise profile with a broken entry ({_short(error)}); make it again") from None
+
+
+_TEXTS = ("task", "metric", "scorer")
+_COUNTS = ("n_questions", "n_models", "n_close_pairs", "n_clusters")
+_SPREADS = ("se_total", "se_data", "se_prediction", "beta_theory")
+_LARGEST = 1e100
+"""Beyond it squares are infinite."""
 
 
 def _parse(row: dict[str, Any]) -> Profile:
     values = {item.name: row[item.name] for item in fields(Profile)}
-    for name in ("se_total", "se_data", "se_prediction", "beta_theory"):
+    for name in _SPREADS:
         if values[name] is not None:
-            values[name] = Spread(*(float(values[name][key]) for key in ("median", "min", "max")))
+            values[name] = Spread(*(_number(values[name][key], name) for key in ("median", "min", "max")))
+    for name in ("solved", "df"):
+        if values[name] is not None:
+            values[name] = _number(values[name], name)
+    for names, kinds in (
+        (_TEXTS, str),
+        (_COUNTS, int),
+        (("cluster",), str | None),
+        (("higher_is_better",), bool | None),
+    ):
+        for name in names:
+            if not isinstance(values[name], kinds) or (kinds is int and not 0 <= values[name] <= 1 << 53):
+                raise TypeError(f"{name} {values[name]!r}")
     if not (values["n_questions"] >= 2 and values["se_total"].median > 0):
         raise ValueError(f"n_questions {values['n_questions']}, se_total {values['se_total']}")
+    if values["solved"] is not None and values["solved"] > 1:
+        raise ValueError(f"solved {values['solved']}")
     return Profile(**values)
+
+
+def _number(value: Any, name: str) -> float:
+    """A number that is neither negative nor endless: standard errors, their ratios, shares, degrees of freedom."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _LARGEST:
+        raise ValueError(f"{name} {value!r}")
+    return float(value)
+
+
+def _short(error: Exception) -> str:
+    text = repr(error)
+    return text if len(text) <= 200 else text[:199] + "…"
 
 
 def choose(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -200,6 +201,21 @@ def row(result: DataclassInstance) -> dict[str, Any]:
     return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(result).items()}
 
 
+def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows as a table."""
+    import pandas as pd
+
+    return pd.DataFrame([{key: storable(value) for key, value in item.items()} for item in rows])
+
+
+def storable(value: Any) -> Any:
+    """A text without halves of surrogate pairs, which JSON can spell and no column of text can hold."""
+    return _HALF.sub("\ufffd", value) if isinstance(value, str) else value
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
 @dataclass(frozen=True, slots=True)
 class _Table:
     """What Analysis and Comparison share: one object, several forms."""
@@ -223,10 +239,7 @@ class _Table:
 
     def to_frame(self) -> pd.DataFrame:
         """One line per row; what is not identified is NaN, diagnostics are joined by a space."""
-        import pandas as pd
-
-        rows = self.to_dict()[self.kind]
-        return pd.DataFrame([item | {"diagnostics": " ".join(item["diagnostics"])} for item in rows])
+        return frame(item | {"diagnostics": " ".join(item["diagnostics"])} for item in self.to_dict()[self.kind])
 
     def __rich__(self) -> RenderableType:
         from .report import terminal
@@ -335,9 +348,7 @@ class Plan:
 
     def to_frame(self) -> pd.DataFrame:
         """The table of designs: smallest detectable difference by n_questions and repeats."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(item) for item in self.table])
+        return frame(asdict(item) for item in self.table)
 
     def __rich__(self) -> RenderableType:
         from .report import terminal

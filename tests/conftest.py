@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +37,18 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"no folder {path.name} beside the project: real files are not here")
     return path
+
+
+@pytest.fixture(scope="session")
+def real_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small real files of every kind that is read: runs of the installed harnesses, tables; see fuzz/write_seeds.py."""
+    for name in ("lm_eval", "inspect_ai", "pyarrow"):
+        pytest.importorskip(name, reason=f"{name} is not installed")
+    folder = tmp_path_factory.mktemp("real") / "files"
+    program = ROOT / "tests" / "fuzz" / "write_seeds.py"
+    done = subprocess.run([sys.executable, program, folder], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller, text_label
 from harness_noise.errors import InputError
-from harness_noise.scores import Questions, ReadOptions, Run, Scores, with_groups
+from harness_noise.scores import Questions, ReadOptions, Run, Scores, check_grid, with_groups
 
 from .table_files import SUFFIXES, Record, records
 
 if TYPE_CHECKING:
+    from harness_noise.scores import FloatArray
+
     from .base import Analyzer
 
 Factors = dict[str, tuple[tuple[str, ...], ...]]
@@ -43,6 +45,8 @@ TASK = "table"
 """The task of a table without a task column: the same in every file, so that two files compare."""
 LAST_RESORT = {"question": "id"}
 MISSING = frozenset(("", "nan", "null", "none", "na", "n/a"))
+MOST_COUNTED = 50_000_000
+"""Answers that the counts of one file may stand for: 400 MB of scores."""
 _HEAD = 100
 """Rows that are looked at to learn the columns of a file that has no header."""
 HUGE = 1e100
@@ -151,6 +155,8 @@ class Columns:
     unused: list[str]
     count: str | None = None
     """eval-arena's number of answers, where `score` is the share of them that was right."""
+    counted: int = 0
+    """Answers that counts have stood for so far."""
 
     @property
     def question(self) -> str:
@@ -191,23 +197,29 @@ class Columns:
     def text(self, record: Record, name: str) -> str | None:
         return _text(record.get(self.names[name])) if name in self.names else None
 
-    def scores(self, path: Path, line: int, record: Record) -> list[float]:
-        """The scores of a row: one, or as many as eval-arena's count says."""
+    def scores(self, path: Path, line: int, record: Record) -> tuple[float, int]:
+        """The score of a row; or, by eval-arena's count, how many answers were right, and of how many."""
         score = _number(path, line, self.names["score"], record.get(self.names["score"]))
         if self.count is None:
-            return [score]
+            return score, 0
         count = _number(path, line, self.count, record.get(self.count))
         right = score * count
         if count != count or count < 1 or count != round(count) or not 0 <= score <= 1:
             raise InputError(
                 f"{path}, line {line}: {self.names['score']} must be a share in [0, 1] of {self.count} ≥ 1 answers"
             )
+        self.counted += round(count)
+        if self.counted > MOST_COUNTED:
+            raise InputError(
+                f"{path}, line {line}: the rows so far stand for {self.counted} answers, more than {MOST_COUNTED}: "
+                "split the file by model or task"
+            )
         if abs(right - round(right)) > 1e-6 * max(1.0, count):
             raise InputError(
                 f"{path}, line {line}: {score:g} of {count:g} answers is no whole number of right answers; give one "
                 "row for each answer instead"
             )
-        return [1.0] * round(right) + [0.0] * (round(count) - round(right))
+        return float(round(right)), round(count)
 
     def note(self, path: Path) -> str:
         taken = [f"{theirs} as {ours}" for ours, theirs in self.names.items() if ours != theirs]
@@ -262,7 +274,8 @@ class Cells:
     clusters: dict[str, tuple[str | None, int]] = field(default_factory=dict)
     levels: dict[tuple[str, str | int], tuple[str, ...]] = field(default_factory=dict)
     """(question, repeat) → what the answer was made with."""
-    shuffled: bool = False
+    counts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """question → right answers and all answers, for each row that counts several."""
     twice: int = 0
 
     def add(
@@ -270,7 +283,7 @@ class Cells:
         path: Path,
         line: int,
         question: str,
-        scores: Sequence[float],
+        scored: tuple[float, int],
         repeat: str | None,
         cluster: str | None,
         levels: tuple[str, ...] = (),
@@ -284,24 +297,26 @@ class Cells:
                 f"{path}: question {question!r} is in cluster {before!r} on line {at} and in {cluster!r} on line {line}"
             )
         known = self.lines[question]
-        self.shuffled |= len(scores) > 1
+        score, count = scored
+        if count > 1:
+            self.counts.setdefault(question, []).append((int(score), count))
+            return
         if repeat is None:
-            for score in scores:
-                self._label(question, len(known), levels)
-                known[len(known)] = (score, line)
+            self._label(question, len(known), levels)
+            known[len(known)] = (score, line)
             return
         if levels:  # repeat 1 under prompt 2 is another answer than repeat 1 under prompt 1
             repeat = "\x1f".join((repeat, *levels))
         self._label(question, repeat, levels)
         old, at = known.get(repeat, (None, 0))
         if old is None:
-            known[repeat] = (scores[0], line)
-        elif old == scores[0] or (old != old and scores[0] != scores[0]):
+            known[repeat] = (score, line)
+        elif old == score or (old != old and score != score):
             self.twice += 1
         else:
             raise InputError(
                 f"{path}: question {question!r}, repeat {repeat!r} has the score {old:g} on line {at} and "
-                f"{scores[0]:g} on line {line}: is there a column of models or tasks? (--columns model=…, task=…)"
+                f"{score:g} on line {line}: is there a column of models or tasks? (--columns model=…, task=…)"
             )
 
     def _label(self, question: str, repeat: str | int, levels: tuple[str, ...]) -> None:
@@ -325,7 +340,14 @@ class Cells:
         # labels that questions do not share (a seed drawn for each answer) only say the order
         shared = len(repeats) <= 2 * most
         place = {repeat: j for j, repeat in enumerate(repeats)}
-        values = np.full((len(self.lines), len(repeats) if shared else most), np.nan)
+        K = len(repeats) if shared else most
+        answers = sum(map(len, self.lines.values()))
+        for question, rows in self.counts.items():
+            counted = sum(count for _, count in rows)
+            K = max(K, len(self.lines[question]) + counted)
+            answers += counted
+        check_grid(len(self.lines), K, answers, path)
+        values = np.full((len(self.lines), K), np.nan)
         places: list[dict[int, str | int]] = [{} for _ in self.lines]
         missing = 0
         for i, known in enumerate(self.lines.values()):
@@ -337,9 +359,11 @@ class Cells:
                 column = place[repeat] if shared else j
                 values[i, column] = filled
                 places[i][column] = repeat
-        if self.shuffled and options.factors:
+        if self.counts and options.factors:
             raise InputError(f"{path}: counts of right answers do not say which answer is which: --factor needs rows")
-        if self.shuffled:  # counts do not tell the order of the answers: draw one, or repeat 1 would always be right
+        if self.counts:
+            self._fill(values)
+            # counts do not tell the order of the answers: draw one, or repeat 1 would always be right
             values = np.random.default_rng(0).permuted(values, axis=1)
         labels = tuple(label for label, _ in self.clusters.values() if label is not None)
         if labels and len(labels) < len(self.lines):
@@ -350,6 +374,15 @@ class Cells:
             clusters=labels or None, cluster_spec=spec if labels else None, n_missing=missing,
             factors=self.factors(options.factors, places, values.shape[1]) if options.factors else None,
         )  # fmt: skip
+
+    def _fill(self, values: FloatArray) -> None:
+        """Put the counted answers behind those that have rows of their own."""
+        for i, (question, known) in enumerate(self.lines.items()):
+            start = len(known)
+            for right, count in self.counts.get(question, ()):
+                values[i, start : start + right] = 1.0
+                values[i, start + right : start + count] = 0.0
+                start += count
 
 
 def _in_order(repeats: set[str | int]) -> list[str | int]:
@@ -440,7 +473,10 @@ def _hashable(value: Any) -> Any:
 def _text(value: Any) -> str | None:
     """A cell as a key: 1.0 of a float column is 1; None where it is empty."""
     if isinstance(value, str):
-        return value.strip() or None
+        text = value.strip()
+        if not text.isascii():  # a lone surrogate is no text that a file or a data frame could hold
+            text = text.encode("utf-8", "backslashreplace").decode()
+        return text or None
     if value is None or value != value:
         return None
     if isinstance(value, float) and value.is_integer():

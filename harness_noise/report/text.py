@@ -21,8 +21,17 @@ _LATEX = {
 }  # fmt: skip
 
 
+_HIDDEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
 def json(table: Result) -> str:
-    return table.to_json() + "\n"
+    """The whole result; what a terminal would obey is written as an escape, which says the same."""
+    return _HIDDEN.sub(_escape, table.to_json()) + "\n"
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return r"\ufffd" if 0xD800 <= code < 0xE000 else f"\\u{code:04x}"
 
 
 def csv(table: Result) -> str:
@@ -35,7 +44,7 @@ def csv(table: Result) -> str:
     writer.writeheader()
     for row in rows:
         flat = {key: " ".join(map(str, value)) if isinstance(value, list) else value for key, value in row.items()}
-        writer.writerow({key: _inert(value) for key, value in flat.items()})
+        writer.writerow({key: inert(value) for key, value in flat.items()})
     return out.getvalue()
 
 
@@ -45,10 +54,12 @@ def _rows(table: Result) -> list[dict[str, Any]]:
     return rows
 
 
-def _inert(value: object) -> object:
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return "'" + value
-    return value
+def inert(value: object) -> object:
+    """A cell that no spreadsheet runs as a formula and no terminal obeys; what is not text stays as it is."""
+    if not isinstance(value, str):
+        return value
+    text = "".join(c if c.isprintable() else "�" for c in value)
+    return f"'{text}" if value.lstrip()[:1] in ("=", "+", "-", "@") or value[:1] in ("\t", "\r") else text
 
 
 def markdown(table: Result) -> str:

@@ -380,9 +380,11 @@ def test_exported_tables_come_back(tmp_path: Path, kind: Any) -> None:
     path = tmp_path / "out" / f"pairs.{kind}"
     if kind == "json":
         back = pd.DataFrame(json.loads(path.read_text()))
+    elif kind == "csv":
+        back = pd.read_csv(path, dtype=str)  # pandas' own way to a float may miss its last bit
     else:
-        back = {"csv": pd.read_csv, "parquet": pd.read_parquet}[kind](path)
-    np.testing.assert_allclose(back["diff"], found.to_frame("pairs")["diff"], rtol=1e-14)
+        back = pd.read_parquet(path)
+    np.testing.assert_array_equal(back["diff"].astype(float), found.to_frame("pairs")["diff"])
     assert back.model_a[0] == ("'=1+1" if kind == "csv" else "=1+1")
     with pytest.raises(InputError, match="xml"):
         arena_export.write_tables(found, tmp_path, "xml")  # type: ignore[arg-type]

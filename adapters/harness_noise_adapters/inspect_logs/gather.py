@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller
-from harness_noise.scores import Questions, Scores, Skipped
+from harness_noise.scores import Questions, Scores, Skipped, check_grid
 
 from .presets import bare, natural
 
@@ -58,6 +59,9 @@ def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequenc
         epochs: (N,) numbers of the repeats; without them the k-th answer to a question is its repeat k.
         order: ids of the data set, whose order the questions take, so that a sum comes out the same
             to the last bit in whatever order the answers came in.
+
+    Raises:
+        InputError: nearly every question lacks nearly every repeat.
     """
     named = ids if set(map(type, ids)) == {str} else list(map(str, ids))
     present = dict.fromkeys(named)
@@ -71,8 +75,11 @@ def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequenc
         columns = np.empty_like(rows)
         columns[by_row] = np.arange(len(rows)) - starts[rows[by_row]]
     else:
-        columns = np.unique(np.asarray(epochs, dtype=np.int64), return_inverse=True)[1].astype(np.intp)
-    return Grid(tuple(index), tuple(by_row[starts].tolist()), rows, columns, int(columns.max(initial=-1)) + 1)
+        numbered = {epoch: column for column, epoch in enumerate(sorted(set(epochs)))}
+        columns = np.fromiter(map(numbered.__getitem__, epochs), np.intp, len(epochs))
+    repeats = int(columns.max(initial=-1)) + 1
+    check_grid(len(index), repeats, len(rows), "the log")
+    return Grid(tuple(index), tuple(by_row[starts].tolist()), rows, columns, repeats)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +97,8 @@ def numbers(values: Sequence[Any]) -> Numbers:
     """Convert as Inspect does: C 1, P 0.5, I and N 0, booleans, numbers, yes/no, numeric text."""
     kinds = set(map(type, values))
     if kinds <= {float, int, bool}:
-        return Numbers(np.asarray(values, dtype=np.float64), 0)
+        with contextlib.suppress(OverflowError):
+            return Numbers(np.asarray(values, dtype=np.float64), 0)
     if kinds <= {str, type(None)}:
         known = {value: _number(value) for value in set(values)}
         if None not in known.values():
@@ -107,7 +115,12 @@ def _number(value: Any) -> float | None:
         return math.nan
     if isinstance(value, str):
         return _word(value)
-    return float(value) if isinstance(value, (int, float)) else None
+    if not isinstance(value, (int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _word(text: str) -> float | None:

@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.corpus import CALLS
 from harness_noise.estimators.contrast import FloatArray
-from harness_noise.scores import CorpusScores
+from harness_noise.scores import CALLS, CorpusScores
 
 from .measure import close
 

@@ -3,8 +3,9 @@
 A samples file keeps all K answers of a question but only the score that lm-eval made of them. Where
 the task is plain (templates, registered filters and metrics), lm-eval's own objects are rebuilt
 from the logged configuration and score every answer. A log is not trusted: nothing in it is run as
-code, templates are rendered in a sandbox, tasks that execute the model's code are left alone, and
-what comes out must agree with the targets and scores in the log, document by document.
+code, templates are rendered in a sandbox, tasks that execute the model's code are left alone, all of
+it has limits (`bounded`), and what comes out must agree with the targets and scores in the log,
+document by document.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from harness_noise.errors import InputError
+
+from . import bounded
 from .samples import Column, Row, Samples, Scan, Wanted
 
 FILTERS = frozenset(
@@ -60,10 +64,31 @@ def rescored(
         import lm_eval  # noqa: F401
     except ImportError:
         raise NotSafeError("lm-eval is not installed (pip install harness-noise[lm-eval])") from None
-    from .rescore import rescore
-
     out: dict[Key, Column] = {}
     notes: dict[str, None] = {}
+    try:
+        for scorer, documents, values, remarks in bounded.results(
+            lambda: _scored(path, wanted, plain, metrics, found.answers)
+        ):
+            notes.update(dict.fromkeys(remarks))
+            for metric, (own, repeats) in values.items():
+                column = out.setdefault((metric, scorer), Column(raw=[] if metric in wanted.raw else None))
+                for document, single, several in zip(documents, own, repeats, strict=True):
+                    column.add(document, single, several)
+    except bounded.StoppedError as error:
+        if error.name == InputError.__name__:
+            raise InputError(str(error)) from None
+        known = error.name in ("", NotSafeError.__name__)
+        raise NotSafeError(str(error) if known else f"it cannot be scored ({error.name}: {error})") from None
+    return out, list(notes)
+
+
+def _scored(
+    path: Path, wanted: Wanted, plain: dict[str, Any], metrics: Sequence[str], K: int
+) -> Iterator[tuple[str, list[int], dict[str, tuple[list[Any], list[list[Any]]]], tuple[str, ...]]]:
+    """Filter, documents, metric → lm-eval's own values and those per repeat, and remarks; some hundred at a time."""
+    from .rescore import rescore
+
     with _sandbox():
         task = None
         for scorer, documents, rows in _chunks(path, wanted, metrics):
@@ -74,19 +99,15 @@ def rescored(
                 raise NotSafeError(f"its configuration has no filter {scorer!r}")
             _same_targets(task, rows)
             try:
-                scores = rescore(task, ensemble, rows, found.answers, found.answers)
+                scores = rescore(task, ensemble, rows, K, K)
             except Exception as error:  # noqa: BLE001 - whatever values a log holds
                 raise NotSafeError(f"its rows cannot be scored ({type(error).__name__}: {error})") from None
             if scores.mismatch:
                 raise NotSafeError(
                     f"the installed lm-eval scores the first answers differently ({sorted(scores.mismatch)[0]})"
                 )
-            notes.update(dict.fromkeys(scores.notes))
-            for metric, values in scores.values.items():
-                column = out.setdefault((metric, scorer), Column(raw=[] if metric in wanted.raw else None))
-                for document, row, repeats in zip(documents, rows, values, strict=True):
-                    column.add(document, row.get(metric), repeats)
-    return out, list(notes)
+            values = {metric: ([row.get(metric) for row in rows], found) for metric, found in scores.values.items()}
+            yield scorer, documents, values, scores.notes
 
 
 def counted(found: Samples) -> dict[Key, Column]:

@@ -1,0 +1,76 @@
+"""Nothing is sent anywhere: every command runs with sockets forbidden."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+# in every Python process below: loopback and local sockets are the machine itself, everything else is written down
+WATCH = """
+import os, sys
+
+def watch(event, arguments):
+    if event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"):
+        place = str(arguments[0])
+    elif event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        address = arguments[1]
+        if not isinstance(address, tuple):  # a path: a local socket
+            return
+        place = str(address[0])
+    else:
+        return
+    if place not in ("127.0.0.1", "::1", "localhost", "None", "0.0.0.0", ""):
+        with open(os.environ["WATCHED"], "a") as file:
+            file.write(f"{event} {place}\\n")
+        raise OSError(f"no network: {event} {place}")
+
+sys.addaudithook(watch)
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path):  # type: ignore[no-untyped-def]
+    (tmp_path / "hook").mkdir()
+    (tmp_path / "hook" / "sitecustomize.py").write_text(textwrap.dedent(WATCH))
+    seen = tmp_path / "seen.txt"
+
+    def call(*arguments: object, code: int = 0) -> str:
+        environment = os.environ | {"PYTHONPATH": str(tmp_path / "hook"), "WATCHED": str(seen)}
+        command = [sys.executable, *map(str, arguments)]
+        done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr[-3000:]
+        assert not seen.exists(), seen.read_text()
+        return done.stdout
+
+    return call
+
+
+def test_the_watch_sees_a_connection(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(AssertionError, match=r"no network|socket"):
+        run("-c", "import urllib.request; urllib.request.urlopen('http://example.org')")
+
+
+@pytest.mark.slow
+def test_every_command_on_files(run, real_files: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    noise = ("-m", "harness_noise")
+    lm_eval, table = real_files / "lm_eval", real_files / "tables" / "full.csv"
+    run("-c", "import harness_noise, harness_noise.cli; harness_noise.read")
+    run(*noise, "analyze", lm_eval / "a", "-o", tmp_path / "a.txt")
+    run(*noise, "compare", real_files / "inspect" / "plain.eval", real_files / "inspect" / "plain.json",
+        "--html", tmp_path / "c.html")  # fmt: skip
+    run(*noise, "arena", table, lm_eval / "a", lm_eval / "b", "--html", tmp_path / "arena", "--jobs", "2")
+    run(*noise, "factors", table, "--factor", "task=task")
+    run(*noise, "plan", "--from", lm_eval / "a", "--task", "mc", "--metric", "acc", "--effect", "0.1")
+    run(*noise, "export", lm_eval / "a", "-o", tmp_path / "exported")
+    run(*noise, "export", real_files / "inspect" / "plain.eval", "-o", tmp_path / "exported")
+    run(*noise, "adapters")
+
+
+@pytest.mark.slow
+def test_the_demo(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    run("-m", "harness_noise", "demo", "--out", tmp_path / "demo")

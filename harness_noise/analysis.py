@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import corpus
 from .errors import InputError
-from .estimators import intervals, resampling
+from .estimators import intervals
 from .estimators.contrast import Contrast, Design, Moments, question_stats
 from .estimators.passk import pass_at_k
 from .results import Analysis, Estimate, finite, merge_notes
@@ -53,6 +52,8 @@ def _interval(
     if name == "t":
         return intervals.t_interval(m.mean, se, m.df, settings.level), name
     if name == "bootstrap":
+        from .estimators import resampling
+
         found = resampling.bootstrap(c.d, plan, settings.resamples, np.random.default_rng(settings.seed))
         if found is None:
             return None, "none"
@@ -144,7 +145,10 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
             estimates.append(_skipped(run, group.name, group.metric, group.scorer, group.native, settings))
         else:
             estimates.append(_estimate(parts, run, settings, group=group))
-    estimates += [corpus.estimate_corpus(item, run, settings) for item in run.corpus]
+    if run.corpus:
+        from .corpus import estimate_corpus
+
+        estimates += [estimate_corpus(item, run, settings) for item in run.corpus]
     reasons: dict[str, list[str]] = {}
     for item in run.skipped:
         estimates.append(_skipped(run, item.task, item.metric, item.scorer, item.native, settings))

@@ -111,15 +111,14 @@ def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> list[tuple[Group |
     for name, run in pairs:
         for part in run.scores:
             tasks.setdefault((part.task, part.metric, part.scorer), []).append(_Measured(name, run, (part,)))
-    groups: dict[tuple[str, str, str], Group] = {}
-    for run in runs:
+    # of every group, the runs that report it themselves: `--group` and the harness say it for each
+    groups: dict[tuple[str, str, str], tuple[Group, dict[str, Run]]] = {}
+    for name, run in pairs:
         for group in run.groups:
-            groups.setdefault((group.name, group.metric, group.scorer), group)
+            groups.setdefault((group.name, group.metric, group.scorer), (group, {}))[1][name] = run
     out: list[tuple[Group | None, list[_Measured]]] = [(None, measured) for measured in tasks.values()]
-    for key, group in groups.items():
-        # runs that report the group themselves: `--group` and the harness say it for each
-        having = [(name, run) for name, run in pairs if key in {(g.name, g.metric, g.scorer) for g in run.groups}]
-        found = [(name, run, group_parts(run, group)) for name, run in having]
+    for group, having in groups.values():
+        found = [(name, run, group_parts(run, group)) for name, run in having.items()]
         measured = [_Measured(name, run, tuple(parts)) for name, run, parts in found if parts]
         if measured:
             out.append((group, measured))
@@ -129,10 +128,13 @@ def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> list[tuple[Group |
 def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
     """The models' names; where several runs are of one model, each with what tells its run's name apart."""
     names = [run.model for run in runs]
-    for model in {name for name in names if names.count(name) > 1}:
-        same = [i for i, run in enumerate(runs) if run.model == model]
-        for i, part in zip(same, _parts_that_differ([runs[i].name for i in same]), strict=True):
-            names[i] = f"{model} ({part})"
+    models: dict[str, list[int]] = {}
+    for i, name in enumerate(names):
+        models.setdefault(name, []).append(i)
+    for model, same in models.items():
+        if len(same) > 1:
+            for i, part in zip(same, _parts_that_differ([runs[i].name for i in same]), strict=True):
+                names[i] = f"{model} ({part})"
     return occurrences(names)
 
 

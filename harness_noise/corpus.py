@@ -8,7 +8,7 @@ var_data = V − var_prediction/K. Intervals are percentile intervals.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +19,8 @@ from .estimators.contrast import BoolArray, FloatArray, IntArray, cluster_codes
 from .pairing import pair
 from .results import Difference, Estimate, finite
 from .samples import root
-from .scores import CorpusScores, Run
+from .scores import CALLS, CorpusScores, Run
 from .settings import Settings
-
-CALLS = 1000
-"""Resamples of a metric that can only be computed by calling it on all records again."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,20 +44,37 @@ class _Side:
             return self._from_sums(np.nansum(self.item.stats[self.rows], axis=0))
         return np.array([self._call(self.rows, k) for k in range(self.repeats)])
 
-    def resampled(self, picked: IntArray) -> FloatArray:
-        """(rows,) the mean over repeats of the metric, with the clusters of each row of `picked`."""
+    def resampler(self) -> Callable[[IntArray], FloatArray]:
+        """(rows, G) drawn clusters → (rows,) the mean over repeats of the metric with them.
+
+        What all batches of draws share is computed here: there are the more of them, the more clusters.
+        """
         if self.item.stats is not None:
-            stats = np.nan_to_num(self.item.stats[self.rows])
-            sums = np.zeros((self.G, *stats.shape[1:]))
-            np.add.at(sums, self.codes, stats)
-            totals = resampling.counts(picked, self.G) @ sums.reshape(self.G, -1)
-            means: FloatArray = self._from_sums(totals.reshape(-1, *stats.shape[1:])).mean(axis=-1)
-            return means
+            sums = self.sums(range(self.repeats))
+
+            def from_sums(picked: IntArray) -> FloatArray:
+                totals = resampling.counts(picked, self.G) @ sums.reshape(self.G, -1)
+                means: FloatArray = self._from_sums(totals.reshape(-1, *sums.shape[1:])).mean(axis=-1)
+                return means
+
+            return from_sums
         members = np.split(self.rows[np.argsort(self.codes, kind="stable")], np.cumsum(np.bincount(self.codes))[:-1])
-        out = np.empty(len(picked))
-        for b, clusters in enumerate(picked):
-            rows = np.concatenate([members[c] for c in clusters])
-            out[b] = np.mean([self._call(rows, k) for k in range(self.repeats)])
+
+        def by_calls(picked: IntArray) -> FloatArray:
+            out = np.empty(len(picked))
+            for b, clusters in enumerate(picked):
+                rows = np.concatenate([members[c] for c in clusters])
+                out[b] = np.mean([self._call(rows, k) for k in range(self.repeats)])
+            return out
+
+        return by_calls
+
+    def sums(self, repeats: Sequence[int]) -> FloatArray:
+        """(G, len(repeats), S) sums over the questions of each cluster."""
+        assert self.item.stats is not None
+        stats = np.nan_to_num(self.item.stats[self.rows])[:, list(repeats)]
+        out = np.zeros((self.G, *stats.shape[1:]))
+        np.add.at(out, self.codes, stats)
         return out
 
     def _from_sums(self, sums: FloatArray) -> FloatArray:
@@ -145,6 +159,7 @@ def _noise(sides: Sequence[_Side], signs: Sequence[float], settings: Settings, p
         B = min(B, CALLS)
     rng = np.random.default_rng(settings.seed)
     total = np.zeros(B)
+    resampled = [side.resampler() for side in sides]
     # paired: one draw of clusters serves both runs
     for group in [list(range(len(sides)))] if paired else [[r] for r in range(len(sides))]:
         start = 0
@@ -152,7 +167,7 @@ def _noise(sides: Sequence[_Side], signs: Sequence[float], settings: Settings, p
             rows = slice(start, start + len(picked))
             start = rows.stop
             for r in group:
-                total[rows] += signs[r] * sides[r].resampled(picked)
+                total[rows] += signs[r] * resampled[r](picked)
     kept = np.sort(total[np.isfinite(total)])
     if len(kept) < B / 2:
         return _Noise(value, each, None, None, None, None, None, frozenset({"too_few_questions"}))
@@ -192,39 +207,46 @@ def _swap_p(sides: Sequence[_Side], settings: Settings) -> float:
     G = a.G
     B = settings.resamples if a.item.stats is not None and b.item.stats is not None else min(settings.resamples, CALLS)
     rng = np.random.default_rng(settings.seed)
+    swapped_a, swapped_b = _swapper(a, b), _swapper(b, a)
     as_it_is = np.zeros((1, G), dtype=np.bool_)
-    observed = float(np.abs(_swapped(a, b, as_it_is) - _swapped(b, a, as_it_is))[0])
+    observed = float(np.abs(swapped_a(as_it_is) - swapped_b(as_it_is))[0])
     limit = observed - 1e-10 * max(1.0, observed)
     extreme = known = 0
     for start in range(0, B, 64):
         swap = rng.random((min(64, B - start), G)) < 0.5
-        found = np.abs(_swapped(a, b, swap) - _swapped(b, a, swap))
+        found = np.abs(swapped_a(swap) - swapped_b(swap))
         known += int(np.isfinite(found).sum())
         extreme += int((found >= limit).sum())
     return (extreme + 1) / (known + 1)
 
 
-def _swapped(one: _Side, other: _Side, swap: BoolArray) -> FloatArray:
-    """(rows,) the mean over repeats of the metric of `one`, with `other`'s answers in the clusters to swap.
+def _swapper(one: _Side, other: _Side) -> Callable[[BoolArray], FloatArray]:
+    """(rows, G) clusters to swap → (rows,) the mean over repeats of `one`'s metric with `other`'s answers there.
 
     Two runs may have different numbers of repeats: repeat k meets repeat k modulo the other's number.
     """
     K = max(one.repeats, other.repeats)
     if one.item.stats is not None and other.item.stats is not None:
-        tables = []
-        for side, stats in ((one, one.item.stats), (other, other.item.stats)):
-            stats = np.nan_to_num(stats[side.rows])[:, np.arange(K) % side.repeats]
-            sums = np.zeros((side.G, *stats.shape[1:]))
-            np.add.at(sums, side.codes, stats)
-            tables.append(sums.reshape(side.G, -1))
-        totals = tables[0].sum(axis=0) + swap.astype(np.float64) @ (tables[1] - tables[0])
-        means: FloatArray = one._from_sums(totals.reshape(len(swap), K, -1)).mean(axis=-1)
-        return means
-    out = np.empty(len(swap))
-    for b, row in enumerate(swap):
-        exchanged = row[one.codes]
-        out[b] = np.mean([one._call_mixed(other, exchanged, k) for k in range(K)])
-    return out
+        own, others = (
+            side.sums([k % side.repeats for k in range(K)]).reshape(side.G, -1) for side in (one, other)
+        )  # fmt: skip
+        whole, change = own.sum(axis=0), others - own
+
+        def from_sums(swap: BoolArray) -> FloatArray:
+            totals = whole + swap.astype(np.float64) @ change
+            means: FloatArray = one._from_sums(totals.reshape(len(swap), K, -1)).mean(axis=-1)
+            return means
+
+        return from_sums
+
+    def by_calls(swap: BoolArray) -> FloatArray:
+        out = np.empty(len(swap))
+        for b, row in enumerate(swap):
+            exchanged = row[one.codes]
+            out[b] = np.mean([one._call_mixed(other, exchanged, k) for k in range(K)])
+        return out
+
+    return by_calls
 
 
 def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimate:

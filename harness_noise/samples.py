@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
+from operator import is_, ne
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,19 +88,15 @@ def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sa
 
     Equal cluster labels in two tasks are one cluster if both come from the same cluster SPEC.
     """
-    K = max(part.values.shape[1] for part in parts)
-    values, labels, strata = [], [], []
-    for t, part in enumerate(parts):
-        block = np.full((len(part.questions), K), np.nan)
-        block[:, : part.values.shape[1]] = part.values
-        values.append(block)
+    stacked = below([part.values for part in parts])
+    labels: list[str] = []
+    clustered = any(part.clusters is not None for part in parts)
+    for t, part in enumerate(parts if clustered else ()):
         if part.clusters is None:
             labels += [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
         else:
-            spec = f"{part.cluster_spec}\x1f" if len(parts) > 1 else ""
-            labels += [spec + label for label in part.clusters]
-        strata += [t] * len(part.questions)
-    stacked = np.concatenate(values)
+            spec = f"{part.cluster_spec}\x1f"
+            labels += part.clusters if len(parts) == 1 else [spec + label for label in part.clusters]
     name = f"{parts[0].task}, {parts[0].metric}" if parts[0].task else parts[0].metric
     try:
         stats = question_stats(stacked)
@@ -108,14 +106,26 @@ def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sa
         name,
         stats,
         stacked,
-        tuple(labels) if any(part.clusters is not None for part in parts) else None,
-        np.asarray(strata, dtype=np.intp),
+        tuple(labels) if clustered else None,
+        np.repeat(np.arange(len(parts)), [len(part.questions) for part in parts]),
         None if shares is None else np.asarray(shares, dtype=np.float64),
         len(parts) > 1 and all(part.cluster_spec == "task" for part in parts),
         any("identical_repeats" in part.diagnostics for part in parts),
         any("uses_all_repeats" in part.diagnostics for part in parts),
     )
-    return whole.take(np.flatnonzero(stats.count > 0))
+    return whole if stats.count.all() else whole.take(np.flatnonzero(stats.count))
+
+
+def below(blocks: Sequence[FloatArray]) -> FloatArray:
+    """One below the other, padded with NaN to the largest K."""
+    if len(blocks) == 1:
+        return blocks[0]
+    out = np.full((sum(map(len, blocks)), max(block.shape[1] for block in blocks)), np.nan)
+    start = 0
+    for block in blocks:
+        out[start : start + len(block), : block.shape[1]] = block
+        start += len(block)
+    return out
 
 
 def group_parts(run: Run, group: Group) -> list[Scores] | None:
@@ -240,13 +250,13 @@ def as_scores(
         items = list(clusters.tolist() if isinstance(clusters, np.ndarray) else clusters)
         if len(items) != len(array):
             raise ValueError(f"{len(items)} cluster labels for {len(array)} questions")
-        if any(item is None or item != item for item in items):  # a NaN is not itself
+        if any(map(is_, items, repeat(None))) or any(map(ne, items, items)):  # a NaN is not itself
             raise ValueError("a cluster label is missing (None or NaN): every question needs one")
-        labels = tuple(str(item) for item in items)
+        labels = tuple(map(str, items))
     holes = np.isnan(array)
     if missing == "zero":
         array[holes] = 0.0
-    keys = tuple(str(i) for i in range(len(array)))
+    keys = tuple(map(str, range(len(array))))
     return Scores(
         task=fields.pop("task", ""), metric=fields.pop("metric", "score"), scorer=fields.pop("scorer", "none"),
         questions=Questions(keys), values=array, clusters=labels, n_missing=int(holes.sum()),

@@ -55,16 +55,17 @@ def question_stats(values: FloatArray) -> QuestionStats:
     if values.ndim != 2 or values.shape[1] == 0:
         raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {values.shape}")
     present = ~np.isnan(values)
-    count = present.sum(axis=1)
-    filled = np.where(present, values, 0.0)
-    if not np.isfinite(filled).all():
+    count = np.count_nonzero(present, axis=1)
+    if np.isinf(values).any():
         raise ValueError("a score is infinite; leave it out (NaN) or use a bounded metric")
-    low = np.where(present, values, np.inf).min(axis=1)
-    high = np.where(present, values, -np.inf).max(axis=1)
-    constant = low == high  # rounding must not turn identical answers into noise
+    filled = np.where(present, values, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
+        low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
+        constant = low == high  # rounding must not turn identical answers into noise
         mean = np.where(constant, low, filled.sum(axis=1) / count)
-        squares = (np.where(present, values - mean[:, None], 0.0) ** 2).sum(axis=1)
+        filled -= mean[:, None]
+        filled[~present] = 0.0
+        squares = np.square(filled, out=filled).sum(axis=1)
         var = np.where(constant, 0.0, squares / (count - 1))
     mean[count == 0] = np.nan
     var[count < 2] = np.nan
@@ -185,10 +186,9 @@ def design(
 
 def cluster_codes(labels: Sequence[object] | NDArray[np.generic]) -> tuple[IntArray, int]:
     """Codes 0 … G−1 of cluster labels, in order of first appearance."""
-    index: dict[object, int] = {}
     items = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    codes = np.fromiter((index.setdefault(label, len(index)) for label in items), np.intp, len(labels))
-    return codes, len(index)
+    index = {label: code for code, label in enumerate(dict.fromkeys(items))}
+    return np.fromiter(map(index.__getitem__, items), np.intp, len(items)), len(index)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,13 +71,14 @@ def answers_above(answers: tuple[FloatArray, ...]) -> FloatArray:
     scored = ~np.isnan(stacked)
     ranks, levels = dense_ranks(np.where(scored, stacked, 0.0), scored, exact=True)
     M, N = len(answers), len(stacked)
-    owner = one_hot(np.repeat(np.arange(M), sizes), M)
+    owners = np.repeat(np.arange(M), sizes)
     weight = np.empty_like(stacked)
     for m in range(M):
         block = slice(starts[m], starts[m + 1])
         weight[:, block] = 1 / np.maximum(scored[:, block].sum(axis=1, keepdims=True), 1)
     weight[~scored] = 0.0
     total = np.zeros((M, M))
+    owner = one_hot(owners, M)
     if levels <= 128:
         below = np.zeros((N, M))
         for level in range(levels):
@@ -85,8 +86,10 @@ def answers_above(answers: tuple[FloatArray, ...]) -> FloatArray:
             total += at.T @ below
             below = below + at
         return total
-    for i in range(N):
-        above = ranks[i][:, None] > np.where(ranks[i] < 0, 2**31 - 1, ranks[i])[None, :]
-        weighted = above * weight[i][:, None] * weight[i][None, :]
-        total += owner.T @ (weighted @ owner)
+    for rank, share in zip(ranks, weight, strict=True):
+        at = np.zeros((int(rank.max(initial=0)) + 1, M))
+        np.add.at(at, (np.maximum(rank, 0), owners), share)  # what is masked has no share
+        below = np.zeros_like(at)
+        np.cumsum(at[:-1], axis=0, out=below[1:])
+        total += owner.T @ (share[:, None] * below[np.maximum(rank, 0)])
     return total

@@ -20,8 +20,6 @@ from typing import Literal
 
 import numpy as np
 from scipy import special
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from .contrast import Design, FloatArray, IntArray
 from .intervals import ConfidenceInterval, t_quantile
@@ -63,6 +61,9 @@ def blocks(values: FloatArray, plan: Design) -> list[Block]:
     T = int(plan.strata.max()) + 1
     task_of, block_of_task = np.arange(T), np.zeros(T, dtype=np.int32)
     if T > 1:
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
         links = coo_array((np.ones(len(values)), (plan.strata, plan.clusters)), shape=(T, plan.n_clusters)).tocsr()
         block_of_task = connected_components(links @ links.T, directed=False)[1]
     shares = np.bincount(plan.strata, weights=plan.weights, minlength=T).astype(np.float64)

@@ -62,11 +62,10 @@ def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> 
     if K < 2 or n == 0 or (size[shares > 0] < 2).any():
         return None
     whole, task = values[complete], strata[complete]
-    task_runs = np.zeros((T, K))
-    np.add.at(task_runs, task, whole)
-    task_runs /= np.maximum(size, 1)[:, None]
+    sums = np.stack([np.bincount(task, weights=column, minlength=T) for column in whole.T], axis=1)
+    task_runs = sums / np.maximum(size, 1)[:, None]
     effects = task_runs - task_runs.mean(axis=1, keepdims=True)
-    stats = question_stats(values - effects[strata])
+    stats = question_stats(values - (effects[strata] if T > 1 else effects))
     correction = size / np.maximum(size - 1, 1)  # the run means took n_t − 1 of n_t degrees
     stats = QuestionStats(stats.mean, stats.var * correction[strata], stats.count)
     a = (shares / np.maximum(size, 1))[task]

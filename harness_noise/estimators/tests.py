@@ -9,6 +9,9 @@ from scipy import special
 
 from .contrast import FloatArray, IntArray
 
+MANY_PAIRS = 10_000
+"""Pairs of answers per question beyond which sorting the answers is faster than comparing each with each."""
+
 
 def t_test(estimate: float, se: float, df: float) -> tuple[float, float]:
     """(t, two-sided p) of estimate / se."""
@@ -37,13 +40,31 @@ def expected_wins(a: FloatArray, b: FloatArray) -> tuple[float, float, float]:
     NaN repeats are left out; the three sum to n. Every question needs a score on both sides.
     """
     wins = losses = 0.0
-    step = max(1, 2_000_000 // (a.shape[1] * b.shape[1]))
+    each = a.shape[1] * b.shape[1]
+    above, size = (_above, each) if each <= MANY_PAIRS else (_above_by_rank, 40 * (a.shape[1] + b.shape[1]))
+    step = max(1, 2_000_000 // size)  # a block of 2 MB: a byte for each pair, some 40 for each answer that is sorted
     for start in range(0, len(a), step):
-        x, y = a[start : start + step, :, None], b[start : start + step, None, :]
-        pairs = (~np.isnan(x)).sum(axis=(1, 2)) * (~np.isnan(y)).sum(axis=(1, 2))
-        wins += float(((x > y).sum(axis=(1, 2)) / pairs).sum())
-        losses += float(((x < y).sum(axis=(1, 2)) / pairs).sum())
+        x, y = a[start : start + step], b[start : start + step]
+        pairs = (~np.isnan(x)).sum(axis=1) * (~np.isnan(y)).sum(axis=1)
+        wins += float((above(x, y) / pairs).sum())
+        losses += float((above(y, x) / pairs).sum())
     return wins, losses, len(a) - wins - losses
+
+
+def _above(a: FloatArray, b: FloatArray) -> IntArray:
+    """(n,) pairs of answers in which A's is above B's, each compared with each."""
+    found: IntArray = (a[:, :, None] > b[:, None, :]).sum(axis=(1, 2))
+    return found
+
+
+def _above_by_rank(a: FloatArray, b: FloatArray) -> IntArray:
+    """The same from the order of both runs' answers, in time K log K."""
+    both = np.concatenate([a, b], axis=1)
+    order = np.argsort(both, axis=1, kind="stable")  # of equal scores A's come first, NaN comes last
+    of_b = order >= a.shape[1]
+    scored = np.arange(both.shape[1]) < (~np.isnan(both)).sum(axis=1, keepdims=True)
+    found: IntArray = np.where(~of_b & scored, np.cumsum(of_b, axis=1), 0).sum(axis=1)
+    return found
 
 
 def holm(p: Sequence[float]) -> FloatArray:

@@ -6,11 +6,12 @@ LM_EVAL_VERSIONS ?= 0.4.10 0.4.11 0.4.12 0.4.13
 INSPECT_VERSIONS ?= 0.3.241 0.3.285
 PYTEST ?= -n 2 --dist loadfile
 DEMO_OUT ?= demo-out
+FUZZ_SECONDS ?= 600
 
-.PHONY: demo test lint bench docs coverage wheel compat compat-dev clean help
+.PHONY: demo test lint bench growth docs coverage wheel compat compat-dev faults fuzz audit lowest clean help
 
 help:
-	@echo "demo  test  lint  bench  docs  coverage  wheel  compat  clean"
+	@echo "demo  test  lint  bench  growth  docs  coverage  wheel  compat  faults  fuzz  audit  lowest  clean"
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -33,10 +34,11 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.test  ## side-by-side measurements, ratios in one run
-	@for file in benchmarks/bench_*.py; do \
-	  echo "== $$file"; $(BIN)/python $$file || missed="$$missed $$file"; \
-	done; test -z "$$missed" || { echo "targets missed in:$$missed"; exit 1; }
+bench: $(VENV)/.test  ## side-by-side ratios, into benchmarks/README.md; BENCH=read for one section
+	$(BIN)/python benchmarks/table.py $(BENCH)
+
+growth: $(VENV)/.test  ## how time and memory grow, into the docs
+	$(BIN)/python benchmarks/growth.py docs/performance.md docs/assets/growth.svg
 
 coverage: $(VENV)/.test  ## coverage of the intervals by simulation, into the docs
 	$(BIN)/python benchmarks/coverage.py docs/methods/coverage.md
@@ -68,6 +70,28 @@ compat: $(LM_EVAL_VERSIONS:%=compat-lm-eval-%) $(INSPECT_VERSIONS:%=compat-inspe
 
 compat-dev:  ## lm-eval's development version may fail; its reasons are printed, one line each
 	$(MAKE) compat-lm-eval-0.5.0.dev1 PYTEST="$(PYTEST) -q --tb=no -rfE"
+
+faults: $(VENV)/.test  ## kills at every file operation, exceptions at every call in both harnesses; half an hour and more
+	$(BIN)/python tests/faults/campaign.py
+	HARNESS_NOISE_WHOLE_WALK=1 $(BIN)/python -m pytest $(PYTEST) tests/adapters/test_lm_eval_faults.py tests/adapters/test_inspect_faults.py
+
+fuzz: $(VENV)/.test  ## damaged files for each reader, FUZZ_SECONDS each; what is found belongs into the tests
+	$(BIN)/python tests/fuzz/campaign.py $(FUZZ_READERS) --seconds $(FUZZ_SECONDS) --findings fuzz-findings
+
+audit: $(VENV)/.ready  ## known weaknesses of what is installed; asks the index's advisory service
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/python -m pip freeze --exclude-editable > $(VENV)/installed.txt
+	$(BIN)/pip-audit --requirement $(VENV)/installed.txt --no-deps --disable-pip --strict
+
+.venv-lowest/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --upgrade pip uv
+	VIRTUAL_ENV=.venv-lowest .venv-lowest/bin/uv pip install --quiet --resolution lowest-direct --editable '.[all]'
+	VIRTUAL_ENV=.venv-lowest .venv-lowest/bin/uv pip install --quiet --group test
+	touch $@
+
+lowest: .venv-lowest/.ready  ## the oldest versions that pyproject.toml allows
+	.venv-lowest/bin/python -m pytest $(PYTEST) tests/unit tests/property tests/reference
 
 clean:
 	rm -rf .venv .venv-* dist build site demo-out .pytest_cache .mypy_cache .ruff_cache .hypothesis

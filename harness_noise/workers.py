@@ -234,7 +234,7 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
         from distributed.comm.addressing import get_address_host_port
     except ImportError as error:
         raise InputError(f"--dask needs Dask ({error}): pip install 'harness-noise[dask]'") from None
-    level = logging.root.manager.disable
+    level, lost = logging.root.manager.disable, False
     logging.disable()  # Dask logs what it recovers from; what matters is said here, in one line
     try:
         with warnings.catch_warnings(record=True) as caught:
@@ -261,9 +261,13 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
                     )
             if not workers:
                 say(f"--dask {address}: the cluster has no workers yet; waiting for one")
-            yield client
+            try:
+                yield client
+            finally:
+                lost = client.status != "running"
     finally:
-        logging.disable(level)
+        if not lost:  # else its threads complain until the process ends
+            logging.disable(level)
 
 
 # what travels

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -155,11 +155,10 @@ def _own_config(args: argparse.Namespace) -> Iterator[dict[str, Any] | None]:
         return
     import yaml
 
-    found = content.pop("noise")
-    with ExitStack() as stack:
+    found, copy = content.pop("noise"), None
+    try:
         try:
             handle, copy = tempfile.mkstemp(prefix="harness-noise-", suffix=".yaml")
-            stack.callback(_remove, Path(copy))
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 yaml.safe_dump(content, file, allow_unicode=True, sort_keys=False)
         except OSError as error:
@@ -169,11 +168,10 @@ def _own_config(args: argparse.Namespace) -> Iterator[dict[str, Any] | None]:
             ) from None
         args.config = copy
         yield None if found is False else block(found, str(path))
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):  # the run is saved by now
-        path.unlink(missing_ok=True)
+    finally:
+        if copy is not None:
+            with suppress(OSError):  # the run is saved by now
+                Path(copy).unlink(missing_ok=True)
 
 
 def _yaml(path: str) -> Any:

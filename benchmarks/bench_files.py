@@ -233,7 +233,7 @@ def main() -> int:
                 f"read {chosen.outputs} lm-eval outputs of 100,000 answers, --jobs 2",
                 [folder / "outputs"],
                 chosen.rounds,
-                1.5,
+                1.7,
             ),
         ]
     return show(rows)

@@ -154,6 +154,14 @@ def strict(text: str) -> Any:
     return json.loads(text, parse_constant=refuse)
 
 
+def leaves(tasks: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
+    for name, item in tasks.items():
+        if isinstance(item, dict):
+            yield from leaves(item)
+        else:
+            yield name, item
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Without lm-eval's 13,000 tasks, and without the log handler that it sets up."""
@@ -162,21 +170,22 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("faults")
     (folder / "tmp").mkdir()
     out = World(folder)
-    init, load = TaskManager.__init__, TaskManager.load
+    loader = "load" if hasattr(TaskManager, "load") else "load_task_or_group"  # before 0.4.12
+    init, load = TaskManager.__init__, getattr(TaskManager, loader)
 
     def quick(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs | {"include_defaults": False})
 
     def remembered(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = load(self, *args, **kwargs)
-        out.tasks = found["tasks"]
+        out.tasks = found["tasks"] if loader == "load" else dict(leaves(found))
         return found
 
     loggers = [logging.getLogger(), logging.getLogger("lm_eval")]
     before = [(item, list(item.handlers), item.propagate, item.level) for item in loggers]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TaskManager, "__init__", quick)
-        patch.setattr(TaskManager, "load", remembered)
+        patch.setattr(TaskManager, loader, remembered)
         patch.setattr(utils, "_LOGGING_CONFIGURED", True, raising=False)
         out.manager = TaskManager(include_path=str(folder))
         patch.setattr(tempfile, "tempdir", str(folder / "tmp"))

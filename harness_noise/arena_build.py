@@ -201,6 +201,7 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
         "metric": first.metric,
         "scorer": first.scorer,
         "higher_is_better": higher,
+        "estimand": "questions_population",
         "level": settings.level,
         "test": settings.test,
         "cluster": board.cluster_spec if clustered else None,

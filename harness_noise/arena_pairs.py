@@ -13,6 +13,7 @@ from scipy import special
 from .arena_results import Pairs
 from .errors import InputError
 from .estimators import tests
+from .estimators.contrast import upper_variance
 from .estimators.intervals import z_quantile
 from .settings import Settings
 
@@ -82,6 +83,8 @@ def judged(
         else:
             separable = test & ~((low <= 0) & (high >= 0))
             separable |= c.zero & ~level_p & (p_sign < alpha)
+        data_limit = upper_variance(c.variance, c.df, 0.95) - (c.variance - c.var_data)
+        data_limit[c.zero] = np.nan
         design_effect = np.where(known, 1.0, np.nan)
         if common["cluster"] is not None:
             design_effect = np.where(c.naive > 0, c.variance / c.naive, np.nan)
@@ -122,6 +125,7 @@ def judged(
         "var_prediction": c.var_prediction,
         "design_effect": design_effect,
         "mde": np.where(test, tests.minimum_detectable(1.0, level) * se, np.nan),
+        "se_data_upper": np.sqrt(np.maximum(data_limit, 0.0)),
         "n_missing": n_missing[c.a] + n_missing[c.b],
     }
     flags = dict(c.flags)

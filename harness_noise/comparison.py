@@ -323,7 +323,7 @@ def _row(
         n_missing=sum(part.n_missing for side in parts for part in side),
         cluster=cluster if clustered else None,
         diagnostics=tuple(sorted(found)),
-        **noise,  # type: ignore[arg-type]
+        **noise,
         **fields,
     )
 

@@ -52,6 +52,18 @@ DIAGNOSTICS: dict[str, str] = {
     "count, and what they share is not used",
     "different_prompts": "the two runs were prompted differently",
     "mean_mismatch": "our mean is not the harness's own value: the scores may be read wrongly",
+    "few_flips": "few questions (clusters) differ at all: the far limit of the interval is the more cautious one of "
+    "two rules",
+    "few_failures": "fewer than 10 questions (clusters) hold a wrong answer, or a right one: the interval is less "
+    "reliable",
+    "not_after_adjustment": "the single interval shows a difference that is no longer significant after adjustment "
+    "for the rows of its family",
+    "missing_matters": "answers are missing, and counting them all as wrong or all as right moves the mean by more "
+    "than its standard error",
+    "copied_repeats": "native answers that share a seed are copies of each other and count as one",
+    "identical_scores_only": "the answers differ, but their scores do not: prediction noise is not identified",
+    "first_answer_differs": "the first answer of every question scores differently from the others (a shared seed?): "
+    "the native value and the mean over all answers do not estimate the same thing",
     "reference_noise": "no samples were compared: the noise is the one that the benchmark's profile gives for "
     "models of this accuracy",
     "skipped_metric": "no samples, or not a mean of per-question scores: only the harness's own value is shown",
@@ -125,6 +137,15 @@ class Estimate(_Row):
     cluster: str | None = None
     """The cluster SPEC in words; null where questions are independent."""
     diagnostics: tuple[str, ...] = ()
+    se_data_upper: float | None = None
+    """One-sided 95 % upper limit of `se_data`; shown where the estimate is clipped at 0."""
+    mean_if_missing_wrong: float | None = None
+    """The mean if every missing answer were wrong (the worst of the range); null where none is missing."""
+    mean_if_missing_right: float | None = None
+    range: tuple[float, float] | None = None
+    """Lowest and highest value that the metric can take, where that is declared or seen; null: unbounded."""
+    estimand: str = "questions_population"
+    """questions_population: the questions are a sample; these_questions: they are all there is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +198,10 @@ class Difference(_Row):
     n_missing: int = 0
     cluster: str | None = None
     diagnostics: tuple[str, ...] = ()
+    se_data_upper: float | None = None
+    """One-sided 95 % upper limit of `se_data`; shown where the estimate is clipped at 0."""
+    estimand: str = "questions_population"
+    """As in an estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +257,7 @@ class _Table:
             "harness_noise_version": __version__,
             "settings": dict(self.settings),
             self.kind: [row(item) for item in getattr(self, self.kind)],
+            "notes": list(getattr(self, "notes", ())),
         }
 
     def to_json(self) -> str:
@@ -260,7 +286,7 @@ class Analysis(_Table):
 
     estimates: tuple[Estimate, ...] = ()
     notes: tuple[str, ...] = ()
-    """Hints and warnings for a person; not part of the JSON."""
+    """Hints and warnings for a person, one sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +297,7 @@ class Comparison(_Table):
 
     comparisons: tuple[Difference, ...] = ()
     notes: tuple[str, ...] = ()
-    """Hints and warnings for a person; not part of the JSON."""
+    """Hints and warnings for a person, one sentence each."""
     flips: tuple[Flip, ...] = ()
     """The questions that changed most, if they were asked for."""
     combined: tuple[Combined, ...] = ()
@@ -396,6 +422,9 @@ def json_schema() -> dict[str, Any]:
         "tuple[Step, ...]": rows("step"),
         "tuple[PlanRow, ...]": rows("plan_row"),
         "tuple[TheoryRow, ...]": rows("theory"),
+        "tuple[float, float] | None": {
+            "anyOf": [{"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}, {"type": "null"}]
+        },
         "Spread | None": {"anyOf": [{"$ref": "#/$defs/spread"}, {"type": "null"}]},
         "Mapping[int, float] | None": {"type": ["object", "null"], "additionalProperties": {"type": "number"}},
     }
@@ -432,6 +461,7 @@ def json_schema() -> dict[str, Any]:
             "n_answers": kinds["int"],
             "mean": kinds["float"],
             "advice": kinds["str"],
+            "notes": {"type": "array", "items": kinds["str"]},
         },
         "required": ["schema_version", "harness_noise_version", "settings"],
         "anyOf": [

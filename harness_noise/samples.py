@@ -22,6 +22,7 @@ from .estimators.contrast import (
     design,
     moments,
     question_stats,
+    upper_variance,
 )
 from .estimators.runs import RunComponent, run_component
 from .results import finite
@@ -210,7 +211,7 @@ def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Seq
     )
 
 
-def noise_fields(m: Moments, clustered: bool) -> dict[str, float | None]:
+def noise_fields(m: Moments, clustered: bool) -> dict[str, Any]:
     """The fields that an Estimate and a Difference share, from the kernel's moments."""
     effect = None
     if m.variance is not None:
@@ -223,7 +224,15 @@ def noise_fields(m: Moments, clustered: bool) -> dict[str, float | None]:
         "var_data": finite(m.var_data),
         "var_prediction": finite(m.var_prediction),
         "design_effect": finite(effect),
+        "se_data_upper": None if m.zero_variance else root(data_limit(m.variance, m.df, m.var_data)),
     }
+
+
+def data_limit(variance: float | None, df: float | None, var_data: float | None) -> float | None:
+    """One-sided 95 % upper limit of the data variance, V df/χ²_df(.05) − Σ a² w; None where it is not identified."""
+    if variance is None or df is None or var_data is None:
+        return None
+    return float(upper_variance(variance, df, 0.95)) - (variance - var_data)
 
 
 def root(variance: float | None) -> float | None:

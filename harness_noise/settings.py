@@ -8,11 +8,12 @@ from typing import Any, Literal, get_args
 from .errors import InputError
 
 Interval = Literal["auto", "t", "wilson", "clopper-pearson", "korn-graubard", "bootstrap"]
-Test = Literal["t", "sign", "permutation", "bootstrap"]
+Test = Literal["t", "sign", "permutation", "bootstrap", "wild"]
 Adjust = Literal["holm", "bh", "none"]
-Estimator = Literal["cr0", "cr1", "cr2"]
+Estimator = Literal["cr0", "cr1", "cr2", "cr3"]
 RepeatsAre = Literal["answers", "runs"]
 Missing = Literal["drop", "zero"]
+QuestionsAre = Literal["population", "fixed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,12 @@ class Settings:
     margin: float | None = None
     unpaired: bool = False
     repeats_are: RepeatsAre = "answers"
+    runs_shared: bool = False
+    """Run j of A and run j of B share their cause; with `repeats_are="runs"`."""
+    questions_are: QuestionsAre = "population"
+    """A sample of a population, or the only ones that matter (estimand `these_questions`)."""
+    range: tuple[float, float] | None = None
+    """Lowest and highest value of the metric, for all that is analysed; None: what the run declares."""
     missing: Missing = "drop"
     cluster: str | None = None
     """The SPEC asked for; None: the clusters that the run carries."""
@@ -46,11 +53,15 @@ class Settings:
             raise InputError(f"margin {self.margin:g} must not be negative")
         for name, kind in (
             ("se", Estimator), ("interval", Interval), ("test", Test), ("adjust", Adjust),
-            ("repeats_are", RepeatsAre), ("missing", Missing),
+            ("repeats_are", RepeatsAre), ("missing", Missing), ("questions_are", QuestionsAre),
         ):  # fmt: skip
             if getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} {getattr(self, name)!r} is not one of {', '.join(get_args(kind))}")
 
+        if self.range is not None and not (len(self.range) == 2 and self.range[0] < self.range[1]):
+            raise InputError(f"range {self.range!r} must be the metric's lowest and highest value: 0,1 or 0,100")
+        if self.runs_shared and self.repeats_are != "runs":
+            raise InputError("--runs-shared pairs the runs of A with those of B: it needs --repeats-are runs")
         if self.seed < 0 or self.resamples < 100:
             raise InputError(f"seed {self.seed} must not be negative, and resamples {self.resamples} not below 100")
         if self.unpaired and self.test in ("sign", "permutation"):
@@ -62,4 +73,4 @@ class Settings:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(self) | {"range": None if self.range is None else list(self.range)}

@@ -20,11 +20,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
 BoolArray: TypeAlias = NDArray[np.bool_]
-Estimator = Literal["cr0", "cr1", "cr2"]
+Estimator = Literal["cr0", "cr1", "cr2", "cr3"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,8 +206,9 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
     CR2 for a weighted mean of task means, clusters crossing tasks:
     V = Σ_c [Σ_t (w_t/n_t) (1 − n_ct/n_t)^(−1/2) Σ_{i∈c∩t} e_i]², which for one task is
     V = (1/n²) Σ_c (Σ_{i∈c} e_i)² / (1 − n_c/n) [BM; PT eq. 5 for an intercept-only model].
-    CR0 leaves the leverage out [M, eq. 4]; CR1 multiplies that by G/(G − 1). The degrees of freedom
-    depend on the design alone: Satterthwaite under working independence [BM], for all three.
+    CR0 leaves the leverage out [M, eq. 4]; CR1 multiplies that by G/(G − 1); CR3 has the leverage's
+    full inverse in place of the square root, the jackknife [BM]. The degrees of freedom depend on the
+    design alone: Satterthwaite under working independence [BM], for all four.
     A task of non-zero weight with one cluster has no residual to learn from: None.
     """
     n = len(e)
@@ -228,7 +230,7 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
     if (n_ct[used] == n_t[used]).any():
         return None
     s = 1 / np.sqrt(np.where(used, 1 - n_ct / n_t, 1.0))
-    scale = s if estimator == "cr2" else np.ones_like(s)
+    scale = {"cr2": s, "cr3": s * s}.get(estimator, np.ones_like(s))
     sums = np.bincount(cell_cluster, weights=a * scale * np.bincount(cell_of, weights=e), minlength=G)
     V = float(sums @ sums) * (G / (G - 1) if estimator == "cr1" else 1.0)
 
@@ -251,7 +253,7 @@ def between_task_variance(means: FloatArray, shares: FloatArray, estimator: Esti
     if T < 2:
         return None
     e = means[shares > 0] - float(shares @ means)
-    leverage = 1 - w if estimator == "cr2" else np.ones(T)
+    leverage = {"cr2": 1 - w, "cr3": (1 - w) ** 2}.get(estimator, np.ones(T))
     V = float((w * e) ** 2 @ (1 / leverage)) * (T / (T - 1) if estimator == "cr1" else 1.0)
     D, u2 = w / (1 - w), w**2 / (1 - w)
     trace = D.sum() - u2.sum()
@@ -353,6 +355,11 @@ def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2") -> Moments:
         zero_variance=zero,
         diagnostics=tuple(sorted(found)),
     )
+
+
+def upper_variance(V: FloatArray | float, df: FloatArray | float, assurance: float) -> FloatArray:
+    """One-sided upper limit V df/χ²_df(1 − assurance) of a variance estimated as V with df degrees of freedom."""
+    return np.asarray(V * df / special.chdtri(df, assurance))
 
 
 def _difference(x: float, y: float) -> float:

@@ -18,7 +18,7 @@ from .arena_grid import Grid, grid, stacked
 from .arena_pairs import check, judged
 from .arena_results import Arena, Benchmark, Board, Model, Pairs, QuestionColumns, Spread, Step
 from .errors import InputError
-from .estimators import benchmark, theory
+from .estimators import benchmark, decision, theory
 from .estimators.contrast import BoolArray, FloatArray, IntArray
 from .estimators.group_pairs import group_pairs
 from .estimators.pairs import all_pairs, every_pair
@@ -327,8 +327,9 @@ def _benchmark(
     n = c["n_questions"]
     with np.errstate(invalid="ignore", divide="ignore"):
         close = (np.abs(c["diff"]) < CLOSE * c["se_total"]) & (n > 0)
-        significant = pairs.verdict > 0
-        significant &= pairs.verdict < 3
+        # by the pair's own interval: what a benchmark resolves does not depend on how many models it has met
+        significant = (pairs.verdict == decision.A) | (pairs.verdict == decision.B)
+        significant |= pairs.flags.get("not_after_adjustment", np.False_)
         size = np.abs(c["diff"])
         p = (c["mean_a"] + c["mean_b"]) / 2
         thumb = c["se_total"] / np.sqrt(p * (1 - p) / n)

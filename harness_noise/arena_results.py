@@ -78,6 +78,7 @@ class Benchmark:
     disagreement: Spread | None
     """Share of questions on which one answer of A and one of B score differently."""
     smallest_significant_diff: float | None
+    """Of the pairs whose own interval excludes 0, before any adjustment."""
     largest_insignificant_diff: float | None
     beta_theory: Spread | None
     """se_total divided by what the Beta(p, 1 − p) theory says, √(s · (p/s)(1 − p/s)/n), with s the
@@ -193,9 +194,18 @@ class Pairs(Sequence[Difference]):
             run_b=self.runs[self.b[i]],
             verdict=self.words[self.verdict[i]],
             diagnostics=tuple(sorted(code for code, has in self.flags.items() if has[i])),
+            interval=str(self._intervals(slice(i, i + 1))[0]),
             **self.common,
             **values,
         )
+
+    def _intervals(self, rows: slice) -> np.ndarray[Any, Any]:
+        """Whose intervals these pairs have."""
+        import numpy as np
+
+        low = self.columns["ci_low"][rows]
+        flat = self.flags["zero_variance"][rows] if "zero_variance" in self.flags else np.zeros(len(low), dtype=bool)
+        return np.where(np.isnan(low), "none", np.where(flat, "bonett-price", "t")).astype(object)
 
     def find(self, model_a: str, model_b: str) -> Difference:
         """The pair of these two models, as A − B or as B − A, whichever the arena holds."""
@@ -216,6 +226,7 @@ class Pairs(Sequence[Difference]):
         have |= {name: [storable(value)] * len(self) for name, value in self.common.items()}
         have |= {"model_a": names[self.a], "model_b": names[self.b], "run_a": runs[self.a], "run_b": runs[self.b]}
         have["verdict"] = np.asarray(self.words, dtype=object)[self.verdict]
+        have["interval"] = self._intervals(slice(None))
         notes = [""] * len(self)
         for code in sorted(self.flags):
             for i in np.flatnonzero(self.flags[code]):

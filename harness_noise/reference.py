@@ -18,9 +18,10 @@ import numpy as np
 from ._version import __version__
 from .arena_results import Arena, Board, Spread
 from .errors import InputError
-from .estimators import intervals, tests, theory
+from .estimators import decision, tests, theory
+from .estimators.flips import Far, extended_flips
 from .files import write_text
-from .results import SCHEMA_VERSION, Difference
+from .results import SCHEMA_VERSION, Difference, finite
 
 KIND = "noise-profile"
 
@@ -214,6 +215,7 @@ def compare(
     names: tuple[str, str] = ("A", "B"),
     repeats: tuple[int, int] = (1, 1),
     level: float = 0.95,
+    margin: float | None = None,
 ) -> Difference:
     """A − B of two bare numbers on a benchmark whose noise is known; `test` is "reference".
 
@@ -224,6 +226,7 @@ def compare(
         names: what to call them.
         repeats: answers per question behind each mean.
         level: coverage of the interval, in (0, 1).
+        margin: test equivalence within it.
 
     Raises:
         InputError: numbers that are not on the profile's scale.
@@ -241,16 +244,23 @@ def compare(
          "design_effect", "statistic", "p_value", "ci_low", "ci_high", "mde")
     )  # fmt: skip
     values: dict[str, Any] = dict(empty)
-    verdict = "not separable"
+    verdict, codes = decision.WORDS[decision.SAME], ["reference_noise"]
     if se > 0:
         t, p = tests.t_test(diff, se, df)
-        interval = intervals.t_interval(diff, se, df, level)
+        far = _far(profile, diff, se, repeats)
+        limits = decision.t_limits(diff, se, df, level, far)
         values |= {
-            "df": df, "statistic": t, "p_value": p, "ci_low": interval.low, "ci_high": interval.high,
-            "mde": tests.minimum_detectable(se, level),
+            "df": df, "statistic": t, "p_value": p, "ci_low": limits.low.item(), "ci_high": limits.high.item(),
+            "mde": finite(tests.minimum_detectable(se, df, level).item()),
         }  # fmt: skip
+        if far is not None and not np.isnan(far.mean):
+            codes.append("few_flips")
+        narrow = decision.t_limits(diff, se, df, max(0.0, 2 * level - 1), far)
         if p < 1 - level:
-            verdict = "A better" if (diff > 0) == (profile.higher_is_better is not False) else "B better"
+            better = (diff > 0) == (profile.higher_is_better is not False)
+            verdict = decision.WORDS[decision.A if better else decision.B]
+        elif margin is not None and narrow.within(margin):
+            verdict = decision.words(margin)[decision.EQUIVALENT]
     return Difference(
         task=profile.task,
         metric=profile.metric,
@@ -276,6 +286,20 @@ def compare(
         se_prediction=None if profile.se_prediction is None else profile.se_prediction.median,
         verdict=verdict,
         cluster=profile.cluster,
-        diagnostics=("reference_noise",),
+        interval="t" if se > 0 else "none",
+        diagnostics=tuple(sorted(codes)),
         **values,
     )
+
+
+def _far(profile: Profile, diff: float, se: float, repeats: tuple[int, int]) -> Far | None:
+    """The far limit of a difference whose questions nobody has, as for 0/1 scores with this noise.
+
+    Such scores with one answer each differ on n(n se² + diff²) questions. With clusters, more answers or
+    a metric without that scale nothing says how many differ.
+    """
+    if profile.cluster is not None or profile.beta_theory is None or repeats != (1, 1):
+        return None
+    n = float(profile.n_questions)
+    flips = np.array(n * (n * se**2 + diff**2))
+    return extended_flips(flips, np.array(n * diff), np.array(n))

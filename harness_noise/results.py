@@ -175,6 +175,7 @@ class Difference(_Row):
     statistic: float | None
     p_value: float | None
     p_adjusted: float | None
+    """`p_value` adjusted over its family of rows; the verdict follows it."""
     test: str
     p_sign: float | None
     wins_a: float | None
@@ -190,7 +191,7 @@ class Difference(_Row):
     var_prediction: float | None
     design_effect: float | None
     mde: float | None
-    """The smallest difference that this comparison detects with 80 % power."""
+    """The smallest difference that this comparison detects with 80 % power: noncentral t with its df."""
     verdict: str
     run_a: str = ""
     """Where A was read from: tells two runs of one model apart."""
@@ -202,6 +203,9 @@ class Difference(_Row):
     """One-sided 95 % upper limit of `se_data`; shown where the estimate is clipped at 0."""
     estimand: str = "questions_population"
     """As in an estimate."""
+    interval: str = "t"
+    """Whose interval it is: t, bootstrap, bonett-price, agresti-caffo; none. With `test` sign or permutation,
+    which have none of their own, it is t's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +306,9 @@ class Comparison(_Table):
     """The questions that changed most, if they were asked for."""
     combined: tuple[Combined, ...] = ()
     """What all rows say together, if it was asked for."""
+    families: tuple[str, ...] = ()
+    """The family in which each row's p is adjusted: "" for groups and tasks outside any group, else the
+    group whose subtask it is; not part of the JSON. Without any: one family."""
 
     def to_dict(self) -> dict[str, Any]:
         out = _Table.to_dict(self)

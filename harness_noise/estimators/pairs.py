@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .contrast import BoolArray, Estimator, FloatArray, IntArray, clustered_variance, design
+from .flips import Far, extended_flips
+from .pair_flips import chunks, of_task
 from .ranks import answers_above, count_above, dense_ranks, one_hot
 
-CHUNK = 400_000
-"""Entries of a pairs × questions block that is worked on at once (3 MB, so that it stays in a cache)."""
 _CANCELLED = 1e-4
 """A difference of sums of squares below this share of the sums is computed again from the questions."""
 
@@ -109,6 +109,8 @@ class Columns:
     gain: FloatArray | None = None
     """Where nothing varies, the mean over clusters of max(d, 0), and of max(−d, 0); None: of the mean."""
     loss: FloatArray | None = None
+    far: Far | None = None
+    """What the far limits of the intervals come from, where few questions (clusters) differ."""
 
     def __len__(self) -> int:
         return len(self.a)
@@ -195,6 +197,12 @@ def all_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr
         for column in (V, columns.variance_a, columns.variance_b):
             column[column <= 1e-24] = 0.0
         V[zero] = 0.0
+        if table.clusters is None and _all_binary(x):
+            far = extended_flips(np.rint(sum_a + sum_b - 2 * raw), sum_a - sum_b, n, estimator)
+        else:
+            far = of_task(x, W, table.clusters, a, b, estimator)
+        for column in (far.mean, far.variance, far.df):
+            column[unknown | zero] = np.nan
         V = columns.variance
         noise, flags = _prediction(table, W, whole, S)
         identified = noise.identified & ~unknown
@@ -208,6 +216,7 @@ def all_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr
         "too_few_questions": n < 2,
         "too_few_clusters": (n > 1) & unknown,
         "zero_variance": zero,
+        "few_flips": ~np.isnan(far.mean),
         "negative_data_variance": var_data < 0,
         "few_clusters": columns.df < 10,
         "unpaired_questions": (only[a] > n) | (only[b] > n),
@@ -218,7 +227,7 @@ def all_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr
         a, b, n.astype(np.intp), columns.n_clusters.astype(np.intp), (only[a] - n).astype(np.intp),
         (only[b] - n).astype(np.intp), *_most(table.count, W, whole, a, b), mean_a, mean_b, diff, V, columns.df,
         columns.naive, columns.variance_a, columns.variance_b, var_data, var_prediction, var_total, correlation,
-        wins_a, wins_b, signs_a, signs_b, zero, zero & (biggest <= 1e-12), flags,
+        wins_a, wins_b, signs_a, signs_b, zero, zero & (biggest <= 1e-12), flags, far=far,
     )  # fmt: skip
 
 
@@ -264,16 +273,11 @@ def _constant(
     if whole:
         return found
     tiny = np.flatnonzero(~found & (ss <= 1e-9 * np.maximum(1.0, np.abs(high))[side] ** 2))
-    for rows in _chunks(tiny, len(x)):
+    for rows in chunks(tiny, len(x)):
         shared = W.T[a[rows]] & W.T[b[rows]]
         values = x.T[side[rows]]
         found[rows] = np.where(shared, values, np.inf).min(axis=1) >= np.where(shared, values, -np.inf).max(axis=1)
     return found
-
-
-def _chunks(rows: IntArray, width: int) -> list[IntArray]:
-    step = max(1, CHUNK // max(1, width))
-    return [rows[start : start + step] for start in range(0, len(rows), step)]
 
 
 def _clustered(
@@ -329,7 +333,7 @@ def _direct(
     if table.clusters is not None:
         starts = np.flatnonzero(np.diff(table.clusters[order], prepend=-1))
     biggest = []
-    for part in _chunks(rows, len(x)):
+    for part in chunks(rows, len(x)):
         shared = wt[a[part]] & wt[b[part]]
         n = shared.sum(axis=1).astype(np.float64)[:, None]
         values_a, values_b = xt[a[part]] * shared, xt[b[part]] * shared

@@ -22,6 +22,7 @@ from .summary import (
     p_text,
     shorten,
     span,
+    test_name,
 )
 
 if TYPE_CHECKING:
@@ -147,15 +148,15 @@ def sentences(board: Board) -> list[str]:
 
 
 def _adjustment(board: Board, name: str) -> list[str]:
-    """How many verdicts, which are those of single intervals, the adjusted p-values would not give."""
-    alpha = 1 - board.pairs.common["level"]
-    better = np.isin(board.pairs.verdict, [1, 2])
-    lost = int((better & (board.pairs.columns["p_adjusted"] >= alpha)).sum())
-    if not lost:
+    """How many pairs have another verdict than their own intervals would give."""
+    taken_back = board.pairs.flags.get("not_after_adjustment")
+    if taken_back is None:
         return []
+    lost = int(taken_back.sum())
+    all_ = lost + int(np.isin(board.pairs.verdict, [1, 2]).sum())
     return [
-        f"{name}: verdicts are those of single intervals; of {int(better.sum())} that find a difference, {lost} "
-        f"would not once p is adjusted for all {len(board.pairs)} pairs."
+        f"{name}: {lost} of the {all_} pairs whose own interval shows a difference are not significant once p is "
+        f"adjusted for all {len(board.pairs)} pairs, and their verdict says so."
     ]
 
 
@@ -181,8 +182,8 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
         Column("prediction", hint="what the models' own randomness adds"),
         Column("corr.", hint="correlation of two models' question means"),
         Column("A ≠ B", hint="share of questions that two models score differently"),
-        Column("min sig.", hint="smallest difference found significant"),
-        Column("max n.s.", hint="largest difference found not significant"),
+        Column("min sig.", hint="smallest difference found significant, each pair by its own interval"),
+        Column("max n.s.", hint="largest difference found not significant, each pair by its own interval"),
         Column("vs Beta", hint="total SE over that of the Beta(p, 1 − p) theory"),
         Column("vs rule", hint="total SE over √(p(1 − p)/n)"),
         Column("unsolved", hint="questions that no model solves"),
@@ -281,7 +282,8 @@ def pair_table(items: Sequence[Difference], marks: Marks, title: str) -> Section
         Column(f"{level} CI", hint="of the paired difference"),
         Column("p", hint="two-sided"),
         Column("p adj.", hint="adjusted for all pairs of this benchmark"),
-        Column("Verdict", text=True, hint="from the unadjusted interval"),
+        Column("Test", text=True, hint="what p and the interval come from"),
+        Column("Verdict", text=True, hint="from the adjusted p"),
         *_SES,
         Column("corr.", hint="correlation of the two models' question means"),
         Column("wins A : B : ties", hint="expected over all pairs of answers"),
@@ -302,6 +304,7 @@ def pair_table(items: Sequence[Difference], marks: Marks, title: str) -> Section
                 interval(item.ci_low, item.ci_high, digits),
                 p_text(item.p_value),
                 p_text(item.p_adjusted),
+                test_name(item),
                 item.verdict,
                 *(number(value, digits) for value in (item.se, item.se_total, item.se_data, item.se_prediction)),
                 number(item.correlation, 2),

@@ -252,6 +252,7 @@ def _comparison(table: Comparison) -> Summary:
                 interval(item.ci_low, item.ci_high, digits),
                 p_text(item.p_value),
                 p_text(item.p_adjusted) if adjusted else "",
+                test_name(item),
                 item.verdict,
                 " ".join(marks[code] for code in item.diagnostics),
             )
@@ -283,7 +284,8 @@ def _comparison(table: Comparison) -> Summary:
         Column("A − B"),
         Column(f"{_level(items)} CI", hint="of the paired difference"),
         Column("p", hint="two-sided"),
-        Column("p adj.", hint="adjusted for all rows of this table"),
+        Column("p adj.", hint="adjusted for the rows of its family; the verdict follows it"),
+        Column("Test", text=True, hint="what p and the interval come from"),
         Column("Verdict", text=True),
         _NOTES,
     )
@@ -313,7 +315,57 @@ def _comparison(table: Comparison) -> Summary:
     if table.flips:
         sections.append(_flips(table))
     sentences = [sentence(item) for item in items if item.se is not None][:1]
-    return Summary(tuple(sections), _legend(marks), tuple(sentences))
+    return Summary(tuple(sections), _legend(marks), (*sentences, *_taken_back(table)))
+
+
+def _taken_back(table: Comparison) -> list[str]:
+    """Which rows have another verdict than their own interval would give, and why."""
+    rows = [item for item in table.comparisons if "not_after_adjustment" in item.diagnostics]
+    if not rows:
+        return []
+    method = {"holm": "Holm's", "bh": "Benjamini and Hochberg's"}.get(str(table.settings.get("adjust")), "the")
+    names = [" ".join(part for part in (item.task, metric_name(item.metric, item.scorer)) if part) for item in rows]
+    several = len(rows) > 1
+    return [
+        f"{', '.join(names[:6])}{f' and {len(rows) - 6} more' if len(rows) > 6 else ''}: the interval"
+        f"{'s' if several else ''} of {'these rows' if several else 'this row'} alone would show a difference, but among "
+        f"the rows that are tested together {'they are' if several else 'it is'} not significant ({method} adjustment), "
+        f"and the verdict{'s follow' if several else ' follows'} that."
+    ]
+
+
+_TESTS = {
+    "t": "t", "reference": "t", "sign": "sign test", "permutation": "permutation", "bootstrap": "bootstrap",
+    "fisher": "Fisher's exact", "bonett-price": "Bonett–Price", "agresti-caffo": "Agresti–Caffo",
+}  # fmt: skip
+
+
+def _named(what: str, item: Difference) -> str:
+    name = _TESTS.get(what, what)
+    if name == "t":
+        return "t" if item.df is None else f"t, {degrees(item.df)} df"
+    return f"cluster {name}" if what in ("bootstrap", "permutation") and item.cluster else name
+
+
+def degrees(df: float) -> str:
+    """Degrees of freedom: whole, or with one decimal where they are few."""
+    return f"{df:.0f}" if df >= 100 or df == round(df) else f"{df:.1f}"
+
+
+def interval_name(item: Difference) -> str:
+    """Whose interval a comparison shows."""
+    return _named(item.interval, item)
+
+
+def test_name(item: Difference) -> str:
+    """What p comes from, and what the interval, where that is something else."""
+    test = item.test
+    if item.p_value is None:
+        test = "sign" if item.p_sign is not None and item.interval != "t" else item.interval
+    if test == "none" or (item.p_value is None and item.ci_low is None and item.p_sign is None):
+        return MISSING
+    name, shown = _named(test, item), interval_name(item)
+    return name if shown == name or item.interval == "none" else f"{name}; CI: {shown}"
 
 
 def names_of(item: Difference) -> tuple[str, str]:
@@ -438,10 +490,14 @@ def _difference_sentence(item: Difference) -> str:
         + (", clustered" if item.cluster else "")
         + f"; {_sample(item.n_questions, item.n_clusters, item.cluster, repeats)})"
     )
+    shown = interval_name(item)
     if item.ci_low is not None:
-        text += f"; {_level([item])} CI {interval(item.ci_low, item.ci_high, digits)}"
-    if item.p_value is not None:
-        p = p_text(item.p_value)
-        text += f", p {p}" if p.startswith("<") else f", p = {p}"
+        text += f"; {_level([item])} CI {interval(item.ci_low, item.ci_high, digits)} ({shown})"
+    for name, value in (("p", item.p_value), ("adjusted p", item.p_adjusted)):
+        if value is None or (name != "p" and value == item.p_value):
+            continue
+        p, test = p_text(value), _named(item.test, item)
+        text += f", {name} {p}" if p.startswith("<") else f", {name} = {p}"
+        text += f" ({test})" if name == "p" and (test != shown or item.ci_low is None) else ""
     winner = {"A better": name_a, "B better": name_b}.get(item.verdict)
     return f"{text}: {winner} is better." if winner else f"{text}: {item.verdict}."

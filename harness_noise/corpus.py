@@ -345,7 +345,7 @@ def corpus_difference(
         wins_a=None, wins_b=None, ties=None, correlation=None, se_unpaired=None,
         se_total=root(noise.var_total), se_data=root(noise.var_data), se_prediction=root(noise.var_prediction),
         var_data=finite(noise.var_data), var_prediction=finite(noise.var_prediction), design_effect=None,
-        mde=finite(float(tests.minimum_detectable(math.sqrt(variance), math.inf, settings.level))) if variance else None,
+        mde=finite(tests.minimum_detectable(root(variance) or np.nan, math.inf, settings.level).item()),
         verdict=words, n_missing=a.n_missing + b.n_missing,
         cluster=next((x.cluster_spec for x in (a, b) if x.clusters is not None), None),
         diagnostics=tuple(sorted(codes_found)),

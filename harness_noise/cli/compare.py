@@ -155,7 +155,8 @@ def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comp
         n_questions=n + m, n_clusters=n + m, n_only_a=n, n_only_b=m, repeats_a=1, repeats_b=1, mean_a=x / n,
         mean_b=y / m, diff=exact.diff, ci_low=ci.low, ci_high=ci.high, level=chosen.level,
         statistic=z.statistic, p_value=exact.p_value,
-        p_adjusted=exact.p_value, test="fisher", interval="agresti-caffo", verdict=words, diagnostics=("unpaired",), **empty,
+        p_adjusted=exact.p_value, test="fisher", interval="agresti-caffo",
+        verdict=words, diagnostics=("unpaired",), **empty,
     )  # fmt: skip
     notes = (exact.note, f"pooled two-proportion z test: z = {z.statistic:.3f}, p = {z.p_value:.4f}")
     return Comparison(chosen.to_dict(), (row,), notes)

@@ -243,8 +243,8 @@ def cells(values: FloatArray, plan: Design) -> Cells:
         cell_cluster, cell_stratum = np.divmod(found, T)
     weights = np.zeros(T)
     weights[plan.strata] = plan.weights
-    sizes = np.bincount(cell_of).astype(np.float64)
-    return Cells(np.bincount(cell_of, weights=values), sizes, cell_cluster, cell_stratum, weights, G)
+    sums, sizes = (np.bincount(cell_of, weights=w).astype(np.float64) for w in (values, None))
+    return Cells(sums, sizes, cell_cluster, cell_stratum, weights, G)
 
 
 def cells_variance(found: Cells, estimator: Estimator) -> Variance | None:

@@ -104,8 +104,8 @@ def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = No
         out[known] = adjust(out[known])
         return out
     members: dict[Hashable, list[int]] = {}
-    for i in np.flatnonzero(known):
-        members.setdefault(families[i], []).append(int(i))
+    for i in np.flatnonzero(known).tolist():
+        members.setdefault(families[i], []).append(i)
     for rows in members.values():
         out[rows] = adjust(out[rows])
     return out
@@ -139,7 +139,8 @@ def two_sided(low: ArrayLike, high: ArrayLike, level: float) -> FloatArray:
     """Two-sided p of 0 for a normal interval that is symmetric about its centre; consistent with it at `level`."""
     low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
     z = (low + high) / (high - low) * special.ndtri(0.5 + level / 2)
-    return 2 * special.ndtr(-np.abs(z))
+    out: FloatArray = 2 * special.ndtr(-np.abs(z))
+    return out
 
 
 def p_beyond(estimate: ArrayLike, limit: ArrayLike, df: ArrayLike, level: float, bound: float) -> FloatArray:

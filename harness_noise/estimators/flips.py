@@ -52,7 +52,7 @@ def extended(d: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Far |
         plan: their weights, tasks and clusters; where the tasks are the sample they are the clusters.
         estimator: of the variance.
     """
-    sums: FloatArray = np.bincount(plan.clusters, weights=plan.weights * d, minlength=plan.n_clusters)
+    sums = np.bincount(plan.clusters, weights=plan.weights * d, minlength=plan.n_clusters).astype(np.float64)
     if not are_few(effective_flips(sums), plan.n_clusters):
         return None
     if not plan.between_tasks:
@@ -117,13 +117,12 @@ def _by_cluster(values: FloatArray, found: Cells) -> FloatArray:
     if len(found.clusters) == found.n_clusters:
         return values
     starts = np.flatnonzero(np.diff(found.clusters, prepend=-1))
-    return np.add.reduceat(values, starts, axis=1)
+    out: FloatArray = np.add.reduceat(values, starts, axis=1)
+    return out
 
 
 def _by_stratum(values: FloatArray, found: Cells, T: int) -> FloatArray:
     """(P, T) sums over the cells of each task."""
-    if T == 1:
-        return values.sum(axis=1, keepdims=True)
     hot = np.zeros((len(found.strata), T))
     hot[np.arange(len(found.strata)), found.strata] = 1.0
     out: FloatArray = values @ hot

@@ -96,6 +96,8 @@ def _maybe_few(sums: FloatArray, W: BoolArray | None, a: IntArray, b: IntArray) 
     Args:
         sums: (G, M) what each model has of each cluster; of one question its mean.
         W: (G, M) where it has any; None: everywhere.
+        a: (P,) columns of the first models.
+        b: (P,) columns of the second.
     """
     if W is None:
         z = sums - sums.mean(axis=1, keepdims=True)  # the difference stays, the powers get small
@@ -116,4 +118,5 @@ def _maybe_few(sums: FloatArray, W: BoolArray | None, a: IntArray, b: IntArray) 
     fourth = own4 - 4 * (cubes[a, b] + cubes[b, a]) + 6 * (squared.T @ squared)[a, b]
     doubtful = (squares <= _CANCELLED * own2) | (fourth <= _CANCELLED * own4)
     few: BoolArray = squares * squares < _NEAR * np.minimum(MOST, SHARE * n) * fourth
-    return few | doubtful
+    few |= doubtful
+    return few

@@ -72,7 +72,7 @@ def _above_by_rank(a: FloatArray, b: FloatArray) -> IntArray:
     return found
 
 
-def holm(p: Sequence[float]) -> FloatArray:
+def holm(p: ArrayLike) -> FloatArray:
     """Holm (1979) step-down adjusted p-values."""
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values)
@@ -82,7 +82,7 @@ def holm(p: Sequence[float]) -> FloatArray:
     return out
 
 
-def benjamini_hochberg(p: Sequence[float]) -> FloatArray:
+def benjamini_hochberg(p: ArrayLike) -> FloatArray:
     """Benjamini & Hochberg (1995) step-up adjusted p-values."""
     values = np.asarray(p, dtype=np.float64)
     m = len(values)
@@ -116,4 +116,5 @@ def minimum_detectable(se: ArrayLike, df: ArrayLike, level: float, power: float 
     alpha = 1 - level
     if alpha >= power:
         return np.full(np.broadcast_shapes(np.shape(se), np.shape(df)), np.nan)
-    return noncentrality(alpha, power, np.asarray(df, dtype=np.float64)) * np.asarray(se)
+    out: FloatArray = noncentrality(alpha, power, np.asarray(df, dtype=np.float64)) * np.asarray(se)
+    return out

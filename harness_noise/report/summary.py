@@ -325,12 +325,13 @@ def _taken_back(table: Comparison) -> list[str]:
         return []
     method = {"holm": "Holm's", "bh": "Benjamini and Hochberg's"}.get(str(table.settings.get("adjust")), "the")
     names = [" ".join(part for part in (item.task, metric_name(item.metric, item.scorer)) if part) for item in rows]
-    several = len(rows) > 1
+    where = ", ".join(names[:6]) + (f" and {len(rows) - 6} more" if len(rows) > 6 else "")
+    which, are, verdicts = ("these rows", "they are", "verdicts follow") if len(rows) > 1 else (
+        "this row", "it is", "verdict follows"
+    )  # fmt: skip
     return [
-        f"{', '.join(names[:6])}{f' and {len(rows) - 6} more' if len(rows) > 6 else ''}: the interval"
-        f"{'s' if several else ''} of {'these rows' if several else 'this row'} alone would show a difference, but among "
-        f"the rows that are tested together {'they are' if several else 'it is'} not significant ({method} adjustment), "
-        f"and the verdict{'s follow' if several else ' follows'} that."
+        f"{where}: the interval of {which} alone would show a difference, but among the rows that are tested together "
+        f"{are} not significant ({method} adjustment), and the {verdicts} that."
     ]
 
 

@@ -22,7 +22,7 @@ from .summary import (
     p_text,
     shorten,
     span,
-    test_name,
+    by_test,
 )
 
 if TYPE_CHECKING:
@@ -304,7 +304,7 @@ def pair_table(items: Sequence[Difference], marks: Marks, title: str) -> Section
                 interval(item.ci_low, item.ci_high, digits),
                 p_text(item.p_value),
                 p_text(item.p_adjusted),
-                test_name(item),
+                by_test(item),
                 item.verdict,
                 *(number(value, digits) for value in (item.se, item.se_total, item.se_data, item.se_prediction)),
                 number(item.correlation, 2),

@@ -252,7 +252,7 @@ def _comparison(table: Comparison) -> Summary:
                 interval(item.ci_low, item.ci_high, digits),
                 p_text(item.p_value),
                 p_text(item.p_adjusted) if adjusted else "",
-                test_name(item),
+                by_test(item),
                 item.verdict,
                 " ".join(marks[code] for code in item.diagnostics),
             )
@@ -315,10 +315,10 @@ def _comparison(table: Comparison) -> Summary:
     if table.flips:
         sections.append(_flips(table))
     sentences = [sentence(item) for item in items if item.se is not None][:1]
-    return Summary(tuple(sections), _legend(marks), (*sentences, *_taken_back(table)))
+    return Summary(tuple(sections), _legend(marks), (*sentences, *taken_back(table)))
 
 
-def _taken_back(table: Comparison) -> list[str]:
+def taken_back(table: Comparison) -> list[str]:
     """Which rows have another verdict than their own interval would give, and why."""
     rows = [item for item in table.comparisons if "not_after_adjustment" in item.diagnostics]
     if not rows:
@@ -358,7 +358,7 @@ def interval_name(item: Difference) -> str:
     return _named(item.interval, item)
 
 
-def test_name(item: Difference) -> str:
+def by_test(item: Difference) -> str:
     """What p comes from, and what the interval, where that is something else."""
     test = item.test
     if item.p_value is None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from harness_noise.arena_build import arena
 from harness_noise.comparison import compare_runs
 from harness_noise.errors import InputError
+from harness_noise.estimators import pair_flips
 from harness_noise.estimators import pairs as engine
 from harness_noise.estimators.contrast import question_stats
 from harness_noise.results import Difference
@@ -233,7 +234,7 @@ def test_settings_that_only_compare_has_are_refused() -> None:
 def test_the_columns_do_not_depend_on_the_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = drawn(5, 40, 3, missing=0.3, G=8)
     whole = arena(runs, Settings()).to_frame("pairs")
-    monkeypatch.setattr(engine, "CHUNK", 150)
+    monkeypatch.setattr(pair_flips, "CHUNK", 150)
     pd.testing.assert_frame_equal(arena(runs, Settings()).to_frame("pairs"), whole, rtol=1e-12)
 
 

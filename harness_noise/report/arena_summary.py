@@ -14,6 +14,7 @@ from .summary import (
     Section,
     Summary,
     _drop_empty,
+    by_test,
     count,
     decimals,
     interval,
@@ -22,7 +23,6 @@ from .summary import (
     p_text,
     shorten,
     span,
-    by_test,
 )
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from harness_noise.comparison import compare_runs, estimate_difference
 from harness_noise.estimators import tests
 from harness_noise.gate import regressions
 from harness_noise.report import html, text
-from harness_noise.report.summary import sentence, by_test
+from harness_noise.report.summary import by_test, sentence
 from harness_noise.results import Comparison, Difference
 from harness_noise.scores import Group, Questions, Run, Scores
 from harness_noise.settings import Settings

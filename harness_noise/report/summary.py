@@ -313,6 +313,7 @@ def _comparison(table: Comparison) -> Summary:
     if table.flips:
         sections.append(_flips(table))
     sentences = [sentence(item) for item in items if item.se is not None][:1]
+    sentences += [f"{item.method}: {item.note}." for item in table.combined if item.note]
     return Summary(tuple(sections), _legend(marks), tuple(sentences))
 
 
@@ -338,6 +339,7 @@ def _combined(table: Comparison) -> Section:
         Column("n", hint="tasks or models"),
         Column("A − B"),
         Column("SE"),
+        Column("df", hint="of the t test; none: another distribution"),
         Column("p"),
         Column("p heterogeneity", hint="Cochran's Q: small where the tasks do not share one difference"),
     )
@@ -347,6 +349,7 @@ def _combined(table: Comparison) -> Section:
             str(item.n),
             number(item.diff, decimals(item.se)),
             number(item.se, decimals(item.se)),
+            number(item.df, 0),
             p_text(item.p_value),
             p_text(item.heterogeneity_p),
         )

@@ -214,23 +214,25 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
         codes=_codes(measured, board, a, b),
     )  # fmt: skip
     models = _models(measured, group, board, pairs, settings)
-    questions = _questions(common, board, models)
+    questions = _questions(common, board)
     row = _benchmark(common, pairs, questions, models, questions.n_solved is not None)
     return Board(row, models, pairs, questions, board.table.mean), notes
 
 
-def _questions(common: dict[str, Any], board: Grid, models: Sequence[Model]) -> QuestionColumns:
+def _questions(common: dict[str, Any], board: Grid) -> QuestionColumns:
     higher = common["higher_is_better"] is not False
     W = ~np.isnan(board.table.mean)
     unit = bool(board.unit.all())
     mean = np.where(W, board.table.mean, 0.0).sum(axis=1) / np.maximum(W.sum(axis=1), 1)
-    quality = np.array([np.nan if item.mean is None else item.mean for item in models])
+    tau, p_tau = benchmark.kendall_tau(board.table.mean)
     return QuestionColumns(
         common["task"], common["metric"], common["scorer"], board.questions.keys, board.labels, board.questions.texts,
         difficulty=(1 - mean if higher else mean) if unit else np.full(len(W), np.nan),
         n_models=W.sum(axis=1),
         n_solved=board.solved.sum(axis=1) if unit and higher else None,
-        tau=benchmark.kendall_tau(board.table.mean, quality),
+        tau=tau,
+        p_tau=p_tau,
+        suspect=benchmark.suspects(tau, p_tau),
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from .repeats import once
 from .results import Estimate, merge_notes
 from .samples import group_parts, group_shares
 from .scores import Group, Run, Scores, occurrences
-from .settings import Settings
+from .settings import Settings, check_margin
 
 CLOSE = 5.0
 """Pairs closer than this many total standard errors show the noise of a benchmark; Wang (2025), §4.1.2."""
@@ -177,6 +177,7 @@ def _nothing_shared(runs: Sequence[Run], names: Sequence[str], different: bool) 
 def _board(measured: list[_Measured], group: Group | None, settings: Settings) -> tuple[Board | None, list[str]]:
     parts = [item.parts for item in measured]
     first = parts[0][0]
+    check_margin(settings, [part for items in parts for part in items])
     task = first.task if group is None else group.name
     if group is None:
         board = grid([items[0] for items in parts])

@@ -253,7 +253,7 @@ class Arena:
     boards: tuple[Board, ...]
     baseline: str | None = None
     notes: tuple[str, ...] = ()
-    """Hints and warnings for a person; not part of the JSON."""
+    """Hints and warnings for a person, one sentence each."""
 
     @property
     def kind(self) -> str:
@@ -286,6 +286,7 @@ class Arena:
             "pairs": [row(item) for item in self.pairs],
             "benchmarks": [row(item) for item in self.benchmarks],
             "questions": [row(item) for item in self.questions],
+            "notes": list(self.notes),
         }
 
     def to_json(self) -> str:

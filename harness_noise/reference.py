@@ -76,7 +76,7 @@ class Profile:
 
         Where the profile cannot split the noise, ω² is all of it, right for one answer per question, and σ² None.
         """
-        size = None if self.cluster is None else self.n_questions / self.n_clusters
+        size = None if self.cluster is None else self.n_questions / max(1, self.n_clusters)
         if self.se_data is None or self.se_prediction is None:
             return {"omega2": self.n_questions * self.se_total.median**2, "sigma2": None, "cluster_size": size}
         sigma2 = self.n_questions * self.se_prediction.median**2 / 2

@@ -350,6 +350,9 @@ class PlugIn:
 class Plan:
     """A design that finds `effect` with `power`, and what other designs would find."""
 
+    shows_notes: ClassVar[bool] = True
+    """Its tables say the notes themselves."""
+
     effect: float
     """The difference to be found, or the smallest that can be, on the metric's scale."""
     power: float

@@ -495,6 +495,7 @@ def test_a_profile_of_few_clusters_keeps_their_degrees_of_freedom(tmp_path: Path
     assert (profile.n_clusters, profile.df) == (6, pytest.approx(5))
     row = reference.compare(profile, 0.6, 0.5)
     assert (row.n_clusters, row.df) == (6, pytest.approx(5))
+    assert profile.planning()["cluster_size"] == pytest.approx(N / 6)
     assert row.se is not None
     assert row.ci_high == pytest.approx(0.1 + 2.570582 * row.se)  # the t quantile of 5 degrees of freedom
 
@@ -503,10 +504,11 @@ def test_a_profile_plans_as_the_runs_do(tmp_path: Path) -> None:
     found = arena(board(M=6, K=4), Settings())
     reference.write(found, tmp_path / "p.json")
     inputs = reference.choose(reference.read(tmp_path / "p.json")).planning()
-    variances = Variances(**inputs)
+    variances = Variances(inputs["omega2"], *inputs["sigma2"])
     row = found.benchmarks[0]
     assert row.se_prediction is not None
-    assert inputs["sigma2_a"] == pytest.approx(N * row.se_prediction.median**2 / 2)
+    assert inputs["cluster_size"] is None
+    assert variances.sigma2_a == pytest.approx(N * row.se_prediction.median**2 / 2)
     assert variances.omega2 >= 0
 
 
@@ -516,6 +518,7 @@ def test_a_profile_of_single_answers_does_not_invent_the_split(tmp_path: Path) -
     profile = reference.choose(reference.read(tmp_path / "p.json"))
     assert profile.se_data is None
     assert profile.planning()["omega2"] == pytest.approx(N * profile.se_total.median**2)
+    assert profile.planning()["sigma2"] is None
     with pytest.raises(InputError, match="one answer per question"):
         reference.compare(profile, 0.6, 0.5, repeats=(4, 4))
 

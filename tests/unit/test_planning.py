@@ -246,7 +246,7 @@ class TestFromRuns:
 
     @pytest.mark.slow
     def test_assured_plans_reach_their_power(self):
-        """ω² = .01, pilots of 50 questions × 4 answers: the plug-in misses one time in four, the assured plan does not."""
+        """ω² = .01, pilots of 50 questions × 4 answers: the plug-in misses one time in four."""
         rng = np.random.default_rng(5)
         sigma2, reached = 0.1, {"assured": [], "plug-in": []}
         for _ in range(400):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
-    from .estimators.contrast import FloatArray, IntArray
+    from .estimators.contrast import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +110,11 @@ class Question:
     n_solved: int | None
     """Models with at least one answer of score 1; null for metrics outside [0, 1]."""
     tau: float | None
-    """Kendall's tau-b between the models' means and their scores on this question."""
+    """Kendall's tau-b between the models' scores on this question and their means over all others."""
+    p_tau: float | None
+    """How often chance alone gives a tau as low, on a question that has nothing to do with the models' quality."""
     suspect: bool | None
-    """tau < 0: better models do worse on it."""
+    """Better models do worse on it: p_tau below 1/N of the benchmark's N questions, and below 0.05."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,6 +131,8 @@ class QuestionColumns:
     n_models: IntArray
     n_solved: IntArray | None
     tau: FloatArray
+    p_tau: FloatArray
+    suspect: BoolArray
 
     def __len__(self) -> int:
         return len(self.question)
@@ -146,7 +150,8 @@ class QuestionColumns:
                 n_models=int(self.n_models[i]),
                 n_solved=None if self.n_solved is None else int(self.n_solved[i]),
                 tau=tau,
-                suspect=None if tau is None else tau < 0,
+                p_tau=_or_none(self.p_tau[i]),
+                suspect=None if tau is None else bool(self.suspect[i]),
             )
 
 
@@ -259,7 +264,7 @@ class Arena:
     boards: tuple[Board, ...]
     baseline: str | None = None
     notes: tuple[str, ...] = ()
-    """Hints and warnings for a person; not part of the JSON."""
+    """Hints and warnings for a person, one sentence each."""
 
     @property
     def kind(self) -> str:
@@ -292,6 +297,7 @@ class Arena:
             "pairs": [row(item) for item in self.pairs],
             "benchmarks": [row(item) for item in self.benchmarks],
             "questions": [row(item) for item in self.questions],
+            "notes": list(self.notes),
         }
 
     def to_json(self) -> str:

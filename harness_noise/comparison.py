@@ -21,7 +21,7 @@ from .pairing import Pairing, align, pair
 from .results import Comparison, Difference, Flip, finite, merge_notes
 from .samples import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, nothing, root, sample
 from .scores import Group, Run, Scores
-from .settings import Settings
+from .settings import Settings, check_margin
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -208,6 +208,7 @@ def _difference(
 ) -> tuple[Judged, tuple[str, ...]]:  # fmt: skip
     """A − B of one task, or of the tasks of a group."""
     _check(settings)
+    check_margin(settings, (*parts_a, *parts_b))
     if settings.unpaired:
         return _unpaired(parts_a, parts_b, run_a, run_b, settings, group), ()
     pairing = align(parts_a, parts_b, group_shares(parts_a, group))

@@ -72,15 +72,17 @@ class Profile:
         share = (data + prediction * (1 / repeats[0] + 1 / repeats[1]) / 2) / (data + prediction)
         return total * math.sqrt(share)
 
-    def planning(self) -> dict[str, float]:
-        """ω² of the difference and σ² of each run, as `plan` takes them.
+    def planning(self) -> dict[str, Any]:
+        """ω² of the difference, σ² of each run and the size of clusters, as `plan` takes them.
 
-        Where the profile cannot split the noise, ω² is all of it: right for one answer per question.
+        Where the profile cannot split the noise, ω² is all of it, right for one answer per question, and σ² None.
         """
+        size = None if self.cluster is None else self.n_questions / max(1, self.n_clusters)
         if self.se_data is None or self.se_prediction is None:
-            return {"omega2": self.n_questions * self.se_total.median**2, "sigma2_a": 0.0, "sigma2_b": 0.0}
+            return {"omega2": self.n_questions * self.se_total.median**2, "sigma2": None, "cluster_size": size}
         sigma2 = self.n_questions * self.se_prediction.median**2 / 2
-        return {"omega2": self.n_questions * self.se_data.median**2, "sigma2_a": sigma2, "sigma2_b": sigma2}
+        omega2 = self.n_questions * self.se_data.median**2
+        return {"omega2": omega2, "sigma2": (sigma2, sigma2), "cluster_size": size}
 
 
 def write(arena: Arena, path: str | Path) -> None:

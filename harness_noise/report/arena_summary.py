@@ -323,7 +323,7 @@ def question_table(board: Board, limit: int) -> Section:
     q = board.questions
     tau = np.where(np.isnan(q.tau), np.inf, q.tau)
     hard = -np.nan_to_num(q.difficulty)
-    order = np.lexsort((tau, hard, np.where(tau < 0, 0, 1)))[:limit]
+    order = np.lexsort((tau, hard, np.where(q.suspect, 0, 1)))[:limit]
     columns = (
         Column("Question", text=True),
         Column("Text", text=True),
@@ -331,8 +331,9 @@ def question_table(board: Board, limit: int) -> Section:
         Column("difficulty", hint="1 − mean score over the models"),
         Column("models", hint="models that have a score"),
         Column("solved by", hint="models with at least one answer of score 1"),
-        Column("tau", hint="Kendall's tau-b with the models' means"),
-        Column("Suspect", text=True, hint="better models do worse on it: tau below 0"),
+        Column("tau", hint="Kendall's tau-b with the models' means over the other questions"),
+        Column("p", hint="how often chance alone gives a tau as low"),
+        Column("Suspect", text=True, hint="better models do worse on it, more clearly than chance explains"),
     )
     rows = [
         (
@@ -343,7 +344,8 @@ def question_table(board: Board, limit: int) -> Section:
             str(int(q.n_models[i])),
             "" if q.n_solved is None else str(int(q.n_solved[i])),
             number(None if np.isnan(q.tau[i]) else float(q.tau[i]), 3),
-            "suspect" if q.tau[i] < 0 else "",
+            p_text(None if np.isnan(q.p_tau[i]) else float(q.p_tau[i])),
+            "suspect" if q.suspect[i] else "",
         )
         for i in order
     ]

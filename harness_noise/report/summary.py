@@ -74,6 +74,7 @@ def _factors(table: Factors) -> Summary:
         (
             plain(item.factor),
             number(item.var, decimals(item.var)),
+            interval(item.var_low, item.var_high, decimals(item.var, item.var_high)),
             MISSING if item.share is None else f"{100 * item.share:.1f} %",
             number(item.se, decimals(item.se)),
             f"{item.df:g}",
@@ -86,6 +87,7 @@ def _factors(table: Factors) -> Summary:
     columns = (
         Column("Source", text=True),
         Column("variance", hint="variance component of one answer"),
+        Column("95 % interval", hint="of the variance component"),
         Column("share", hint="of the sum of all components"),
         Column("SE", hint="what it adds to the standard error of the mean of all these answers"),
         Column("df"),
@@ -96,7 +98,7 @@ def _factors(table: Factors) -> Summary:
     digits = decimals(max((item.se or 0.0 for item in table.factors), default=None))
     title = f"{table.n_answers} answers, mean {number(table.mean, digits)}"
     shown = _drop_empty(columns, rows, ("",))
-    return Summary((Section(title, *shown),), _legend(marks), (table.advice,))
+    return Summary((Section(title, *shown),), _legend(marks), (table.advice, *table.notes))
 
 
 def decimals(se: float | None, fallback: float | None = None) -> int:
@@ -315,6 +317,7 @@ def _comparison(table: Comparison) -> Summary:
     if table.flips:
         sections.append(_flips(table))
     sentences = [sentence(item) for item in items if item.se is not None][:1]
+    sentences += [f"{item.method}: {item.note}." for item in table.combined if item.note]
     return Summary(tuple(sections), _legend(marks), (*sentences, *taken_back(table)))
 
 
@@ -391,6 +394,7 @@ def _combined(table: Comparison) -> Section:
         Column("n", hint="tasks or models"),
         Column("A − B"),
         Column("SE"),
+        Column("df", hint="of the t test; none: another distribution"),
         Column("p"),
         Column("p heterogeneity", hint="Cochran's Q: small where the tasks do not share one difference"),
     )
@@ -400,6 +404,7 @@ def _combined(table: Comparison) -> Section:
             str(item.n),
             number(item.diff, decimals(item.se)),
             number(item.se, decimals(item.se)),
+            number(item.df, 0),
             p_text(item.p_value),
             p_text(item.heterogeneity_p),
         )

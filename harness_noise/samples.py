@@ -26,7 +26,7 @@ from .estimators.contrast import (
 )
 from .estimators.runs import RunComponent, run_component
 from .results import finite
-from .scores import Group, Questions, Run, Scores
+from .scores import Group, Questions, Run, Scores, is_proportion
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -55,6 +55,10 @@ class Sample:
     identical: bool
     """The adapter knows that the answers, not only their scores, were identical."""
     uses_all_repeats: bool
+    bounds: tuple[float, float] | None
+    """Lowest and highest value of the metric, where every task declares them."""
+    proportion: bool
+    """The name says that the scores are right or wrong, so that nothing but 0 or nothing but 1 is no other scale."""
 
     def __len__(self) -> int:
         return len(self.stats)
@@ -113,8 +117,58 @@ def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sa
         len(parts) > 1 and all(part.cluster_spec == "task" for part in parts),
         any("identical_repeats" in part.diagnostics for part in parts),
         any("uses_all_repeats" in part.diagnostics for part in parts),
+        hull([part.bounds for part in parts]),
+        is_proportion(parts[0].metric),
     )
     return whole if stats.count.all() else whole.take(np.flatnonzero(stats.count))
+
+
+def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
+    """The range that holds all of them; None where one is not known."""
+    known = [item for item in ranges if item is not None]
+    if not known or len(known) < len(ranges):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+def score_range(samples: Sequence[Sample], settings: Settings) -> tuple[float, float] | None:
+    """Lowest and highest value that the scores of one metric can take; None where they may be anything.
+
+    What `--range` says counts, then what the adapters declare. Where nobody says anything, scores that all
+    lie in [0, 1] are taken to have that range, unless they are all 0 or all 1 and the metric's name does not
+    say that they are right or wrong: a percentage may be 0 throughout.
+
+    Raises:
+        InputError: a score outside the range that was said or declared.
+    """
+    found = [item.values[~np.isnan(item.values)] for item in samples]
+    present = [values for values in found if len(values)]
+    if not present:
+        return settings.range
+    low, high = min(float(values.min()) for values in present), max(float(values.max()) for values in present)
+    declared = hull([item.bounds for item in samples if item.bounds is not None])
+    bounds = settings.range or declared
+    if bounds is not None:
+        slack = 1e-9 * (bounds[1] - bounds[0])
+        if bounds[0] - slack <= low and high <= bounds[1] + slack:
+            return bounds
+        if settings.range is None and any(item.bounds is None for item in samples):
+            return None
+        raise InputError(outside(samples[0].name, low, high, bounds, said=settings.range is not None))
+    if low < 0 or high > 1:
+        return None
+    constant = low == high and low in (0.0, 1.0)
+    return None if constant and not all(item.proportion for item in samples) else (0.0, 1.0)
+
+
+def outside(name: str, low: float, high: float, bounds: tuple[float, float], *, said: bool) -> str:
+    """The message for scores that are not in their range."""
+    whose = f"--range {bounds[0]:g},{bounds[1]:g}" if said else f"the declared range [{bounds[0]:g}, {bounds[1]:g}]"
+    return (
+        f"{name}: the scores go from {low:g} to {high:g}, which is not within {whose}; give the lowest and the "
+        "highest value that the metric can take, --range LOW,HIGH, and name the metric with --metric if others have "
+        "another range"
+    )
 
 
 def below(blocks: Sequence[FloatArray]) -> FloatArray:

@@ -120,7 +120,7 @@ def _interval(
     return intervals.rescaled(ci, ends.bounds), name
 
 
-BORROWED_P = 0.01
+BORROWED_P = 0.05
 """Below this p of Welch's test, questions with one answer are said to differ from those they borrow a variance from."""
 
 
@@ -246,6 +246,7 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
         from .corpus import estimate_corpus
 
         estimates += [estimate_corpus(item, run, settings) for item in run.corpus]
+    notes += _without_range(estimates)
     reasons: dict[str, list[str]] = {}
     for item in run.skipped:
         estimates.append(_skipped(run, item.task, item.metric, item.scorer, item.native, settings))
@@ -254,6 +255,21 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         notes.append(f"no error bar for {', '.join(names[:3])}{more}: {reason}")
     return Analysis(settings.to_dict(), tuple(estimates), tuple(notes))
+
+
+def _without_range(estimates: Iterable[Estimate]) -> list[str]:
+    """One sentence for the metrics that have no interval because 0 (or 1) throughout may be of any scale."""
+    names = [
+        f"{item.task} {item.metric}".strip()
+        for item in estimates
+        if "zero_variance" in item.diagnostics and item.range is None and item.mean in (0.0, 1.0)
+    ]
+    if not names:
+        return []
+    return [
+        f"{', '.join(dict.fromkeys(names))}: every score is the same, and nothing "
+        "says what range the metric has, so there is no interval: give it with --range 0,1 (0,100 for a percentage)"
+    ]
 
 
 def _skipped(run: Run, task: str, metric: str, scorer: str, native: float | None, settings: Settings) -> Estimate:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import is_, ne
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from .estimators.contrast import (
 )
 from .estimators.runs import RunComponent, run_component
 from .results import finite
-from .scores import Group, Questions, Run, Scores, is_proportion
+from .scores import Group, Questions, Run, Scores, fitting, is_proportion
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -131,7 +131,33 @@ def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | 
     return min(low for low, _ in known), max(high for _, high in known)
 
 
-def score_range(samples: Sequence[Sample], settings: Settings) -> tuple[float, float] | None:
+class Ranged(Protocol):
+    """What `score_range` looks at."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def values(self) -> FloatArray: ...
+    @property
+    def bounds(self) -> tuple[float, float] | None: ...
+    @property
+    def proportion(self) -> bool: ...
+
+
+class Unread(NamedTuple):
+    """The scores of one task, of which nothing but their range is asked."""
+
+    name: str
+    values: FloatArray
+    bounds: tuple[float, float] | None
+    proportion: bool
+
+    @classmethod
+    def of(cls, part: Scores) -> Unread:
+        return cls(f"{part.task}, {part.metric}", part.values, part.bounds, is_proportion(part.metric))
+
+
+def score_range(samples: Sequence[Ranged], settings: Settings) -> tuple[float, float] | None:
     """Lowest and highest value that the scores of one metric can take; None where they may be anything.
 
     What `--range` says counts, then what the adapters declare. Where nobody says anything, scores that all
@@ -141,11 +167,12 @@ def score_range(samples: Sequence[Sample], settings: Settings) -> tuple[float, f
     Raises:
         InputError: a score outside the range that was said or declared.
     """
-    found = [item.values[~np.isnan(item.values)] for item in samples]
-    present = [values for values in found if len(values)]
-    if not present:
+    ends = [(float(np.fmin.reduce(item.values, axis=None)), float(np.fmax.reduce(item.values, axis=None)))
+            for item in samples if item.values.size]  # fmt: skip
+    ends = [pair for pair in ends if not math.isnan(pair[0])]
+    if not ends:
         return settings.range
-    low, high = min(float(values.min()) for values in present), max(float(values.max()) for values in present)
+    low, high = min(first for first, _ in ends), max(last for _, last in ends)
     declared = hull([item.bounds for item in samples if item.bounds is not None])
     bounds = settings.range or declared
     if bounds is not None:
@@ -303,7 +330,10 @@ def nothing(n: int, n_clusters: int, code: str = "too_few_questions") -> Moments
 def as_scores(
     values: ArrayLike, clusters: Sequence[object] | None = None, missing: str = "drop", **fields: Any
 ) -> Scores:
-    """Plain arrays as Scores: (n, K), or (n,) for one answer per question; NaN is a missing score."""
+    """Plain arrays as Scores: (n, K), or (n,) for one answer per question; NaN is a missing score.
+
+    Arrays in [0, 1] are taken to have that range, also where they are all 0; the setting `range` says otherwise.
+    """
     array = np.array(values, dtype=np.float64)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] == 0:
@@ -320,6 +350,7 @@ def as_scores(
     if missing == "zero":
         array[holes] = 0.0
     keys = tuple(map(str, range(len(array))))
+    fields.setdefault("bounds", fitting((0.0, 1.0), array))
     return Scores(
         task=fields.pop("task", ""), metric=fields.pop("metric", "score"), scorer=fields.pop("scorer", "none"),
         questions=Questions(keys), values=array, clusters=labels, n_missing=int(holes.sum()),

@@ -229,9 +229,9 @@ class ReadOptions:
 
 
 def is_proportion(metric: str) -> bool:
-    """Whether a metric's name says that its scores are right or wrong: acc_norm, exact_match, pass@1, score, … ."""
+    """Whether a metric's name says that its scores are right or wrong: acc_norm, exact_match, correct, pass@1, … ."""
     words = set(re.split(r"[^a-z0-9]+", metric.lower()))
-    return metric.lower() in ("score", "em") or bool(words & {"acc", "accuracy", "correct", "match", "pass"})
+    return bool(words & {"acc", "accuracy", "em", "correct", "match", "pass", "passed"})
 
 
 def fitting(bounds: tuple[float, float] | None, values: FloatArray) -> tuple[float, float] | None:

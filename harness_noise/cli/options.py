@@ -87,10 +87,10 @@ computing: Callable[[F], F] = _stack(
         click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of the intervals."),
         click.option(
             "--se",
-            type=click.Choice(["cr0", "cr1", "cr2"]),
+            type=click.Choice(["cr0", "cr1", "cr2", "cr3"]),
             default="cr2",
             show_default=True,
-            help="Variance estimator; cr0 is the papers' (ddof = 0).",
+            help="Variance estimator; cr0 is the papers' (ddof = 0), cr3 the jackknife, for very unequal clusters.",
         ),
         click.option(
             "--interval",

@@ -159,6 +159,8 @@ class _Group:
         naive = (e * (w**2 * leverage)[:, None]).T @ e
         if self.estimator == "cr2":
             gram = naive
+        elif self.estimator == "cr3":
+            gram = (e * (w**2 * leverage**2)[:, None]).T @ e
         else:
             gram = (e * (w**2)[:, None]).T @ e * (N / (N - 1) if self.estimator == "cr1" else 1.0)
         own, own_naive = gram.diagonal(), naive.diagonal()

@@ -171,7 +171,7 @@ def all_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr
 
         doubtful = ss_d <= _CANCELLED * (ss_a + ss_b) + 1e-20 * n
         if table.clusters is None:
-            factor = 1 / n if estimator == "cr0" else 1 / (n - 1.0)
+            factor = _small_sample(n, estimator)
             columns = _Variances(ss_d / n * factor, n - 1.0, naive, ss_a / n * factor, ss_b / n * factor, n.copy())
         else:
             columns, unsure = _clustered(table.clusters, e, W, a, b, naive, estimator)
@@ -314,8 +314,16 @@ def _clustered(
 
 
 def _leverage(sizes: FloatArray, n: FloatArray | int, estimator: Estimator) -> FloatArray:
-    """The factor (1 − n_c/n)^(−1/2) of CR2, 1 otherwise."""
-    return 1 / np.sqrt(1 - sizes / n) if estimator == "cr2" else np.ones_like(sizes)
+    """The factor (1 − n_c/n)^(−1/2) of CR2, its square of CR3, 1 otherwise."""
+    if estimator not in ("cr2", "cr3"):
+        return np.ones_like(sizes)
+    left = 1 - sizes / n
+    return 1 / (np.sqrt(left) if estimator == "cr2" else left)
+
+
+def _small_sample(n: FloatArray, estimator: Estimator) -> FloatArray:
+    """What n V is of the mean square Σ e²/n where every question is its own cluster: CR1 and CR2 are one."""
+    return {"cr0": 1 / n, "cr3": n / (n - 1.0) ** 2}.get(estimator, 1 / (n - 1.0))
 
 
 def _direct(
@@ -340,7 +348,7 @@ def _direct(
         diff[part] = d.sum(axis=1) / n[:, 0]
         out.naive[part] = (e**2).sum(axis=1) / n[:, 0] / (n[:, 0] - 1)
         if starts is None:
-            factor = (1 / n if estimator == "cr0" else 1 / (n - 1))[:, 0] / n[:, 0]
+            factor = (_small_sample(n, estimator) / n)[:, 0]
             out.variance[part] = (e**2).sum(axis=1) * factor
             out.variance_a[part] = (_residual(values_a, shared, n) ** 2).sum(axis=1) * factor
             out.variance_b[part] = (_residual(values_b, shared, n) ** 2).sum(axis=1) * factor

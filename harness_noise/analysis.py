@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .clusters import in_words
 from .errors import InputError
 from .estimators import intervals
 from .estimators.contrast import Contrast, Design, Moments, question_stats
@@ -115,7 +116,7 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
         icc=finite(m.icc),
         estimator=settings.se,
         n_missing=sum(part.n_missing for part in parts),
-        cluster=next((part.cluster_spec for part in parts if part.cluster_spec), None) if clustered else None,
+        cluster=in_words(next((part.cluster_spec for part in parts if part.cluster_spec), None)) if clustered else None,
         diagnostics=tuple(sorted(found)),
         **fields,
     )

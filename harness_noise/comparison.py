@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import corpus
+from .clusters import in_words
 from .errors import InputError, NothingSharedError
 from .estimators import intervals, resampling, tests
 from .estimators.contrast import Design, Moments, question_stats
@@ -79,7 +80,7 @@ class _Evidence:
         return intervals.bonett_price(means, level, share if self.plan.strata.any() else None)
 
     def sign_test(self) -> float | None:
-        if self.d is None or self.plan is None:
+        if self.d is None or self.plan is None or self.plan.crossed is not None:
             return None
         # within one task a weight would change nothing; across tasks a cluster's sum is a weighted one
         d = self.plan.weights * self.d * len(self.d) if self.plan.strata.any() else self.d
@@ -321,7 +322,7 @@ def _row(
         mde=tests.minimum_detectable(math.sqrt(m.variance or 0.0), settings.level) if testable else None,
         verdict=verdict.words,
         n_missing=sum(part.n_missing for side in parts for part in side),
-        cluster=cluster if clustered else None,
+        cluster=in_words(cluster) if clustered else None,
         diagnostics=tuple(sorted(found)),
         **noise,
         **fields,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .clusters import both_ways
 from .errors import InputError, NothingSharedError
 from .estimators import resampling, tests
 from .estimators.contrast import BoolArray, FloatArray, IntArray, cluster_codes
@@ -114,6 +115,12 @@ def _side(item: CorpusScores, rows: Sequence[int] | None = None, clusters: tuple
     else:
         answered = np.array([any(record is not None for record in row) for row in item.records], dtype=np.bool_)
     labels = clusters if clusters is not None else item.clusters
+    if both_ways(labels) is not None:
+        raise InputError(
+            f"{item.task}, {item.metric}: a metric that is no mean is resampled by whole clusters of one kind, and "
+            "these questions are clustered in two crossed ways: name one with --cluster, or leave this metric out with "
+            "--metric"
+        )
     used = used[answered[used]]
     if labels is None:
         return _Side(item, used, np.arange(len(used)), len(used))

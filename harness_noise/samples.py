@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from operator import is_, ne
+from operator import is_, itemgetter, ne
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .clusters import CROSS, both_ways
 from .errors import InputError
 from .estimators.contrast import (
     Contrast,
@@ -77,6 +78,14 @@ class Sample:
         return bool((sizes[self.shares > 0] == 0).any())
 
     def design(self) -> Design:
+        ways = both_ways(self.labels)
+        if ways is not None:
+            codes = [cluster_codes(labels) for labels in ways]
+            fewer = min(codes, key=itemgetter(1))
+            plan = design(len(self), None, self.strata, self.shares)
+            return replace(
+                plan, clusters=fewer[0], n_clusters=fewer[1], clustered=True, crossed=(codes[0][0], codes[1][0])
+            )
         plan = design(len(self), self.labels, self.strata, self.shares)
         if not self.between_tasks:
             return plan
@@ -92,12 +101,18 @@ def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sa
     stacked = below([part.values for part in parts])
     labels: list[str] = []
     clustered = any(part.clusters is not None for part in parts)
+    crossed = any(both_ways(part.clusters) is not None for part in parts)
     for t, part in enumerate(parts if clustered else ()):
+        found: Sequence[str]
         if part.clusters is None:
-            labels += [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
+            found = [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
+        elif len(parts) == 1:
+            found = part.clusters
         else:
             spec = f"{part.cluster_spec}\x1f"
-            labels += part.clusters if len(parts) == 1 else [spec + label for label in part.clusters]
+            found = [CROSS.join(spec + way for way in label.split(CROSS)) for label in part.clusters]
+        # a task with one way of clustering among crossed ones: the same clusters both ways
+        labels += [label + CROSS + label for label in found] if crossed and both_ways(found) is None else found
     name = f"{parts[0].task}, {parts[0].metric}" if parts[0].task else parts[0].metric
     try:
         stats = question_stats(stacked)
@@ -153,6 +168,7 @@ def kernel(
     runs: Sequence[Sample], coefficients: Sequence[float], plan: Design, settings: Settings
 ) -> tuple[Contrast, Moments]:
     """The kernel on samples of the same questions, with the run component where repeats are runs."""
+    _check_crossed(runs[0], plan, settings)
     stats, components, found = [], [], set()
     for run in runs:
         component = run_component(run.values, plan.weights, plan.strata)
@@ -177,6 +193,15 @@ def kernel(
     c = replace(c, identified=identified, diagnostics=tuple(sorted(found)))
     m = moments(c, plan, settings.se)
     return c, _with_runs(m, components, coefficients) if components else m
+
+
+def _check_crossed(run: Sample, plan: Design, settings: Settings) -> None:
+    if plan.crossed is not None and (settings.test != "t" or settings.interval == "bootstrap"):
+        what = f"--test {settings.test}" if settings.test != "t" else "--interval bootstrap"
+        raise InputError(
+            f"{run.name}: {what} takes whole clusters of one kind, and these questions are clustered in two crossed "
+            "ways: use --test t and --interval t, or name one of the two with --cluster"
+        )
 
 
 def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:
@@ -249,7 +274,10 @@ def nothing(n: int, n_clusters: int, code: str = "too_few_questions") -> Moments
 def as_scores(
     values: ArrayLike, clusters: Sequence[object] | None = None, missing: str = "drop", **fields: Any
 ) -> Scores:
-    """Plain arrays as Scores: (n, K), or (n,) for one answer per question; NaN is a missing score."""
+    """Plain arrays as Scores: (n, K), or (n,) for one answer per question; NaN is a missing score.
+
+    `clusters` are (n,) labels, or an (n, 2) array of them for two crossed ways.
+    """
     array = np.array(values, dtype=np.float64)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] == 0:
@@ -257,11 +285,15 @@ def as_scores(
     labels = None
     if clusters is not None:
         items = list(clusters.tolist() if isinstance(clusters, np.ndarray) else clusters)
+        pairs = isinstance(clusters, np.ndarray) and clusters.ndim == 2
+        if pairs and clusters.shape[1:] != (2,):
+            raise ValueError(f"clusters must be (n,) labels, or (n, 2) for two crossed ways, not {clusters.shape}")
         if len(items) != len(array):
             raise ValueError(f"{len(items)} cluster labels for {len(array)} questions")
-        if any(map(is_, items, repeat(None))) or any(map(ne, items, items)):  # a NaN is not itself
+        each = [label for item in items for label in item] if pairs else items
+        if any(map(is_, each, repeat(None))) or any(map(ne, each, each)):  # a NaN is not itself
             raise ValueError("a cluster label is missing (None or NaN): every question needs one")
-        labels = tuple(map(str, items))
+        labels = tuple(CROSS.join(map(str, item)) if pairs else str(item) for item in items)
     holes = np.isnan(array)
     if missing == "zero":
         array[holes] = 0.0

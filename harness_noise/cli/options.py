@@ -64,7 +64,7 @@ reading: Callable[[F], F] = _stack(
             multiple=True,
             metavar="SPEC",
             help="What questions share: a field, a.dotted.path, a Jinja template, task, none, auto, or TASK=SPEC "
-            "(repeatable). Default: the clusters that the run carries.",
+            "(repeatable; twice for one task: crossed, as A*B). Default: the clusters that the run carries.",
         ),
         click.option(
             "--group", "groups", multiple=True, metavar="NAME=PATTERN", help="Average the tasks that match PATTERN."
@@ -136,11 +136,13 @@ def mapping(items: Iterable[str], option: str) -> dict[str, str]:
 
 def read_options(choices: dict[str, Any], factors: tuple[str, ...] = ()) -> ReadOptions:
     """Take what concerns reading out of a command's options."""
+    from ..clusters import joined
     from ..scores import ReadOptions
 
     columns = choices.pop("columns")
+    choices["cluster"] = cluster = joined(choices["cluster"])
     return ReadOptions(
-        cluster=",".join(choices["cluster"]) or None,
+        cluster=cluster,
         columns=mapping(columns.split(","), "--columns") if columns else {},
         missing=choices["missing"],
         groups=mapping(choices.pop("groups"), "--group"),
@@ -155,9 +157,8 @@ def settings(choices: dict[str, Any]) -> Settings:
     """Take what concerns computing out of a command's options."""
     from ..settings import Settings
 
-    cluster = ",".join(choices.pop("cluster")) or None
     known = [name for name in Settings.__dataclass_fields__ if name in choices]
-    return Settings(cluster=cluster, **{name: choices.pop(name) for name in known})
+    return Settings(**{name: choices.pop(name) for name in known})
 
 
 def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = False) -> list[Run]:

@@ -61,7 +61,9 @@ def _interval(
         ci = found.expanded(m.variance, m.df).interval(settings.level)
         return (intervals.ConfidenceInterval(max(0.0, ci.low), min(1.0, ci.high)) if inside else ci), name
     # one pass@k or majority vote per question, but made of more answers than are at hand to cap it
-    answers = math.inf if not c.identified and data.uses_all_repeats else float(data.stats.count.sum())
+    # and of fixed questions only the answers' own variance is left, which no number of answers caps
+    free = (not c.identified and data.uses_all_repeats) or settings.questions_are == "fixed"
+    answers = math.inf if free else float(data.stats.count.sum())
     p = min(max(m.mean, 0.0), 1.0)
     if name == "clopper-pearson":
         return intervals.clopper_pearson(p, answers, settings.level), name
@@ -72,6 +74,10 @@ def _interval(
 
 
 def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: Group | None = None) -> Estimate:
+    if settings.runs_shared:
+        raise InputError(
+            "--runs-shared is for `compare`: it pairs the runs of A with those of B, and here is one model"
+        )
     first = parts[0]
     data = sample(parts, group_shares(parts, group))
     ci, interval = None, "none"
@@ -80,7 +86,7 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
         m = nothing(len(data), len(set(data.labels or range(len(data)))))
     else:
         plan = data.design()
-        clustered = plan.clustered
+        clustered = plan.clustered and settings.questions_are == "population"
         c, m = kernel([data], [1.0], plan, settings)
         bounds = {part.bounds for part in parts}
         ci, interval = _interval(data, c, m, plan, settings, bounds.pop() if len(bounds) == 1 else None)
@@ -118,6 +124,7 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
         n_missing=sum(part.n_missing for part in parts),
         cluster=in_words(next((part.cluster_spec for part in parts if part.cluster_spec), None)) if clustered else None,
         diagnostics=tuple(sorted(found)),
+        estimand=settings.estimand,
         **fields,
     )
 
@@ -168,7 +175,7 @@ def _skipped(run: Run, task: str, metric: str, scorer: str, native: float | None
     return Estimate(
         task=task, metric=metric, scorer=scorer, model=run.model, run=run.name, higher_is_better=None,
         n_questions=0, n_clusters=0, repeats_min=0, repeats_max=0, mean=finite(native), level=settings.level,
-        interval="none", estimator=settings.se, diagnostics=("skipped_metric",), **empty,
+        interval="none", estimator=settings.se, diagnostics=("skipped_metric",), estimand=settings.estimand, **empty,
     )  # fmt: skip
 
 

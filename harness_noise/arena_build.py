@@ -185,7 +185,8 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
         board = stacked(tasks, group.tasks, group_shares(parts[0], group))
     notes = list(board.notes)
     a, b = every_pair(len(parts))
-    columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se)
+    fixed = settings.questions_are == "fixed"
+    columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se, fixed=fixed)
     if not (columns.n > 0).any():
         return None, notes
     apart = int((columns.n == 0).sum())
@@ -195,13 +196,13 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
     if higher is None:
         notes.append(f"{first.metric}: the run does not say whether higher is better; it counts as better")
     strata = board.table.strata
-    clustered = board.table.clusters is not None or (strata is not None and strata.between)
+    clustered = not fixed and (board.table.clusters is not None or (strata is not None and strata.between))
     common = {
         "task": task,
         "metric": first.metric,
         "scorer": first.scorer,
         "higher_is_better": higher,
-        "estimand": "questions_population",
+        "estimand": settings.estimand,
         "level": settings.level,
         "test": settings.test,
         "cluster": board.cluster_spec if clustered else None,

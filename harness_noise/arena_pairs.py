@@ -85,7 +85,7 @@ def judged(
             separable |= c.zero & ~level_p & (p_sign < alpha)
         data_limit = upper_variance(c.variance, c.df, 0.95) - (c.variance - c.var_data)
         data_limit[c.zero] = np.nan
-        design_effect = np.where(known, 1.0, np.nan)
+        design_effect = np.where(known & ~np.isnan(c.naive), 1.0, np.nan)
         if common["cluster"] is not None:
             design_effect = np.where(c.naive > 0, c.variance / c.naive, np.nan)
     up = (c.diff > 0) == (common["higher_is_better"] is not False)

@@ -16,7 +16,7 @@ from .errors import InputError, NothingSharedError
 from .estimators import intervals, resampling, tests
 from .estimators.contrast import Design, Moments, question_stats
 from .estimators.intervals import ConfidenceInterval
-from .pairing import Pairing, align, pair
+from .pairing import Pairing, align, pair, pair_runs
 from .results import Comparison, Difference, Flip, finite, merge_notes
 from .samples import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, nothing, root, sample
 from .scores import Group, Run, Scores
@@ -80,7 +80,12 @@ class _Evidence:
         return intervals.bonett_price(means, level, share if self.plan.strata.any() else None)
 
     def sign_test(self) -> float | None:
-        if self.d is None or self.plan is None or self.plan.crossed is not None:
+        if (
+            self.d is None
+            or self.plan is None
+            or self.plan.crossed is not None
+            or self.settings.questions_are == "fixed"
+        ):
             return None
         # within one task a weight would change nothing; across tasks a cluster's sum is a weighted one
         d = self.plan.weights * self.d * len(self.d) if self.plan.strata.any() else self.d
@@ -167,6 +172,11 @@ def _difference(
     _check(settings)
     if settings.unpaired:
         return _unpaired(parts_a, parts_b, run_a, run_b, settings, group), ()
+    remarks: list[str] = []
+    if settings.runs_shared:
+        side_by_side = [pair_runs(one, other) for one, other in zip(parts_a, parts_b, strict=True)]
+        parts_a, parts_b = [item[0] for item in side_by_side], [item[1] for item in side_by_side]
+        remarks = [item[2] for item in side_by_side]
     pairing = align(parts_a, parts_b, group_shares(parts_a, group))
     a, b = pairing.a, pairing.b
     if len(a) == 0:
@@ -183,10 +193,15 @@ def _difference(
         evidence, clustered = _Evidence(m, settings), a.labels is not None
     else:
         plan = a.design()
-        c, m = kernel([a, b], [1.0, -1.0], plan, settings)
+        if settings.runs_shared:
+            a, b, whole = _run_by_run(a, b)
+            c, m = kernel([whole], [1.0], plan, settings)
+        else:
+            c, m = kernel([a, b], [1.0, -1.0], plan, settings)
         _, m_a = kernel([a], [1.0], plan, settings)
         _, m_b = kernel([b], [1.0], plan, settings)
-        evidence, clustered = _Evidence(m, settings, c.d, plan, unit=_in_unit(a, b)), plan.clustered
+        evidence = _Evidence(m, settings, c.d, plan, unit=_in_unit(a, b))
+        clustered = plan.clustered and settings.questions_are == "population"
         if m.zero_variance and not (np.abs(c.d) > 1e-12).any():
             found.add("identical_scores")
     if pairing.only_a or pairing.only_b:
@@ -207,7 +222,29 @@ def _difference(
         se_unpaired=unpaired,
         cluster=pairing.cluster,
     )  # fmt: skip
-    return row, pairing.notes
+    return row, (*pairing.notes, *remarks)
+
+
+def _run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
+    """Both samples where run j answered in both, and their differences d_ij, which are one sample of K runs.
+
+    Raises:
+        InputError: a question that the two models answered in no common run.
+    """
+    d = a.values - b.values
+    holes = np.isnan(d)
+    if holes.all(axis=1).any():
+        raise InputError(
+            f"{a.name}: {int(holes.all(axis=1).sum())} questions have no run that both models answered: --runs-shared "
+            "cannot pair them; count missing answers as wrong (--missing zero), or leave --runs-shared out"
+        )
+    x, y = (np.where(holes, np.nan, item.values) for item in (a, b))
+    one, other, both = (question_stats(values) for values in (x, y, d))
+    return (
+        replace(a, values=x, stats=one),
+        replace(b, values=y, stats=other),
+        replace(a, values=d, stats=both, identical=a.identical or b.identical),
+    )
 
 
 def _unpaired(
@@ -323,6 +360,7 @@ def _row(
         verdict=verdict.words,
         n_missing=sum(part.n_missing for side in parts for part in side),
         cluster=in_words(cluster) if clustered else None,
+        estimand=settings.estimand,
         diagnostics=tuple(sorted(found)),
         **noise,
         **fields,

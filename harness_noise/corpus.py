@@ -141,12 +141,18 @@ class _Noise:
     diagnostics: frozenset[str]
 
 
-def _refuse_runs(item: CorpusScores, settings: Settings) -> None:
-    if settings.repeats_are == "runs":
-        raise InputError(
-            f"{item.task}, {item.metric}: --repeats-are runs is for metrics that are means of question scores; leave "
-            "this one out with --metric"
-        )
+def _refuse(item: CorpusScores, settings: Settings) -> None:
+    refused = {
+        "--repeats-are runs": settings.repeats_are == "runs",
+        "--questions-are fixed": settings.questions_are == "fixed",
+        "--test wild": settings.test == "wild",
+    }
+    for what, clash in refused.items():
+        if clash:
+            raise InputError(
+                f"{item.task}, {item.metric}: {what} is for metrics that are means of question scores; leave this one "
+                "out with --metric"
+            )
 
 
 def _noise(sides: Sequence[_Side], signs: Sequence[float], settings: Settings, paired: bool) -> _Noise:
@@ -258,7 +264,7 @@ def _swapper(one: _Side, other: _Side) -> Callable[[BoolArray], FloatArray]:
 
 def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimate:
     """A corpus metric, averaged over repeats, with its noise by the cluster bootstrap."""
-    _refuse_runs(item, settings)
+    _refuse(item, settings)
     side = _side(item)
     noise = _noise([side], [1.0], settings, paired=True)
     found = set(noise.diagnostics) | set(item.diagnostics)
@@ -292,7 +298,7 @@ def matched(run_a: Run, run_b: Run) -> list[tuple[CorpusScores, CorpusScores]]:
 
 def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> Difference:
     """A − B of a corpus metric: both are recomputed on the same resampled clusters of questions."""
-    _refuse_runs(a, settings)
+    _refuse(a, settings)
     if settings.unpaired:
         sides = _side(a), _side(b)
         only = len(sides[0].rows), len(sides[1].rows)

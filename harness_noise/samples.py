@@ -25,6 +25,7 @@ from .estimators.contrast import (
     question_stats,
     upper_variance,
 )
+from .estimators.fixed import fixed_moments
 from .estimators.runs import RunComponent, run_component
 from .results import finite
 from .scores import Group, Questions, Run, Scores
@@ -191,6 +192,14 @@ def kernel(
     found |= set(c.diagnostics)
     identified = not found & {"single_repeat", "identical_repeats"}
     c = replace(c, identified=identified, diagnostics=tuple(sorted(found)))
+    if settings.questions_are == "fixed":
+        if "single_repeat" in found:
+            raise InputError(
+                f"{runs[0].name}: --questions-are fixed asks how much the answers to these questions vary, which one "
+                "answer per question cannot say: run it with K > 1 repeats, join several runs with --as-repeats, or "
+                "leave this metric out with --metric"
+            )
+        return c, fixed_moments(stats, coefficients, c, plan)
     m = moments(c, plan, settings.se)
     return c, _with_runs(m, components, coefficients) if components else m
 
@@ -239,7 +248,7 @@ def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Seq
 def noise_fields(m: Moments, clustered: bool) -> dict[str, Any]:
     """The fields that an Estimate and a Difference share, from the kernel's moments."""
     effect = None
-    if m.variance is not None:
+    if m.variance is not None and m.naive is not None:
         effect = 1.0 if not clustered else m.variance / m.naive if m.naive else None
     return {
         "se": root(m.variance),

@@ -106,6 +106,13 @@ computing: Callable[[F], F] = _stack(
             show_default=True,
             help="Independent answers, or runs (seeds, prompts) that move all questions together.",
         ),
+        click.option(
+            "--questions-are",
+            type=click.Choice(["population", "fixed"]),
+            default="population",
+            show_default=True,
+            help="A sample of the questions that could be asked, or fixed: only these, judged from the repeats alone.",
+        ),
     ]
 )
 

@@ -25,6 +25,7 @@ from .contrast import (
     design,
     moments,
 )
+from .fixed import fixed_moments
 from .pairs import Columns, Strata, Table, all_pairs
 from .ranks import one_hot
 
@@ -34,7 +35,9 @@ _OF_KERNEL = (
 )  # fmt: skip
 
 
-def group_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2") -> Columns:
+def group_pairs(
+    table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2", *, fixed: bool = False
+) -> Columns:
     """The columns of the pairs (a[i], b[i]) on a table with strata.
 
     Counts, correlation and wins are those of the questions, unweighted; the means, variances and what
@@ -44,9 +47,9 @@ def group_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "
     if strata is None:
         raise ValueError("a group needs its tasks: use all_pairs")
     plain = all_pairs(replace(table, clusters=None, strata=None), a, b, estimator)
-    out = _Group(plain, table, strata, estimator)
+    out = _Group(plain, table, strata, estimator, fixed=fixed)
     done = np.zeros(len(a), dtype=np.bool_)
-    if not np.isnan(table.mean).any() and not strata.between:
+    if not np.isnan(table.mean).any() and not strata.between and not fixed:
         done = out.by_gram()
     for i in np.flatnonzero(~done):
         out.by_kernel(int(i))
@@ -56,8 +59,8 @@ def group_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "
 class _Group:
     """Columns that are filled in, by either way."""
 
-    def __init__(self, plain: Columns, table: Table, strata: Strata, estimator: Estimator) -> None:
-        self.plain, self.table, self.strata, self.estimator = plain, table, strata, estimator
+    def __init__(self, plain: Columns, table: Table, strata: Strata, estimator: Estimator, *, fixed: bool) -> None:
+        self.plain, self.table, self.strata, self.estimator, self.fixed = plain, table, strata, estimator, fixed
         P = len(plain)
         self.scored = ~np.isnan(table.mean)
         names = ("mean_a", "mean_b", "diff", "variance", "df", "naive", "variance_a", "variance_b", "var_data",
@@ -116,8 +119,13 @@ class _Group:
         codes = self.strata.codes[rows]
         stats = self._stats(a, rows), self._stats(b, rows)
         c = self._split(contrast(stats, (1.0, -1.0), codes), a, b)
-        m = moments(c, plan, self.estimator)
-        each = [moments(contrast([one], strata=codes), plan, self.estimator) for one in stats]
+        alone = [contrast([one], strata=codes) for one in stats]
+        if self.fixed:
+            m = fixed_moments(stats, (1.0, -1.0), c, plan)
+            each = [fixed_moments([one], (1.0,), only, plan) for one, only in zip(stats, alone, strict=True)]
+        else:
+            m = moments(c, plan, self.estimator)
+            each = [moments(only, plan, self.estimator) for only in alone]
         self._put(i, m, c, plan, each)
 
     def _put(self, i: int, m: Moments, c: Contrast, plan: Design, each: list[Moments]) -> None:
@@ -133,6 +141,9 @@ class _Group:
         self.same[i] = m.zero_variance and not (np.abs(c.d) > 1e-12).any()
         for code in m.diagnostics:
             self.flags[code][i] = True
+        if self.fixed:
+            self.signs_a[i] = self.signs_b[i] = 0
+            return
         weighted = plan.weights * c.d
         sums = np.bincount(plan.clusters, weights=weighted, minlength=plan.n_clusters)
         self.numbers["gain"][i], self.numbers["loss"][i] = np.maximum(sums, 0).sum(), np.maximum(-sums, 0).sum()

@@ -11,11 +11,12 @@ The formulas are those of `contrast` and `tests`, cited there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from .contrast import BoolArray, Estimator, FloatArray, IntArray, clustered_variance, design
+from .fixed import spread_sums
 from .ranks import answers_above, count_above, dense_ranks, one_hot
 
 CHUNK = 400_000
@@ -120,7 +121,9 @@ def every_pair(n_models: int) -> tuple[IntArray, IntArray]:
     return a.astype(np.intp), b.astype(np.intp)
 
 
-def all_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2", *, counts: bool = True) -> Columns:
+def all_pairs(
+    table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2", *, counts: bool = True, fixed: bool = False
+) -> Columns:
     """The columns of the pairs (a[i], b[i]) of a table's models.
 
     Args:
@@ -129,6 +132,7 @@ def all_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr
         b: (P,) columns of the second.
         estimator: of the variance over questions.
         counts: wins and sign tests too, most of the time where scores have many levels; else 0.
+        fixed: the questions are no sample: variances from the repeats alone (`fixed.fixed_moments`).
 
     Time is that of a few matrix products (M × N)(N × M); memory O(M N + M² + pairs).
     """
@@ -214,11 +218,46 @@ def all_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr
     }
     if table.clusters is not None:
         flags["singleton_clusters"] = (columns.n_clusters == n) & ~unknown
-    return Columns(
+    found = Columns(
         a, b, n.astype(np.intp), columns.n_clusters.astype(np.intp), (only[a] - n).astype(np.intp),
         (only[b] - n).astype(np.intp), *_most(table.count, W, whole, a, b), mean_a, mean_b, diff, V, columns.df,
         columns.naive, columns.variance_a, columns.variance_b, var_data, var_prediction, var_total, correlation,
         wins_a, wins_b, signs_a, signs_b, zero, zero & (biggest <= 1e-12), flags,
+    )  # fmt: skip
+    return fixed_columns(found, fixed_sides(table, W, S), noise.identified) if fixed else found
+
+
+def fixed_sides(table: Table, W: BoolArray, S: _Sums) -> list[tuple[FloatArray, FloatArray]]:
+    """For A's and for B's side of each pair, V and its Σ (…)²/(k − 1) over the shared questions; see `fixed`."""
+    known = W & (table.count >= 2)
+    s2, k = np.where(known, table.var, 0.0), np.where(known, table.count, 1).astype(np.float64)
+    parts = [S(F) for F in (s2 / k, s2, known.astype(np.float64), *spread_sums(s2, k))]
+    n2 = np.maximum(S.n, 1.0) ** 2
+    out = []
+    for left, total, n_known, x, y, z in zip(*parts, strict=True):
+        lent = (S.n - n_known) / np.maximum(n_known, 1)
+        out.append(((left + lent * total) / n2, (x + 2 * lent * y + lent**2 * z) / n2**2))
+    return out
+
+
+def fixed_columns(c: Columns, sides: list[tuple[FloatArray, FloatArray]], identified: BoolArray) -> Columns:
+    """The columns where the questions are no sample: what belongs to a sample of questions is NaN or 0."""
+    (V_a, spread_a), (V_b, spread_b) = sides
+    known = identified & (c.n > 0) & (V_a + V_b > 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        V = np.where(known, V_a + V_b, np.nan)
+        df = V**2 / (spread_a + spread_b)
+    nothing, none = np.full(len(c), np.nan), np.zeros(len(c), dtype=np.bool_)
+    no_signs = np.zeros(len(c), dtype=np.intp)
+    prediction = np.where(known, c.var_prediction, np.nan)
+    about_a_sample = ("too_few_questions", "too_few_clusters", "zero_variance", "negative_data_variance",
+                      "singleton_clusters")  # fmt: skip
+    flags = {code: has for code, has in c.flags.items() if code not in about_a_sample}
+    flags |= {"few_clusters": df < 10, "too_few_questions": c.n == 0}
+    return replace(
+        c, n_clusters=c.n, variance=V, df=df, naive=nothing, variance_a=np.where(known, V_a, np.nan),
+        variance_b=np.where(known, V_b, np.nan), var_data=nothing, var_prediction=prediction, var_total=prediction,
+        signs_a=no_signs, signs_b=no_signs, zero=none, same=none, flags=flags, gain=None, loss=None,
     )  # fmt: skip
 
 

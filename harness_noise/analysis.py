@@ -74,10 +74,6 @@ def _interval(
 
 
 def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: Group | None = None) -> Estimate:
-    if settings.runs_shared:
-        raise InputError(
-            "--runs-shared is for `compare`: it pairs the runs of A with those of B, and here is one model"
-        )
     first = parts[0]
     data = sample(parts, group_shares(parts, group))
     ci, interval = None, "none"
@@ -197,8 +193,19 @@ def pass_at_k_estimates(item: Scores, settings: Settings, run: Run | None = None
     return out
 
 
+def _check_alone(settings: Settings) -> None:
+    """Refuse what only a difference has."""
+    if settings.runs_shared:
+        raise InputError(
+            "--runs-shared pairs the runs of A with those of B: it is for `compare`, and here is one model"
+        )
+    if settings.test == "wild":
+        raise InputError("--test wild tests a difference: it is for `compare` and `arena`, and here is one model")
+
+
 def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:
     """All estimates of several runs, one after the other."""
+    _check_alone(settings)
     parts = [analyze_run(run, settings) for run in runs]
     estimates = tuple(item for part in parts for item in part.estimates)
     return Analysis(settings.to_dict(), estimates, merge_notes(*(part.notes for part in parts)))
@@ -221,5 +228,6 @@ def estimate(
     Source: Wang (2025), §3.3; Miller (2024), §2.2; CR2 by Bell & McCaffrey (2002).
     """
     choices = Settings(level=level, **settings)
+    _check_alone(choices)
     run = Run(model="", name="", harness="array")
     return _estimate([as_scores(scores, clusters, choices.missing)], run, choices)

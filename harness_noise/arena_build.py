@@ -209,7 +209,7 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
     }
     names, runs = tuple(item.name for item in measured), tuple(item.run.name for item in measured)
     pairs = judged(
-        columns, names, runs, common, settings,
+        columns, board.table, names, runs, common, settings,
         unit=board.unit,
         n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
         codes=_codes(measured, board, a, b),

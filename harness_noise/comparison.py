@@ -16,6 +16,7 @@ from .errors import InputError, NothingSharedError
 from .estimators import intervals, resampling, tests
 from .estimators.contrast import Design, Moments, question_stats
 from .estimators.intervals import ConfidenceInterval
+from .estimators.wild import Wild, wild_test
 from .pairing import Pairing, align, pair, pair_runs
 from .results import Comparison, Difference, Flip, finite, merge_notes
 from .samples import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, nothing, root, sample
@@ -63,6 +64,11 @@ class _Evidence:
         assert self.plan is not None
         return resampling.bootstrap(self.d, self.plan, self.settings.resamples, rng)
 
+    def wild(self) -> Wild:
+        assert self.d is not None
+        assert self.plan is not None
+        return wild_test(self.d, self.plan, self.settings.resamples, np.random.default_rng(self.settings.seed))
+
     def without_variance(self, level: float) -> ConfidenceInterval | None:
         """The interval where every difference is the same: a small-sample rule for scores in [0, 1]."""
         if not self.unit:
@@ -104,7 +110,8 @@ def _judge(evidence: _Evidence, p_sign: float | None, higher_is_better: bool | N
     """Interval, p-value and verdict of the chosen test.
 
     The interval is the t interval, or the bootstrap's where that was asked for; sign and permutation
-    tests have none of their own, so their verdict comes from p < 1 − level.
+    tests have none of their own, so their verdict comes from p < 1 − level, as the wild bootstrap's does,
+    whose interval holds the nulls that it does not reject.
     """
     m, settings = evidence.m, evidence.settings
     if m.variance is None or m.df is None or m.mean is None:
@@ -134,6 +141,12 @@ def _judge(evidence: _Evidence, p_sign: float | None, higher_is_better: bool | N
             ci, narrow = found.interval(level), found.interval(wide)
             p_value = found.p_value() if settings.test == "bootstrap" else p_value
         separable = not ci.low <= 0 <= ci.high
+        if settings.test == "wild":
+            resampled = evidence.wild()
+            p_value = float(resampled.p_value()[0])
+            separable = p_value < alpha
+            if settings.interval == "auto":
+                ci, narrow = resampled.interval(level), resampled.interval(wide)
     if settings.test == "sign":
         p_value = 1.0 if p_sign is None else p_sign
     elif settings.test == "permutation":

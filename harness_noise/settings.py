@@ -66,6 +66,10 @@ class Settings:
             raise InputError(f"seed {self.seed} must not be negative, and resamples {self.resamples} not below 100")
         if self.unpaired and self.test in ("sign", "permutation", "wild"):
             raise InputError(f"--test {self.test} needs pairs of the same question: use t or bootstrap with --unpaired")
+        if self.test == "wild" and self.interval not in ("auto", "t"):
+            raise InputError(
+                f"--test wild has an interval of its own, by inversion: leave --interval {self.interval} out, or use t"
+            )
         if self.questions_are == "fixed":
             self._check_fixed()
         if self.unpaired and self.runs_shared:

@@ -56,6 +56,20 @@ def group_pairs(
     return out.columns()
 
 
+def group_design(table: Table, rows: IntArray) -> Design | None:
+    """The design of these questions of a group; None where a task of non-zero weight has none of them."""
+    strata, clusters = table.strata, table.clusters
+    assert strata is not None
+    if len(rows) == 0 or strata.weights(rows) is None:
+        return None
+    codes = strata.codes[rows]
+    plan = design(len(rows), None if clusters is None else clusters[rows], codes, strata.shares)
+    if strata.between:
+        tasks, index = np.unique(codes, return_inverse=True)
+        return replace(plan, clusters=index, n_clusters=len(tasks), clustered=True, between_tasks=True)
+    return plan
+
+
 class _Group:
     """Columns that are filled in, by either way."""
 
@@ -81,16 +95,7 @@ class _Group:
         return replace(self.plain, flags=flags | self.flags, **found)
 
     def _plan(self, rows: IntArray) -> Design | None:
-        """The design of these questions; None where a task of non-zero weight has none of them."""
-        strata, clusters = self.strata, self.table.clusters
-        if len(rows) == 0 or strata.weights(rows) is None:
-            return None
-        codes = strata.codes[rows]
-        plan = design(len(rows), None if clusters is None else clusters[rows], codes, strata.shares)
-        if strata.between:
-            tasks, index = np.unique(codes, return_inverse=True)
-            return replace(plan, clusters=index, n_clusters=len(tasks), clustered=True, between_tasks=True)
-        return plan
+        return group_design(self.table, rows)
 
     def _stats(self, model: int, rows: IntArray) -> QuestionStats:
         t = self.table

@@ -212,6 +212,11 @@ def _from_runs(sources: Sequence[Any], choices: dict[str, Any]) -> tuple[Varianc
     else:
         rows, each = _measured(sources, choices)
     row = _the_only(rows)
+    if row.estimand == "these_questions":
+        raise InputError(
+            f"{row.task}, {row.metric}: a plan needs the noise between questions, which --questions-are fixed leaves "
+            "out: take the runs with the default"
+        )
     n = row.n_questions
     if row.se_total is None:
         raise InputError(f"{row.task}, {row.metric}: no standard error to plan with ({', '.join(row.diagnostics)})")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from operator import is_, itemgetter, ne
+from operator import is_, ne
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from .scores import Group, Questions, Run, Scores
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from .estimators.contrast import FloatArray, IntArray
 
@@ -81,12 +81,10 @@ class Sample:
     def design(self) -> Design:
         ways = both_ways(self.labels)
         if ways is not None:
-            codes = [cluster_codes(labels) for labels in ways]
-            fewer = min(codes, key=itemgetter(1))
+            (one, n_one), (other, n_other) = (cluster_codes(labels) for labels in ways)
+            fewer = one if n_one <= n_other else other
             plan = design(len(self), None, self.strata, self.shares)
-            return replace(
-                plan, clusters=fewer[0], n_clusters=fewer[1], clustered=True, crossed=(codes[0][0], codes[1][0])
-            )
+            return replace(plan, clusters=fewer, n_clusters=min(n_one, n_other), clustered=True, crossed=(one, other))
         plan = design(len(self), self.labels, self.strata, self.shares)
         if not self.between_tasks:
             return plan
@@ -291,18 +289,7 @@ def as_scores(
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {array.shape}")
-    labels = None
-    if clusters is not None:
-        items = list(clusters.tolist() if isinstance(clusters, np.ndarray) else clusters)
-        pairs = isinstance(clusters, np.ndarray) and clusters.ndim == 2
-        if pairs and clusters.shape[1:] != (2,):
-            raise ValueError(f"clusters must be (n,) labels, or (n, 2) for two crossed ways, not {clusters.shape}")
-        if len(items) != len(array):
-            raise ValueError(f"{len(items)} cluster labels for {len(array)} questions")
-        each = [label for item in items for label in item] if pairs else items
-        if any(map(is_, each, repeat(None))) or any(map(ne, each, each)):  # a NaN is not itself
-            raise ValueError("a cluster label is missing (None or NaN): every question needs one")
-        labels = tuple(CROSS.join(map(str, item)) if pairs else str(item) for item in items)
+    labels = None if clusters is None else _labels(clusters, len(array))
     holes = np.isnan(array)
     if missing == "zero":
         array[holes] = 0.0
@@ -312,3 +299,17 @@ def as_scores(
         questions=Questions(keys), values=array, clusters=labels, n_missing=int(holes.sum()),
         cluster_spec=None if labels is None else "clusters", **fields,
     )  # fmt: skip
+
+
+def _labels(clusters: Sequence[object] | NDArray[np.generic], n: int) -> tuple[str, ...]:
+    """(n,) labels as text; an (n, 2) array is two crossed ways."""
+    items: list[Any] = list(clusters.tolist() if isinstance(clusters, np.ndarray) else clusters)
+    if len(items) != n:
+        raise ValueError(f"{len(items)} cluster labels for {n} questions")
+    crossed = isinstance(clusters, np.ndarray) and clusters.ndim == 2
+    if crossed and any(len(item) != 2 for item in items):
+        raise ValueError("clusters must be (n,) labels, or (n, 2) for two crossed ways")
+    each: list[Any] = [label for item in items for label in item] if crossed else items
+    if any(map(is_, each, repeat(None))) or any(map(ne, each, each)):  # a NaN is not itself
+        raise ValueError("a cluster label is missing (None or NaN): every question needs one")
+    return tuple(CROSS.join(map(str, item)) if crossed else str(item) for item in items)

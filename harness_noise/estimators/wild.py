@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from .contrast import Design, FloatArray
+from .contrast import BoolArray, Design, FloatArray, IntArray
 from .intervals import ConfidenceInterval
 
 BATCH_BYTES = 2**25
@@ -57,7 +57,7 @@ class Wild:
         delta = np.asarray(self.estimate - null)
         return delta, self.x + delta * self.y, self.q0 + delta * (self.q1 + delta * self.q2)
 
-    def _share(self, extreme: FloatArray) -> FloatArray:
+    def _share(self, extreme: BoolArray) -> FloatArray:
         count, resamples = extreme.sum(axis=0), len(extreme)
         out: FloatArray = count / resamples if self.exact else (count + 1) / (resamples + 1)
         return out
@@ -113,13 +113,14 @@ def weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iterator[
     rows = max(1, BATCH_BYTES // (16 * G))
 
     def batches() -> Iterator[FloatArray]:
+        codes: IntArray
         for start in range(0, total, rows):
             size = min(rows, total - start)
             if exact:
                 codes = np.arange(start, start + size)[:, None] // len(points) ** np.arange(G) % len(points)
             elif len(points) == 2:
                 words = rng.integers(0, 2**32, size=(size, -(-G // 32)), dtype=np.uint32)
-                codes = np.unpackbits(words.view(np.uint8), axis=1, count=G)
+                codes = np.unpackbits(words.view(np.uint8), axis=1, count=G).astype(np.intp)
             else:
                 codes = rng.integers(0, len(points), size=(size, G))
             yield points[codes]
@@ -153,7 +154,8 @@ def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Genera
     E, L, h = (csr_array((values, (plan.clusters, task)), shape=shape) for values in (a * e, share, h_values))
     for table in (E, L, h):
         table.sum_duplicates()
-    E_c, L_c = (np.asarray(table.sum(axis=1)).ravel() for table in (E, L))
+    E_c: FloatArray = np.asarray(E.sum(axis=1)).ravel()
+    L_c: FloatArray = np.asarray(L.sum(axis=1)).ravel()
     parts: list[list[FloatArray]] = [[] for _ in range(5)]
     batches, exact = weights(G, resamples, rng)
     for v in batches:

@@ -296,8 +296,13 @@ def matched(run_a: Run, run_b: Run) -> list[tuple[CorpusScores, CorpusScores]]:
     ]  # fmt: skip
 
 
-def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> Difference:
-    """A − B of a corpus metric: both are recomputed on the same resampled clusters of questions."""
+def corpus_difference(
+    a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings
+) -> tuple[Difference, bool]:
+    """A − B of a corpus metric: both are recomputed on the same resampled clusters of questions.
+
+    The verdict is that of this row alone; beside it, whether the two one-sided tests find it equivalent.
+    """
     _refuse(a, settings)
     if settings.unpaired:
         sides = _side(a), _side(b)
@@ -330,6 +335,7 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
     ci = p = None
     test = "bootstrap"
     words = "not separable"
+    equivalent = False
     higher = a.higher_is_better if a.higher_is_better is not None else b.higher_is_better
     if "zero_variance" in codes_found and noise.value is not None and abs(noise.value) <= 1e-12:
         p = 1.0
@@ -339,12 +345,11 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
         test = "permutation" if settings.test == "permutation" else "bootstrap"
         p = _swap_p(sides, settings) if test == "permutation" else noise.distribution.p_value(method="percentile")
         wide = noise.distribution.interval(max(0.0, 2 * settings.level - 1), "percentile")
+        equivalent = settings.margin is not None and -settings.margin < wide.low and wide.high < settings.margin
         if p < 1 - settings.level if test == "permutation" else not ci.low <= 0 <= ci.high:
             words = "A better" if (noise.value > 0) == (higher is not False) else "B better"
-        elif settings.margin is not None and -settings.margin < wide.low and wide.high < settings.margin:
-            words = f"equivalent within {settings.margin:g}"
     variance = noise.variance
-    return Difference(
+    row = Difference(
         task=a.task, metric=a.metric, scorer=a.scorer, higher_is_better=higher,
         model_a=run_a.model, model_b=run_b.model, n_questions=n, n_clusters=G, n_only_a=only[0], n_only_b=only[1],
         repeats_a=sides[0].repeats, repeats_b=sides[1].repeats, mean_a=noise.each[0], mean_b=noise.each[1],
@@ -353,8 +358,9 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
         wins_a=None, wins_b=None, ties=None, correlation=None, se_unpaired=None,
         se_total=root(noise.var_total), se_data=root(noise.var_data), se_prediction=root(noise.var_prediction),
         var_data=finite(noise.var_data), var_prediction=finite(noise.var_prediction), design_effect=None,
-        mde=tests.minimum_detectable(math.sqrt(variance), settings.level) if variance else None,
+        mde=finite(tests.minimum_detectable(root(variance) or np.nan, math.inf, settings.level).item()),
         verdict=words, n_missing=a.n_missing + b.n_missing,
         cluster=next((x.cluster_spec for x in (a, b) if x.clusters is not None), None),
         diagnostics=tuple(sorted(codes_found)),
     )  # fmt: skip
+    return row, equivalent

@@ -207,7 +207,7 @@ def _bar(items: Iterable[T], what: str, total: int) -> Iterable[T]:
 def show(table: Result, choices: dict[str, Any]) -> None:
     """Print a result, or write it to a file; hints go to stderr."""
     form, output = choices["form"], choices["output"]
-    if not choices["quiet"]:
+    if not choices["quiet"] and not (getattr(table, "shows_notes", False) and form in ("table", "markdown", "latex")):
         hints(getattr(table, "notes", ()))
     if form == "table" and output is None:
         from ..report import terminal

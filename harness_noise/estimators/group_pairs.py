@@ -20,18 +20,21 @@ from .contrast import (
     IntArray,
     Moments,
     QuestionStats,
+    cells,
     clustered_variance,
     contrast,
     design,
     moments,
 )
 from .fixed import fixed_moments
+from .flips import Extension, Far, extended
+from .pair_flips import of_group
 from .pairs import Columns, Strata, Table, all_pairs
 from .ranks import one_hot
 
 _OF_KERNEL = (
     "single_repeat", "partly_single_repeat", "identical_repeats", "missing_repeats", "too_few_questions",
-    "too_few_clusters", "zero_variance", "negative_data_variance", "few_clusters", "singleton_clusters",
+    "too_few_clusters", "zero_variance", "few_flips", "negative_data_variance", "few_clusters", "singleton_clusters",
 )  # fmt: skip
 
 
@@ -82,6 +85,7 @@ class _Group:
         self.numbers: dict[str, FloatArray] = {name: np.full(P, np.nan) for name in names}
         self.n_clusters = plain.n.copy()
         self.signs_a, self.signs_b = plain.signs_a.copy(), plain.signs_b.copy()
+        self.far = Far(*np.full((3, P), np.nan))
         self.zero = np.zeros(P, dtype=np.bool_)
         self.same = np.zeros(P, dtype=np.bool_)
         self.flags: dict[str, BoolArray] = {name: np.zeros(P, dtype=np.bool_) for name in _OF_KERNEL}
@@ -90,7 +94,7 @@ class _Group:
         flags = {code: has for code, has in self.plain.flags.items() if code not in _OF_KERNEL}
         found: dict[str, Any] = self.numbers | {
             "n_clusters": self.n_clusters, "signs_a": self.signs_a, "signs_b": self.signs_b, "zero": self.zero,
-            "same": self.same,
+            "same": self.same, "far": self.far,
         }  # fmt: skip
         return replace(self.plain, flags=flags | self.flags, **found)
 
@@ -149,6 +153,10 @@ class _Group:
         if self.fixed:
             self.signs_a[i] = self.signs_b[i] = 0
             return
+        far = extended(c.d, plan, self.estimator) if m.variance else None
+        if far is not None:
+            self.flags["few_flips"][i] = True
+            self.far.mean[i], self.far.variance[i], self.far.df[i] = far.mean[0], far.variance[0], far.df[0]
         weighted = plan.weights * c.d
         sums = np.bincount(plan.clusters, weights=weighted, minlength=plan.n_clusters)
         self.numbers["gain"][i], self.numbers["loss"][i] = np.maximum(sums, 0).sum(), np.maximum(-sums, 0).sum()
@@ -198,6 +206,7 @@ class _Group:
             identified &= ~flags["identical_repeats"]
         if t.unsplit is not None:
             identified &= ~(t.unsplit[a] | t.unsplit[b])
+        far = of_group(t.mean, Extension(cells(np.zeros(N), plan), self.estimator), a, b)
         data = V - (left[a] + left[b])
         data[np.abs(data) <= 1e-12 * np.maximum(V, left[a] + left[b])] = 0.0
         found = {
@@ -210,10 +219,14 @@ class _Group:
         flags |= {
             "negative_data_variance": identified & (data < 0),
             "few_clusters": np.full(len(a), reference.df < 10),
+            "few_flips": ~np.isnan(far.mean),
             "single_repeat": np.full(len(a), single),
         }
         for name, column in found.items():
             self.numbers[name][done] = column[done]
         for name, has in flags.items():
             self.flags[name][done] = has[done]
+        for mine, column in zip((self.far.mean, self.far.variance, self.far.df), (far.mean, far.variance, far.df),
+                                strict=True):  # fmt: skip
+            mine[done] = column[done]
         return done

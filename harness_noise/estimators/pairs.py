@@ -17,10 +17,10 @@ import numpy as np
 
 from .contrast import BoolArray, Estimator, FloatArray, IntArray, clustered_variance, design
 from .fixed import spread_sums
+from .flips import Far, extended_flips
+from .pair_flips import chunks, of_task
 from .ranks import answers_above, count_above, dense_ranks, one_hot
 
-CHUNK = 400_000
-"""Entries of a pairs × questions block that is worked on at once (3 MB, so that it stays in a cache)."""
 _CANCELLED = 1e-4
 """A difference of sums of squares below this share of the sums is computed again from the questions."""
 
@@ -110,6 +110,8 @@ class Columns:
     gain: FloatArray | None = None
     """Where nothing varies, the mean over clusters of max(d, 0), and of max(−d, 0); None: of the mean."""
     loss: FloatArray | None = None
+    far: Far | None = None
+    """What the far limits of the intervals come from, where few questions (clusters) differ."""
 
     def __len__(self) -> int:
         return len(self.a)
@@ -199,6 +201,12 @@ def all_pairs(
         for column in (V, columns.variance_a, columns.variance_b):
             column[column <= 1e-24] = 0.0
         V[zero] = 0.0
+        if table.clusters is None and _all_binary(x):
+            far = extended_flips(np.rint(sum_a + sum_b - 2 * raw), sum_a - sum_b, n, estimator)
+        else:
+            far = of_task(x, W, table.clusters, a, b, estimator)
+        for column in (far.mean, far.variance, far.df):
+            column[unknown | zero] = np.nan
         V = columns.variance
         noise, flags = _prediction(table, W, whole, S)
         identified = noise.identified & ~unknown
@@ -212,6 +220,7 @@ def all_pairs(
         "too_few_questions": n < 2,
         "too_few_clusters": (n > 1) & unknown,
         "zero_variance": zero,
+        "few_flips": ~np.isnan(far.mean),
         "negative_data_variance": var_data < 0,
         "few_clusters": columns.df < 10,
         "unpaired_questions": (only[a] > n) | (only[b] > n),
@@ -222,7 +231,7 @@ def all_pairs(
         a, b, n.astype(np.intp), columns.n_clusters.astype(np.intp), (only[a] - n).astype(np.intp),
         (only[b] - n).astype(np.intp), *_most(table.count, W, whole, a, b), mean_a, mean_b, diff, V, columns.df,
         columns.naive, columns.variance_a, columns.variance_b, var_data, var_prediction, var_total, correlation,
-        wins_a, wins_b, signs_a, signs_b, zero, zero & (biggest <= 1e-12), flags,
+        wins_a, wins_b, signs_a, signs_b, zero, zero & (biggest <= 1e-12), flags, far=far,
     )  # fmt: skip
     return fixed_columns(found, fixed_sides(table, W, S), noise.identified) if fixed else found
 
@@ -251,13 +260,13 @@ def fixed_columns(c: Columns, sides: list[tuple[FloatArray, FloatArray]], identi
     no_signs = np.zeros(len(c), dtype=np.intp)
     prediction = np.where(known, c.var_prediction, np.nan)
     about_a_sample = ("too_few_questions", "too_few_clusters", "zero_variance", "negative_data_variance",
-                      "singleton_clusters")  # fmt: skip
+                      "singleton_clusters", "few_flips")  # fmt: skip
     flags = {code: has for code, has in c.flags.items() if code not in about_a_sample}
     flags |= {"few_clusters": df < 10, "too_few_questions": c.n == 0}
     return replace(
         c, n_clusters=c.n, variance=V, df=df, naive=nothing, variance_a=np.where(known, V_a, np.nan),
         variance_b=np.where(known, V_b, np.nan), var_data=nothing, var_prediction=prediction, var_total=prediction,
-        signs_a=no_signs, signs_b=no_signs, zero=none, same=none, flags=flags, gain=None, loss=None,
+        signs_a=no_signs, signs_b=no_signs, zero=none, same=none, flags=flags, gain=None, loss=None, far=None,
     )  # fmt: skip
 
 
@@ -303,16 +312,11 @@ def _constant(
     if whole:
         return found
     tiny = np.flatnonzero(~found & (ss <= 1e-9 * np.maximum(1.0, np.abs(high))[side] ** 2))
-    for rows in _chunks(tiny, len(x)):
+    for rows in chunks(tiny, len(x)):
         shared = W.T[a[rows]] & W.T[b[rows]]
         values = x.T[side[rows]]
         found[rows] = np.where(shared, values, np.inf).min(axis=1) >= np.where(shared, values, -np.inf).max(axis=1)
     return found
-
-
-def _chunks(rows: IntArray, width: int) -> list[IntArray]:
-    step = max(1, CHUNK // max(1, width))
-    return [rows[start : start + step] for start in range(0, len(rows), step)]
 
 
 def _clustered(
@@ -376,7 +380,7 @@ def _direct(
     if table.clusters is not None:
         starts = np.flatnonzero(np.diff(table.clusters[order], prepend=-1))
     biggest = []
-    for part in _chunks(rows, len(x)):
+    for part in chunks(rows, len(x)):
         shared = wt[a[part]] & wt[b[part]]
         n = shared.sum(axis=1).astype(np.float64)[:, None]
         values_a, values_b = xt[a[part]] * shared, xt[b[part]] * shared

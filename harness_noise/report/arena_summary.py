@@ -15,6 +15,7 @@ from .summary import (
     Section,
     Summary,
     _drop_empty,
+    by_test,
     count,
     decimals,
     interval,
@@ -152,15 +153,15 @@ def sentences(board: Board) -> list[str]:
 
 
 def _adjustment(board: Board, name: str) -> list[str]:
-    """How many verdicts, which are those of single intervals, the adjusted p-values would not give."""
-    alpha = 1 - board.pairs.common["level"]
-    better = np.isin(board.pairs.verdict, [1, 2])
-    lost = int((better & (board.pairs.columns["p_adjusted"] >= alpha)).sum())
-    if not lost:
+    """How many pairs have another verdict than their own intervals would give."""
+    taken_back = board.pairs.flags.get("not_after_adjustment")
+    if taken_back is None:
         return []
+    lost = int(taken_back.sum())
+    all_ = lost + int(np.isin(board.pairs.verdict, [1, 2]).sum())
     return [
-        f"{name}: verdicts are those of single intervals; of {int(better.sum())} that find a difference, {lost} "
-        f"would not once p is adjusted for all {len(board.pairs)} pairs."
+        f"{name}: {lost} of the {all_} pairs whose own interval shows a difference are not significant once p is "
+        f"adjusted for all {len(board.pairs)} pairs, and their verdict says so."
     ]
 
 
@@ -186,8 +187,8 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
         Column("prediction", hint="what the models' own randomness adds"),
         Column("corr.", hint="correlation of two models' question means"),
         Column("A ≠ B", hint="share of questions that two models score differently"),
-        Column("min sig.", hint="smallest difference found significant"),
-        Column("max n.s.", hint="largest difference found not significant"),
+        Column("min sig.", hint="smallest difference found significant, each pair by its own interval"),
+        Column("max n.s.", hint="largest difference found not significant, each pair by its own interval"),
         Column("vs Beta", hint="total SE over that of the Beta(p, 1 − p) theory"),
         Column("vs rule", hint="total SE over √(p(1 − p)/n)"),
         Column("unsolved", hint="questions that no model solves"),
@@ -286,7 +287,8 @@ def pair_table(items: Sequence[Difference], marks: Marks, title: str) -> Section
         Column(f"{level} CI", hint="of the paired difference"),
         Column("p", hint="two-sided"),
         Column("p adj.", hint="adjusted for all pairs of this benchmark"),
-        Column("Verdict", text=True, hint="from the unadjusted interval"),
+        Column("Test", text=True, hint="what p and the interval come from"),
+        Column("Verdict", text=True, hint="from the adjusted p"),
         *_SES,
         Column("corr.", hint="correlation of the two models' question means"),
         Column("wins A : B : ties", hint="expected over all pairs of answers"),
@@ -307,6 +309,7 @@ def pair_table(items: Sequence[Difference], marks: Marks, title: str) -> Section
                 interval(item.ci_low, item.ci_high, digits),
                 p_text(item.p_value),
                 p_text(item.p_adjusted),
+                by_test(item),
                 item.verdict,
                 *(number(value, digits) for value in (item.se, item.se_total, item.se_data, item.se_prediction)),
                 number(item.correlation, 2),
@@ -325,7 +328,7 @@ def question_table(board: Board, limit: int) -> Section:
     q = board.questions
     tau = np.where(np.isnan(q.tau), np.inf, q.tau)
     hard = -np.nan_to_num(q.difficulty)
-    order = np.lexsort((tau, hard, np.where(tau < 0, 0, 1)))[:limit]
+    order = np.lexsort((tau, hard, np.where(q.suspect, 0, 1)))[:limit]
     columns = (
         Column("Question", text=True),
         Column("Text", text=True),
@@ -333,8 +336,9 @@ def question_table(board: Board, limit: int) -> Section:
         Column("difficulty", hint="1 − mean score over the models"),
         Column("models", hint="models that have a score"),
         Column("solved by", hint="models with at least one answer of score 1"),
-        Column("tau", hint="Kendall's tau-b with the models' means"),
-        Column("Suspect", text=True, hint="better models do worse on it: tau below 0"),
+        Column("tau", hint="Kendall's tau-b with the models' means over the other questions"),
+        Column("p", hint="how often chance alone gives a tau as low"),
+        Column("Suspect", text=True, hint="better models do worse on it, more clearly than chance explains"),
     )
     rows = [
         (
@@ -345,7 +349,8 @@ def question_table(board: Board, limit: int) -> Section:
             str(int(q.n_models[i])),
             "" if q.n_solved is None else str(int(q.n_solved[i])),
             number(None if np.isnan(q.tau[i]) else float(q.tau[i]), 3),
-            "suspect" if q.tau[i] < 0 else "",
+            p_text(None if np.isnan(q.p_tau[i]) else float(q.p_tau[i])),
+            "suspect" if q.suspect[i] else "",
         )
         for i in order
     ]

@@ -78,6 +78,7 @@ def _factors(table: Factors) -> Summary:
         (
             plain(item.factor),
             number(item.var, decimals(item.var)),
+            interval(item.var_low, item.var_high, decimals(item.var, item.var_high)),
             MISSING if item.share is None else f"{100 * item.share:.1f} %",
             number(item.se, decimals(item.se)),
             f"{item.df:g}",
@@ -90,6 +91,7 @@ def _factors(table: Factors) -> Summary:
     columns = (
         Column("Source", text=True),
         Column("variance", hint="variance component of one answer"),
+        Column("95 % interval", hint="of the variance component"),
         Column("share", hint="of the sum of all components"),
         Column("SE", hint="what it adds to the standard error of the mean of all these answers"),
         Column("df"),
@@ -100,7 +102,7 @@ def _factors(table: Factors) -> Summary:
     digits = decimals(max((item.se or 0.0 for item in table.factors), default=None))
     title = f"{table.n_answers} answers, mean {number(table.mean, digits)}"
     shown = _drop_empty(columns, rows, ("",))
-    return Summary((Section(title, *shown),), _legend(marks), (table.advice,))
+    return Summary((Section(title, *shown),), _legend(marks), (table.advice, *table.notes))
 
 
 def decimals(se: float | None, fallback: float | None = None) -> int:
@@ -257,6 +259,7 @@ def _comparison(table: Comparison) -> Summary:
                 interval(item.ci_low, item.ci_high, digits),
                 p_text(item.p_value),
                 p_text(item.p_adjusted) if adjusted else "",
+                by_test(item),
                 item.verdict,
                 " ".join(marks[code] for code in item.diagnostics),
             )
@@ -288,7 +291,8 @@ def _comparison(table: Comparison) -> Summary:
         Column("A − B"),
         Column(f"{_level(items)} CI", hint="of the paired difference"),
         Column("p", hint="two-sided"),
-        Column("p adj.", hint="adjusted for all rows of this table"),
+        Column("p adj.", hint="adjusted for the rows of its family; the verdict follows it"),
+        Column("Test", text=True, hint="what p and the interval come from"),
         Column("Verdict", text=True),
         _NOTES,
     )
@@ -318,8 +322,60 @@ def _comparison(table: Comparison) -> Summary:
     if table.flips:
         sections.append(_flips(table))
     sentences = [sentence(item) for item in items if item.se is not None][:1]
-    sentences += estimand_line(items)
-    return Summary(tuple(sections), _legend(marks), tuple(sentences))
+    sentences += [f"{item.method}: {item.note}." for item in table.combined if item.note]
+    return Summary(tuple(sections), _legend(marks), (*sentences, *taken_back(table), *estimand_line(items)))
+
+
+def taken_back(table: Comparison) -> list[str]:
+    """Which rows have another verdict than their own interval would give, and why."""
+    rows = [item for item in table.comparisons if "not_after_adjustment" in item.diagnostics]
+    if not rows:
+        return []
+    method = {"holm": "Holm's", "bh": "Benjamini and Hochberg's"}.get(str(table.settings.get("adjust")), "the")
+    names = [" ".join(part for part in (item.task, metric_name(item.metric, item.scorer)) if part) for item in rows]
+    where = ", ".join(names[:6]) + (f" and {len(rows) - 6} more" if len(rows) > 6 else "")
+    which, are, verdicts = ("these rows", "they are", "verdicts follow") if len(rows) > 1 else (
+        "this row", "it is", "verdict follows"
+    )  # fmt: skip
+    return [
+        f"{where}: the interval of {which} alone would show a difference, but among the rows that are tested together "
+        f"{are} not significant ({method} adjustment), and the {verdicts} that."
+    ]
+
+
+_TESTS = {
+    "t": "t", "reference": "t", "sign": "sign test", "permutation": "permutation", "bootstrap": "bootstrap",
+    "wild": "wild bootstrap",
+    "fisher": "Fisher's exact", "bonett-price": "Bonett–Price", "agresti-caffo": "Agresti–Caffo",
+}  # fmt: skip
+
+
+def _named(what: str, item: Difference) -> str:
+    name = _TESTS.get(what, what)
+    if name == "t":
+        return "t" if item.df is None else f"t, {degrees(item.df)} df"
+    return f"cluster {name}" if what in ("bootstrap", "permutation", "wild") and item.cluster else name
+
+
+def degrees(df: float) -> str:
+    """Degrees of freedom: whole, or with one decimal where they are few."""
+    return f"{df:.0f}" if df >= 100 or df == round(df) else f"{df:.1f}"
+
+
+def interval_name(item: Difference) -> str:
+    """Whose interval a comparison shows."""
+    return _named(item.interval, item)
+
+
+def by_test(item: Difference) -> str:
+    """What p comes from, and what the interval, where that is something else."""
+    test = item.test
+    if item.p_value is None:
+        test = "sign" if item.p_sign is not None and item.interval != "t" else item.interval
+    if test == "none" or (item.p_value is None and item.ci_low is None and item.p_sign is None):
+        return MISSING
+    name, shown = _named(test, item), interval_name(item)
+    return name if shown == name or item.interval == "none" else f"{name}; CI: {shown}"
 
 
 def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
@@ -349,6 +405,7 @@ def _combined(table: Comparison) -> Section:
         Column("n", hint="tasks or models"),
         Column("A − B"),
         Column("SE"),
+        Column("df", hint="of the t test; none: another distribution"),
         Column("p"),
         Column("p heterogeneity", hint="Cochran's Q: small where the tasks do not share one difference"),
     )
@@ -358,6 +415,7 @@ def _combined(table: Comparison) -> Section:
             str(item.n),
             number(item.diff, decimals(item.se)),
             number(item.se, decimals(item.se)),
+            number(item.df, 0),
             p_text(item.p_value),
             p_text(item.heterogeneity_p),
         )
@@ -450,10 +508,14 @@ def _difference_sentence(item: Difference) -> str:
         + (", clustered" if item.cluster else "")
         + f"; {_sample(item, repeats)})"
     )
+    shown = interval_name(item)
     if item.ci_low is not None:
-        text += f"; {_level([item])} CI {interval(item.ci_low, item.ci_high, digits)}"
-    if item.p_value is not None:
-        p = p_text(item.p_value)
-        text += f", p {p}" if p.startswith("<") else f", p = {p}"
+        text += f"; {_level([item])} CI {interval(item.ci_low, item.ci_high, digits)} ({shown})"
+    for name, value in (("p", item.p_value), ("adjusted p", item.p_adjusted)):
+        if value is None or (name != "p" and value == item.p_value):
+            continue
+        p, test = p_text(value), _named(item.test, item)
+        text += f", {name} {p}" if p.startswith("<") else f", {name} = {p}"
+        text += f" ({test})" if name == "p" and (test != shown or item.ci_low is None) else ""
     winner = {"A better": name_a, "B better": name_b}.get(item.verdict)
     return f"{text}: {winner} is better." if winner else f"{text}: {item.verdict}."

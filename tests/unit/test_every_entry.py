@@ -21,7 +21,7 @@ EXPECTED = {
     "wild": ({"test": "wild"}, REFUSED, OBEYED, OBEYED, REFUSED),
     "fixed": ({"questions_are": "fixed"}, OBEYED, OBEYED, OBEYED, REFUSED),
     "shared": (SHARED, REFUSED, OBEYED, REFUSED, REFUSED),
-    "crossed": (TEMPLATE_BY_LANGUAGE, OBEYED, OBEYED, REFUSED, OBEYED),
+    "crossed": (TEMPLATE_BY_LANGUAGE, OBEYED, OBEYED, REFUSED, REFUSED),
 }
 
 

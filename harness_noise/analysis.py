@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .clusters import in_words
 from .errors import InputError
 from .estimators import intervals
 from .estimators.contrast import Contrast, Design, Moments, question_stats
@@ -104,9 +105,10 @@ def _interval(
         low, high = ends.bounds if ends is not None else (-math.inf, math.inf)
         return intervals.ConfidenceInterval(max(low, ci.low), min(high, ci.high)), name
     assert ends is not None
-    # a vote has one value per question, but is made of more answers than are at hand to cap it
-    capped = ends.binary and (c.identified or not data.uses_all_repeats)
-    answers = float(data.stats.count.sum()) if capped else math.inf
+    # a vote has one value per question, but is made of more answers than are at hand to cap it, and of fixed
+    # questions only the answers' own variance is left, which no number of answers caps
+    free = (not c.identified and data.uses_all_repeats) or settings.questions_are == "fixed"
+    answers = float(data.stats.count.sum()) if ends.binary and not free else math.inf
     width = ends.bounds[1] - ends.bounds[0]
     p = min(max((m.mean - ends.bounds[0]) / width, 0.0), 1.0)
     if name == "clopper-pearson":
@@ -168,7 +170,7 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
         m = nothing(len(data), len(set(data.labels or range(len(data)))))
     else:
         plan = data.design()
-        clustered = plan.clustered
+        clustered = plan.clustered and settings.questions_are == "population"
         c, m = kernel([data], [1.0], plan, settings)
         ends = _ends(data, plan, bounds)
         ci, interval = _interval(data, c, m, plan, settings, ends)
@@ -209,11 +211,12 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
         icc=finite(m.icc),
         estimator=settings.se,
         n_missing=sum(part.n_missing for part in parts),
-        cluster=next((part.cluster_spec for part in parts if part.cluster_spec), None) if clustered else None,
+        cluster=in_words(next((part.cluster_spec for part in parts if part.cluster_spec), None)) if clustered else None,
         diagnostics=tuple(sorted(found)),
         mean_if_missing_wrong=wrong,
         mean_if_missing_right=right,
         range=bounds,
+        estimand=settings.estimand,
         **fields,
     )
 
@@ -280,7 +283,7 @@ def _skipped(run: Run, task: str, metric: str, scorer: str, native: float | None
     return Estimate(
         task=task, metric=metric, scorer=scorer, model=run.model, run=run.name, higher_is_better=None,
         n_questions=0, n_clusters=0, repeats_min=0, repeats_max=0, mean=finite(native), level=settings.level,
-        interval="none", estimator=settings.se, diagnostics=("skipped_metric",), **empty,
+        interval="none", estimator=settings.se, diagnostics=("skipped_metric",), estimand=settings.estimand, **empty,
     )  # fmt: skip
 
 
@@ -302,8 +305,19 @@ def pass_at_k_estimates(item: Scores, settings: Settings, run: Run | None = None
     return out
 
 
+def _check_alone(settings: Settings) -> None:
+    """Refuse what only a difference has."""
+    if settings.runs_shared:
+        raise InputError(
+            "--runs-shared pairs the runs of A with those of B: it is for `compare`, and here is one model"
+        )
+    if settings.test == "wild":
+        raise InputError("--test wild tests a difference: it is for `compare` and `arena`, and here is one model")
+
+
 def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:
     """All estimates of several runs, one after the other."""
+    _check_alone(settings)
     parts = [analyze_run(run, settings) for run in runs]
     estimates = tuple(item for part in parts for item in part.estimates)
     return Analysis(settings.to_dict(), estimates, merge_notes(*(part.notes for part in parts)))
@@ -326,5 +340,6 @@ def estimate(
     Source: Wang (2025), §3.3; Miller (2024), §2.2; CR2 by Bell & McCaffrey (2002).
     """
     choices = Settings(level=level, **settings)
+    _check_alone(choices)
     run = Run(model="", name="", harness="array")
     return _estimate([as_scores(scores, clusters, choices.missing)], run, choices)

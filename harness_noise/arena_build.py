@@ -186,7 +186,8 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
         board = stacked(tasks, group.tasks, group_shares(parts[0], group))
     notes = list(board.notes)
     a, b = every_pair(len(parts))
-    columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se)
+    fixed = settings.questions_are == "fixed"
+    columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se, fixed=fixed)
     if not (columns.n > 0).any():
         return None, notes
     apart = int((columns.n == 0).sum())
@@ -196,13 +197,13 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
     if higher is None:
         notes.append(f"{first.metric}: the run does not say whether higher is better; it counts as better")
     strata = board.table.strata
-    clustered = board.table.clusters is not None or (strata is not None and strata.between)
+    clustered = not fixed and (board.table.clusters is not None or (strata is not None and strata.between))
     common = {
         "task": task,
         "metric": first.metric,
         "scorer": first.scorer,
         "higher_is_better": higher,
-        "estimand": "questions_population",
+        "estimand": settings.estimand,
         "level": settings.level,
         "test": settings.test,
         "cluster": board.cluster_spec if clustered else None,
@@ -210,7 +211,7 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
     bounds = score_range([Unread.of(part) for items in parts for part in items], settings)
     names, runs = tuple(item.name for item in measured), tuple(item.run.name for item in measured)
     pairs = judged(
-        columns, names, runs, common, settings,
+        columns, board.table, names, runs, common, settings,
         unit=np.full(len(parts), bounds == (0.0, 1.0)),
         n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
         codes=_codes(measured, board, a, b),

@@ -15,11 +15,12 @@ from .errors import InputError
 from .estimators import decision, tests
 from .estimators.contrast import upper_variance
 from .estimators.intervals import z_quantile
+from .estimators.wild_pairs import wild_columns
 from .settings import Settings
 
 if TYPE_CHECKING:
     from .estimators.contrast import BoolArray, FloatArray, IntArray
-    from .estimators.pairs import Columns
+    from .estimators.pairs import Columns, Table
 
 
 def check(settings: Settings) -> None:
@@ -28,9 +29,9 @@ def check(settings: Settings) -> None:
     Raises:
         InputError: a resampling test, unpaired comparison, or repeats that are runs.
     """
-    if settings.test not in ("t", "sign"):
+    if settings.test not in ("t", "sign", "wild"):
         raise InputError(
-            f"arena tests every pair by t or by sign; --test {settings.test} resamples: use `compare` for the pairs "
+            f"arena tests every pair by t, sign or wild; --test {settings.test} resamples: use `compare` for the pairs "
             "that need it"
         )
     if settings.unpaired or settings.repeats_are == "runs" or settings.interval == "bootstrap":
@@ -42,6 +43,7 @@ def check(settings: Settings) -> None:
 
 def judged(
     columns: Columns,
+    table: Table,
     names: tuple[str, ...],
     runs: tuple[str, ...],
     common: dict[str, Any],
@@ -55,6 +57,7 @@ def judged(
 
     Args:
         columns: the engine's columns.
+        table: what it took, for a test that looks at the questions again.
         names: (M,) model names.
         runs: (M,) what their runs are called.
         common: the fields that all pairs share.
@@ -76,13 +79,23 @@ def judged(
         p_value[level_p] = 1.0
         limits = _limits(c, se, unit, level)
         narrow = _limits(c, se, unit, max(0.0, 1 - 2 * alpha))
+        if settings.test == "wild":
+            statistic = np.full(len(c), np.nan)
+            levels = [level] if settings.margin is None else [level, max(0.0, 1 - 2 * alpha)]
+            levels = levels if settings.interval == "auto" else []
+            p, *ends = wild_columns(table, c, np.flatnonzero(test), levels, settings.resamples, settings.seed)
+            p_value[test] = p[test]
+            for shown, at, (low, high) in zip((limits, narrow), levels, ends, strict=False):
+                own = decision.Limits(low, high).reaching(c.diff, c.far, at)
+                shown.low[test], shown.high[test] = own.low[test], own.high[test]
         if settings.test == "sign":
             statistic = np.full(len(c), np.nan)
             p_value = np.where(known, np.where(np.isnan(p_sign), 1.0, p_sign), np.nan)
             p, separable = p_value, p_value < alpha
         else:
             p = np.where(c.zero & ~level_p, p_sign, p_value)  # where nothing varies the sign test decides
-            separable = np.where(c.zero, ~level_p & (p_sign < alpha), test & limits.exclude())
+            found = p_value < alpha if settings.test == "wild" else limits.exclude()
+            separable = np.where(c.zero, ~level_p & (p_sign < alpha), test & found)
         p_adjusted = decision.adjusted(p, settings.adjust)
         a_better = (c.diff > 0) == (common["higher_is_better"] is not False)
         equivalent = np.zeros(len(c), dtype=np.bool_)
@@ -91,7 +104,7 @@ def judged(
         verdict, taken_back = decision.verdicts(separable, p, p_adjusted, a_better, equivalent, level)
         data_limit = upper_variance(c.variance, c.df, 0.95) - (c.variance - c.var_data)
         data_limit[c.zero] = np.nan
-        design_effect = np.where(known, 1.0, np.nan)
+        design_effect = np.where(known & ~np.isnan(c.naive), 1.0, np.nan)
         if common["cluster"] is not None:
             design_effect = np.where(c.naive > 0, c.variance / c.naive, np.nan)
     fields = {

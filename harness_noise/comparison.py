@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import corpus
+from .clusters import in_words
 from .errors import InputError, NothingSharedError
 from .estimators import decision, intervals, resampling, tests
 from .estimators.contrast import Contrast, Design, Moments, moments, question_stats
 from .estimators.flips import Far, extended
 from .estimators.intervals import ConfidenceInterval
-from .pairing import Pairing, align, pair
+from .estimators.wild import Wild, wild_test
+from .pairing import Pairing, align, pair, pair_runs
 from .results import Comparison, Difference, Flip, finite, merge_notes
 from .samples import (
     Sample,
@@ -97,6 +99,11 @@ class _Evidence:
         assert self.plan is not None
         return resampling.bootstrap(self.d, self.plan, self.settings.resamples, rng)
 
+    def wild(self) -> Wild:
+        assert self.d is not None
+        assert self.plan is not None
+        return wild_test(self.d, self.plan, self.settings.resamples, np.random.default_rng(self.settings.seed))
+
     def small_sample(self, level: float) -> ConfidenceInterval | None:
         """The interval where every difference is the same: a small-sample rule for a metric with a range."""
         if self.bounds is None:
@@ -117,7 +124,12 @@ class _Evidence:
         return intervals.rescaled(ci, (0.0, width))
 
     def sign_test(self) -> float | None:
-        if self.d is None or self.plan is None:
+        if (
+            self.d is None
+            or self.plan is None
+            or self.plan.crossed is not None
+            or self.settings.questions_are == "fixed"
+        ):
             return None
         # within one task a weight would change nothing; across tasks a cluster's sum is a weighted one
         d = self.plan.weights * self.d * len(self.d) if self.plan.strata.any() else self.d
@@ -142,7 +154,8 @@ def _judge(evidence: _Evidence, p_sign: float | None) -> _Judgement:
     """Interval, p-value and two one-sided tests of the chosen test.
 
     The interval is the t interval, or the bootstrap's where that was asked for; sign and permutation
-    tests have none of their own, so they call a difference by p < 1 − level.
+    tests have none of their own, so they call a difference by p < 1 − level. So does the wild bootstrap,
+    whose interval holds the nulls that it does not reject.
     """
     m, settings = evidence.m, evidence.settings
     if m.variance is None or m.df is None or m.mean is None:
@@ -164,6 +177,8 @@ def _judge(evidence: _Evidence, p_sign: float | None) -> _Judgement:
         found = _Judgement(
             _single(ci), name, statistic, p_value, p_value, bool(ci.exclude()), _within(narrow, settings)
         )  # fmt: skip
+        if settings.test == "wild":
+            return _by_wild(evidence, found)
     if settings.test not in ("sign", "permutation"):
         return found
     if settings.test == "sign":
@@ -174,6 +189,26 @@ def _judge(evidence: _Evidence, p_sign: float | None) -> _Judgement:
         rng = np.random.default_rng(settings.seed)
         p = resampling.sign_flip_p(evidence.d, evidence.plan, settings.resamples, rng)
     return replace(found, p_value=p, p=p, separable=p < alpha)
+
+
+def _by_wild(evidence: _Evidence, by_t: _Judgement) -> _Judgement:
+    """The p-value of the wild bootstrap; its interval unless t's was asked for, none where a side has no end."""
+    settings, resampled = evidence.settings, evidence.wild()
+    p = float(resampled.p_value()[0])
+    found = replace(by_t, p_value=p, p=p, separable=p < 1 - settings.level)
+    if settings.interval == "t":
+        return found
+    ci, narrow = (
+        decision.Limits(*resampled.limits(level)).reaching(resampled.estimate, evidence.far, level)
+        for level in (settings.level, max(0.0, 2 * settings.level - 1))
+    )
+    finite_ends = bool(np.isfinite([ci.low, ci.high]).all())
+    return replace(
+        found,
+        ci=_single(ci) if finite_ends else None,
+        interval="wild" if finite_ends else "none",
+        equivalent=_within(narrow, settings),
+    )
 
 
 def _without_variance(evidence: _Evidence, p_sign: float | None) -> _Judgement:
@@ -220,6 +255,11 @@ def _difference(
     check_margin(settings, (*parts_a, *parts_b))
     if settings.unpaired:
         return _unpaired(parts_a, parts_b, run_a, run_b, settings, group), ()
+    remarks: list[str] = []
+    if settings.runs_shared:
+        side_by_side = [pair_runs(one, other) for one, other in zip(parts_a, parts_b, strict=True)]
+        parts_a, parts_b = [item[0] for item in side_by_side], [item[1] for item in side_by_side]
+        remarks = [item[2] for item in side_by_side]
     pairing = align(parts_a, parts_b, group_shares(parts_a, group))
     a, b = pairing.a, pairing.b
     if len(a) == 0:
@@ -236,12 +276,17 @@ def _difference(
         evidence, clustered = _Evidence(m, settings), a.labels is not None
     else:
         plan = a.design()
-        c, m = kernel([a, b], [1.0, -1.0], plan, settings)
+        if settings.runs_shared:
+            a, b, whole = _run_by_run(a, b)
+            c, m = kernel([whole], [1.0], plan, settings)
+        else:
+            c, m = kernel([a, b], [1.0, -1.0], plan, settings)
         _, m_a = kernel([a], [1.0], plan, settings)
         _, m_b = kernel([b], [1.0], plan, settings)
         bounds = score_range((a, b), settings)
-        evidence = _Evidence(m, settings, c.d, plan, bounds=bounds, far=_far(c, m, plan, settings))
-        clustered = plan.clustered
+        far = None if settings.questions_are == "fixed" else _far(c, m, plan, settings)
+        evidence = _Evidence(m, settings, c.d, plan, bounds=bounds, far=far)
+        clustered = plan.clustered and settings.questions_are == "population"
         if m.zero_variance and not (np.abs(c.d) > 1e-12).any():
             found.add("identical_scores")
     if pairing.only_a or pairing.only_b:
@@ -262,7 +307,29 @@ def _difference(
         se_unpaired=unpaired,
         cluster=pairing.cluster,
     )  # fmt: skip
-    return row, pairing.notes
+    return row, (*pairing.notes, *remarks)
+
+
+def _run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
+    """Both samples where run j answered in both, and their differences d_ij, which are one sample of K runs.
+
+    Raises:
+        InputError: a question that the two models answered in no common run.
+    """
+    d = a.values - b.values
+    holes = np.isnan(d)
+    if holes.all(axis=1).any():
+        raise InputError(
+            f"{a.name}: {int(holes.all(axis=1).sum())} questions have no run that both models answered: --runs-shared "
+            "cannot pair them; count missing answers as wrong (--missing zero), or leave --runs-shared out"
+        )
+    x, y = (np.where(holes, np.nan, item.values) for item in (a, b))
+    one, other, both = (question_stats(values) for values in (x, y, d))
+    return (
+        replace(a, values=x, stats=one),
+        replace(b, values=y, stats=other),
+        replace(a, values=d, stats=both, identical=a.identical or b.identical),
+    )
 
 
 def _far(c: Contrast, m: Moments, plan: Design, settings: Settings) -> Far | None:
@@ -270,6 +337,8 @@ def _far(c: Contrast, m: Moments, plan: Design, settings: Settings) -> Far | Non
     if m.variance is None or m.df is None or m.zero_variance:
         return None
     far = extended(c.d, plan, settings.se)
+    if far is not None and plan.crossed is not None:  # it knows the clusters of one way
+        far = Far(far.mean, np.maximum(far.variance, m.variance), np.minimum(far.df, m.df))
     if far is None or settings.repeats_are != "runs":
         return far
     of_questions = moments(c, plan, settings.se).variance or 0.0
@@ -394,7 +463,8 @@ def _row(
         mde=finite(mde),
         verdict=decision.WORDS[0],
         n_missing=sum(part.n_missing for side in parts for part in side),
-        cluster=cluster if clustered else None,
+        cluster=in_words(cluster) if clustered else None,
+        estimand=settings.estimand,
         diagnostics=tuple(sorted(found)),
         **noise,
         **fields,

@@ -26,12 +26,18 @@ from .scores import CorpusScores, Run
 from .settings import Settings
 
 
-def _refuse_runs(item: CorpusScores, settings: Settings) -> None:
-    if settings.repeats_are == "runs":
-        raise InputError(
-            f"{item.task}, {item.metric}: --repeats-are runs is for metrics that are means of question scores; leave "
-            "this one out with --metric"
-        )
+def _refuse(item: CorpusScores, settings: Settings) -> None:
+    refused = {
+        "--repeats-are runs": settings.repeats_are == "runs",
+        "--questions-are fixed": settings.questions_are == "fixed",
+        "--test wild": settings.test == "wild",
+    }
+    for what, clash in refused.items():
+        if clash:
+            raise InputError(
+                f"{item.task}, {item.metric}: {what} is for metrics that are means of question scores; leave this one "
+                "out with --metric"
+            )
 
 
 def _range(item: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[float, float] | None:
@@ -90,7 +96,7 @@ def _data_upper(noise: Noise) -> float | None:
 
 def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimate:
     """A corpus metric, averaged over repeats, with its noise by the cluster bootstrap."""
-    _refuse_runs(item, settings)
+    _refuse(item, settings)
     side = side_of(item)
     noise = noise_of([side], [1.0], settings, paired=True)
     found = set(noise.diagnostics) | set(item.diagnostics)
@@ -182,7 +188,7 @@ def corpus_difference(
 
     The verdict is that of this row alone; beside it, whether the two one-sided tests find it equivalent.
     """
-    _refuse_runs(a, settings)
+    _refuse(a, settings)
     if settings.unpaired:
         sides = side_of(a), side_of(b)
         only = len(sides[0].rows), len(sides[1].rows)

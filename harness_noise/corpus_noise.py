@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .clusters import both_ways
 from .errors import InputError
 from .estimators import resampling
 from .estimators.contrast import (
@@ -136,6 +137,12 @@ def side_of(item: CorpusScores, rows: Sequence[int] | None = None, clusters: tup
     else:
         answered = np.array([any(record is not None for record in row) for row in item.records], dtype=np.bool_)
     labels = clusters if clusters is not None else item.clusters
+    if both_ways(labels) is not None:
+        raise InputError(
+            f"{item.task}, {item.metric}: a metric that is no mean is resampled by whole clusters of one kind, and "
+            "these questions are clustered in two crossed ways: name one with --cluster, or leave this metric out with "
+            "--metric"
+        )
     used = used[answered[used]]
     if labels is None:
         return Side(item, used, np.arange(len(used)), len(used))

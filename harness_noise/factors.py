@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ._version import __version__
+from .clusters import both_ways
 from .errors import InputError
 from .results import SCHEMA_VERSION, frame
 
@@ -203,6 +204,11 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
     by_text = all(item.questions.inputs is not None for run in runs for item in run.scores)
     for run in runs:
         for item in run.scores:
+            if both_ways(item.clusters) is not None:
+                raise InputError(
+                    f"{run.name}: noise by factor takes no crossed clusters: name either way as a factor, --factor "
+                    "NAME=COLUMN, and leave --cluster out"
+                )
             n, K = item.values.shape
             scores.append(item.values.ravel())
             keys = (item.questions.inputs if by_text else None) or item.questions.keys

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from .clusters import both_ways
 from .errors import InputError
 from .estimators.contrast import upper_variance
 from .estimators.planning import QUESTIONS, Units, Variances
@@ -81,6 +82,11 @@ def from_runs(sources: Sequence[Any], choices: dict[str, Any], assurance: float)
         scale = row.range if isinstance(row, Estimate) else None
     else:
         row, each, scale = _measured(sources, choices)
+    if row.estimand == "these_questions":
+        raise InputError(
+            f"{row.task}, {row.metric}: a plan is about new questions, and --questions-are fixed leaves the noise "
+            "between questions out: take the runs with the default"
+        )
     if row.se is None or row.se_total is None:
         raise InputError(f"{row.task}, {row.metric}: no standard error to plan with ({', '.join(row.diagnostics)})")
     n, two = row.n_questions, isinstance(row, Difference)
@@ -125,6 +131,11 @@ def _measured(
     if len(runs) > 2:
         models = ", ".join(run.model for run in runs[:6])
         raise InputError(f"--from takes one run or two, not {len(runs)} ({models})")
+    if any(both_ways(part.clusters) is not None for run in runs for part in run.scores):
+        raise InputError(
+            "a plan adds clusters of one kind, and these questions are clustered in two crossed ways: name the way "
+            "that new questions would add to with --clusters"
+        )
     each = [row for row in analyze_runs(runs, settings).estimates if row.se_total is not None]
     rows: Sequence[Estimate | Difference] = (
         each if len(runs) == 1 else compare_runs([(runs[0], runs[1])], settings).comparisons

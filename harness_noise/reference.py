@@ -91,6 +91,11 @@ def write(arena: Arena, path: str | Path) -> None:
     Raises:
         InputError: no benchmark has any, or the file cannot be written.
     """
+    if arena.settings.get("questions_are") == "fixed":
+        raise InputError(
+            "a noise profile is for other models on the same benchmark, and --questions-are fixed leaves the noise "
+            "between questions out: write it without"
+        )
     profiles = [_profile(board) for board in arena.boards]
     known = [item for item in profiles if item is not None]
     if not known:

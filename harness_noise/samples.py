@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .clusters import CROSS, both_ways
 from .errors import InputError
 from .estimators.contrast import (
     Contrast,
@@ -24,13 +25,14 @@ from .estimators.contrast import (
     question_stats,
     upper_variance,
 )
+from .estimators.fixed import fixed_moments
 from .estimators.runs import RunComponent, run_component
 from .results import finite
 from .scores import Group, Questions, Run, Scores, fitting, is_proportion
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from .estimators.contrast import FloatArray, IntArray
 
@@ -81,6 +83,12 @@ class Sample:
         return bool((sizes[self.shares > 0] == 0).any())
 
     def design(self) -> Design:
+        ways = both_ways(self.labels)
+        if ways is not None:
+            (one, n_one), (other, n_other) = (cluster_codes(labels) for labels in ways)
+            fewer = one if n_one <= n_other else other
+            plan = design(len(self), None, self.strata, self.shares)
+            return replace(plan, clusters=fewer, n_clusters=min(n_one, n_other), clustered=True, crossed=(one, other))
         plan = design(len(self), self.labels, self.strata, self.shares)
         if not self.between_tasks:
             return plan
@@ -96,12 +104,18 @@ def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sa
     stacked = below([part.values for part in parts])
     labels: list[str] = []
     clustered = any(part.clusters is not None for part in parts)
+    crossed = any(both_ways(part.clusters) is not None for part in parts)
     for t, part in enumerate(parts if clustered else ()):
+        found: Sequence[str]
         if part.clusters is None:
-            labels += [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
+            found = [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
+        elif len(parts) == 1:
+            found = part.clusters
         else:
             spec = f"{part.cluster_spec}\x1f"
-            labels += part.clusters if len(parts) == 1 else [spec + label for label in part.clusters]
+            found = [CROSS.join(spec + way for way in label.split(CROSS)) for label in part.clusters]
+        # a task with one way of clustering among crossed ones: the same clusters both ways
+        labels += [label + CROSS + label for label in found] if crossed and both_ways(found) is None else found
     name = f"{parts[0].task}, {parts[0].metric}" if parts[0].task else parts[0].metric
     try:
         stats = question_stats(stacked)
@@ -234,6 +248,7 @@ def kernel(
     runs: Sequence[Sample], coefficients: Sequence[float], plan: Design, settings: Settings
 ) -> tuple[Contrast, Moments]:
     """The kernel on samples of the same questions, with the run component where repeats are runs."""
+    _check_crossed(runs[0], plan, settings)
     stats, components, found = [], [], set()
     for run in runs:
         component = run_component(run.values, plan.weights, plan.strata)
@@ -256,8 +271,25 @@ def kernel(
     found |= set(c.diagnostics)
     identified = not found & {"single_repeat", "identical_repeats"}
     c = replace(c, identified=identified, diagnostics=tuple(sorted(found)))
+    if settings.questions_are == "fixed":
+        if "single_repeat" in found:
+            raise InputError(
+                f"{runs[0].name}: --questions-are fixed asks how much the answers to these questions vary, which one "
+                "answer per question cannot say: run it with K > 1 repeats, join several runs with --as-repeats, or "
+                "leave this metric out with --metric"
+            )
+        return c, fixed_moments(stats, coefficients, c, plan)
     m = moments(c, plan, settings.se)
     return c, _with_runs(m, components, coefficients) if components else m
+
+
+def _check_crossed(run: Sample, plan: Design, settings: Settings) -> None:
+    if plan.crossed is not None and (settings.test != "t" or settings.interval == "bootstrap"):
+        what = f"--test {settings.test}" if settings.test != "t" else "--interval bootstrap"
+        raise InputError(
+            f"{run.name}: {what} takes whole clusters of one kind, and these questions are clustered in two crossed "
+            "ways: use --test t and --interval t, or name one of the two with --cluster"
+        )
 
 
 def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:
@@ -295,7 +327,7 @@ def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Seq
 def noise_fields(m: Moments, clustered: bool) -> dict[str, Any]:
     """The fields that an Estimate and a Difference share, from the kernel's moments."""
     effect = None
-    if m.variance is not None:
+    if m.variance is not None and m.naive is not None:
         effect = 1.0 if not clustered else m.variance / m.naive if m.naive else None
     return {
         "se": root(m.variance),
@@ -333,19 +365,13 @@ def as_scores(
     """Plain arrays as Scores: (n, K), or (n,) for one answer per question; NaN is a missing score.
 
     Arrays in [0, 1] are taken to have that range, also where they are all 0; the setting `range` says otherwise.
+    `clusters` are (n,) labels, or an (n, 2) array of them for two crossed ways.
     """
     array = np.array(values, dtype=np.float64)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {array.shape}")
-    labels = None
-    if clusters is not None:
-        items = list(clusters.tolist() if isinstance(clusters, np.ndarray) else clusters)
-        if len(items) != len(array):
-            raise ValueError(f"{len(items)} cluster labels for {len(array)} questions")
-        if any(map(is_, items, repeat(None))) or any(map(ne, items, items)):  # a NaN is not itself
-            raise ValueError("a cluster label is missing (None or NaN): every question needs one")
-        labels = tuple(map(str, items))
+    labels = None if clusters is None else _labels(clusters, len(array))
     holes = np.isnan(array)
     if missing == "zero":
         array[holes] = 0.0
@@ -356,3 +382,17 @@ def as_scores(
         questions=Questions(keys), values=array, clusters=labels, n_missing=int(holes.sum()),
         cluster_spec=None if labels is None else "clusters", **fields,
     )  # fmt: skip
+
+
+def _labels(clusters: Sequence[object] | NDArray[np.generic], n: int) -> tuple[str, ...]:
+    """(n,) labels as text; an (n, 2) array is two crossed ways."""
+    items: list[Any] = list(clusters.tolist() if isinstance(clusters, np.ndarray) else clusters)
+    if len(items) != n:
+        raise ValueError(f"{len(items)} cluster labels for {n} questions")
+    crossed = isinstance(clusters, np.ndarray) and clusters.ndim == 2
+    if crossed and any(len(item) != 2 for item in items):
+        raise ValueError("clusters must be (n,) labels, or (n, 2) for two crossed ways")
+    each: list[Any] = [label for item in items for label in item] if crossed else items
+    if any(map(is_, each, repeat(None))) or any(map(ne, each, each)):  # a NaN is not itself
+        raise ValueError("a cluster label is missing (None or NaN): every question needs one")
+    return tuple(CROSS.join(map(str, item)) if crossed else str(item) for item in items)

@@ -69,13 +69,43 @@ class Settings:
             raise InputError("--runs-shared pairs the runs of A with those of B: it needs --repeats-are runs")
         if self.seed < 0 or self.resamples < 100:
             raise InputError(f"seed {self.seed} must not be negative, and resamples {self.resamples} not below 100")
-        if self.unpaired and self.test in ("sign", "permutation"):
+        if self.unpaired and self.test in ("sign", "permutation", "wild"):
             raise InputError(f"--test {self.test} needs pairs of the same question: use t or bootstrap with --unpaired")
+        if self.test == "wild" and self.interval not in ("auto", "t"):
+            raise InputError(
+                f"--test wild has an interval of its own, by inversion: leave --interval {self.interval} out, or use t"
+            )
+        if self.questions_are == "fixed":
+            self._check_fixed()
+        if self.unpaired and self.runs_shared:
+            raise InputError(
+                "--runs-shared pairs run j of A with run j of B on the same questions: not with --unpaired"
+            )
         if self.repeats_are == "runs" and ("bootstrap" in (self.test, self.interval) or self.test != "t"):
             raise InputError(
                 "--repeats-are runs has its own variance between runs, which only the t test and the t, Wilson and "
                 "Korn-Graubard intervals know: leave --test and --interval as they are"
             )
+
+    def _check_fixed(self) -> None:
+        """Refuse what takes the questions for a sample."""
+        for what, clash in (
+            (f"--test {self.test}", self.test != "t"),
+            (f"--interval {self.interval}", self.interval not in ("auto", "t", "wilson")),
+            (f"--se {self.se}", self.se != "cr2"),
+            ("--repeats-are runs", self.repeats_are != "answers"),
+            ("--unpaired", self.unpaired),
+        ):
+            if clash:
+                raise InputError(
+                    f"{what} takes the questions for a sample, and --questions-are fixed does not: its standard error "
+                    "comes from the repeats alone, with the t test. Leave one of the two out"
+                )
+
+    @property
+    def estimand(self) -> str:
+        """What the results are about, as they name it."""
+        return "these_questions" if self.questions_are == "fixed" else "questions_population"
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"range": None if self.range is None else list(self.range)}

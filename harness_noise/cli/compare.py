@@ -25,7 +25,18 @@ if TYPE_CHECKING:
 @click.option("--models", metavar="A,B", help="Which models, where a file holds several.")
 @options.reading
 @options.computing
-@click.option("--test", type=click.Choice(["t", "sign", "permutation", "bootstrap"]), default="t", show_default=True)
+@click.option(
+    "--test",
+    type=click.Choice(["t", "sign", "permutation", "bootstrap", "wild"]),
+    default="t",
+    show_default=True,
+    help="wild: the wild cluster bootstrap with the null imposed, for few or very unequal clusters.",
+)
+@click.option(
+    "--runs-shared",
+    is_flag=True,
+    help="With --repeats-are runs: run j of A and of B share their prompt, seed or judge.",
+)
 @options.ADJUST
 @click.option("--unpaired", is_flag=True, help="Ignore which question is which (different questions).")
 @click.option("--margin", type=float, metavar="M", help="Test equivalence within ±M; slack of --fail-on.")

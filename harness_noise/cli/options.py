@@ -77,7 +77,7 @@ reading: Callable[[F], F] = _stack(
             multiple=True,
             metavar="SPEC",
             help="What questions share: a field, a.dotted.path, a Jinja template, task, none, auto, or TASK=SPEC "
-            "(repeatable). Default: the clusters that the run carries.",
+            "(repeatable; twice for one task: crossed, as A*B). Default: the clusters that the run carries.",
         ),
         click.option(
             "--group", "groups", multiple=True, metavar="NAME=PATTERN", help="Average the tasks that match PATTERN."
@@ -100,10 +100,10 @@ computing: Callable[[F], F] = _stack(
         click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of the intervals."),
         click.option(
             "--se",
-            type=click.Choice(["cr0", "cr1", "cr2"]),
+            type=click.Choice(["cr0", "cr1", "cr2", "cr3"]),
             default="cr2",
             show_default=True,
-            help="Variance estimator; cr0 is the papers' (ddof = 0).",
+            help="Variance estimator; cr0 is the papers' (ddof = 0), cr3 the jackknife, for very unequal clusters.",
         ),
         click.option(
             "--interval",
@@ -124,6 +124,13 @@ computing: Callable[[F], F] = _stack(
             default="answers",
             show_default=True,
             help="Independent answers, or runs (seeds, prompts) that move all questions together.",
+        ),
+        click.option(
+            "--questions-are",
+            type=click.Choice(["population", "fixed"]),
+            default="population",
+            show_default=True,
+            help="A sample of the questions that could be asked, or fixed: only these, judged from the repeats alone.",
         ),
     ]
 )
@@ -155,11 +162,13 @@ def mapping(items: Iterable[str], option: str) -> dict[str, str]:
 
 def read_options(choices: dict[str, Any], factors: tuple[str, ...] = ()) -> ReadOptions:
     """Take what concerns reading out of a command's options."""
+    from ..clusters import joined
     from ..scores import ReadOptions
 
     columns = choices.pop("columns")
+    choices["cluster"] = cluster = joined(choices["cluster"])
     return ReadOptions(
-        cluster=",".join(choices["cluster"]) or None,
+        cluster=cluster,
         columns=mapping(columns.split(","), "--columns") if columns else {},
         missing=choices["missing"],
         groups=mapping(choices.pop("groups"), "--group"),
@@ -174,9 +183,8 @@ def settings(choices: dict[str, Any]) -> Settings:
     """Take what concerns computing out of a command's options."""
     from ..settings import Settings
 
-    cluster = ",".join(choices.pop("cluster")) or None
     known = [name for name in Settings.__dataclass_fields__ if name in choices]
-    return Settings(cluster=cluster, **{name: choices.pop(name) for name in known})
+    return Settings(**{name: choices.pop(name) for name in known})
 
 
 def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = False) -> list[Run]:

@@ -152,6 +152,8 @@ class Design:
     """False where every question is its own cluster because nobody named clusters."""
     between_tasks: bool = False
     """The tasks themselves are the sample, each one cluster."""
+    crossed: tuple[IntArray, IntArray] | None = None
+    """Codes of both ways, where the questions are clustered in two crossed ways; `clusters` is the way with fewer."""
 
 
 def design(
@@ -348,6 +350,10 @@ def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2") -> Moments:
     e[np.abs(e) <= 1e-12 * max(1.0, float(np.abs(c.d).max()))] = 0.0
     if plan.between_tasks:
         result = between_task_variance(task_means, shares, estimator)
+    elif plan.crossed is not None:
+        from .crossed import crossed_variance
+
+        result = crossed_variance(e, plan, estimator)
     else:
         result = clustered_variance(e, plan, estimator)
     if result is None:
@@ -398,10 +404,10 @@ def _difference(x: float, y: float) -> float:
 def intraclass_correlation(d: FloatArray, plan: Design) -> float | None:
     """One-way ANOVA estimate of the ICC of d within clusters of unequal size, one task.
 
-    None without clusters, over several tasks, with singletons only, or without any variance.
+    None without clusters or with crossed ones, over several tasks, with singletons only, or without any variance.
     """
     n, G = len(d), plan.n_clusters
-    if not plan.clustered or G < 2 or n <= G or plan.strata.any():
+    if not plan.clustered or plan.crossed is not None or G < 2 or n <= G or plan.strata.any():
         return None
     sizes = np.bincount(plan.clusters, minlength=G).astype(np.float64)
     means = np.bincount(plan.clusters, weights=d, minlength=G) / sizes

@@ -10,6 +10,7 @@ import numpy as np
 
 from .summary import (
     MISSING,
+    THESE_QUESTIONS,
     Column,
     Section,
     Summary,
@@ -66,7 +67,9 @@ def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
         if len(rows) < len(board.pairs):
             title += f" ({len(rows)} of {len(board.pairs)}, neighbours in rank first)"
         sections.append(_without(pair_table([board.pairs[i] for i in rows], marks, title), _WIDE))
-    return Summary(tuple(sections), marks.legend(), tuple(line for board in arena.boards for line in sentences(board)))
+    lines = [line for board in arena.boards for line in sentences(board)]
+    fixed = any(board.pairs.common["estimand"] == "these_questions" for board in arena.boards)
+    return Summary(tuple(sections), marks.legend(), (*lines, THESE_QUESTIONS) if fixed else tuple(lines))
 
 
 _WIDE = (
@@ -120,6 +123,8 @@ def sentences(board: Board) -> list[str]:
     row = board.benchmark
     out = []
     name = board_name(board)
+    if board.pairs.common["estimand"] == "these_questions":
+        name += " (estimand: these questions)"
     if row.best:
         best = [shorten(model, NAME) for model in row.best]
         level = f"{100 * board.pairs.common['level']:g} %"

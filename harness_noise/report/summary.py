@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena
 
 MISSING = "–"
+THESE_QUESTIONS = (
+    "Estimand: these questions. Standard errors, intervals and p-values come from the repeated answers alone; nothing "
+    "is said of other questions of their kind, and clusters play no part."
+)
 MOST_DECIMALS = 6
 
 
@@ -257,6 +261,7 @@ def _analysis(table: Analysis) -> Summary:
     )
     shown = _drop_empty(columns, rows, ("Model", "interval", "G", "deff", "missing", "if wrong … right", ""))
     sentences = [sentence(item) for item in table.estimates if item.se is not None][:1]
+    sentences += estimand_line(table.estimates)
     return Summary((Section("", *shown),), _legend(marks), tuple(sentences))
 
 
@@ -351,7 +356,7 @@ def _comparison(table: Comparison) -> Summary:
         sections.append(_flips(table))
     sentences = [sentence(item) for item in items if item.se is not None][:1]
     sentences += [f"{item.method}: {item.note}." for item in table.combined if item.note]
-    return Summary(tuple(sections), _legend(marks), (*sentences, *taken_back(table)))
+    return Summary(tuple(sections), _legend(marks), (*sentences, *taken_back(table), *estimand_line(items)))
 
 
 def taken_back(table: Comparison) -> list[str]:
@@ -373,6 +378,7 @@ def taken_back(table: Comparison) -> list[str]:
 
 _TESTS = {
     "t": "t", "reference": "t", "sign": "sign test", "permutation": "permutation", "bootstrap": "bootstrap",
+    "wild": "wild bootstrap",
     "fisher": "Fisher's exact", "bonett-price": "Bonett–Price", "agresti-caffo": "Agresti–Caffo",
 }  # fmt: skip
 
@@ -381,7 +387,7 @@ def _named(what: str, item: Difference) -> str:
     name = _TESTS.get(what, what)
     if name == "t":
         return "t" if item.df is None else f"t, {degrees(item.df)} df"
-    return f"cluster {name}" if what in ("bootstrap", "permutation") and item.cluster else name
+    return f"cluster {name}" if what in ("bootstrap", "permutation", "wild") and item.cluster else name
 
 
 def degrees(df: float) -> str:
@@ -403,6 +409,11 @@ def by_test(item: Difference) -> str:
         return MISSING
     name, shown = _named(test, item), interval_name(item)
     return name if shown == name or item.interval == "none" else f"{name}; CI: {shown}"
+
+
+def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
+    """What the rows are about, where that is not the population that the questions come from."""
+    return [THESE_QUESTIONS] if any(item.estimand == "these_questions" for item in items) else []
 
 
 def names_of(item: Difference) -> tuple[str, str]:
@@ -486,10 +497,11 @@ def sentence(item: Estimate | Difference) -> str:
     return plain(_estimate_sentence(item) if isinstance(item, Estimate) else _difference_sentence(item))
 
 
-def _sample(n: int, clusters: int, cluster: str | None, repeats: str) -> str:
-    grouped = f" in {clusters} clusters ({cluster})" if cluster else ""
+def _sample(item: Estimate | Difference, repeats: str) -> str:
+    grouped = f" in {item.n_clusters} clusters ({item.cluster})" if item.cluster else ""
     answers = f", {repeats} answers each" if repeats != "1" else ", one answer each"
-    return f"n = {n} questions{grouped}{answers}"
+    estimand = "; estimand: these questions" if item.estimand == "these_questions" else ""
+    return f"n = {item.n_questions} questions{grouped}{answers}{estimand}"
 
 
 def _kind(cluster: str | None, estimator: object) -> str:
@@ -503,7 +515,7 @@ def _estimate_sentence(item: Estimate) -> str:
         + (f" ± {number(item.se, digits)} ({_kind(item.cluster, item.estimator)})" if item.se else "")
         + (f" on {item.task}" if item.task else "")
         + f" ({metric_name(item.metric, item.scorer)}; "
-        + _sample(item.n_questions, item.n_clusters, item.cluster, span(item.repeats_min, item.repeats_max))
+        + _sample(item, span(item.repeats_min, item.repeats_max))
         + ")"
     ]
     if item.ci_low is not None:
@@ -535,7 +547,7 @@ def _difference_sentence(item: Difference) -> str:
         + f" ({metric_name(item.metric, item.scorer)}; "
         + ("unpaired" if "unpaired" in item.diagnostics else "paired")
         + (", clustered" if item.cluster else "")
-        + f"; {_sample(item.n_questions, item.n_clusters, item.cluster, repeats)})"
+        + f"; {_sample(item, repeats)})"
     )
     shown = interval_name(item)
     if item.ci_low is not None:

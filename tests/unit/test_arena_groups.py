@@ -85,7 +85,7 @@ WEIGHTINGS: dict[str, Any] = {
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("clusters", [None, "across", "within"])
 @pytest.mark.parametrize("K", [1, 3])
-@pytest.mark.parametrize("se", ["cr0", "cr1", "cr2"])
+@pytest.mark.parametrize("se", ["cr0", "cr1", "cr2", "cr3"])
 def test_every_field_of_a_groups_pair_is_that_of_compare(weighting: str, clusters: str | None, K: int, se: Any) -> None:
     group = Group("languages", "acc", "none", TASKS, **WEIGHTINGS[weighting])
     assert_same(drawn(3, K, clusters=clusters, group=group), Settings(se=se))

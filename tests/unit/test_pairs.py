@@ -79,7 +79,7 @@ def assert_same(runs: list[Run], choices: Settings, ignore: frozenset[str] = fro
                 assert x == y, (field.name, a.model, b.model)
 
 
-@pytest.mark.parametrize("se", ["cr0", "cr1", "cr2"])
+@pytest.mark.parametrize("se", ["cr0", "cr1", "cr2", "cr3"])
 @pytest.mark.parametrize("kind", ["binary", "grades", "real"])
 @pytest.mark.parametrize("K", [1, 4])
 @pytest.mark.parametrize("G", [None, 7, 30])

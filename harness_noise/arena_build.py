@@ -25,7 +25,7 @@ from .estimators.pairs import all_pairs, every_pair
 from .estimators.passk import pass_at_k, steps_of_k
 from .repeats import once
 from .results import Estimate, merge_notes
-from .samples import group_parts, group_shares
+from .samples import Unread, group_parts, group_shares, score_range
 from .scores import Group, Run, Scores, occurrences
 from .settings import Settings, check_margin
 
@@ -208,10 +208,11 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
         "test": settings.test,
         "cluster": board.cluster_spec if clustered else None,
     }
+    bounds = score_range([Unread.of(part) for items in parts for part in items], settings)
     names, runs = tuple(item.name for item in measured), tuple(item.run.name for item in measured)
     pairs = judged(
         columns, board.table, names, runs, common, settings,
-        unit=board.unit,
+        unit=np.full(len(parts), bounds == (0.0, 1.0)),
         n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
         codes=_codes(measured, board, a, b),
     )  # fmt: skip

@@ -21,7 +21,18 @@ from .estimators.intervals import ConfidenceInterval
 from .estimators.wild import Wild, wild_test
 from .pairing import Pairing, align, pair, pair_runs
 from .results import Comparison, Difference, Flip, finite, merge_notes
-from .samples import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, nothing, root, sample
+from .samples import (
+    Sample,
+    as_scores,
+    group_parts,
+    group_shares,
+    kernel,
+    noise_fields,
+    nothing,
+    root,
+    sample,
+    score_range,
+)
 from .scores import Group, Run, Scores
 from .settings import Settings, check_margin
 
@@ -39,11 +50,6 @@ def _correlation(x: FloatArray, y: FloatArray) -> float | None:
     return finite(float(np.corrcoef(x, y)[0, 1]))
 
 
-def _in_unit(*samples: Sample) -> bool:
-    values = np.concatenate([item.values[~np.isnan(item.values)] for item in samples])
-    return bool(len(values) and (values >= 0).all() and (values <= 1).all())
-
-
 @dataclass(frozen=True, eq=False)
 class _Evidence:
     """What the interval and the tests of one difference are computed from."""
@@ -55,8 +61,8 @@ class _Evidence:
     plan: Design | None = None
     sides: tuple[tuple[FloatArray, Design], tuple[FloatArray, Design]] | None = None
     """Values and design of each run, where the runs are unpaired."""
-    unit: bool = False
-    """All scores lie in [0, 1]."""
+    bounds: tuple[float, float] | None = None
+    """Lowest and highest value of the metric, where they are known."""
     far: Far | None = None
     """What the far limit comes from, where few questions (clusters) differ."""
 
@@ -99,20 +105,23 @@ class _Evidence:
         return wild_test(self.d, self.plan, self.settings.resamples, np.random.default_rng(self.settings.seed))
 
     def small_sample(self, level: float) -> ConfidenceInterval | None:
-        """The interval where every difference is the same: a small-sample rule for scores in [0, 1]."""
-        if not self.unit:
+        """The interval where every difference is the same: a small-sample rule for a metric with a range."""
+        if self.bounds is None:
             return None
+        lowest, width = self.bounds[0], self.bounds[1] - self.bounds[0]
         if self.sides is not None:
             (x, plan_a), (y, plan_b) = self.sides
-            p, q = float(plan_a.weights @ x), float(plan_b.weights @ y)
-            return intervals.agresti_caffo(p, plan_a.n_clusters, q, plan_b.n_clusters, level)
+            p, q = ((float(plan.weights @ d) - lowest) / width for d, plan in ((x, plan_a), (y, plan_b)))
+            ci = intervals.agresti_caffo(p, plan_a.n_clusters, q, plan_b.n_clusters, level)
+            return intervals.rescaled(ci, (0.0, width))
         assert self.d is not None
         assert self.plan is not None
         G = self.plan.n_clusters
         share = np.bincount(self.plan.clusters, weights=self.plan.weights, minlength=G).astype(np.float64)
         means = np.bincount(self.plan.clusters, weights=self.plan.weights * self.d, minlength=G) / share
         # one task: plain cluster means; several: each cluster by its weight in the group's mean
-        return intervals.bonett_price(means, level, share if self.plan.strata.any() else None)
+        ci = intervals.bonett_price(means / width, level, share if self.plan.strata.any() else None)
+        return intervals.rescaled(ci, (0.0, width))
 
     def sign_test(self) -> float | None:
         if (
@@ -274,8 +283,9 @@ def _difference(
             c, m = kernel([a, b], [1.0, -1.0], plan, settings)
         _, m_a = kernel([a], [1.0], plan, settings)
         _, m_b = kernel([b], [1.0], plan, settings)
+        bounds = score_range((a, b), settings)
         far = None if settings.questions_are == "fixed" else _far(c, m, plan, settings)
-        evidence = _Evidence(m, settings, c.d, plan, unit=_in_unit(a, b), far=far)
+        evidence = _Evidence(m, settings, c.d, plan, bounds=bounds, far=far)
         clustered = plan.clustered and settings.questions_are == "population"
         if m.zero_variance and not (np.abs(c.d) > 1e-12).any():
             found.add("identical_scores")
@@ -354,7 +364,7 @@ def _unpaired(
     (c_a, m_a), (c_b, m_b) = (kernel([x], [1.0], plan, settings) for x, plan in zip((a, b), plans, strict=True))
     m = _welch(m_a, m_b)
     evidence = _Evidence(
-        m, settings, sides=((c_a.d, plans[0]), (c_b.d, plans[1])), unit=_in_unit(a, b)
+        m, settings, sides=((c_a.d, plans[0]), (c_b.d, plans[1])), bounds=score_range((a, b), settings)
     )  # fmt: skip
     return _row(
         evidence, (a, b), (m_a, m_b), (parts_a, parts_b), (run_a, run_b), group,

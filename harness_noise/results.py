@@ -26,7 +26,10 @@ SCHEMA_VERSION = 1
 
 DIAGNOSTICS: dict[str, str] = {
     "single_repeat": "one answer per question: data and prediction noise cannot be told apart",
-    "partly_single_repeat": "some questions have one answer; they take the mean variance of the others",
+    "partly_single_repeat": "some questions have one answer; they take the mean variance of the others, which biases "
+    "the split into data and prediction noise (not the total) if they are easier or harder",
+    "single_repeats_differ": "the questions with one answer score differently from the others, so the variance that "
+    "they take from these may not be theirs: the split into data and prediction noise is biased, the total is not",
     "missing_repeats": "questions have different numbers of scored answers",
     "uses_all_repeats": "the metric uses several answers of a question at once (pass@k, majority vote): data and "
     "prediction noise cannot be told apart",
@@ -42,10 +45,11 @@ DIAGNOSTICS: dict[str, str] = {
     "too_few_clusters": "fewer than two clusters: no standard error",
     "few_clusters": "fewer than 10 degrees of freedom: intervals are wide and lean on their assumptions",
     "singleton_clusters": "every cluster holds one question: clustering changes nothing (wrong field?)",
-    "negative_data_variance": "the estimate of the data variance is below 0 and is shown as 0: it is smaller "
-    "than this many repeats can resolve",
-    "zero_variance": "no variance between questions: for scores in [0, 1] the interval comes from a small-sample rule, "
-    "for others there is none",
+    "negative_data_variance": "the estimate of the data variance is below 0: it is smaller than this many repeats can "
+    "resolve, and its one-sided 95 % limit is shown (< x); SE² = data² + prediction²/K holds for the raw variances, "
+    "not for the figures shown here",
+    "zero_variance": "no variance between questions: for a metric with a known range the interval comes from a "
+    "small-sample rule, for others there is none",
     "identical_scores": "the two runs agree on every question",
     "unpaired_questions": "questions that only one of the runs has are left out",
     "unpaired": "the runs are compared as independent samples of questions (--unpaired): all questions of both "

@@ -7,6 +7,7 @@ module knows a harness.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -121,7 +122,8 @@ class Scores:
     """Where the clusters come from, for people: "template", "passage (auto)", … ."""
     higher_is_better: bool | None = None
     bounds: tuple[float, float] | None = None
-    """The range of the metric where it is known; by default (0, 1) if all scores lie in it."""
+    """Lowest and highest value of the metric, where its definition is known; `samples.score_range` says what
+    counts where it is None."""
     native: float | None = None
     """The harness's own value that our mean (or, `native_is_first`, the mean of repeat 0)
     reproduces; None where it does not say."""
@@ -156,6 +158,8 @@ class CorpusScores:
     clusters: tuple[str, ...] | None = None
     cluster_spec: str | None = None
     higher_is_better: bool | None = None
+    bounds: tuple[float, float] | None = None
+    """As in `Scores`."""
     native: float | None = None
     native_is_first: bool = False
     n_missing: int = 0
@@ -222,6 +226,22 @@ class ReadOptions:
     scorers: tuple[str, ...] = ()
     factors: tuple[str, ...] = ()
     """Columns of a table, or arguments of a task, that say what each answer was made with."""
+
+
+def is_proportion(metric: str) -> bool:
+    """Whether a metric's name says that its scores are right or wrong: acc_norm, exact_match, correct, pass@1, … ."""
+    words = set(re.split(r"[^a-z0-9]+", metric.lower()))
+    return bool(words & {"acc", "accuracy", "em", "correct", "match", "pass", "passed"})
+
+
+def fitting(bounds: tuple[float, float] | None, values: FloatArray) -> tuple[float, float] | None:
+    """The range that a metric of this name has, or None if the scores show that it has another."""
+    import numpy as np
+
+    scored = values[~np.isnan(values)]
+    if bounds is None or (len(scored) and not (bounds[0] <= scored.min() and scored.max() <= bounds[1])):
+        return None
+    return bounds
 
 
 def content_hash(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .errors import InputError
@@ -62,7 +63,7 @@ class Settings:
             if getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} {getattr(self, name)!r} is not one of {', '.join(get_args(kind))}")
 
-        if self.range is not None and not (len(self.range) == 2 and self.range[0] < self.range[1]):
+        if self.range is not None and not (len(self.range) == 2 and -inf < self.range[0] < self.range[1] < inf):
             raise InputError(f"range {self.range!r} must be the metric's lowest and highest value: 0,1 or 0,100")
         if self.runs_shared and self.repeats_are != "runs":
             raise InputError("--runs-shared pairs the runs of A with those of B: it needs --repeats-are runs")

@@ -35,6 +35,19 @@ class Output(click.Path):
         return super().convert(value, param, ctx)
 
 
+class Range(click.ParamType[Any]):
+    """LOW,HIGH: two numbers."""
+
+    name = "range"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            low, high = (float(part) for part in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not the metric's lowest and highest value, such as 0,1 or 0,100.", param, ctx)
+        return low, high
+
+
 def _stack(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
     def wrap(function: F) -> F:
         for option in reversed(options):
@@ -98,6 +111,12 @@ computing: Callable[[F], F] = _stack(
             default="auto",
             show_default=True,
             help="Interval of a mean.",
+        ),
+        click.option(
+            "--range",
+            type=Range(),
+            metavar="LOW,HIGH",
+            help="Lowest and highest value of the metric, as 0,100 for a percentage. Default: what the run declares.",
         ),
         click.option(
             "--repeats-are",

@@ -24,6 +24,16 @@ def t_test(estimate: float, se: float, df: float) -> tuple[float, float]:
     return t, float(2 * special.stdtr(df, -abs(t)))
 
 
+def welch_p(x: FloatArray, y: FloatArray) -> float:
+    """Two-sided p of Welch's test that two independent samples, of two values or more each, have one mean."""
+    a, b = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
+    gap = float(x.mean() - y.mean())
+    if a + b <= 1e-24:
+        return 1.0 if abs(gap) <= 1e-12 else 0.0
+    df = (a + b) ** 2 / (a**2 / (len(x) - 1) + b**2 / (len(y) - 1))
+    return t_test(gap, float(np.sqrt(a + b)), float(df))[1]
+
+
 def sign_test(d: FloatArray, clusters: IntArray | None = None) -> float | None:
     """Two-sided exact sign test (McNemar) on the questions that differ; ties are dropped.
 

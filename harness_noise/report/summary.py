@@ -122,6 +122,34 @@ def number(value: float | None, digits: int) -> str:
     return text.replace("-", "−") if float(text) else text.lstrip("-")
 
 
+def data_noise(item: Estimate | Difference, digits: int) -> str:
+    """`se_data`; where its estimate is negative "< x", x its upper limit rounded up: noise below that is not seen."""
+    if item.var_data is None or item.var_data >= 0 or item.se_data_upper is None:
+        return number(item.se_data, digits)
+    unit = 10.0**-digits
+    return f"< {number(max(1, math.ceil(item.se_data_upper / unit - 1e-9)) * unit, digits)}"
+
+
+_INTERVALS = {"wilson": "Wilson", "korn-graubard": "Korn–Graubard", "bootstrap": "bootstrap", "t": "t"}
+
+
+def mean_interval_name(item: Estimate) -> str:
+    """The interval's method and its degrees of freedom: "Wilson, t 19 df"."""
+    if item.interval == "clopper-pearson":
+        return "Clopper–Pearson"
+    if item.interval not in _INTERVALS or item.df is None:
+        return ""
+    df = f"{degrees(item.df)} df"
+    return f"t, {df}" if item.interval == "t" else f"{_INTERVALS[item.interval]}, t {df}"
+
+
+def if_missing(item: Estimate, digits: int) -> str:
+    """The mean if all missing answers were wrong, and if all were right, where that matters."""
+    if "missing_matters" not in item.diagnostics:
+        return ""
+    return f"{number(item.mean_if_missing_wrong, digits)} … {number(item.mean_if_missing_right, digits)}"
+
+
 def interval(low: float | None, high: float | None, digits: int) -> str:
     return MISSING if low is None or high is None else f"[{number(low, digits)}, {number(high, digits)}]"
 
@@ -188,6 +216,7 @@ def _analysis(table: Analysis) -> Summary:
     several = len({(item.model, item.run) for item in table.estimates}) > 1
     level = _level(table.estimates)
     clustered = any(item.cluster for item in table.estimates)
+    methods = {name for item in table.estimates if (name := mean_interval_name(item))}
     for item in table.estimates:
         digits = decimals(item.se, item.mean)
         rows.append(
@@ -197,15 +226,17 @@ def _analysis(table: Analysis) -> Summary:
                 metric_name(item.metric, item.scorer),
                 number(item.mean, digits),
                 interval(item.ci_low, item.ci_high, digits),
+                mean_interval_name(item) if len(methods) > 1 else "",
                 number(item.se, digits),
                 number(item.se_total, digits),
-                number(item.se_data, digits),
+                data_noise(item, digits),
                 number(item.se_prediction, digits),
                 str(item.n_questions) if item.n_questions else MISSING,
                 span(item.repeats_min, item.repeats_max) if item.n_questions else MISSING,
                 (str(item.n_clusters) if item.cluster else MISSING) if clustered else "",
                 number(item.design_effect, 2) if item.cluster else (MISSING if clustered else ""),
                 str(item.n_missing) if item.n_missing else "",
+                if_missing(item, digits),
                 " ".join(marks[code] for code in item.diagnostics),
             )
         )
@@ -215,6 +246,7 @@ def _analysis(table: Analysis) -> Summary:
         Column("Metric", text=True),
         Column("Mean"),
         Column(f"{level} CI"),
+        Column("interval", text=True, hint="method of the interval, and degrees of freedom of Student's t"),
         _SE,
         _TOTAL,
         _DATA,
@@ -224,9 +256,10 @@ def _analysis(table: Analysis) -> Summary:
         Column("G", hint="clusters"),
         Column("deff", hint="design effect: how much clustering inflates the variance"),
         Column("missing", hint="answers without a score"),
+        Column("if wrong … right", hint="the mean if all missing answers were wrong, and if all were right"),
         _NOTES,
     )
-    shown = _drop_empty(columns, rows, ("Model", "G", "deff", "missing", ""))
+    shown = _drop_empty(columns, rows, ("Model", "interval", "G", "deff", "missing", "if wrong … right", ""))
     sentences = [sentence(item) for item in table.estimates if item.se is not None][:1]
     sentences += estimand_line(table.estimates)
     return Summary((Section("", *shown),), _legend(marks), tuple(sentences))
@@ -269,7 +302,7 @@ def _comparison(table: Comparison) -> Summary:
                 *names,
                 number(item.se, digits),
                 number(item.se_total, digits),
-                number(item.se_data, digits),
+                data_noise(item, digits),
                 number(item.se_prediction, digits),
                 number(item.se_unpaired, digits),
                 number(item.mde, digits),
@@ -486,11 +519,19 @@ def _estimate_sentence(item: Estimate) -> str:
         + ")"
     ]
     if item.ci_low is not None:
-        parts.append(f"{_level([item])} CI {interval(item.ci_low, item.ci_high, digits)}")
+        name = mean_interval_name(item)
+        parts.append(
+            f"{_level([item])} CI {interval(item.ci_low, item.ci_high, digits)}" + (f" ({name})" if name else "")
+        )
+    if "missing_matters" in item.diagnostics:
+        parts.append(
+            f"between {' and '.join(if_missing(item, digits).split(' … '))} if its {item.n_missing} missing "
+            "answers were all wrong or all right"
+        )
     if item.se_data is not None:
         parts.append(
             f"with one answer per question its standard error would be {number(item.se_total, digits)} "
-            f"(data {number(item.se_data, digits)}, prediction {number(item.se_prediction, digits)})"
+            f"(data {data_noise(item, digits)}, prediction {number(item.se_prediction, digits)})"
         )
     return "; ".join(parts) + "."
 

@@ -50,7 +50,7 @@ class TestOneRun:
     def test_single_repeat_is_null_not_zero(self):
         e = estimate([0.0, 1.0, 1.0, 0.0])
         assert [getattr(e, name) for name in SPLIT] == [None] * 4
-        assert e.diagnostics == ("few_clusters", "single_repeat")
+        assert e.diagnostics == ("few_clusters", "few_failures", "single_repeat")
         assert e.se_total == e.se == pytest.approx(np.std([0, 1, 1, 0], ddof=1) / 2)
 
     def test_identical_repeats_are_null_not_zero(self):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller
-from harness_noise.scores import Questions, Scores, Skipped, check_grid
+from harness_noise.scores import Questions, Scores, Skipped, check_grid, fitting
 
 from .presets import bare, natural
 
@@ -196,7 +196,8 @@ def gather(
             Scores(
                 task=task, metric=found.metric, scorer=label, questions=questions, values=found.table,
                 clusters=clusters[0], cluster_spec=clusters[1],
-                higher_is_better=True if found.metric == "accuracy" else None, native=found.native,
+                higher_is_better=True if found.metric == "accuracy" else None,
+                bounds=fitting((0.0, 1.0), found.table) if found.metric == "accuracy" else None, native=found.native,
                 n_missing=found.n_missing + n_not_seen, diagnostics=found.diagnostics,
             )
         )  # fmt: skip

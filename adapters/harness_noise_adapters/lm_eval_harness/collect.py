@@ -25,7 +25,7 @@ from harness_noise.scores import (
     with_groups,
 )
 
-from . import aggregates, choices, passes, presets
+from . import aggregates, choices, passes, presets, ranges
 from .measure import close
 from .options import Options
 from .rescore import FilterScores, Row, identical_answers, logged, rescore, unrepeated
@@ -297,7 +297,8 @@ def _measured(
             }  # fmt: skip
             reason = _not_scored(metric, array, aggregation)
             if reason is None and array is not None and _is_mean(aggregation, scores.native.get(metric, ()), native):
-                part = Scores(values=array, n_missing=int(np.isnan(array).sum()), **known)
+                bounds = ranges.of_metric(item.name, metric, array)
+                part = Scores(values=array, n_missing=int(np.isnan(array).sum()), bounds=bounds, **known)
                 yield part
                 if scores.apart and K > 1:
                     own = as_array([[value] for value in scores.native[metric]])
@@ -307,7 +308,8 @@ def _measured(
             try:
                 if reason is not None or native is None:
                     raise aggregates.NotPossibleError(reason or f"lm-eval has no number for it ({_name(aggregation)})")
-                yield aggregates.corpus_scores(raw, aggregation, budget, **known)
+                bounds = ranges.AGGREGATIONS.get(_name(aggregation)) if _lm_evals(aggregation) else None
+                yield aggregates.corpus_scores(raw, aggregation, budget, bounds=bounds, **known)
             except aggregates.NotPossibleError as error:
                 yield Skipped(item.name, metric, filter_name, str(error), native)
 

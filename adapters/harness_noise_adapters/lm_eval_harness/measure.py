@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness_noise.scores import CONTENT_KEYS, CorpusScores, Questions, Scores, Skipped
 
-from . import choices, rebuild
+from . import choices, ranges, rebuild
 from .samples import Column, Samples, Wanted, changed, stamp
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: 
             questions=questions,
             values=values,
             higher_is_better=native.higher_is_better(task, key[0]),
+            bounds=ranges.of_metric(task, key[0], values),
             native=None if apart else value,
             native_is_first=values.shape[1] > 1 and (agrees_first or not agrees_whole),
             n_missing=_missing(values, asked),
@@ -160,7 +161,7 @@ def _whole(
         return aggregates.corpus_scores(
             raw, aggregation, budget, task=task, metric=key[0], scorer=key[1], questions=questions,
             native=None if apart else value, native_is_first=K > 1 and not apart,
-            higher_is_better=native.higher_is_better(task, key[0]),
+            higher_is_better=native.higher_is_better(task, key[0]), bounds=ranges.AGGREGATIONS.get(name),
         )  # fmt: skip
     except aggregates.NotPossibleError as error:
         return Skipped(task, *key, str(error), value)

@@ -144,7 +144,8 @@ def judged(
     for code, has in (codes | {"identical_scores": c.same, "not_after_adjustment": taken_back}).items():
         flags[code] = flags[code] | has if code in flags else has
     flags = {code: has for code, has in flags.items() if has.any()}
-    return Pairs(names, runs, common, c.a, c.b, fields, verdict, decision.words(settings.margin), flags)
+    shown_by = "wild" if settings.test == "wild" and settings.interval == "auto" else "t"
+    return Pairs(names, runs, common, c.a, c.b, fields, verdict, decision.words(settings.margin), flags, shown_by)
 
 
 def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:

@@ -174,6 +174,8 @@ class Pairs(Sequence[Difference]):
     words: tuple[str, ...]
     flags: Mapping[str, np.ndarray[Any, Any]]
     """Diagnostic code → which pairs have it."""
+    interval: str = "t"
+    """Whose interval the pairs have that vary at all."""
 
     def __len__(self) -> int:
         return len(self.a)
@@ -210,7 +212,7 @@ class Pairs(Sequence[Difference]):
 
         low = self.columns["ci_low"][rows]
         flat = self.flags["zero_variance"][rows] if "zero_variance" in self.flags else np.zeros(len(low), dtype=bool)
-        return np.where(np.isnan(low), "none", np.where(flat, "bonett-price", "t")).astype(object)
+        return np.where(np.isnan(low), "none", np.where(flat, "bonett-price", self.interval)).astype(object)
 
     def find(self, model_a: str, model_b: str) -> Difference:
         """The pair of these two models, as A − B or as B − A, whichever the arena holds."""

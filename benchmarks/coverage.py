@@ -21,6 +21,8 @@ from scipy import special
 
 from harness_noise.analysis import estimate
 from harness_noise.comparison import estimate_difference
+from harness_noise.estimators.decision import t_limits
+from harness_noise.estimators.flips import extended_task
 
 ICC = 0.3
 BETWEEN_MODELS = 0.8
@@ -134,9 +136,9 @@ def moments(d: np.ndarray, labels: np.ndarray) -> Moments:
 
 
 def difference_interval(m: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """t with CR2 and Satterthwaite's df; Bonett–Price on cluster means where nothing varies."""
-    half = special.stdtrit(m.df, 0.975) * np.sqrt(m.variance)
-    low, high = m.mean - half, m.mean + half
+    """t with CR2 and Satterthwaite's df, far limits where few differ; Bonett–Price where nothing varies."""
+    limits = t_limits(m.mean, np.sqrt(m.variance), m.df, 0.95, extended_task(m.sums, m.sizes[None, :]))
+    low, high = limits.low.copy(), limits.high.copy()
     flat = m.variance == 0
     if flat.any():
         means = m.sums[flat] / m.sizes

@@ -160,18 +160,32 @@ def extended_task(sums: FloatArray, sizes: FloatArray, estimator: Estimator = "c
     return Far(*(np.where(few, column, np.nan) for column in np.broadcast_arrays(mean, variance, df)))
 
 
-def extended_flips(flips: FloatArray, total: FloatArray, n: FloatArray, estimator: Estimator = "cr2") -> Far:
-    """`extended_task` of differences that are −1, 0 or 1 on independent questions.
+def extended_questions(
+    n_f: FloatArray,
+    squares: FloatArray,
+    top: FloatArray,
+    total: FloatArray,
+    n: FloatArray,
+    estimator: Estimator = "cr2",
+) -> Far:
+    """`extended_task` of independent questions, from sums over them.
 
     Args:
-        flips: how many are not 0.
-        total: their sum, wins less losses.
+        n_f: (P,) effective flips.
+        squares: Σ d².
+        top: max |d|.
+        total: Σ d.
         n: questions.
         estimator: of the variance.
     """
-    few = (flips > 0) & are_few(flips, n)
+    few = (squares > 0) & are_few(n_f, n)
     grown = n + 2
     mean = total / grown
-    squares = flips + 2 - grown * mean**2
-    variance = squares / {"cr0": grown**2, "cr3": (grown - 1) ** 2}.get(estimator, grown * (grown - 1))
+    left = squares + 2 * top**2 - grown * mean**2
+    variance = left / {"cr0": grown**2, "cr3": (grown - 1) ** 2}.get(estimator, grown * (grown - 1))
     return Far(*(np.where(few, column, np.nan) for column in (mean, variance, grown - 1)))
+
+
+def extended_flips(flips: FloatArray, total: FloatArray, n: FloatArray, estimator: Estimator = "cr2") -> Far:
+    """The same of differences that are −1, 0 or 1: `flips` of them are not 0, and wins less losses are `total`."""
+    return extended_questions(flips, flips, np.ones_like(flips), total, n, estimator)

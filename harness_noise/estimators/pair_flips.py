@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .contrast import BoolArray, Estimator, FloatArray, IntArray
-from .flips import MOST, SHARE, Extension, Far, extended_task
+from .flips import MOST, SHARE, Extension, Far, extended_questions, extended_task
 from .ranks import one_hot
 
 CHUNK = 400_000
@@ -52,15 +52,26 @@ def of_task(
     xt, wt = np.ascontiguousarray(x[order].T), np.ascontiguousarray(W[order].T)
     for rows in chunks(np.flatnonzero(maybe), len(x)):
         d = xt[a[rows]] - xt[b[rows]]
-        if whole:
-            sizes = np.ones((1, len(x)))
-        else:
-            shared = wt[a[rows]] & wt[b[rows]]
-            d, sizes = d * shared, shared.astype(np.float64)
-        if starts is not None:
-            d, sizes = np.add.reduceat(d, starts, axis=1), np.add.reduceat(sizes, starts, axis=1)
-        _fill(out, rows, extended_task(d, sizes, estimator))
+        shared = np.ones((1, len(x)), dtype=np.bool_) if whole else wt[a[rows]] & wt[b[rows]]
+        if not whole:
+            d *= shared
+        if starts is None:
+            _fill(out, rows, _of_questions(d, shared.sum(axis=1).astype(np.float64), estimator))
+            continue
+        sums, sizes = (np.add.reduceat(block, starts, axis=1, dtype=np.float64) for block in (d, shared))
+        _fill(out, rows, extended_task(sums, sizes, estimator))
     return out
+
+
+def _of_questions(d: FloatArray, n: FloatArray, estimator: Estimator) -> Far:
+    """Of (P, N) differences of independent questions, 0 where a pair has none; `d` is overwritten."""
+    total, top = d.sum(axis=1), np.maximum(d.max(axis=1, initial=0.0), -d.min(axis=1, initial=0.0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        d /= top[:, None]
+        d *= d
+        two = d.sum(axis=1)
+        n_f = two**2 / np.einsum("ij,ij->i", d, d)
+    return extended_questions(n_f, two * top**2, top, total, n, estimator)
 
 
 def of_group(x: FloatArray, extension: Extension, a: IntArray, b: IntArray) -> Far:

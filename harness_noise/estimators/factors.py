@@ -149,11 +149,7 @@ def _with_limits(
         if c <= 0:
             out.append(item)
             continue
-        parts = [
-            (row[g] / df * max(0.0, other.variance or 0.0), other.df)
-            for g, other in enumerate(found)
-            if g != h
-        ]
+        parts = [(row[g] / df * max(0.0, other.variance or 0.0), other.df) for g, other in enumerate(found) if g != h]
         r = max(0.0, sum(part for part, _ in parts))
         spread = sum(part**2 / other for part, other in parts if other > 0)
         df_r = r**2 / spread if spread > 0 else np.inf

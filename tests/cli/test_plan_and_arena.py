@@ -236,17 +236,24 @@ def test_noise_by_factor_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixtur
     rng = np.random.default_rng(2)
     prompt = rng.normal(0, 0.2, 6)
     rows = [
-        f"q{q},p{p},s{s},{0.5 + prompt[p] + rng.normal(0, 0.05)}" for q in range(30) for p in range(6) for s in "12"
+        f"q{q},p{p},s{s},{0.5 + prompt[p] + rng.normal(0, 0.05)}" for q in range(30) for p in range(6) for s in "12345"
     ]
     path = tmp_path / "scores.csv"
     path.write_text("question,prompt,seed,score\n" + "\n".join(rows) + "\n")
     found = run(capsys, "factors", str(path), "--factor", "prompt=prompt", "--factor", "seed=seed")
     share = {row["factor"]: row["share"] for row in found["factors"]}
-    assert found["n_answers"] == 360
+    assert found["n_answers"] == 900
     assert share["prompt"] > 0.8
     assert "new levels of prompt" in found["advice"]
     assert main(["factors", str(path), "--factor", "prompt=prompt"]) == 0
     assert "new levels of prompt" in capsys.readouterr().out
+    path.with_name("few.csv").write_text(
+        "\n".join(["question,prompt,seed,score", *(row for row in rows if ",p5," in row or ",p4," in row)])
+    )
+    assert main(["factors", str(path.with_name("few.csv")), "--factor", "prompt=prompt"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "nobody can say where more answers would help most" in shown
+    assert "prompt has 2 levels: its variance lies anywhere between" in shown
     assert main(["factors", str(path), "--factor", "judge=judge"]) == 2
     assert "there are question, prompt, seed, score" in capsys.readouterr().err
     assert main(["factors", str(path)]) == 2

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller, text_label
 from harness_noise.errors import InputError
-from harness_noise.scores import Questions, ReadOptions, Run, Scores, check_grid, with_groups
+from harness_noise.scores import Questions, ReadOptions, Run, Scores, check_grid
 
 from .table_files import SUFFIXES, Record, records
 
@@ -142,7 +142,7 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
             model=model, name=str(path), harness="table", path=str(path), scores=tuple(scores),
             notes=(*notes, *remarks),
         )  # fmt: skip
-        runs.append(with_groups(run, options.groups))
+        runs.append(run)
     return runs
 
 

@@ -21,6 +21,7 @@ from .measure import Key, Measured, close, measured
 from .outputs import Output
 from .samples import Samples, Wanted, read_samples
 
+BYPASS = "bypass"
 _ANSWERS = re.compile(r"(?:@|_at_)([1-9][0-9]{0,3})$")
 
 __all__ = ["Reading", "read", "read_output", "zeros_for_missing"]
@@ -98,6 +99,7 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         name=str(output.path),
         harness="lm-eval",
         path=str(output.path),
+        date=output.date(native.results),
         scores=tuple(scores),
         groups=tuple(groups),
         corpus=tuple(part for part in parts if isinstance(part, CorpusScores)),
@@ -166,7 +168,8 @@ class Native:
             metric, comma, scorer = key.partition(",")
             if comma and not metric.endswith("_stderr"):
                 number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-                out[metric, scorer] = float(value) if number else None
+                # `bypass` is a placeholder, 999, for tasks that were not scored at all
+                out[metric, scorer] = float(value) if number and metric != BYPASS else None
         return out
 
     def effective(self, task: str) -> int:

@@ -162,9 +162,7 @@ def settings(choices: dict[str, Any]) -> Settings:
     return Settings(cluster=cluster, **{name: choices.pop(name) for name in known})
 
 
-def read_runs(
-    paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = False, some: bool = False
-) -> list[Run]:
+def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = False, some: bool = False) -> list[Run]:
     """Read every path; several runs of one model are joined if they are its repeats.
 
     Args:

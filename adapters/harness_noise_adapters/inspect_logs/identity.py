@@ -49,9 +49,7 @@ def marks(rows: Iterable[Any]) -> bytes:
         rows: samples or their summaries. A retry keeps the `uuid` of the answers that it takes over; where there
             is none, what was answered and its scores stand for it.
     """
-    found = [
-        blake2b(_mark(row).encode("utf-8", "surrogatepass"), digest_size=8).digest() for row in rows if row.scores
-    ]
+    found = [blake2b(_mark(row).encode("utf-8", "surrogatepass"), digest_size=8).digest() for row in rows if row.scores]
     return np.sort(np.frombuffer(b"".join(found), np.uint64)).tobytes()
 
 

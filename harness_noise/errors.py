@@ -17,6 +17,16 @@ class NothingSharedError(InputError):
     """Two runs measured the same thing on questions of which they share none."""
 
 
+class NothingToAddError(InputError):
+    """An export would write what is there already: no metric of the run has an error bar."""
+
+    def __init__(self, place: object, why: str = "") -> None:
+        super().__init__(
+            f"{place}: nothing to add{why and f': {why}'}; no file is written. `analyze` lists its metrics, each with "
+            "the reason why it has no error bar"
+        )
+
+
 class NotThereError(InputError):
     """A run has nothing of what `--group`, `--task`, `--metric` or `--scorer` name; another may have it."""
 

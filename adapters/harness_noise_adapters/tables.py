@@ -437,9 +437,9 @@ class Cells:
         for question, rows in self.lines.items():
             for repeat, (score, line) in rows.items():
                 label, levels = self.clusters[question][0], self.levels.get((question, repeat), ())
-                if levels and isinstance(repeat, str):
-                    repeat = repeat.partition("\x1f")[0]  # noqa: PLW2901 - `add` puts them behind it again
                 known = repeat if isinstance(repeat, str) else None
+                if levels and known is not None:
+                    known = known.partition("\x1f")[0]  # `add` puts the levels behind it again
                 out.add(path, line, names.get(question, question), (score, 0), known, label, levels)
         return out
 

@@ -89,7 +89,7 @@ def register() -> None:
 
 @contextmanager
 def _without_git() -> Iterator[None]:
-    """Outside of a repository lm-eval's question for the commit is only answered by git's complaint: it is not asked."""
+    """Outside of a repository git only complains when lm-eval asks it for the commit: it is not asked."""
     from lm_eval import evaluator
 
     here = Path.cwd()

@@ -214,6 +214,13 @@ class Native:
                 return value if isinstance(value, str) else default_of(metric) if value is None else None
         return None
 
+    def _own_code(self, task: str, metric: str) -> bool:
+        """Whether a metric may be an F1 that the task's own code makes of pairs."""
+        from .pairs import METRICS as PAIRED
+
+        aggregation = self.aggregation(task, metric)
+        return metric in PAIRED and (aggregation is None or not aggregation.isidentifier())
+
     def answers(self, task: str, K: int) -> int:
         """How many of a question's K answers lm-eval's own value was made of: all, if no live run of ours
         asked for more."""
@@ -221,6 +228,7 @@ class Native:
 
     def wanted(self, task: str, spec: str | None, options: ReadOptions) -> Wanted:
         from .aggregates import is_registered
+        from .pairs import METRICS as PAIRED
 
         config = self.config(task)
         key = options.columns.get("question")
@@ -235,7 +243,11 @@ class Native:
             media=bool(config.get("doc_to_image") or config.get("doc_to_audio")),
             cluster=None if spec is None else (lambda _doc: task) if spec == "task" else labeller(spec),
             key=None if key is None else labeller(key),
-            raw=frozenset(metric for metric in listed if is_registered(self.aggregation(task, metric))),
+            raw=frozenset(
+                metric
+                for metric in (listed if self.results else PAIRED)
+                if is_registered(self.aggregation(task, metric)) or self._own_code(task, metric)
+            ),
             choices=plain and choices.BESIDE in listed and _among(choices.METRIC, options.metrics),
             doubled="acc_mutual_info" in listed,
         )

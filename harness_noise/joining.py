@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os.path import commonpath
-from typing import Any, TypeAlias
+from typing import Any
 
 from .places import is_url
 from .results import merge_notes
 from .scores import CorpusScores, Group, Run, Scores, Skipped
-
-Item: TypeAlias = Scores | CorpusScores | Skipped
 
 
 def joined(runs: Sequence[Run], place: object) -> list[Run]:
@@ -32,7 +30,8 @@ def joined(runs: Sequence[Run], place: object) -> list[Run]:
 
 def tasks_of(run: Run) -> dict[str, None]:
     """What a run has anything of, in its order; a group is there by its tasks."""
-    return dict.fromkeys(item.task for item in (*run.scores, *run.parts, *run.corpus, *run.skipped))
+    items: list[Scores | CorpusScores | Skipped] = [*run.scores, *run.parts, *run.corpus, *run.skipped]
+    return dict.fromkeys(item.task for item in items)
 
 
 def _union(runs: Sequence[Run], place: object) -> list[Run]:
@@ -57,9 +56,7 @@ def _union(runs: Sequence[Run], place: object) -> list[Run]:
     where = _common([run.path for run in kept], place)
 
     def owned(name: str) -> tuple[Any, ...]:
-        return tuple(
-            item for run in kept for item in getattr(run, name) if owners[run.harness, item.task] is run
-        )  # fmt: skip
+        return tuple(item for run in kept for item in getattr(run, name) if owners[run.harness, item.task] is run)
 
     return [
         replace(
@@ -98,7 +95,7 @@ def _equal(one: Run, other: Run, task: str) -> bool:
         return {(item.metric, item.scorer): item for item in run.scores if item.task == task}
 
     def reported(run: Run) -> dict[tuple[str, str], float | None]:
-        rest = (*run.corpus, *run.skipped)
+        rest: list[CorpusScores | Skipped] = [*run.corpus, *run.skipped]
         return {(item.metric, item.scorer): item.native for item in rest if item.task == task}
 
     a, b = measured(one), measured(other)

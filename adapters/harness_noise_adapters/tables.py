@@ -7,7 +7,6 @@ notes say what was taken for what. `--columns` says the rest.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -19,6 +18,7 @@ from harness_noise.errors import InputError
 from harness_noise.scores import Questions, ReadOptions, Run, Scores, check_grid, occurrences
 
 from .table_files import SUFFIXES, Record, records
+from .table_questions import is_worded, settle
 
 if TYPE_CHECKING:
     from harness_noise.scores import FloatArray
@@ -118,9 +118,7 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
     models: dict[str, dict[tuple[str, str, str], Cells]] = {}
     spare: dict[str, dict[Any, None]] = {name: {} for name in columns.unused}
     watched: list[tuple[tuple[Any, ...], Record]] = []
-    naming = Naming(columns)
     for line, record in _chained(head, rest):
-        question = naming.key(path, line, record)
         for name in ("model", "task"):
             if name in columns.names and columns.text(record, name) is None:
                 raise InputError(f"{path}, line {line}: no {columns.names[name]!r}, though the table has that column")
@@ -128,6 +126,7 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
         key = (columns.text(record, "task") or TASK, columns.text(record, "metric") or "score",
                columns.text(record, "scorer") or "none")  # fmt: skip
         cells = models.setdefault(model, {}).setdefault(key, Cells())
+        question = cells.name(*columns.question_of(path, line, record))
         label = None if cluster is None else cluster(record, line)
         levels = _levels(path, line, record, options.factors)
         scored, repeat = columns.scores(path, line, record), columns.text(record, "repeat")
@@ -140,10 +139,13 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
                 spare[name][value] = None
             spare = {name: values for name, values in spare.items() if len(values) <= _FEW}
             watched.append(((model, key, question), {name: few[name] for name in spare}))
-    tables, renamed, said = naming.settled(path, [cells for of_model in models.values() for cells in of_model.values()])
-    models = {model: {key: tables[id(cells)] for key, cells in of_model.items()} for model, of_model in models.items()}
-    watched = [((model, key, renamed.get(question, question)), values) for (model, key, question), values in watched]
-    notes = [columns.note(path), *said]
+    settled = settle(path, columns, [cells for of_model in models.values() for cells in of_model.values()])
+    watched = [
+        ((model, key, settled.names(models[model][key]).get(question, question)), values)
+        for (model, key, question), values in watched
+    ]
+    models = {model: {key: settled.of(cells) for key, cells in of_model.items()} for model, of_model in models.items()}
+    notes = [columns.note(path), *settled.notes]
     notes += _overlooked(path, watched, spare)
     runs = []
     for model, of_model in models.items():
@@ -202,7 +204,7 @@ class Columns:
         plain = {name: str(name).strip().lower().replace(" ", "_").replace("-", "_") for name in have}
         free = [name for name in have if name not in said.values()]
         names = dict(said)
-        words = None if "question" in said else _beside_words(names, free, plain)
+        words = None if "question" in said else _beside_words(names, free, plain, head)
         count = None
         for ours, known in NAMES.items():
             if ours not in names and (found := _named(path, ours, known, free, plain)) is not None:
@@ -222,6 +224,14 @@ class Columns:
             names.pop("repeat", None)
         used = {*names.values(), count, words}
         return cls(names, [name for name in have if name not in used], count, tuple(said.values()), words=words)
+
+    def question_of(self, path: Path, line: int, record: Record) -> tuple[str, str | None]:
+        """What names a row's question, and the words beside it."""
+        words = None if self.words is None else _text(record.get(self.words))
+        question = _text(record.get(self.question)) or words
+        if question is None:
+            raise InputError(f"{path}, line {line}: no {self.question!r}, which identifies the question")
+        return question, words
 
     def text(self, record: Record, name: str) -> str | None:
         return _text(record.get(self.names[name])) if name in self.names else None
@@ -277,9 +287,12 @@ def _named(path: Path, ours: str, known: Sequence[str], free: Sequence[str], pla
     return next((name for last in LAST_RESORT.get(ours, ()) for name in free if plain[name] == last), None)
 
 
-def _beside_words(names: dict[str, str], free: Sequence[str], plain: Mapping[str, str]) -> str | None:
+def _beside_words(
+    names: dict[str, str], free: Sequence[str], plain: Mapping[str, str], head: Sequence[Record]
+) -> str | None:
     """Takes the one id that stands beside the words of a question for the question; returns the words' column."""
-    words = next((name for kind in WORDED for name in free if plain[name] == kind), None)
+    worded = (name for kind in WORDED for name in free if plain[name] == kind)
+    words = next((name for name in worded if is_worded([_text(record.get(name)) for record in head])), None)
     ids = [name for name in free if plain[name] in NAMES["question"] and plain[name] not in WORDED]
     if not ids:
         ids = [name for last in LAST_RESORT["question"] for name in free if plain[name] == last][:1]
@@ -309,70 +322,6 @@ def _is_score(value: Any) -> bool:
     return True
 
 
-class Naming:
-    """Which rows are of one question.
-
-    An id names it where there is one. Repeats are believed where an id comes again, or where most of the
-    questions do; a few that have the same words are different questions.
-    """
-
-    def __init__(self, columns: Columns) -> None:
-        self.columns = columns
-        self.words: dict[str, str] = {}
-        """Id → the words beside it."""
-
-    def key(self, path: Path, line: int, record: Record) -> str:
-        """What a row's question is called for now.
-
-        Raises:
-            InputError: it has no name.
-        """
-        words = None if self.columns.words is None else _text(record.get(self.columns.words))
-        question = _text(record.get(self.columns.question)) or words
-        if question is None:
-            raise InputError(f"{path}, line {line}: no {self.columns.question!r}, which identifies the question")
-        if words is not None:
-            self.words.setdefault(question, words)
-        return question
-
-    def settled(self, path: Path, tables: Sequence[Cells]) -> tuple[dict[int, Cells], dict[str, str], list[str]]:
-        """The tables by their identity, with the questions as they are called in the end; new names by old; notes."""
-        same = {id(cells): cells for cells in tables}
-        name, words = self.columns.question, self.columns.words
-        if any(cells.counts for cells in tables):
-            return same, {}, []
-        if words is not None:
-            if not self.words or any(len(rows) > 1 for cells in tables for rows in cells.lines.values()):
-                return same, {}, []
-            again = [_shared_words(cells, self.words) for cells in tables]
-            collided, distinct = (sum(found[i] for found in again) for i in (0, 1))
-            if 2 * collided > distinct:  # the ids number the rows
-                self.columns.names["question"], self.columns.words = words, name
-                return {id(cells): cells.renamed(path, self.words) for cells in tables}, self.words, []
-            said = (
-                f"{path.name}: {collided} texts in {words!r} stand beside several {name!r}, which are as many questions"
-            )
-            return same, {}, [said + f"; if they are repeats, say --columns question={words}"] if collided else []
-        if name in self.columns.said or "repeat" in self.columns.names:
-            return same, {}, []
-        repeated = sum(len(rows) > 1 for cells in tables for rows in cells.lines.values())
-        n = sum(len(cells.lines) for cells in tables)
-        spaced = sum(" " in question for cells in tables for question in cells.lines)
-        if not 0 < 2 * repeated <= n or 2 * spaced <= n:
-            return same, {}, []
-        said = (
-            f"{path.name}: {repeated} of {n} texts in {name!r} come more than once; so few are different questions "
-            f"with the same words, not repeats; if they are repeats, say --columns question={name}"
-        )
-        return {id(cells): cells.numbered() for cells in tables}, {}, [said]
-
-
-def _shared_words(cells: Cells, words: Mapping[str, str]) -> tuple[int, int]:
-    """How many texts are those of several questions, and how many texts there are."""
-    count = Counter(words.get(question, question) for question in cells.lines)
-    return sum(n > 1 for n in count.values()), len(count)
-
-
 @dataclass(slots=True)
 class Cells:
     """The scores of one model × task × metric, question by question."""
@@ -385,6 +334,18 @@ class Cells:
     counts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """question → right answers and all answers, for each row that counts several."""
     twice: int = 0
+    words: dict[str, str] = field(default_factory=dict)
+    """Question → the words beside its name."""
+    double: dict[str, str] = field(default_factory=dict)
+    """Questions that are called by name and words, because the name has come with other words → the name."""
+
+    def name(self, question: str, words: str | None) -> str:
+        """What a question is called for now."""
+        if words is None or self.words.setdefault(question, words) == words:
+            return question
+        both = f"{question}\x1f{words}"
+        self.double[both], self.words[both] = question, words
+        return both
 
     def add(
         self,

@@ -479,8 +479,28 @@ def test_an_id_that_numbers_the_rows_is_not_the_question(csv_file):
     assert array(run)[7].tolist() == [float((7 + 20 * k) % 3 == 0) for k in range(5)]
 
 
+def test_an_id_that_numbers_the_answers_of_a_question_is_not_the_question(csv_file):
+    rows = [(f"what is {i} and {i}?", k, (i + k) % 3 == 0) for i in range(20) for k in range(4)]
+    run = one(table(csv_file, ("question", "sample_id", "score"), *rows))
+    assert array(run).shape == (20, 4)
+    assert array(run)[5].tolist() == [float((5 + k) % 3 == 0) for k in range(4)]
+
+
+def test_an_id_may_start_anew_in_each_task(csv_file):
+    rows = [(task, i, f"{task} asks for {i}", i % 2) for task in "ab" for i in range(10)]
+    run = one(table(csv_file, ("task", "id", "question", "score"), *rows))
+    assert [part.values.shape for part in run.scores] == [(10, 1), (10, 1)]
+    assert run.scores[1].questions.keys == tuple(map(str, range(10)))
+
+
+def test_an_id_with_two_wordings_is_one_question(csv_file):
+    """A few odd rows do not make the id worthless: its rows are its answers."""
+    rows = [(i % 20, f"what is {i % 20} and {i % 20}" + "?" * (i == 3), i % 2) for i in range(40)]
+    assert array(one(table(csv_file, ("id", "question", "score"), *rows))).shape == (20, 2)
+
+
 def test_an_id_that_comes_again_has_repeats(csv_file):
-    rows = [(i % 20, f"what is {i % 18} and {i % 18}?", i % 3 == 0) for i in range(100)]
+    rows = [(i % 20, f"what is {i % 20 % 18}, then?", i % 3 == 0) for i in range(100)]
     assert array(one(table(csv_file, ("id", "question", "score"), *rows))).shape == (20, 5)
     few = [(f"q{i}", 1) for i in range(20)] + [("q3", 0)]
     assert array(one(table(csv_file, ("question_id", "score"), *few))).shape == (20, 2)

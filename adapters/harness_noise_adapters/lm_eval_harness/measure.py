@@ -167,6 +167,7 @@ def _whole(
             )
             return found
         assert name is not None
+        assert value is not None
         aggregation = aggregates.registered(name)
         apart = False
         if K > 1:

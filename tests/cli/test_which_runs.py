@@ -176,6 +176,45 @@ def test_a_run_that_lacks_a_task_is_left_out_of_several(tmp_path, capsys):
     assert "--task t2 is not in any of the 2 runs; there are t0, t1" in capsys.readouterr().err
 
 
+def test_a_model_that_lacks_a_metric_does_not_take_the_others_of_its_file_with_it(tmp_path, capsys):
+    rows = ["question,model,metric,seed,score"]
+    for i in range(12):
+        rows += [f"q{i},A,em,{k},{(i + k) % 2}" for k in range(2)] + [f"q{i},B,f1,0,{i / 12}"]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(rows) + "\n")
+    assert main(["analyze", str(path), "--metric", "em", "--format", "json"]) == 0
+    assert [row["model"] for row in json.loads(capsys.readouterr().out)["estimates"]] == ["A"]
+    assert main(["factors", str(path), "--metric", "em", "--factor", "seed=seed", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_answers"] == 24
+    assert main(["analyze", str(path), "--metric", "acc"]) == 2
+    assert "--metric acc is not in any of the 2 runs; there are em, f1" in capsys.readouterr().err
+
+
+def test_factors_take_every_file(tmp_path, capsys):
+    for day in (1, 2):
+        results(tmp_path, {"t0": coin(day)}, day=day)
+    assert main(["factors", str(tmp_path), "--factor", "run=run", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_answers"] == 80
+
+
+def test_a_baseline_in_the_folder_is_not_compared_with_itself(tmp_path, capsys):
+    for name in ("new", "old"):
+        for i in range(2):
+            results(tmp_path / name, {f"t{i}": coin(len(name) + 7 * i)}, model=name, day=i + 1)
+    assert main(["compare", str(tmp_path), "--baseline", str(tmp_path / "old"), "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["comparisons"]
+    assert [(row["model_a"], row["model_b"], row["task"]) for row in rows] == [("new", "old", f"t{i}") for i in (0, 1)]
+
+
+def test_workers_give_the_same_union(folders, capsys):
+    outputs = []
+    for jobs in ("1", "2"):
+        assert main(["arena", *map(str, folders), "--jobs", jobs, "--format", "json"]) == 0
+        outputs.append(json.loads(capsys.readouterr().out))
+    assert outputs[0] == outputs[1]
+    assert len(outputs[0]["benchmarks"]) == 4
+
+
 def test_compare_needs_it_in_both(tmp_path, capsys):
     results(tmp_path / "a", {"t0": coin(0)}, model="A")
     results(tmp_path / "b", {"t1": coin(1)}, model="B")

@@ -28,7 +28,8 @@ def read(path: Place, **options: Any) -> Run | list[Run]:
         **options: fields of `ReadOptions`: `cluster`, `columns`, `missing`, `tasks`, ….
 
     Returns:
-        One Run; a list of them where the file or folder holds several models or runs.
+        One Run; a list of them where the file or folder holds several models, or runs that are not joined
+        (`apart=True`, score tables).
 
     Raises:
         InputError: nothing there that can be used; says what and where.

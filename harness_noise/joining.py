@@ -7,6 +7,7 @@ from dataclasses import replace
 from os.path import commonpath
 from typing import Any
 
+from .errors import InputError
 from .places import is_url
 from .results import merge_notes
 from .scores import CorpusScores, Group, Run, Scores, Skipped
@@ -16,7 +17,8 @@ def joined(runs: Sequence[Run], place: object) -> list[Run]:
     """The runs found at one place, those of one model as one run: the union of their tasks.
 
     Of a task that one harness ran twice the newest counts, and a note says which do not. Where that
-    cannot be told (files without a date), the model's runs stay apart.
+    cannot be told (files without a date), or where one name stands for two sets of questions (a task with
+    other arguments), the model's runs stay apart.
 
     Args:
         runs: as adapters read them.
@@ -45,7 +47,8 @@ def _union(runs: Sequence[Run], place: object) -> list[Run]:
             if other is run:
                 continue
             newest, older = (run, other) if run.date > other.date else (other, run)
-            if not newest.date or not older.date or (newest.date == older.date and not _equal(run, other, task)):
+            known = newest.date and older.date and (newest.date != older.date or _equal(run, other, task))
+            if not known or not _same_questions(run, other, task):
                 return list(runs)
             owners[run.harness, task] = newest
             replaced.setdefault((index[id(newest)], index[id(older)]), []).append(task)
@@ -104,6 +107,17 @@ def _equal(one: Run, other: Run, task: str) -> bool:
         item.questions.keys == b[key].questions.keys and np.array_equal(item.values, b[key].values, equal_nan=True)
         for key, item in a.items()
     )
+
+
+def _same_questions(one: Run, other: Run, task: str) -> bool:
+    """Whether two runs of a task have a question in common, as far as they tell."""
+    from .pairing import pair
+
+    a, b = (next((item.questions for item in run.scores if item.task == task), None) for run in (one, other))
+    try:
+        return a is None or b is None or bool(pair(a, b).rows_a)
+    except InputError:  # their texts cannot be read any more
+        return True
 
 
 def _said(runs: Sequence[Run], replaced: dict[tuple[int, int], list[str]], place: object) -> list[str]:

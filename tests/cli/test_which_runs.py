@@ -124,6 +124,28 @@ def test_a_copy_counts_once(tmp_path):
     assert [note for note in run.notes if "its copy" in note]
 
 
+def test_one_name_for_two_sets_of_questions_does_not_hide_one(tmp_path):
+    results(tmp_path, {"t0": coin(1)}, day=1)
+    second = results(tmp_path, {"t0": coin(2)}, day=2)
+    samples = tmp_path / f"samples_t0_{DATE.format(2)}.jsonl"
+    lines = [json.loads(line) for line in samples.read_text().splitlines()]
+    for line in lines:
+        line["doc"]["question"] += ", in other words"
+        line["doc_hash"] = content_hash(line["doc"]["question"])
+    samples.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    runs = adapters.read(tmp_path)
+    assert [run.name for run in runs][1:] == [str(second)]
+    assert len(runs) == 2
+
+
+def test_tables_of_one_model_and_task_have_no_newest(tmp_path):
+    for seed in (1, 2):
+        rows = "".join(f"m,q{i},{x:g}\n" for i, x in enumerate(coin(seed)))
+        (tmp_path / f"seed{seed}.csv").write_text("model,question,score\n" + rows)
+    runs, errors = adapters.read_what_can_be([tmp_path])
+    assert (len(runs), errors) == (2, [])
+
+
 def test_as_repeats_joins_what_was_run_twice_and_keeps_what_was_not(tmp_path, capsys):
     results(tmp_path / "m", {"t0": coin(1)}, day=1)
     results(tmp_path / "m", {"t0": coin(2), "t1": coin(3)}, day=2)

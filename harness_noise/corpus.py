@@ -22,7 +22,7 @@ from .estimators.contrast import FloatArray, cluster_codes
 from .pairing import pair
 from .results import Difference, Estimate, finite
 from .samples import data_limit, outside, root
-from .scores import CorpusScores, Run
+from .scores import CorpusScores, Run, reproduces
 from .settings import Settings
 
 
@@ -103,7 +103,7 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
     theta = side.values()
     if item.native is not None and len(theta):
         ours = float(theta[0] if item.native_is_first else theta.mean())
-        if abs(ours - item.native) > 1e-9 * max(1.0, abs(item.native)):
+        if not reproduces(ours, item.native):
             found.add("mean_mismatch")
     bounds = _range(item, theta, settings)
     ci, interval = _interval(item, noise, bounds, settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -83,6 +84,15 @@ def exists(path: Path) -> bool:
     except Exception as error:  # of the libraries behind a URL, of all kinds
         raise InputError(f"{path}: cannot be opened ({reason(error)})") from error
     return True
+
+
+def telling_parts(paths: Sequence[str]) -> list[str]:
+    """The first folder or file of each path that tells all of them apart; else the whole paths."""
+    split = [path.replace("\\", "/").split("/") for path in paths]
+    for parts in zip(*split, strict=False):
+        if len(set(parts)) == len(paths):
+            return list(parts)
+    return list(paths)
 
 
 def reason(error: BaseException) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 DIAGNOSTICS: dict[str, str] = {
-    "single_repeat": "one answer per question: data and prediction noise cannot be told apart",
+    "single_repeat": "one answer per question, or nearly: data and prediction noise cannot be told apart",
     "partly_single_repeat": "some questions have one answer; they take the mean variance of the others, which biases "
     "the split into data and prediction noise (not the total) if they are easier or harder",
     "single_repeats_differ": "the questions with one answer score differently from the others, so the variance that "

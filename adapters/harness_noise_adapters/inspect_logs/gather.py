@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller
-from harness_noise.scores import Questions, Scores, Skipped, check_grid, fitting
+from harness_noise.scores import Questions, Scores, Skipped, check_grid, fitting, reproduces
 
 from .presets import bare, natural
 
@@ -262,7 +262,9 @@ def _one(
         return skip("no sample has a score that is a number")
     ours = _mean(answers.fill(read.values))
     metric = _reproduced(es, ours)
-    agrees = metric is not None and _close(ours, es.metrics[metric].value)
+    agrees = metric is not None and reproduces(ours, es.metrics[metric].value)
+    # our error bars stand beside a value only on its own scale
+    beside = metric is not None and reproduces(ours, es.metrics[metric].value, percent=False)
     if read.words and not agrees:
         return skip(f"{read.words} of its values are not numbers, such as {_short(read.example)}")
     native = _finite(es.metrics[metric].value) if metric is not None else None
@@ -280,7 +282,7 @@ def _one(
     table = answers.fill(kept)
     if np.isnan(table).all():
         return skip("every answer is invalidated")
-    return _Mean(metric or "mean", table, native, agrees, int((absent | out).sum()), codes, note)
+    return _Mean(metric or "mean", table, native, beside, int((absent | out).sum()), codes, note)
 
 
 def _column(es: EvalScore, raw: Callable[[str], list[Any] | None]) -> list[Any] | None:
@@ -298,9 +300,10 @@ def _reproduced(es: EvalScore, ours: float) -> str | None:
     """The native metric that is our mean: accuracy or mean, else another one with that value."""
     usual = [key for key in ("accuracy", "mean") if key in es.metrics]
     others: list[str] = [key for key, m in es.metrics.items() if m.name not in NOT_A_MEAN and m.group != GROUP]
-    for key in (*usual, *others):
-        if _close(ours, es.metrics[key].value):
-            return key
+    for same in (_close, reproduces):  # what is rounded, or in percent, counts only where nothing else does
+        for key in (*usual, *others):
+            if same(ours, es.metrics[key].value):
+                return key
     return usual[0] if usual else None
 
 

@@ -19,12 +19,13 @@ import numpy as np
 from harness_noise.adapters import PartRead
 from harness_noise.clusters import MissingFieldError, labeller, text_label
 from harness_noise.errors import InputError
-from harness_noise.scores import Questions, ReadOptions, Run, content_hash, occurrences, with_groups
+from harness_noise.scores import Questions, ReadOptions, Run, content_hash, occurrences
 
 from . import bounds, inject
 from .finding import logs_in
 from .flags import cluster_text
 from .gather import Gathered, Grid, cluster_labels, gather, grid, spec_for
+from .identity import About, FieldError, left_out, marks, none_of, utc
 from .presets import natural
 
 if TYPE_CHECKING:
@@ -39,10 +40,6 @@ MEDIA = re.compile(r"\((Image|Audio|Video|Document|Data|Reasoning|Tool_use)\)")
 BULKY = {"messages", "events", "events_data", "store", "attachments", "output", "timelines"}
 
 
-class FieldError(InputError):
-    """The samples lack a field that the user named; of a folder, too, an error and not a note."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Log:
     """One log as it was read: the Run, and where in the log its scores come from."""
@@ -51,59 +48,16 @@ class Log:
     header: EvalLog
     run: Run
     found: Gathered
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What a log says of itself, for those that lie beside it."""
-
-    path: Path
-    task: str
-    task_id: str
-    """The same for a log, its copies and its retries."""
-    run_id: str
-    """The same for all logs of one `inspect eval`."""
-    created: str
-
-    @property
-    def key(self) -> str:
-        return self.task_id or str(self.path)
-
-
-Known: TypeAlias = tuple[Run, About]
+    answers: bytes = b""
+    """Which answers they are, see `identity.marks`."""
 
 
 def read_one(path: Path, options: ReadOptions) -> PartRead:
     """One log, as `join` takes it."""
     log = read_log(path, options)
     head = log.header.eval
-    return PartRead((log.run,), About(path, head.task, head.task_id, head.run_id, head.created))
-
-
-def join(folder: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
-    """All runs of a folder, or of one log.
-
-    Logs of one model are one Run if they are of different tasks; if not, they are one Run for each
-    `inspect eval` that wrote them, or in the last resort one for each log. A log that cannot be used is
-    a note of the first that can, unless it lacks a field that the user named.
-    """
-    missing: list[Run | InputError] = [item for item in found if isinstance(item, FieldError)]
-    refused = [item for item in found if isinstance(item, InputError) and not isinstance(item, FieldError)]
-    logs: list[Known] = [(item.runs[0], item.about) for item in found if isinstance(item, PartRead)]
-    if not logs:
-        return missing or [_none_of(folder, refused)]
-    kept, more = _once(logs)
-    first, about = kept[0]
-    kept[0] = (replace(first, notes=(*first.notes, *_left_out(refused), *more)), about)
-    runs = [_attempt(_merge(folder, group), options) for group in _grouped(kept)]
-    return missing + runs
-
-
-def _attempt(run: Run, options: ReadOptions) -> Run | InputError:
-    try:
-        return with_groups(run, options.groups)
-    except InputError as error:
-        return error
+    data = (head.dataset.name or "", head.dataset.location or "")
+    return PartRead((log.run,), About(path, (head.task, head.task_id, head.model, *data), log.answers))
 
 
 def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
@@ -122,69 +76,9 @@ def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
         except InputError as error:
             refused.append(error)
     if not logs:
-        raise _none_of(folder, refused)
-    first = replace(logs[0], run=replace(logs[0].run, notes=(*logs[0].run.notes, *_left_out(refused))))
+        raise none_of(folder, refused)
+    first = replace(logs[0], run=replace(logs[0].run, notes=(*logs[0].run.notes, *left_out(refused))))
     return [first, *logs[1:]]
-
-
-def _none_of(folder: Path, refused: Sequence[InputError]) -> InputError:
-    if len(refused) == 1:
-        return refused[0]
-    return InputError(f"{folder}: none of its {len(refused)} Inspect logs can be used; the first: {refused[0]}")
-
-
-def _left_out(refused: Sequence[InputError]) -> list[str]:
-    return [f"left out: {error}" for error in refused]
-
-
-def _once(logs: Sequence[Known]) -> tuple[list[Known], list[str]]:
-    """Of a log, its copies and its retries the newest: they hold the same answers, which must not count twice."""
-    newest: dict[str, Known] = {}
-    for log in logs:
-        key = log[1].key
-        if key not in newest or log[1].created > newest[key][1].created:
-            newest[key] = log
-    notes = [
-        f"left out: {about.path}: has the answers of {newest[about.key][1].path}, as its copy or earlier try"
-        for _, about in logs
-        if about != newest[about.key][1]
-    ]
-    return list(newest.values()), notes
-
-
-def _grouped(logs: Sequence[Known]) -> list[list[Known]]:
-    models: dict[str, list[Known]] = {}
-    for log in logs:
-        models.setdefault(log[0].model, []).append(log)
-    out: list[list[Known]] = []
-    for group in models.values():
-        if _distinct(group):
-            out.append(group)
-            continue
-        by_run: dict[str, list[Known]] = {}
-        for log in group:
-            by_run.setdefault(log[1].run_id, []).append(log)
-        for part in by_run.values():
-            out += [part] if _distinct(part) else [[log] for log in part]
-    return out
-
-
-def _distinct(logs: Sequence[Known]) -> bool:
-    return len({about.task for _, about in logs}) == len(logs)
-
-
-def _merge(folder: Path, logs: Sequence[Known]) -> Run:
-    first, about = logs[0]
-    if len(logs) == 1:
-        return first
-    return replace(
-        first,
-        name=f"{folder} ({first.model}, {about.run_id[:8]})",
-        path=str(folder),
-        scores=tuple(item for run, _ in logs for item in run.scores),
-        skipped=tuple(item for run, _ in logs for item in run.skipped),
-        notes=tuple(note for run, _ in logs for note in run.notes),
-    )
 
 
 def read_log(path: Path, options: ReadOptions) -> Log:
@@ -213,7 +107,7 @@ def read_log(path: Path, options: ReadOptions) -> Log:
             f"{path}: not an Inspect log that can be read ({why}); if it was cut short, copy it again or "
             "try `inspect log recover`"
         ) from error
-    log = assemble(path, header, rows, options)
+    log = replace(assemble(path, header, rows, options), answers=marks(rows))
     return replace(log, run=_labelled(log.run, header.eval.task_args, options.factors)) if options.factors else log
 
 
@@ -388,6 +282,7 @@ def assemble(
         name=str(path),
         harness="inspect",
         path=str(path),
+        date=utc(header.eval.created),
         scores=tuple(found.scores),
         skipped=tuple(found.skipped),
         notes=tuple(notes),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ _UNDATED = re.compile(r"samples_(?P<task>.+)\.jsonl")
 _OPENING = re.compile(rb'\s*\{\s*"results"\s*:\s*\{')
 _ROW = re.compile(rb'\s*\{\s*"doc_id"\s*:')
 _FIRST_LINE = 1 << 24
+_LATEST = 1 << 34
+"""Seconds since 1970: the year 2514."""
 _TABLES = {"groups": dict, "group_subtasks": list, "configs": dict, "higher_is_better": dict, "n-samples": dict}
 """What the parts of a results file map tasks to."""
 
@@ -38,6 +42,15 @@ class Output:
         if self.only is not None or self.results is None:
             return next(iter(self.samples.values()))
         return self.results
+
+    def date(self, results: Mapping[str, Any]) -> str:
+        """When the run was made, by the file's name or by what its results say; empty where neither does."""
+        if (named := _date(self.path)) or (self.results is not None and (named := _date(self.results))):
+            return named
+        seconds = results.get("date")
+        if isinstance(seconds, (int, float)) and 0 < seconds < _LATEST:
+            return time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime(seconds))
+        return ""
 
     def __str__(self) -> str:
         return str(self.path)

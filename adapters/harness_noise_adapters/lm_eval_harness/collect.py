@@ -28,7 +28,16 @@ from harness_noise.scores import (
 from . import aggregates, choices, passes, presets
 from .measure import close
 from .options import Options
-from .rescore import FilterScores, Row, identical_answers, logged, rescore, unrepeated
+from .rescore import (
+    FilterScores,
+    Row,
+    copied_answers,
+    identical_answers,
+    logged,
+    rescore,
+    unrepeated,
+    without_copies,
+)
 
 log = logging.getLogger("harness_noise")
 
@@ -42,6 +51,9 @@ class TaskScores:
     """filter → logged samples, one for each question, all filters in one order."""
     filters: dict[str, FilterScores] = field(default_factory=dict)
     identical: bool = False
+    """Whether all answers of every question are the same."""
+    copied: bool = False
+    """Whether lm-eval's own answers are copies of each other, and count as one."""
     clusters: tuple[str, ...] | None = None
     cluster_spec: str | None = None
 
@@ -126,7 +138,7 @@ def collect(
     left_out: dict[str, list[str]] = {}
     budget = aggregates.Budget()
     for name, item in found.items():
-        native_K = repeats.get(name, (1, 1))[0]
+        native_K = 1 if item.copied else repeats.get(name, (1, 1))[0]
         parts = list(_measured(item, tasks[name], results, native_K, budget))
         scores += passes.with_passes([part for part in parts if isinstance(part, Scores)], native_K)
         corpus += [part for part in parts if isinstance(part, CorpusScores)]
@@ -183,10 +195,18 @@ def _score(name: str, task: Any, rows: dict[str, list[Row]], repeats: tuple[int,
     out = TaskScores(name, rows)
     native_K, K = repeats
     out.identical = K > 1 and identical_answers(out.questions, K)
+    copies = copied_answers(out.questions, native_K, K)
+    out.copied = copies > 0
+    if copies:
+        notes.append(
+            f"{name}: lm-eval's own {native_K} answers are copies of each other on {copies} of {len(out.questions)} "
+            "questions (one seed for all of them?) and count as one answer (copied_repeats)"
+        )
     ensembles = {ensemble.name: ensemble for ensemble in getattr(task, "_filters", ())}
     for key, samples in rows.items():
         if K > 1 and key in ensembles:
             scores = rescore(task, ensembles[key], samples, K, native_K)
+            scores = without_copies(scores, native_K) if out.copied else scores
         elif all("scores_per_repeat" in row for row in samples):
             scores = logged(key, samples)
         else:
@@ -293,16 +313,19 @@ def _measured(
                 "diagnostics": (
                     *(["mean_mismatch"] if metric in scores.mismatch else []),
                     *(["identical_repeats"] if item.identical and K > 1 else []),
+                    *(["copied_repeats"] if item.copied else []),
                 ),
             }  # fmt: skip
             reason = _not_scored(metric, array, aggregation)
             if reason is None and array is not None and _is_mean(aggregation, scores.native.get(metric, ()), native):
                 part = Scores(values=array, n_missing=int(np.isnan(array).sum()), **known)
-                yield part
-                if scores.apart and K > 1:
+                at_once = scores.together and passes.order(metric) == 0
+                if K > 1 or not at_once:
+                    yield part
+                if at_once:
                     own = as_array([[value] for value in scores.native[metric]])
                     if own is not None:
-                        yield passes.vote(part, own[:, 0].tolist(), native, native_K)
+                        yield passes.vote(part, own[:, 0].tolist(), native, scores.together)
                 continue
             try:
                 if reason is not None or native is None:

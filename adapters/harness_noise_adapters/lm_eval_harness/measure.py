@@ -131,7 +131,7 @@ def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: 
         )
         yield part
         if apart:
-            K = native.answers(task, found.answers)
+            K = native.together(task, key[1], found.answers)
             yield passes.vote(part, column.own_values(len(questions)), value, K)
 
 

@@ -216,6 +216,19 @@ class Native:
         asked for more."""
         return self.carried_answers.get(task, K)
 
+    def together(self, task: str, scorer: str, K: int) -> int:
+        """How many of a question's K answers a vote under one filter was made of: it may take the first k."""
+        ensembles = self.config(task).get("filter_list")
+        steps = [
+            step
+            for ensemble in (ensembles if isinstance(ensembles, list) else ())
+            if isinstance(ensemble, Mapping) and ensemble.get("name") == scorer
+            for step in (ensemble.get("filter") if isinstance(ensemble.get("filter"), list) else ())
+            if isinstance(step, Mapping) and step.get("function") == "take_first_k"
+        ]
+        cuts = [step["k"] for step in steps if isinstance(step.get("k"), int) and step["k"] > 0]
+        return min(self.answers(task, K), *cuts) if cuts else self.answers(task, K)
+
     def wanted(self, task: str, spec: str | None, options: ReadOptions) -> Wanted:
         from .aggregates import is_registered
 

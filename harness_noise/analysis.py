@@ -80,7 +80,8 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
     else:
         plan = data.design()
         clustered = plan.clustered
-        c, m = kernel([data], [1.0], plan, settings)
+        of_first = any(part.native_is_first for part in parts)
+        c, m = kernel([replace(data, first=of_first)], [1.0], plan, settings)
         bounds = {part.bounds for part in parts}
         ci, interval = _interval(data, c, m, plan, settings, bounds.pop() if len(bounds) == 1 else None)
     found = set(m.diagnostics).union(*(part.diagnostics for part in parts))

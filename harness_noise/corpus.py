@@ -17,7 +17,7 @@ from .errors import InputError, NothingSharedError
 from .estimators import resampling, tests
 from .estimators.contrast import BoolArray, FloatArray, IntArray, cluster_codes
 from .pairing import pair
-from .results import Difference, Estimate, finite
+from .results import UNSPLIT, Difference, Estimate, finite
 from .samples import root
 from .scores import CALLS, CorpusScores, Run
 from .settings import Settings
@@ -183,11 +183,11 @@ def _noise(sides: Sequence[_Side], signs: Sequence[float], settings: Settings, p
             continue
         spread = float(np.var(theta, ddof=1))
         if spread <= (1e-12 * max(1.0, float(np.abs(theta).max()))) ** 2:
-            found.add("identical_repeats")
+            found.add("identical_scores_only" if side.item.answers_differ else "identical_repeats")
         prediction += a * a * spread
         data += a * a * spread / side.repeats
     found |= {code for side in sides for code in side.item.diagnostics}
-    identified = not found & {"single_repeat", "identical_repeats"}
+    identified = not found & UNSPLIT
     if identified and data > V:
         found.add("negative_data_variance")
     return _Noise(

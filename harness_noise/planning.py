@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
-from .results import Difference, Estimate, Plan, PlanRow, TheoryRow
+from .results import UNSPLIT, Difference, Estimate, Plan, PlanRow, TheoryRow
 
 if TYPE_CHECKING:
     from .estimators.planning import Variances
@@ -79,7 +79,7 @@ def plan(
         if sigma2 is not None:
             raise InputError("--sigma2 belongs to --omega2: with --from it is taken from the runs")
         variances, clustered, diagnostics = _from_runs(runs, choices)
-        known_split = not set(diagnostics) & {"single_repeat", "identical_repeats", "uses_all_repeats"}
+        known_split = not set(diagnostics) & (UNSPLIT | {"uses_all_repeats"})
         if clustered and design_effect is not None:
             raise InputError(
                 "the runs are clustered, so their data variance holds the clustering: leave --design-effect out"

@@ -25,7 +25,7 @@ from .estimators.contrast import (
     upper_variance,
 )
 from .estimators.runs import RunComponent, run_component
-from .results import finite
+from .results import UNSPLIT, finite
 from .scores import Group, Questions, Run, Scores
 from .settings import Settings
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 SHARED_NOISE_P = 0.001
 """Below this p of the F test, repeats that should be independent are said not to be."""
+FIRST_ANSWER_P = 0.005
+"""Below this p the first answers are said to be others than the rest: one contrast, named in advance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +57,10 @@ class Sample:
     identical: bool
     """The adapter knows that the answers, not only their scores, were identical."""
     uses_all_repeats: bool
+    answers_differ: bool = False
+    """The adapter knows that some answers to one question differ, whatever their scores say."""
+    first: bool = False
+    """Whether the harness's own value stands on the first answers, which are then held against the others."""
 
     def __len__(self) -> int:
         return len(self.stats)
@@ -113,6 +119,7 @@ def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sa
         len(parts) > 1 and all(part.cluster_spec == "task" for part in parts),
         any("identical_repeats" in part.diagnostics for part in parts),
         any("uses_all_repeats" in part.diagnostics for part in parts),
+        any(part.answers_differ for part in parts),
     )
     return whole if stats.count.all() else whole.take(np.flatnonzero(stats.count))
 
@@ -166,17 +173,32 @@ def kernel(
             stats.append(component.stats)
         else:
             stats.append(run.stats)
-            p = None if component is None else component.p_value
-            if p is not None and p < SHARED_NOISE_P:
-                found.add("shared_repeat_noise")
+            found |= _moving_together(run, component)
     c = contrast(stats, coefficients, runs[0].strata)
     if any(run.identical for run in runs):
         found.add("identical_repeats")
     found |= set(c.diagnostics)
-    identified = not found & {"single_repeat", "identical_repeats"}
-    c = replace(c, identified=identified, diagnostics=tuple(sorted(found)))
+    constant = [run for run in runs if not np.fmax.reduce(run.stats.var, initial=0.0) > 0 and run.stats.count.max() > 1]
+    if constant and all(run.answers_differ and not run.identical for run in constant):
+        found = found - {"identical_repeats"} | {"identical_scores_only"}
+    c = replace(c, identified=not found & UNSPLIT, diagnostics=tuple(sorted(found)))
     m = moments(c, plan, settings.se)
     return c, _with_runs(m, components, coefficients) if components else m
+
+
+def _moving_together(run: Sample, component: RunComponent | None) -> set[str]:
+    """What the F tests say of answers that should be independent."""
+    if component is None:
+        return set()
+
+    def below(p: float | None, limit: float) -> bool:
+        return p is not None and p < limit
+
+    first = run.first and below(component.first_p_value, FIRST_ANSWER_P)
+    # where only the first answers stand apart, the others are independent for all that is known
+    together = component.others_p_value if first else component.p_value
+    out = {"first_answer_differs"} if first else set()
+    return out | ({"shared_repeat_noise"} if below(together, SHARED_NOISE_P) else set())
 
 
 def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:

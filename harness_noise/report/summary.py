@@ -153,8 +153,16 @@ def _letter(i: int) -> str:
     return chr(ord("a") + i % 26) * (1 + i // 26)
 
 
-def _legend(marks: dict[str, str]) -> tuple[tuple[str, str, str], ...]:
-    return tuple((mark, code, DIAGNOSTICS.get(code, "")) for code, mark in marks.items())
+def _legend(
+    marks: dict[str, str], rows: Sequence[Estimate] | Sequence[Difference] = ()
+) -> tuple[tuple[str, str, str], ...]:
+    """What the marks mean; of few degrees of freedom it says whether clusters or questions are few."""
+    few = {item.cluster is not None for item in rows if "few_clusters" in item.diagnostics}
+    what = {frozenset((True,)): "few clusters: ", frozenset((False,)): "few questions: "}.get(frozenset(few), "")
+    return tuple(
+        (mark, code, (what if code == "few_clusters" else "") + DIAGNOSTICS.get(code, ""))
+        for code, mark in marks.items()
+    )
 
 
 def _drop_empty(columns: Sequence[Column], rows: Sequence[Sequence[str]], optional: Iterable[str]) -> tuple[
@@ -221,8 +229,12 @@ def _analysis(table: Analysis) -> Summary:
         _NOTES,
     )
     shown = _drop_empty(columns, rows, ("Model", "G", "deff", "missing", ""))
-    sentences = [sentence(item) for item in table.estimates if item.se is not None][:1]
-    return Summary((Section("", *shown),), _legend(marks), tuple(sentences))
+    first = {}  # one sentence for each task and group of each run, about its first metric
+    for item in table.estimates:
+        if item.se is not None:
+            first.setdefault((item.model, item.run, item.task), item)
+    legend = _legend(marks, table.estimates)
+    return Summary((Section("", *shown),), legend, tuple(map(sentence, first.values())))
 
 
 def _level(items: Sequence[Estimate] | Sequence[Difference]) -> str:
@@ -313,7 +325,7 @@ def _comparison(table: Comparison) -> Summary:
     if table.flips:
         sections.append(_flips(table))
     sentences = [sentence(item) for item in items if item.se is not None][:1]
-    return Summary(tuple(sections), _legend(marks), tuple(sentences))
+    return Summary(tuple(sections), _legend(marks, items), tuple(sentences))
 
 
 def names_of(item: Difference) -> tuple[str, str]:

@@ -154,3 +154,107 @@ def rightly(answer: str, truth: str) -> float:
 
     numbers = re.findall(r"-?\d+", answer)
     return float(bool(numbers) and numbers[-1] == truth)
+
+
+# ---- after the run ----
+
+
+def test_votes_and_copies_read_back_as_they_were_shown(tmp_path: Path) -> None:
+    from test_lm_eval_aggregates import read, save
+
+    from harness_noise.analysis import analyze_run
+    from harness_noise.settings import Settings
+
+    write(tmp_path, "vote", 5, filter_list=[FIRST, vote(3), vote(5)])
+    for name, options in (("noisy", {"repeats": 8}), ("native", {})):
+        with noise(**options) as session:
+            save(tmp_path, tmp_path / name, ["vote"], toys.HashModel())
+        again = analyze_run(read(tmp_path / name), Settings()).estimates
+        shown = session.analysis.estimates
+        assert [shape(row) for row in again] == [shape(row) for row in shown], name
+
+
+def shape(row: Any) -> tuple[Any, ...]:
+    return row.metric, row.scorer, row.mean, row.se, row.se_prediction, row.repeats_max, row.diagnostics
+
+
+def test_copies_keep_their_code_in_the_files(tmp_path: Path) -> None:
+    import json
+
+    from lm_eval.utils import handle_non_serializable
+    from test_lm_eval_aggregates import read
+
+    from harness_noise.analysis import analyze_run
+    from harness_noise.settings import Settings
+
+    write(tmp_path)
+    with serving(honour_seed=True) as server, noise(repeats=4) as session:
+        results = ask(tmp_path, server, ["own"])
+    out = tmp_path / "out"
+    out.mkdir()
+    logged = results.pop("samples")["own"]
+    lines = [json.dumps(row, default=handle_non_serializable) + "\n" for row in logged]
+    (out / "samples_own_2026-01-01T00-00-00.jsonl").write_text("".join(lines))
+    (out / "results_2026-01-01T00-00-00.json").write_text(json.dumps(results, default=handle_non_serializable))
+    again = analyze_run(read(out), Settings()).estimates
+    assert [shape(row) for row in again] == [shape(row) for row in session.analysis.estimates]
+
+
+# ---- answers and their scores ----
+
+
+class Wordy(toys.HashModel):
+    """Never says the same twice, and is never right."""
+
+    def answer(self, prompt: str) -> str:
+        return f" no idea {self.draw(prompt)}x"
+
+
+def test_scores_that_agree_are_not_answers_that_agree(tmp_path: Path) -> None:
+    from test_lm_eval_aggregates import read, save
+
+    from harness_noise.analysis import analyze_run
+    from harness_noise.settings import Settings
+
+    write(tmp_path, "gen", 1)
+    for name, model, code, other in (
+        ("wordy", Wordy(), "identical_scores_only", "identical_repeats"),
+        ("same", toys.HashModel(same=True), "identical_repeats", "identical_scores_only"),
+    ):
+        with noise(repeats=3) as session:
+            save(tmp_path, tmp_path / name, ["gen"], model)
+        for row in (*session.analysis.estimates, *analyze_run(read(tmp_path / name), Settings()).estimates):
+            assert code in row.diagnostics
+            assert other not in row.diagnostics
+            assert row.se_prediction is row.se_data is None
+    # arrays know no answers
+    unknown = hn.estimate(np.repeat([[0.0], [1.0], [1.0]], 3, axis=1))
+    assert "identical_repeats" in unknown.diagnostics
+
+
+# ---- the first answer ----
+
+
+class FirstIsWorse(toys.HashModel):
+    """As under one seed for all first answers: they are worse throughout."""
+
+    def draw(self, prompt: str) -> float:
+        n = self.asked[prompt]
+        u = super().draw(prompt)
+        return u if n else 0.4 + u / 2
+
+
+def test_a_first_answer_that_stands_apart_is_said(tmp_path: Path) -> None:
+    toys.write_task(tmp_path, "gen", toys.docs(120))
+    with noise(repeats=5) as session:
+        results = toys.simple_evaluate(tmp_path, ["gen"], FirstIsWorse())
+    found = estimate(session, "gen")
+    assert "first_answer_differs" in found.diagnostics
+    assert "shared_repeat_noise" not in found.diagnostics
+    values = scores(session, "gen").values
+    columns = values.mean(axis=0)
+    assert columns[0] < columns[1:].min() - 0.1
+    assert results["results"]["gen"]["exact_match,strict"] == columns[0] != found.mean
+    with noise(repeats=5) as session:
+        toys.simple_evaluate(tmp_path, ["gen"])
+    assert "first_answer_differs" not in estimate(session, "gen").diagnostics

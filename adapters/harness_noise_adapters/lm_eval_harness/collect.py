@@ -52,6 +52,8 @@ class TaskScores:
     filters: dict[str, FilterScores] = field(default_factory=dict)
     identical: bool = False
     """Whether all answers of every question are the same."""
+    differ: bool = False
+    """Whether some answers to one question differ."""
     copied: bool = False
     """Whether lm-eval's own answers are copies of each other, and count as one."""
     clusters: tuple[str, ...] | None = None
@@ -140,6 +142,8 @@ def collect(
     for name, item in found.items():
         native_K = 1 if item.copied else repeats.get(name, (1, 1))[0]
         parts = list(_measured(item, tasks[name], results, native_K, budget))
+        if not parts:
+            notes.append(f"{name}: the run only predicts (predict_only): nothing was scored, so it has no error bar")
         scores += passes.with_passes([part for part in parts if isinstance(part, Scores)], native_K)
         corpus += [part for part in parts if isinstance(part, CorpusScores)]
         skipped += [part for part in parts if isinstance(part, Skipped)]
@@ -195,6 +199,8 @@ def _score(name: str, task: Any, rows: dict[str, list[Row]], repeats: tuple[int,
     out = TaskScores(name, rows)
     native_K, K = repeats
     out.identical = K > 1 and identical_answers(out.questions, K)
+    repeated = any(len(answers) > 1 for row in out.questions for answers in row["resps"])
+    out.differ = K > 1 and repeated and not out.identical
     copies = copied_answers(out.questions, native_K, K)
     out.copied = copies > 0
     if copies:
@@ -310,13 +316,16 @@ def _measured(
                 "task": item.name, "metric": metric, "scorer": filter_name, "questions": questions,
                 "clusters": item.clusters, "cluster_spec": item.cluster_spec, "higher_is_better": arrows.get(metric),
                 "native": native if told else None, "native_is_first": scores.first and K > 1,
+                "answers_differ": item.differ,
                 "diagnostics": (
                     *(["mean_mismatch"] if metric in scores.mismatch else []),
                     *(["identical_repeats"] if item.identical and K > 1 else []),
                     *(["copied_repeats"] if item.copied else []),
                 ),
             }  # fmt: skip
-            reason = _not_scored(metric, array, aggregation)
+            if metric == "bypass" or _name(aggregation) == "bypass_agg":
+                continue  # the run only predicts; `collect` says so
+            reason = _not_scored(array, aggregation)
             if reason is None and array is not None and _is_mean(aggregation, scores.native.get(metric, ()), native):
                 part = Scores(values=array, n_missing=int(np.isnan(array).sum()), **known)
                 at_once = scores.together and passes.order(metric) == 0
@@ -346,10 +355,8 @@ def as_array(raw: Sequence[Sequence[Any]]) -> np.ndarray[Any, np.dtype[np.float6
     return np.array(raw, dtype=np.float64).reshape(len(raw), K)
 
 
-def _not_scored(metric: str, array: np.ndarray[Any, Any] | None, aggregation: Any) -> str | None:
+def _not_scored(array: np.ndarray[Any, Any] | None, aggregation: Any) -> str | None:
     """Why there is nothing to analyse; None where there is."""
-    if metric == "bypass" or _name(aggregation) == "bypass_agg":
-        return "the run only predicts (predict_only): nothing was scored"
     if array is None:
         return "its values are not numbers" if aggregation is None else None
     if np.isinf(array).any():

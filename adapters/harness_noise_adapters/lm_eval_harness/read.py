@@ -147,6 +147,8 @@ class Native:
         carried = inject.carried(results.get(inject.BLOCK))
         self.carried_spec = {row["task"]: str(row["cluster"]) for row in carried if row.get("cluster")}
         self.carried_answers = _carried_answers(carried)
+        self.copied = {row["task"] for row in carried if "copied_repeats" in (row.get("diagnostics") or ())}
+        """Tasks of which a live run of ours found that lm-eval's own answers are copies."""
         if results:
             inject.remove(results)
         self.results = results
@@ -218,16 +220,13 @@ class Native:
 
     def together(self, task: str, scorer: str, K: int) -> int:
         """How many of a question's K answers a vote under one filter was made of: it may take the first k."""
-        ensembles = self.config(task).get("filter_list")
-        steps = [
-            step
-            for ensemble in (ensembles if isinstance(ensembles, list) else ())
-            if isinstance(ensemble, Mapping) and ensemble.get("name") == scorer
-            for step in (ensemble.get("filter") if isinstance(ensemble.get("filter"), list) else ())
-            if isinstance(step, Mapping) and step.get("function") == "take_first_k"
-        ]
-        cuts = [step["k"] for step in steps if isinstance(step.get("k"), int) and step["k"] > 0]
-        return min(self.answers(task, K), *cuts) if cuts else self.answers(task, K)
+        found = self.answers(task, K)
+        for ensemble in map(_mapping, _sequence(self.config(task).get("filter_list"))):
+            for step in map(_mapping, _sequence(ensemble.get("filter")) if ensemble.get("name") == scorer else ()):
+                k = step.get("k")
+                if step.get("function") == "take_first_k" and isinstance(k, int) and k > 0:
+                    found = min(found, k)
+        return found
 
     def wanted(self, task: str, spec: str | None, options: ReadOptions) -> Wanted:
         from .aggregates import is_registered
@@ -247,6 +246,7 @@ class Native:
             key=None if key is None else labeller(key),
             raw=frozenset(metric for metric in listed if is_registered(self.aggregation(task, metric))),
             choices=plain and choices.BESIDE in listed and _among(choices.METRIC, options.metrics),
+            brier=plain and choices.BRIER in listed and self.aggregation(task, choices.BRIER) in (None, choices.BRIER),
             doubled="acc_mutual_info" in listed,
         )
 
@@ -323,6 +323,10 @@ def _is_metric(item: Any) -> bool:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _sequence(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _several(names: Sequence[str]) -> str:

@@ -273,7 +273,7 @@ def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
         K: answers in all.
     """
     repeated = [answers[:K] for row in rows for answers in row["resps"] if len(answers) > native_K]
-    if native_K < 2 or not repeated or all(map(_all_same, repeated)):
+    if not 1 < native_K < K or not repeated or all(map(_all_same, repeated)):
         return 0
     alike = sum(_all_same(answers[:native_K]) for answers in repeated)
     if alike == len(repeated):

@@ -41,9 +41,7 @@ def shared_seed(lm: Any, arguments: Mapping[str, Any]) -> bool:
         return False
     if "seed" in arguments:
         return arguments["seed"] is not None
-    return (
-        getattr(model, "_seed", None) is not None and "seed" in inspect.signature(model._create_payload).parameters
-    )
+    return getattr(model, "_seed", None) is not None and "seed" in inspect.signature(model._create_payload).parameters
 
 
 def seed_of(base: object, prompt: str, occurrence: int) -> int:

@@ -19,7 +19,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The folder of the model: that of HARNESS_NOISE_TINY_MODEL, where it is kept from one run to the next."""
     kept = os.environ.get("HARNESS_NOISE_TINY_MODEL")
-    folder = Path(kept) if kept else tmp_path_factory.mktemp("tiny")
+    folder = Path(kept).resolve() if kept else tmp_path_factory.mktemp("tiny")
     if not (folder / "model.safetensors").exists():
         subprocess.run([sys.executable, str(HERE / "tiny.py"), str(folder)], check=True, capture_output=True)
     return str(folder)

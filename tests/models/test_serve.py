@@ -30,16 +30,19 @@ CLIENTS = ["local-completions", "local-chat-completions"]
 
 
 @pytest.fixture(scope="module")
-def port(model: str) -> Iterator[int]:
+def port(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "transformers.cli.transformers", "serve", model, "--port", str(port)]
     command += ["--host", "127.0.0.1", "--device", "cpu", "--dtype", "float32"]
-    server = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, stderr=subprocess.PIPE, text=True)
+    said = tmp_path_factory.mktemp("server") / "said"
+    with said.open("w") as file:
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        server = subprocess.Popen(command, env=environment, stdout=file, stderr=file)
     try:
         for _ in range(300):
-            assert server.poll() is None, server.stderr.read()[-3000:]
+            assert server.poll() is None, said.read_text()[-3000:]
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2):
                     break

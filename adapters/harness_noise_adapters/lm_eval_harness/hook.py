@@ -92,9 +92,8 @@ def installed(session: Session) -> Iterator[Session]:
 
     before = evaluator.evaluate, evaluator.simple_evaluate
     inner, outer = (getattr(function, _MARK, function) for function in before)
-    evaluator.evaluate = wrap(inner, session)
-    evaluator.simple_evaluate = wrap_outer(outer, session)
     try:
+        evaluator.evaluate, evaluator.simple_evaluate = wrap(inner, session), wrap_outer(outer, session)
         yield session
     finally:
         evaluator.evaluate, evaluator.simple_evaluate = before

@@ -117,7 +117,8 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001 - lm-eval comes to it again, and says what is wrong
-            log.debug("harness-noise: the cluster fields are checked later (%s)", words(error))
+            with suppress(Exception):
+                session.say(f"the cluster fields could not be checked before the model is loaded ({words(error)})")
         return original(*args, **kwargs)
 
     setattr(simple_evaluate, _MARK, original)

@@ -99,8 +99,11 @@ class Repeats:
 
     def _generate(self, original: Any) -> Any:
         def generate_until(requests: Any, *args: Any, **kwargs: Any) -> Any:
-            with suppress(Exception):
+            try:
                 self._say_cached(requests)
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
+                with suppress(Exception):
+                    self._warn(f"it is not known whether --use_cache answers ({words(error)})")
             found = original(requests, *args, **kwargs)
             try:
                 self._ask_again(original, requests, *args, **kwargs)

@@ -50,9 +50,7 @@ def torchrun(tasks: Path, model: str, out: Path, *options: str, **environment: s
 
 @pytest.fixture(scope="module")
 def plain(tasks: Path, model: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    results, said = torchrun(tasks, model, tmp_path_factory.mktemp("plain"))
-    assert "data parallelism" in said or "process index: 1" in said.lower() or "Rank" in said or said
-    return results
+    return torchrun(tasks, model, tmp_path_factory.mktemp("plain"))[0]
 
 
 def same_native(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
@@ -77,8 +75,6 @@ def test_two_ranks(tasks: Path, model: str, plain: dict[str, Any], tmp_path: Pat
     assert (found["mean"], found["se"], found["se_prediction"]) == pytest.approx(
         (expected.mean, expected.se, expected.se_prediction)
     )
-    assert said.count("scores") >= 2
-    assert said.count("prediction") == said.count("prediction") > 0
     assert sum("95 % CI" in line and "Task" in line for line in said.splitlines()) == 1  # one table, by rank 0
 
 

@@ -79,7 +79,7 @@ def test_a_vote_of_the_task_has_its_row(runs: Any) -> None:
 
 @pytest.mark.parametrize("name", ["plain", "noisy"])
 def test_every_metric_is_read_back(runs: Any, name: str) -> None:
-    plain, noisy, session, folder = runs
+    plain, _, session, folder = runs
     shown = {(row.task, row.metric, row.scorer): row for row in session.analysis.estimates}
     again = {(row.task, row.metric, row.scorer): row for row in analyze_run(read(folder / name), Settings()).estimates}
     assert set(again) == set(shown)

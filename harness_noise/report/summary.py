@@ -229,7 +229,8 @@ def _analysis(table: Analysis) -> Summary:
         _NOTES,
     )
     shown = _drop_empty(columns, rows, ("Model", "G", "deff", "missing", ""))
-    first: dict[tuple[str, str, str], Estimate] = {}  # one sentence for each task and group of each run, about its first metric
+    # one sentence for each task and group of each run, about its first metric
+    first: dict[tuple[str, str, str], Estimate] = {}
     for item in table.estimates:
         if item.se is not None:
             first.setdefault((item.model, item.run, item.task), item)

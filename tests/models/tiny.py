@@ -59,6 +59,7 @@ def make(folder: Path, steps: int = STEPS, seed: int = 0) -> Path:
         loss.backward()
         optimizer.step()
     model.eval()
+    model.generation_config.do_sample = True  # transformers' server takes a temperature, but samples only if told here
     model.save_pretrained(folder)
     words.save_pretrained(folder)
     return folder

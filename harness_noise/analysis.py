@@ -171,7 +171,8 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
     else:
         plan = data.design()
         clustered = plan.clustered and settings.questions_are == "population"
-        c, m = kernel([data], [1.0], plan, settings)
+        of_first = any(part.native_is_first for part in parts)
+        c, m = kernel([replace(data, first=of_first)], [1.0], plan, settings)
         ends = _ends(data, plan, bounds)
         ci, interval = _interval(data, c, m, plan, settings, ends)
         found |= _of_one_run(data, ends)

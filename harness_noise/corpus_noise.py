@@ -20,7 +20,7 @@ from .estimators.contrast import (
     clustered_variance,
     design,
 )
-from .results import finite
+from .results import UNSPLIT, finite
 from .scores import CALLS, CorpusScores
 from .settings import Settings
 
@@ -235,11 +235,11 @@ def noise_of(sides: Sequence[Side], signs: Sequence[float], settings: Settings, 
             continue
         spread = float(np.var(theta, ddof=1))
         if spread <= (1e-12 * max(1.0, float(np.abs(theta).max()))) ** 2:
-            found.add("identical_repeats")
+            found.add("identical_scores_only" if side.item.answers_differ else "identical_repeats")
         prediction += a * a * spread
         data += a * a * spread / side.repeats
     found |= {code for side in sides for code in side.item.diagnostics}
-    identified = not found & {"single_repeat", "identical_repeats"}
+    identified = not found & UNSPLIT
     if identified and data > V:
         found.add("negative_data_variance")
     return Noise(

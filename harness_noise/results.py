@@ -37,8 +37,8 @@ DIAGNOSTICS: dict[str, str] = {
     "aliased_factor": "the design cannot tell this factor from another one",
     "negative_component": "the estimate of this variance component is below 0: it is smaller than the design "
     "can resolve",
-    "identical_repeats": "all repeats scored the same on every question (temperature 0, a cache, or a fixed "
-    "server seed?): prediction noise is not identified",
+    "identical_repeats": "all repeats agree on every question, in their answers or, where only these are known, in "
+    "their scores (temperature 0, a cache, or a fixed server seed?): prediction noise is not identified",
     "shared_repeat_noise": "a repeat moves all questions together (a shared seed, a drifting server?): "
     "the repeats are not independent",
     "too_few_questions": "fewer than two questions: no standard error",
@@ -72,6 +72,10 @@ DIAGNOSTICS: dict[str, str] = {
     "models of this accuracy",
     "skipped_metric": "no samples, or not a mean of per-question scores: only the harness's own value is shown",
 }
+
+
+UNSPLIT = frozenset(("single_repeat", "identical_repeats", "identical_scores_only"))
+"""Codes of what leaves data and prediction noise unsplit."""
 
 
 class _Row:

@@ -27,7 +27,7 @@ from .estimators.contrast import (
 )
 from .estimators.fixed import fixed_moments
 from .estimators.runs import RunComponent, run_component
-from .results import finite
+from .results import UNSPLIT, finite
 from .scores import Group, Questions, Run, Scores, fitting, is_proportion
 from .settings import Settings
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 SHARED_NOISE_P = 0.001
 """Below this p of the F test, repeats that should be independent are said not to be."""
+FIRST_ANSWER_P = 0.005
+"""Below this p the first answers are said to be others than the rest: one contrast, named in advance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +63,10 @@ class Sample:
     """Lowest and highest value of the metric, where every task declares them."""
     proportion: bool
     """The name says that the scores are right or wrong, so that nothing but 0 or nothing but 1 is no other scale."""
+    answers_differ: bool = False
+    """The adapter knows that some answers to one question differ, whatever their scores say."""
+    first: bool = False
+    """Whether the harness's own value stands on the first answers, which are then held against the others."""
 
     def __len__(self) -> int:
         return len(self.stats)
@@ -133,6 +139,7 @@ def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sa
         any("uses_all_repeats" in part.diagnostics for part in parts),
         hull([part.bounds for part in parts]),
         is_proportion(parts[0].metric),
+        any(part.answers_differ for part in parts),
     )
     return whole if stats.count.all() else whole.take(np.flatnonzero(stats.count))
 
@@ -262,15 +269,15 @@ def kernel(
             stats.append(component.stats)
         else:
             stats.append(run.stats)
-            p = None if component is None else component.p_value
-            if p is not None and p < SHARED_NOISE_P:
-                found.add("shared_repeat_noise")
+            found |= _moving_together(run, component)
     c = contrast(stats, coefficients, runs[0].strata)
     if any(run.identical for run in runs):
         found.add("identical_repeats")
     found |= set(c.diagnostics)
-    identified = not found & {"single_repeat", "identical_repeats"}
-    c = replace(c, identified=identified, diagnostics=tuple(sorted(found)))
+    constant = [run for run in runs if not np.fmax.reduce(run.stats.var, initial=0.0) > 0 and run.stats.count.max() > 1]
+    if constant and all(run.answers_differ and not run.identical for run in constant):
+        found = found - {"identical_repeats"} | {"identical_scores_only"}
+    c = replace(c, identified=not found & UNSPLIT, diagnostics=tuple(sorted(found)))
     if settings.questions_are == "fixed":
         if "single_repeat" in found:
             raise InputError(
@@ -290,6 +297,21 @@ def _check_crossed(run: Sample, plan: Design, settings: Settings) -> None:
             f"{run.name}: {what} takes whole clusters of one kind, and these questions are clustered in two crossed "
             "ways: use --test t and --interval t, or name one of the two with --cluster"
         )
+
+
+def _moving_together(run: Sample, component: RunComponent | None) -> set[str]:
+    """What the F tests say of answers that should be independent."""
+    if component is None:
+        return set()
+
+    def below(p: float | None, limit: float) -> bool:
+        return p is not None and p < limit
+
+    first = run.first and below(component.first_p_value, FIRST_ANSWER_P)
+    # where only the first answers stand apart, the others are independent for all that is known
+    together = component.others_p_value if first else component.p_value
+    out = {"first_answer_differs"} if first else set()
+    return out | ({"shared_repeat_noise"} if below(together, SHARED_NOISE_P) else set())
 
 
 def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:

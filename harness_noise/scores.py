@@ -152,6 +152,9 @@ class Scores:
     native_is_first: bool = False
     n_missing: int = 0
     """Repeats that were run but have no score: errored, NaN, missing."""
+    answers_differ: bool = False
+    """Whether it is known that some answers to one question differ. Scores that agree on every question are then
+    no sign of answers that were given only once."""
     diagnostics: tuple[str, ...] = ()
     factors: Mapping[str, tuple[tuple[str, ...], ...]] | None = None
     """What each answer was made with, by column: n rows of K labels (prompt, seed, judge)."""
@@ -196,6 +199,7 @@ class CorpusScores:
     native: float | None = None
     native_is_first: bool = False
     n_missing: int = 0
+    answers_differ: bool = False
     diagnostics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -188,8 +188,16 @@ def _letter(i: int) -> str:
     return chr(ord("a") + i % 26) * (1 + i // 26)
 
 
-def _legend(marks: dict[str, str]) -> tuple[tuple[str, str, str], ...]:
-    return tuple((mark, code, DIAGNOSTICS.get(code, "")) for code, mark in marks.items())
+def _legend(
+    marks: dict[str, str], rows: Sequence[Estimate] | Sequence[Difference] = ()
+) -> tuple[tuple[str, str, str], ...]:
+    """What the marks mean; of few degrees of freedom it says whether clusters or questions are few."""
+    few = {item.cluster is not None for item in rows if "few_clusters" in item.diagnostics}
+    what = {frozenset((True,)): "few clusters: ", frozenset((False,)): "few questions: "}.get(frozenset(few), "")
+    return tuple(
+        (mark, code, (what if code == "few_clusters" else "") + DIAGNOSTICS.get(code, ""))
+        for code, mark in marks.items()
+    )
 
 
 def _drop_empty(columns: Sequence[Column], rows: Sequence[Sequence[str]], optional: Iterable[str]) -> tuple[
@@ -264,9 +272,13 @@ def _analysis(table: Analysis) -> Summary:
         _NOTES,
     )
     shown = _drop_empty(columns, rows, ("Model", "Run", "interval", "G", "deff", "missing", "if wrong … right", ""))
-    sentences = [sentence(item) for item in table.estimates if item.se is not None][:1]
-    sentences += estimand_line(table.estimates)
-    return Summary((Section("", *shown),), _legend(marks), tuple(sentences))
+    # one sentence for each task and group of each run, about its first metric
+    first: dict[tuple[str, str, str], Estimate] = {}
+    for item in table.estimates:
+        if item.se is not None:
+            first.setdefault((item.model, item.run, item.task), item)
+    sentences = [*map(sentence, first.values()), *estimand_line(table.estimates)]
+    return Summary((Section("", *shown),), _legend(marks, table.estimates), tuple(sentences))
 
 
 def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
@@ -373,7 +385,7 @@ def _comparison(table: Comparison) -> Summary:
         sections.append(_flips(table))
     sentences = [sentence(item) for item in items if item.se is not None][:1]
     sentences += [f"{item.method}: {item.note}." for item in table.combined if item.note]
-    return Summary(tuple(sections), _legend(marks), (*sentences, *taken_back(table), *estimand_line(items)))
+    return Summary(tuple(sections), _legend(marks, items), (*sentences, *taken_back(table), *estimand_line(items)))
 
 
 def taken_back(table: Comparison) -> list[str]:

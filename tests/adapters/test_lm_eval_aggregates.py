@@ -107,9 +107,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def save(folder: Path, out: Path, tasks: list[str], model: Any, **more: Any) -> dict[str, Any]:
     """Run lm-eval and save what its command line saves."""
     tracker = EvaluationTracker(output_path=str(out))
-    results = toys.simple_evaluate(
-        folder, tasks, model, evaluation_tracker=tracker, log_samples=True, model_args={"pretrained": "sim/x"}, **more
-    )
+    options = {"evaluation_tracker": tracker, "log_samples": True, "model_args": {"pretrained": "sim/x"}} | more
+    results = toys.simple_evaluate(folder, tasks, model, **options)
     rows = dict(results)
     samples = rows.pop("samples")
     tracker.save_results_aggregated(results=rows, samples=samples)

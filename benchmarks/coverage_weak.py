@@ -25,6 +25,7 @@ from harness_noise.analysis import analyze_run, estimate
 from harness_noise.combining import combine
 from harness_noise.comparison import compare_runs, estimate_difference
 from harness_noise.corpus import corpus_difference, estimate_corpus
+from harness_noise.gate import regressions
 from harness_noise.results import Difference, Estimate
 from harness_noise.samples import as_scores
 from harness_noise.scores import CorpusScores, Group, Questions, Run
@@ -219,13 +220,9 @@ def template_by_language(templates: int, languages: int) -> Draw:
     def draw(rng: np.random.Generator) -> tuple[Row, float]:
         d = 0.5 * rng.standard_normal(templates)[rows] + 0.5 * rng.standard_normal(languages)[columns]
         d += rng.standard_normal(len(d))
-        return crossed_difference(d, rows, columns), 0.0
+        return estimate_difference(d, np.zeros(len(d)), clusters=np.stack([rows, columns], axis=1)), 0.0
 
     return draw
-
-
-def crossed_difference(d: np.ndarray, one: np.ndarray, other: np.ndarray) -> Row:
-    return estimate_difference(d, np.zeros(len(d)), clusters=list(zip(one.tolist(), other.tolist(), strict=True)))
 
 
 # metrics that are not means
@@ -257,7 +254,9 @@ def _draw_bleu_like(rng: np.random.Generator, n: int) -> np.ndarray:
     ).astype(float)
 
 
-CORPUS: dict[str, tuple[Callable[[np.random.Generator, int], np.ndarray], Callable[[np.ndarray], np.ndarray], float]] = {
+CORPUS: dict[
+    str, tuple[Callable[[np.random.Generator, int], np.ndarray], Callable[[np.ndarray], np.ndarray], float]
+] = {
     "F1": (_draw_f1, _f1, 0.48 / 0.61),
     "BLEU-like": (_draw_bleu_like, _bleu_like, math.sqrt(0.5 * 0.3)),
 }
@@ -276,7 +275,7 @@ def corpus_metric(name: str, n: int, *, difference: bool = False) -> Draw:
     def draw(rng: np.random.Generator) -> tuple[Row, float]:
         settings = Settings(resamples=1000, seed=int(rng.integers(2**31)))
         if difference:
-            return corpus_difference(item(rng), item(rng), run, run, settings), 0.0
+            return corpus_difference(item(rng), item(rng), run, run, settings)[0], 0.0
         return estimate_corpus(item(rng), run, settings), truth
 
     return draw
@@ -393,8 +392,6 @@ def _alike(rng: np.random.Generator, rows: int, n: int, shift: float = 0.0) -> t
 
 def gate_trips(rows: int, margin: float, n: int = 100) -> Callable[[np.random.Generator], bool]:
     def trial(rng: np.random.Generator) -> bool:
-        from harness_noise.comparison import regressions
-
         a, b = _alike(rng, rows, n, margin)
         return regressions(compare_runs([(a, b)], Settings()), margin).tripped
 
@@ -447,7 +444,7 @@ def _work(job: tuple[str, str, int]) -> Any:
     if kind == "cell":
         cell = next(cell for cell in cells() if f"{cell.part}: {cell.name}" == name)
         found = _replicate(cell, max(200, R // 5) if cell.slow else R, seed)
-        return replace(found, cell=replace(cell, draw=_drawn)) # what is drawn cannot be pickled
+        return replace(found, cell=replace(cell, draw=_drawn))  # what is drawn cannot be pickled
     decision = next(item for item in decisions() if item.name == name)
     rng = np.random.default_rng(seed)
     count = max(200, int(R * decision.share))

@@ -269,6 +269,7 @@ def test_a_run_that_only_predicted_has_no_scores(lm_eval_runs):
     run = one(lm_eval_runs / "predicted")
     assert run.scores == ()
     assert "predict_only" in run.skipped[0].reason
+    assert run.skipped[0].native is None  # the placeholder 999 is no value
 
 
 def test_a_live_run_read_back_says_what_it_said(lm_eval_runs):

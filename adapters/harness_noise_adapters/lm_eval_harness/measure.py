@@ -88,6 +88,7 @@ def measured(
 def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: Budget) -> Iterator[Measured]:
     """Every metric that the samples or the results have, or the reason why not."""
     from . import passes
+    from .rescore import at_once
 
     documents = found.documents
     if found.kind in CONTENT_KEYS:
@@ -115,11 +116,9 @@ def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: 
         own = column.own_mean()
         ours = agrees_first or agrees_whole or values.shape[1] == 1
         apart = value is not None and own is not None and not ours and close(own, value)
-        if apart and found.scored:  # else the scoring has said so
-            notes.append(
-                f"{task}, {key[0]}, {key[1]}: lm-eval's own value {value:g} uses the answers of a question "
-                f"together (majority vote, pass@k) and has a row of its own; ours is the mean of single answers"
-            )
+        K = native.together(task, key[1], found.answers)
+        if apart and (said := f"{task}: {at_once(K)}") not in notes:  # where answers were scored, that has said so
+            notes.append(said)
         part = Scores(
             answers_differ=_same_scores(values) and answers_differ(),
             diagnostics=("copied_repeats",) if task in native.copied else (),
@@ -135,7 +134,6 @@ def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: 
         )
         yield part
         if apart:
-            K = native.together(task, key[1], found.answers)
             yield passes.vote(part, column.own_values(len(questions)), value, K)
 
 

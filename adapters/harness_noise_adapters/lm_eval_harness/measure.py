@@ -47,13 +47,19 @@ def _score_answers(path: Path, task: str, wanted: Wanted, native: Native, found:
     """Give a file with K answers but one score the other scores too, where that is safe."""
     whole = {metric for (metric, _), column in found.columns.items() if column.raw is not None}
     # scores per repeat in the file are numbers: a metric that is no mean has none
-    only = whole if found.scored else None
+    # one score to each of several answers is none of single answers: it is tried, or refused, as it was at first
+    several = any(
+        max(column.uneven.counts if column.uneven is not None else (column.width,)) > 1
+        for column in found.columns.values()
+    )
+    scored = found.scored and several
+    only = whole if scored else None
     if found.answers == 1 or only == set() or all(metric == "bypass" for metric, _ in found.columns):
         return []
     try:
         columns, remarks = rebuild.rescored(path, wanted, native.config(task), found, only)
     except rebuild.NotSafeError as reason:
-        if found.scored:
+        if scored:
             return [f"{task}: {', '.join(sorted(whole))}: read as one answer (single_repeat): {reason}"]
         columns = rebuild.counted(found)
         found.columns |= columns
@@ -67,7 +73,7 @@ def _score_answers(path: Path, task: str, wanted: Wanted, native: Native, found:
     if stamp(path) != found.stamp:  # the answers were read in a second pass
         raise changed(path)
     found.columns |= columns
-    return [] if found.scored else [f"{task}: {remark}" for remark in remarks]
+    return [] if scored else [f"{task}: {remark}" for remark in remarks]
 
 
 def measured(

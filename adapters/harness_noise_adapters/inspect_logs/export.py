@@ -17,7 +17,7 @@ from harness_noise.errors import InputError
 from harness_noise.files import Unchanged, replacing_path, sweep, write_bytes
 from harness_noise.scores import ReadOptions
 
-from . import inject
+from . import bounds, inject
 from .finding import logs_in
 from .read import Log, read_log, read_logs
 
@@ -64,11 +64,12 @@ def _is_inside(folder: Path, other: Path) -> bool:
 
 
 def _export(log: Log, target: Path, analyze: Analyzer, sources: Unchanged) -> Path:
+    native = _native_header(log.path)
     analysis = analyze(log.run)
-    header = log.header.model_copy(deep=True)
+    header = native.model_copy(deep=True)
     assert header.results is not None
     insert(header.results, log, analysis)
-    if _is_done(log, target, header.results):
+    if _is_done(log, native, target, header.results):
         sweep(target.parent)
         return target
     known = len(header.log_updates or ())
@@ -92,7 +93,32 @@ def insert(results: EvalResults, log: Log, analysis: Analysis) -> None:
         inject.replace(es, fresh.get(index))
 
 
-def _is_done(log: Log, target: Path, results: EvalResults) -> bool:
+def _native_header(path: Path) -> EvalLog:
+    """The header as Inspect reads it, and as its own functions write it again.
+
+    Raises:
+        InputError: Inspect is not installed, or does not take the log for one of its own.
+    """
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError as error:
+        raise InputError(
+            f"{path}: to write an Inspect log again needs inspect-ai ({error}): pip install 'harness-noise[inspect]'"
+        ) from None
+    bounds.check_header(path)
+    try:
+        header = read_eval_log(str(path), header_only=True)
+    except Exception as error:
+        why = " ".join(str(error.__cause__ or error).split())[:300] or type(error).__name__
+        raise InputError(
+            f"{path}: can be analysed, but not written again, because Inspect itself does not read it ({why})"
+        ) from error
+    if header.results is None:
+        raise InputError(f"{path}: can be analysed, but not written again, because Inspect finds no results in it")
+    return header
+
+
+def _is_done(log: Log, native: EvalLog, target: Path, results: EvalResults) -> bool:
     """Whether `target` already is this log with these results.
 
     Raises:
@@ -103,13 +129,13 @@ def _is_done(log: Log, target: Path, results: EvalResults) -> bool:
     from inspect_ai.log import read_eval_log
 
     if target.samefile(log.path):
-        there = log.header
+        there = native
     else:
         try:
             there = read_eval_log(str(target), header_only=True)
         except Exception as error:
             raise InputError(f"{target}: exists and is not an Inspect log; choose another folder") from error
-        if there.eval != log.header.eval:
+        if there.eval != native.eval:
             raise InputError(f"{target}: exists and is of another eval; choose another folder")
         if _body(target) != _body(log.path):
             return False

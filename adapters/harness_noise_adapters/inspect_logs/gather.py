@@ -6,7 +6,7 @@ import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -16,8 +16,13 @@ from harness_noise.scores import Questions, Scores, Skipped, check_grid
 from .presets import bare, natural
 
 if TYPE_CHECKING:
-    from inspect_ai.log import EvalScore
+    from inspect_ai.log import EvalScore as NativeScore
     from numpy.typing import NDArray
+
+    from .records import ScoreRow
+
+    EvalScore: TypeAlias = NativeScore | ScoreRow
+    """Of a live run, or of a log."""
 
     FloatArray = NDArray[np.float64]
     IntArray = NDArray[np.intp]

@@ -37,9 +37,13 @@ if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalResults, EvalSpec
     from inspect_ai.scorer import SampleScore
 
+    from .logfile import LogFile
+
 logger = logging.getLogger("harness_noise")
 
 WRAPPED = "_harness_noise_wraps"
+BULKY = {"messages", "events", "events_data", "store", "attachments", "output", "timelines"}
+"""What is not read of whole samples."""
 USED = {"samples", "scores", "reducers", "scorers", "metrics"}
 """The arguments of `eval_results` without which it is not the function that we know."""
 
@@ -236,17 +240,14 @@ async def task_end(data: TaskEnd) -> None:
 
 def rewrite(live: Live, log: EvalLog) -> Analysis | None:
     """The public route: read the finished log's scores, and write its header again."""
-    from inspect_ai.log import read_eval_log
-
     from .export import insert
-    from .read import assemble, rows_of
+    from .read import assemble
 
-    header = read_eval_log(log.location, header_only=True)
-    rows = rows_of(log.location, header, live.flag.cluster)
-    if not rows:
+    header, found = native(log.location, live.flag.cluster)
+    if not len(found.answers):
         live.warnings = [f"{live.spec.task}: no error bars: with this Inspect they need logged samples"]
         return None
-    read = assemble(Path(log.location), header, rows, ReadOptions(), recorded=live.flag.cluster)
+    read = assemble(Path(log.location), found, ReadOptions(), recorded=live.flag.cluster)
     analysis = analyze_run(read.run, live.flag.settings)
     assert header.results is not None
     assert log.results is not None
@@ -257,6 +258,21 @@ def rewrite(live: Live, log: EvalLog) -> Analysis | None:
     log.results.scores = shown.scores
     live.warnings = list(analysis.notes)
     return analysis
+
+
+def native(location: str, spec: str | None) -> tuple[EvalLog, LogFile]:
+    """A log as Inspect's own functions read it, wherever it is; `spec` names the clusters."""
+    from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+
+    from .logfile import needs_samples, of_native
+
+    header = read_eval_log(location, header_only=True)
+    plain = header.model_dump(mode="json", exclude={"samples", "reductions"})
+    found = of_native(plain, [row.model_dump(mode="json") for row in read_eval_log_sample_summaries(location)])
+    if needs_samples(found.header, found.answers, [spec or "cluster"]):
+        whole = read_eval_log(location, exclude_fields=BULKY).samples or []
+        found = of_native(plain, [row.model_dump(mode="json") for row in whole]) if whole else found
+    return header, found
 
 
 def _write_header(header: EvalLog, location: str) -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from harness_noise.results import Estimate
 
+    from .records import ScoreRow
+
 FIELDS = {
     "noise_se": "se",
     "noise_ci_low": "ci_low",
@@ -79,7 +81,7 @@ def replace_all(pairs: Iterable[tuple[EvalScore, Estimate | None]]) -> None:
         es.metrics = metrics_
 
 
-def injected(es: EvalScore) -> list[str]:
+def injected(es: EvalScore | ScoreRow) -> list[str]:
     """The names that an earlier call appended; the public metric's values carry no such metadata."""
     return [
         name

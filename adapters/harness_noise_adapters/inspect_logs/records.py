@@ -1,0 +1,420 @@
+"""What a log holds, as far as the noise needs it: its header, and of every sample ids, scores and the question.
+
+It is made of plain JSON, from whatever program and version wrote it. What is not as Inspect's schema has
+it is read all the same where its meaning is clear, and counted in `Faults`; where ids, epochs or scores
+cannot be told the log is refused. Nothing of the conversations is looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from string import ascii_uppercase
+from typing import Any
+
+from harness_noise.scores import content_hash
+
+CUT_TEXT = "(content truncated)"
+CUT_OBJECT = "Key removed from summary (> 1k)"
+MEDIA = re.compile(r"\((Image|Audio|Video|Document|Data|Reasoning|Tool_use)\)")
+SCHEMA = 2
+"""The newest version of the log's schema that is known."""
+
+
+class NotALogError(ValueError):
+    """Something without which it is no log, or none whose scores can be told apart."""
+
+
+@dataclass(slots=True)
+class Faults:
+    """What is not as Inspect's schema has it; each kind is counted and told once."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def told(self) -> list[str]:
+        return [f"{what} ({count} times)" if count > 1 else what for what, count in self.counts.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One native value."""
+
+    name: str
+    value: float
+    group: str | None
+    params: Mapping[str, Any]
+    metadata: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    """The native metrics of one scorer, or one key of it, and one reducer: an EvalScore."""
+
+    name: str
+    scorer: str
+    reducer: str | None
+    params: Mapping[str, Any]
+    metrics: Mapping[str, Metric]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a log says of itself."""
+
+    status: str
+    task: str
+    task_id: str
+    run_id: str
+    created: str
+    model: str
+    metadata: Mapping[str, Any]
+    """Of the run: where the flag's settings are."""
+    task_args: Mapping[str, Any]
+    sample_ids: Sequence[Any] | None
+    epochs: int
+    epochs_reducer: Sequence[str] | None
+    solvers: Sequence[str]
+    invalidated: bool
+    total_samples: int
+    scores: Sequence[ScoreRow]
+    """Empty where nothing was scored."""
+
+
+def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
+    """The header from a log's top-level values, without its samples.
+
+    Raises:
+        NotALogError: it does not say which task and which model it is of.
+    """
+    spec = log.get("eval")
+    if not isinstance(spec, dict):
+        raise NotALogError("it has no `eval`, which says what was run")
+    named = {}
+    for name in ("task", "model"):
+        value = _one(spec.get(name))
+        if not isinstance(value, str):
+            raise NotALogError(f"schema: eval.{name} is {_kind(value)}, not a text")
+        named[name] = value
+    version = log.get("version")
+    if isinstance(version, (int, float)) and version > SCHEMA:
+        faults.add(f"its schema has version {version:g}, newer than what is known ({SCHEMA})")
+    config = _object(spec.get("config"), "eval.config", faults)
+    dataset = _object(spec.get("dataset"), "eval.dataset", faults)
+    results = _object(log.get("results"), "results", faults)
+    steps = _object(log.get("plan"), "plan", faults).get("steps")
+    ids, reducers, epochs = dataset.get("sample_ids"), config.get("epochs_reducer"), _one(config.get("epochs"))
+    total = results.get("total_samples")
+    return Header(
+        status=_text(log.get("status"), "success" if results else "started"),
+        task=named["task"],
+        task_id=_text(spec.get("task_id")),
+        run_id=_text(spec.get("run_id")),
+        created=_utc(_text(spec.get("created"))),
+        model=named["model"],
+        metadata=_object(spec.get("metadata"), "eval.metadata", faults),
+        task_args=_object(spec.get("task_args"), "eval.task_args", faults),
+        sample_ids=ids if isinstance(ids, list) else None,
+        epochs=epochs if isinstance(epochs, int) else 1,
+        epochs_reducer=list(map(str, reducers)) if isinstance(reducers, list) else None,
+        solvers=[str(step.get("solver")) for step in steps or () if isinstance(step, dict)]
+        if isinstance(steps, list)
+        else [],
+        invalidated=log.get("invalidated") is True,
+        total_samples=total if isinstance(total, int) else 0,
+        scores=_score_rows(results, faults),
+    )
+
+
+def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
+    rows = results.get("scores")
+    if rows is None and isinstance(results.get("scorer"), dict):  # one scorer, as the first version had it
+        old = results["scorer"]
+        rows = [old | {"scorer": old.get("name"), "metrics": results.get("metrics") or old.get("metrics") or {}}]
+    if not isinstance(rows, list):
+        if rows is not None:
+            faults.add(f"results.scores is {_kind(rows)}, not a list")
+        return []
+    out = []
+    for row in rows:
+        name = _one(row.get("name")) if isinstance(row, dict) else None
+        if not isinstance(name, str):
+            faults.add("a row of results.scores has no name")
+            continue
+        scorer, reducer = _one(row.get("scorer")), _one(row.get("reducer"))
+        out.append(
+            ScoreRow(
+                name=name,
+                scorer=scorer if isinstance(scorer, str) else name,
+                reducer=reducer if isinstance(reducer, str) else None,
+                params=_object(row.get("params"), "params of results.scores", faults),
+                metrics=_metrics(row.get("metrics"), faults),
+            )
+        )
+    return out
+
+
+def _metrics(found: Any, faults: Faults) -> dict[str, Metric]:
+    if isinstance(found, list):
+        if found:
+            faults.add("metrics of results.scores is a list, not an object")
+        found = {str(item.get("name")): item for item in found if isinstance(item, dict)}
+    out = {}
+    for key, item in _object(found, "metrics of results.scores", faults).items():
+        if not isinstance(item, dict):
+            item = {"value": item}
+        value = _one(item.get("value"))
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            if value is not None:
+                faults.add(f"the value of metric {key} is {_kind(value)}, not a number")
+            value = math.nan
+        metadata, group = item.get("metadata"), item.get("group")
+        out[str(key)] = Metric(
+            name=str(item.get("name") or key),
+            value=_float(value),
+            group=group if isinstance(group, str) else None,
+            params=_object(item.get("params"), f"params of metric {key}", faults),
+            metadata=metadata if isinstance(metadata, dict) else None,
+        )
+    return out
+
+
+@dataclass(slots=True)
+class Question:
+    """What one sample asks, in the form in which it is compared and shown."""
+
+    epoch: int
+    input: str
+    """Hash."""
+    target: str
+    """Hash of the target and the choices."""
+    text: str
+    """To be shown."""
+    metadata: Mapping[str, Any]
+    has_choices: bool
+    cut: bool
+    """Whether the input or the target stands here only in part, as summaries have them."""
+    whole: tuple[str, str] | None
+    """Input and target as text, where they are asked for."""
+
+
+@dataclass(slots=True)
+class Answers:
+    """All samples of a log, of those that were run again the last; N of n questions."""
+
+    whole: bool = False
+    """Whether to keep the questions' whole text."""
+    ids: list[str] = field(default_factory=list)
+    epochs: list[int] = field(default_factory=list)
+    scores: dict[str | None, list[Any]] = field(default_factory=dict)
+    """Scorer → N values, None where it gave none; a scorer without a name is that of the first version."""
+    invalid: list[bool] = field(default_factory=list)
+    questions: dict[str, Question] = field(default_factory=dict)
+    """id → the question as the first of its samples has it."""
+    faults: Faults = field(default_factory=Faults)
+    _names: dict[str, str] = field(default_factory=dict)
+    """One text for all repeats of a question."""
+    _places: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def extend(self, samples: Iterable[Any]) -> None:
+        """Add samples or their summaries, as their JSON has them.
+
+        Raises:
+            NotALogError: one has no id or no epoch, so that it is not known what it answers.
+        """
+        for sample in samples:
+            self._add(sample)
+
+    def _add(self, sample: Any) -> None:
+        if not isinstance(sample, dict):
+            raise NotALogError(f"schema: sample {len(self) + 1} is {_kind(sample)}, not an object")
+        key, epoch = _one(sample.get("id")), _one(sample.get("epoch"))
+        if isinstance(key, bool) or not isinstance(key, (str, int, float)):
+            raise NotALogError(f"schema: the id of sample {len(self) + 1} is {_kind(key)}")
+        if isinstance(epoch, str) and epoch.strip().isdecimal() and len(epoch) < 10:
+            self.faults.add("the epoch of a sample is a text")
+            epoch = int(epoch)
+        if isinstance(epoch, bool) or not isinstance(epoch, (int, float)) or epoch != epoch // 1:
+            raise NotALogError(f"schema: the epoch of sample {key} is {_kind(epoch)}")
+        if isinstance(key, float) and key.is_integer():
+            key = int(key)
+        name, epoch = self._names.setdefault(str(key), str(key)), int(epoch)
+        question = self.questions.get(name)
+        place = self._places.setdefault((name, epoch), len(self.ids))
+        invalid = sample.get("invalidation") is not None
+        if place == len(self.ids):
+            self.ids.append(name)
+            self.epochs.append(epoch)
+            self.invalid.append(invalid)
+        else:
+            self.invalid[place] = invalid
+        self._score(place, sample)
+        if question is None or question.epoch == epoch:
+            self.questions[name] = self._question(epoch, sample)
+
+    def _score(self, place: int, sample: Mapping[str, Any]) -> None:
+        n = len(self.ids)
+        if "score" in sample and "scores" not in sample:
+            given: Mapping[Any, Any] = {None: sample["score"]}
+        else:
+            given = _object(sample.get("scores"), "scores of a sample", self.faults)
+        for scorer in given:
+            if scorer not in self.scores:
+                self.scores[scorer] = [None] * (n - 1)
+        for scorer, column in self.scores.items():
+            if len(column) < n:
+                column.append(None)
+            score = given.get(scorer)
+            if isinstance(score, dict):
+                column[place] = score.get("value")
+            else:
+                column[place] = score
+                if score is not None:
+                    self.faults.add(f"a score of {scorer} is {_kind(score)}, not an object")
+
+    def _question(self, epoch: int, sample: Mapping[str, Any]) -> Question:
+        target, choices = self._target(sample.get("target")), sample.get("choices")
+        if not isinstance(choices, list):
+            choices = None
+        text = self._input(sample.get("input"))
+        return Question(
+            epoch=epoch,
+            input=content_hash(text),
+            target=content_hash(_answer(target, choices)),
+            text=" ".join(text[:400].split())[:200],
+            metadata=_object(sample.get("metadata"), "metadata of a sample", self.faults),
+            has_choices=choices is not None,
+            cut=_is_cut(sample.get("input")) or _is_cut(target),
+            whole=(text, _target_text(target)) if self.whole else None,
+        )
+
+    def _input(self, value: Any) -> str:
+        if not isinstance(value, (str, list)):
+            self.faults.add(f"the input of a sample is {_kind(value)}")
+            value = "" if value is None else json.dumps(value, sort_keys=True)
+        return input_text(value)
+
+    def _target(self, value: Any) -> str | list[str]:
+        if isinstance(value, list):
+            return [item if isinstance(item, str) else json.dumps(item, sort_keys=True) for item in value]
+        if not isinstance(value, str):
+            if value is not None:
+                self.faults.add(f"the target of a sample is {_kind(value)}")
+            return "" if value is None else json.dumps(value, sort_keys=True)
+        return value
+
+    def named(self, rows: Sequence[ScoreRow]) -> None:
+        """Give the scorer without a name that of the results."""
+        if None in self.scores:
+            self.scores[rows[0].name if rows else ""] = self.scores.pop(None)
+
+
+def input_text(value: str | list[Any]) -> str:
+    """A sample's input as one text: a single user message is its content, others name their role."""
+    if isinstance(value, str):
+        return value
+    messages = [item if isinstance(item, dict) else {"content": str(item)} for item in value]
+    if len(messages) == 1 and messages[0].get("role", "user") == "user":
+        return "\n".join(_texts(messages[0]))
+    return "\n".join("\n".join([f"{item.get('role')}:", *_texts(item)]) for item in messages)
+
+
+def _texts(message: Mapping[str, Any]) -> list[str]:
+    """The parts of a chat message; what is not text as JSON."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return [content]
+    parts = content if isinstance(content, list) else [] if content is None else [content]
+    return [
+        part["text"]
+        if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
+        else json.dumps(_without_none(part), sort_keys=True)
+        for part in parts
+    ]
+
+
+def _without_none(part: Any) -> Any:
+    """What Inspect writes for a field without a value differs between its versions."""
+    return {key: value for key, value in part.items() if value is not None} if isinstance(part, dict) else part
+
+
+def _target_text(target: str | list[str]) -> str:
+    if isinstance(target, str):
+        return target
+    return target[0] if len(target) == 1 else json.dumps(target)
+
+
+def _answer(target: str | list[str], choices: Sequence[Any] | None) -> str:
+    """The target and the choices, in no order: many questions have the same words and the same letter."""
+    if not choices:
+        return _target_text(target)
+    texts = [item if isinstance(item, str) else json.dumps(item, sort_keys=True) for item in choices]
+    letters = dict(zip(ascii_uppercase, texts, strict=False))
+    named = sorted(letters.get(text, text) for text in ([target] if isinstance(target, str) else target))
+    return json.dumps([named, sorted(texts)], ensure_ascii=False)
+
+
+def _is_cut(value: Any) -> bool:
+    """An input or a target that a summary shows only in part; media stand there as one word."""
+    if isinstance(value, str):
+        return value.endswith(CUT_TEXT)
+    for item in value if isinstance(value, list) else ():
+        parts = _texts(item) if isinstance(item, dict) else [str(item)]
+        if any(text.endswith(CUT_TEXT) or MEDIA.fullmatch(text) for text in parts):
+            return True
+    return False
+
+
+def is_cut_value(value: Any) -> bool:
+    """A value of the metadata that a summary has cut."""
+    # what stands before the dots may be short: the cut falls before a word that does not fit
+    return isinstance(value, str) and (value == CUT_OBJECT or value.endswith("..."))
+
+
+def _one(value: Any) -> Any:
+    """A value that some writers put into a list of its own."""
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _object(value: Any, what: str, faults: Faults) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    if value is not None:
+        # an empty list is what R makes of an empty object
+        faults.add(f"{what} is {_kind(value)}, not an object")
+    return {}
+
+
+def _text(value: Any, default: str = "") -> str:
+    value = _one(value)
+    return value if isinstance(value, str) else default
+
+
+def _utc(text: str) -> str:
+    """A time as it can be compared with others; what is no time as it is."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return time.astimezone(UTC).isoformat() if time.tzinfo else text
+
+
+def _float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "missing"}
+    return names.get(type(value), "a number")

@@ -24,7 +24,8 @@ from harness_noise.scores import Questions, ReadOptions, Run, content_hash, occu
 from . import bounds, inject
 from .finding import logs_in
 from .flags import cluster_text
-from .gather import Gathered, Grid, cluster_labels, gather, grid, spec_for
+from .gather import Clusters, Gathered, Grid, auto_hint, cluster_labels, gather, grid, own_clusters, spec_for
+from .means import own_cluster
 from .presets import natural
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ def _spec(header: EvalLog, options: ReadOptions) -> tuple[str | None, bool]:
         return spec_for(cluster_text(setting), task), False
     for es in header.results.scores if header.results else ():
         for name in inject.injected(es):
-            if "cluster" in es.metrics[name].params:
+            if es.metrics[name].params.get("cluster", own_cluster(es)) != own_cluster(es):
                 return str(es.metrics[name].params["cluster"]), False
     return None, False
 
@@ -359,7 +360,9 @@ def assemble(
     answers = grid([row.id for row in rows], [row.epoch for row in rows], header.eval.dataset.sample_ids)
     firsts = [rows[i] for i in answers.first]
     notes: list[str] = []
-    clusters = _clusters(path, header, options, recorded, answers, firsts, notes)
+    clusters, spec = _clusters(path, header, options, recorded, answers, firsts, notes)
+    metadata = [row.metadata for row in firsts]
+    open_ = spec is None or (spec == "auto" and clusters[0] is None)
     columns: dict[str, list[Any] | None] = {}
 
     def raw(scorer: str) -> list[Any] | None:
@@ -376,9 +379,17 @@ def assemble(
         raw,
         _questions(path, task, answers, firsts, options, notes),
         clusters,
+        own=own_clusters(task, answers.keys, metadata, notes) if open_ else None,
         excluded=_invalidated(path, header, rows, notes),
+        cancelled=header.status == "cancelled",
         missing=options.missing,
     )
+    if open_ and not found.own_clusters:
+        known = natural(task, metadata)
+        if spec == "auto":
+            notes.append(auto_hint(task, metadata))
+        elif known is not None and clusters[0] is None:
+            notes.append(f"{task}: its questions share {known}; use --cluster auto")
     if not found.scores:
         reasons = "; ".join(dict.fromkeys(f"{item.scorer}: {item.reason}" for item in found.skipped))
         raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
@@ -403,11 +414,12 @@ def _clusters(
     answers: Grid,
     firsts: Sequence[Row],
     notes: list[str],
-) -> tuple[tuple[str, ...] | None, str | None]:
+) -> tuple[Clusters, str | None]:
+    """Clusters of the questions, and the SPEC that the user or the run has named."""
     task = header.eval.task
     metadata = [row.metadata for row in firsts]
     spec, asked = _spec(header, options)
-    spec = spec or spec_for(recorded, task)
+    spec = said = spec or spec_for(recorded, task)
     if spec is None:
         labelled = sum(doc.get("cluster") is not None for doc in metadata)
         if labelled == len(metadata):
@@ -423,12 +435,9 @@ def _clusters(
         if asked:
             raise FieldError(f"{path}: {error}; name another with --cluster, or `--cluster none`") from None
         notes.append(f"{task}: {error}; the questions count as independent")
-        return None, None
+        return (None, None), said
     notes += remarks
-    known = natural(task)
-    if spec is None and known is not None and any(known in doc for doc in metadata):
-        notes.append(f"{task}: its questions share {known}; use --cluster auto")
-    return labels, words
+    return (labels, words), said
 
 
 def _questions(

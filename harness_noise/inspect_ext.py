@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from inspect_ai.hooks import Hooks, RunEnd, TaskEnd, TaskStart, hooks
+from inspect_ai.hooks import Hooks, RunEnd, SampleEnd, TaskEnd, TaskStart, hooks
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 logger = logging.getLogger(__name__)
@@ -38,6 +38,15 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
         except Exception as error:  # noqa: BLE001  a guest never takes the host down
             _warn(f"{data.spec.task}: no error bars", error)
             self._off()
+
+    async def on_sample_end(self, data: SampleEnd) -> None:
+        if self._used:
+            from harness_noise_adapters.inspect_logs import hook
+
+            try:
+                hook.sample_end(data)
+            except Exception as error:  # noqa: BLE001
+                _warn("the end of a sample", error)
 
     async def on_task_end(self, data: TaskEnd) -> None:
         if self._used:

@@ -24,7 +24,7 @@ from .read import Log, read_log, read_logs
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalResults
 
-    from harness_noise.results import Analysis
+    from harness_noise.results import Analysis, Estimate
 
     from ..base import Analyzer
 
@@ -84,13 +84,16 @@ def _export(log: Log, target: Path, analyze: Analyzer, sources: Unchanged) -> Pa
 def insert(results: EvalResults, log: Log, analysis: Analysis) -> None:
     """Append the estimates to the EvalScores that they are of, in place of earlier ones."""
     estimates = {(item.task, item.scorer, item.metric): item for item in analysis.estimates}
-    fresh = {
-        index: estimates.get((scores.task, scores.scorer, scores.metric))
-        for index, scores, known in zip(log.found.indices, log.run.scores, log.found.reproduced, strict=True)
-        if known
-    }
+    authors = inject.of_authors(results.scores)
+    fresh: dict[int, dict[str | None, Estimate]] = {}
+    found = log.found
+    for index, key, scores, known in zip(found.indices, found.keys, log.run.scores, found.reproduced, strict=True):
+        estimate = estimates.get((scores.task, scores.scorer, scores.metric))
+        es = results.scores[index]
+        if known and estimate is not None and (es.scorer, es.name) not in authors:
+            fresh.setdefault(index, {})[key] = estimate
     for index, es in enumerate(results.scores):
-        inject.replace(es, fresh.get(index))
+        inject.replace(es, fresh.get(index, {}))
 
 
 def _native_header(path: Path) -> EvalLog:

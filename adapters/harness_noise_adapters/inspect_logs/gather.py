@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller
+from harness_noise.errors import InputError
 from harness_noise.scores import Questions, Scores, Skipped, check_grid
 
+from .means import GROUP, Part, close, own_cluster, parts
 from .presets import bare, natural
 
 if TYPE_CHECKING:
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.intp]
     BoolArray = NDArray[np.bool_]
 
-GROUP = "noise"
-"""The `group` of our EvalMetrics."""
-NOT_A_MEAN = frozenset({"stderr", "std", "var", "bootstrap_stderr", "ci", "ci_wilson", "lower", "upper"})
 _WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
@@ -147,6 +146,8 @@ class Gathered:
     scores: list[Scores] = field(default_factory=list)
     indices: list[int] = field(default_factory=list)
     """For each of `scores`, the number of its EvalScore."""
+    keys: list[str | None] = field(default_factory=list)
+    """For each of `scores`, the key of the scorer's dictionaries, where the EvalScore has means of several."""
     reproduced: list[bool] = field(default_factory=list)
     """For each of `scores`, whether a native metric is its mean."""
     skipped: list[Skipped] = field(default_factory=list)
@@ -154,6 +155,12 @@ class Gathered:
 
     unreadable: list[str] = field(default_factory=list)
     """Why a mean over repeats is among `skipped`, one sentence each."""
+    own_clusters: bool = False
+    """Whether a scorer's own stderr has named its clusters."""
+
+
+Clusters: TypeAlias = tuple[tuple[str, ...] | None, str | None]
+"""Labels of the questions, and their SPEC in words."""
 
 
 def gather(
@@ -162,13 +169,16 @@ def gather(
     answers: Grid,
     raw: Callable[[str], list[Any] | None],
     questions: Questions,
-    clusters: tuple[tuple[str, ...] | None, str | None] = (None, None),
+    clusters: Clusters = (None, None),
     *,
+    own: Callable[[str], Clusters] | None = None,
     excluded: BoolArray | None = None,
+    not_counted: BoolArray | None = None,
+    cancelled: bool = False,
     n_not_seen: int = 0,
     missing: Literal["drop", "zero"] = "drop",
 ) -> Gathered:
-    """The Scores of every EvalScore that is a mean over repeats and questions.
+    """The Scores of every mean over repeats and questions that the EvalScores report.
 
     Args:
         task: its name.
@@ -176,14 +186,18 @@ def gather(
         answers: the grid of the N answers.
         raw: the N values that a scorer gave, None where it gave none; None for an unknown scorer.
         questions: of the grid's rows.
-        clusters: labels of the questions and their SPEC in words.
+        clusters: of the questions.
+        own: clusters by a key, for scorers whose own stderr names one; None where the user has named another.
         excluded: (N,) answers that are not to count (invalidated samples).
+        not_counted: (N,) answers that the log holds and Inspect's values are not of.
+        cancelled: whether the log may hold more answers than Inspect's values are of, nobody knows which.
         n_not_seen: answers that were asked for and are not among the N.
         missing: whether an answer without a score is left out or wrong.
     """
     out = Gathered()
     chosen = _mean_reduced(eval_scores)
     names = [eval_scores[i].name for i in chosen]
+    clustered: dict[str, list[str]] = {}
     for i, es in enumerate(eval_scores):
         if i not in chosen:
             if es.reducer not in (None, "mean"):
@@ -192,22 +206,34 @@ def gather(
                 out.skipped.append(Skipped(task, name, f"{es.name} ({es.reducer})", reason, _finite(value)))
             continue
         label = es.name if names.count(es.name) == 1 else f"{es.scorer}/{es.name}"
-        found = _one(task, label, es, answers, raw, excluded, missing)
-        if isinstance(found, Skipped):
-            out.skipped.append(found)
-            out.unreadable.append(f"{task}: {label} has no error bars: {found.reason}")
-            continue
-        out.scores.append(
-            Scores(
-                task=task, metric=found.metric, scorer=label, questions=questions, values=found.table,
-                clusters=clusters[0], cluster_spec=clusters[1],
-                higher_is_better=True if found.metric == "accuracy" else None, native=found.native,
-                n_missing=found.n_missing + n_not_seen, diagnostics=found.diagnostics,
-            )
-        )  # fmt: skip
-        out.indices.append(i)
-        out.reproduced.append(found.agrees)
-        out.notes += [f"{task}: {label}: {found.note}"] if found.note else []
+        found = parts(es, raw, lambda column: _mean_of(column, answers, not_counted))
+        for part in found:
+            several = part.key if len(found) > 1 else None
+            called = label if several is None else f"{label}/{several}"
+            one = _one(task, called, es, part, answers, excluded, not_counted, cancelled, missing)
+            if isinstance(one, Skipped):
+                out.skipped.append(one)
+                out.unreadable.append(f"{task}: {called} has no error bars: {one.reason}")
+                continue
+            its, key = clusters, own_cluster(es, part.key)
+            if own is not None and key is not None and (by_key := own(key))[0] is not None:
+                its = by_key
+                clustered.setdefault(key, []).append(called)
+            out.scores.append(
+                Scores(
+                    task=task, metric=one.metric, scorer=called, questions=questions, values=one.table,
+                    clusters=its[0], cluster_spec=its[1],
+                    higher_is_better=True if one.metric == "accuracy" else None, native=one.native,
+                    n_missing=one.n_missing + n_not_seen, diagnostics=one.diagnostics,
+                )
+            )  # fmt: skip
+            out.indices.append(i)
+            out.keys.append(several)
+            out.reproduced.append(one.agrees)
+            out.notes += [f"{task}: {called}: {one.note}"] if one.note else []
+    for key, labels in clustered.items():
+        out.notes.append(f"{task}: {key} is the cluster of {', '.join(labels)}, as its own stderr has it")
+    out.own_clusters = bool(clustered)
     return out
 
 
@@ -246,27 +272,28 @@ class _Mean:
 
 
 def _one(
-    task: str, label: str, es: EvalScore, answers: Grid, raw: Callable[[str], list[Any] | None],
-    excluded: BoolArray | None, missing: str,
+    task: str, label: str, es: EvalScore, part: Part, answers: Grid, excluded: BoolArray | None,
+    not_counted: BoolArray | None, cancelled: bool, missing: str,
 ) -> _Mean | Skipped:  # fmt: skip
-    values = _column(es, raw)
-    name = next(iter(es.metrics), "")
+    name = next(iter(part.metrics or es.metrics), "")
     shown = _finite(es.metrics[name].value) if name else None
 
     def skip(reason: str) -> Skipped:
         return Skipped(task, name, label, reason, shown)
 
-    if values is None:
+    if part.refused is not None:
+        return skip(part.refused)
+    if part.values is None:
         return skip("no sample has a score of this scorer")
-    read = numbers(values)
+    read = numbers(part.values)
     if np.isinf(read.values).any():
         return skip("a score is infinite")
     absent = np.isnan(read.values)
     if absent.all():
         return skip("no sample has a score that is a number")
-    ours = _mean(answers.fill(read.values))
-    metric = _reproduced(es, ours)
-    agrees = metric is not None and _close(ours, es.metrics[metric].value)
+    ours = _mean(answers.fill(_counted(read.values, not_counted)))
+    metric = next((key for key in part.metrics if close(ours, es.metrics[key].value)), part.usual)
+    agrees = metric is not None and close(ours, es.metrics[metric].value)
     if read.words and not agrees:
         return skip(f"{read.words} of its values are not numbers, such as {_short(read.example)}")
     native = _finite(es.metrics[metric].value) if metric is not None else None
@@ -278,34 +305,32 @@ def _one(
     if missing == "zero":
         kept = np.where(absent & ~out, 0.0, kept)
     codes: tuple[str, ...] = ()
-    if native is not None and not np.array_equal(kept, read.values, equal_nan=True):
+    if not_counted is not None and not_counted.any():
+        native = None
+    elif cancelled and metric is not None and not agrees:
+        agrees, native = True, None
+        note = (
+            f"Inspect's own {metric} is {es.metrics[metric].value:.4g} and ours {ours:.4g}: the run was cancelled, and "
+            "Inspect computed its value before the last answers were logged"
+        )
+    elif native is not None and not np.array_equal(kept, read.values, equal_nan=True):
         # the native value is of other answers than ours: compared above, not comparable below
         codes, native = () if agrees else ("mean_mismatch",), None
     table = answers.fill(kept)
     if np.isnan(table).all():
         return skip("every answer is invalidated")
-    return _Mean(metric or "mean", table, native, agrees, int((absent | out).sum()), codes, note)
+    return _Mean(part.name or metric or "mean", table, native, agrees, int((absent | out).sum()), codes, note)
 
 
-def _column(es: EvalScore, raw: Callable[[str], list[Any] | None]) -> list[Any] | None:
-    """The values behind an EvalScore: a scorer's own, or one key of its dictionaries."""
-    values = raw(es.scorer)
-    if values is not None and dict in set(map(type, values)):
-        return [value.get(es.name) if isinstance(value, dict) else value for value in values]
-    if es.name != es.scorer:
-        alternative = raw(es.name)
-        return values if alternative is None else alternative
-    return values
+def _mean_of(values: list[Any], answers: Grid, not_counted: BoolArray | None) -> float | None:
+    read = numbers(values)
+    if read.words or not np.isfinite(read.values).any():
+        return None
+    return _mean(answers.fill(_counted(read.values, not_counted)))
 
 
-def _reproduced(es: EvalScore, ours: float) -> str | None:
-    """The native metric that is our mean: accuracy or mean, else another one with that value."""
-    usual = [key for key in ("accuracy", "mean") if key in es.metrics]
-    others: list[str] = [key for key, m in es.metrics.items() if m.name not in NOT_A_MEAN and m.group != GROUP]
-    for key in (*usual, *others):
-        if _close(ours, es.metrics[key].value):
-            return key
-    return usual[0] if usual else None
+def _counted(values: FloatArray, not_counted: BoolArray | None) -> FloatArray:
+    return values if not_counted is None else np.where(not_counted, np.nan, values)
 
 
 def _mean(table: FloatArray) -> float:
@@ -313,10 +338,6 @@ def _mean(table: FloatArray) -> float:
     count = present.sum(axis=1)
     sums = np.where(present, table, 0.0).sum(axis=1)
     return float((sums[count > 0] / count[count > 0]).mean())
-
-
-def _close(ours: float, native: float) -> bool:
-    return abs(ours - native) <= 1e-9 * max(1.0, abs(native))
 
 
 def _finite(value: float | None) -> float | None:
@@ -356,8 +377,8 @@ def cluster_labels(
         return (task,) * len(keys), "task", []
     words = spec
     if spec == "auto":
-        known = natural(task)
-        if known is None or not any(known in (doc or {}) for doc in metadata):
+        known = natural(task, metadata)
+        if known is None:
             return None, None, []
         spec, words = known, f"{known} (auto)"
     label = labeller(spec)
@@ -371,3 +392,29 @@ def cluster_labels(
         labels.append(" ".join(value.split()))  # summaries squeeze white space; a cluster must not depend on it
     notes = [f"{task}: some values of {spec} are lists or dictionaries; equal text is one cluster"] if odd else []
     return tuple(labels), words, notes
+
+
+def own_clusters(
+    task: str, keys: Sequence[str], metadata: Sequence[Mapping[str, Any] | None], notes: list[str]
+) -> Callable[[str], Clusters]:
+    """Clusters by a key that a scorer's own stderr names; none where a sample lacks it, which goes into `notes`."""
+    known: dict[str, Clusters] = {}
+
+    def by(key: str) -> Clusters:
+        if key not in known:
+            try:
+                labels, words, more = cluster_labels(key, task, keys, metadata)
+            except InputError as error:
+                labels, words, more = None, None, [f"{task}: {error}; the questions count as independent"]
+            known[key] = labels, words
+            notes.extend(more)
+        return known[key]
+
+    return by
+
+
+def auto_hint(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str:
+    """What to say where `auto` has found nothing."""
+    fields = sorted({str(key) for doc in metadata[:100] for key in doc or {}})
+    has = f"its samples have {', '.join(fields[:8])}" if fields else "its samples have no metadata"
+    return f"{task}: auto knows no cluster of this task, so the questions count as independent; {has}"

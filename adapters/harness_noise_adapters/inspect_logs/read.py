@@ -17,8 +17,9 @@ from harness_noise.scores import Questions, ReadOptions, Run, occurrences, with_
 from . import inject, logfile
 from .finding import logs_in
 from .flags import cluster_text
-from .gather import Gathered, Grid, cluster_labels, gather, grid, spec_for
+from .gather import Clusters, Gathered, Grid, auto_hint, cluster_labels, gather, grid, own_clusters, spec_for
 from .logfile import LogFile
+from .means import own_cluster
 from .presets import natural
 from .records import Header, Question
 
@@ -227,7 +228,7 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
         return spec_for(cluster_text(setting), header.task), False
     for es in header.scores:
         for name in inject.injected(es):
-            if "cluster" in es.metrics[name].params:
+            if es.metrics[name].params.get("cluster", own_cluster(es)) != own_cluster(es):
                 return str(es.metrics[name].params["cluster"]), False
     return None, False
 
@@ -238,7 +239,9 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
     answers = grid(rows.ids, rows.epochs, header.sample_ids)
     firsts = [rows.questions[key] for key in answers.keys]
     notes: list[str] = []
-    clusters = _clusters(path, header, options, recorded, answers, firsts, notes)
+    clusters, spec = _clusters(path, header, options, recorded, answers, firsts, notes)
+    metadata = [item.metadata for item in firsts]
+    open_ = spec is None or (spec == "auto" and clusters[0] is None)
     gathered = gather(
         header.task,
         header.scores,
@@ -246,9 +249,17 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         rows.scores.get,
         _questions(path, header.task, answers, firsts, options, notes),
         clusters,
+        own=own_clusters(header.task, answers.keys, metadata, notes) if open_ else None,
         excluded=_invalidated(header, rows.invalid, notes),
+        cancelled=header.status == "cancelled",
         missing=options.missing,
     )
+    if open_ and not gathered.own_clusters:
+        known = natural(header.task, metadata)
+        if spec == "auto":
+            notes.append(auto_hint(header.task, metadata))
+        elif known is not None and clusters[0] is None:
+            notes.append(f"{header.task}: its questions share {known}; use --cluster auto")
     if not gathered.scores:
         reasons = "; ".join(dict.fromkeys(f"{item.scorer}: {item.reason}" for item in gathered.skipped))
         raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
@@ -276,11 +287,12 @@ def _clusters(
     answers: Grid,
     firsts: Sequence[Question],
     notes: list[str],
-) -> tuple[tuple[str, ...] | None, str | None]:
+) -> tuple[Clusters, str | None]:
+    """Clusters of the questions, and the SPEC that the user or the run has named."""
     task = header.task
     metadata = [row.metadata for row in firsts]
     spec, asked = _spec(header, options)
-    spec = spec or spec_for(recorded, task)
+    spec = said = spec or spec_for(recorded, task)
     if spec is None:
         labelled = sum(doc.get("cluster") is not None for doc in metadata)
         if labelled == len(metadata):
@@ -296,12 +308,9 @@ def _clusters(
         if asked:
             raise FieldError(f"{path}: {error}; name another with --cluster, or `--cluster none`") from None
         notes.append(f"{task}: {error}; the questions count as independent")
-        return None, None
+        return (None, None), said
     notes += remarks
-    known = natural(task)
-    if spec is None and known is not None and any(known in doc for doc in metadata):
-        notes.append(f"{task}: its questions share {known}; use --cluster auto")
-    return labels, words
+    return (labels, words), said
 
 
 def _questions(

@@ -1,0 +1,166 @@
+"""Which means an EvalScore reports: of a scorer's values, or of single keys of its dictionaries.
+
+Inspect reduces dictionaries in two ways. Metrics by key make an EvalScore for each key. A metric such as
+`aggregate("score", agg=mean())` picks a key by itself; it may be wrapped in a metric of another name, of which
+a log has the name only, so it is known by its value: the mean of that key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalMetric, EvalScore
+
+    Column = list[Any]
+
+GROUP = "noise"
+"""The `group` of our EvalMetrics."""
+SPREADS = frozenset({"stderr", "std", "var", "bootstrap_stderr", "ci", "ci_wilson", "lower", "upper"})
+_SPREAD = re.compile(r"(^|_)(stderr|std|stddev|var|variance|se|ci)(_|\d*$)")
+_DICTIONARIES = "its scores are dictionaries, and none of its metrics is known as the mean of one key"
+_CATEGORIES = "its metrics are of categories, not one mean of its scores"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One mean that an EvalScore may report."""
+
+    values: Column | None
+    """(N,) the values that it is of, None where there is none; None without any."""
+    metrics: tuple[str, ...]
+    """The native metrics that may be it, the likeliest first."""
+    usual: str | None = None
+    """The one that has the name of a mean, whatever its value."""
+    key: str | None = None
+    """Of the scorer's dictionaries, where a metric picks one by itself."""
+    name: str | None = None
+    """What such a metric is called in results; without it by its key in the EvalScore."""
+    refused: str | None = None
+    """Why the EvalScore reports no mean."""
+
+
+def parts(es: EvalScore, raw: Callable[[str], Column | None], mean: Callable[[Column], float | None]) -> list[Part]:
+    """The means that an EvalScore may report; one that is `refused` where there is none.
+
+    Args:
+        es: the native result.
+        raw: the N values that a scorer gave, None where it gave none; None for an unknown scorer.
+        mean: of N values, as Inspect reports it; None where they are no numbers.
+    """
+    values = raw(es.scorer)
+    if values is not None and dict in set(map(type, values)) and es.name == es.scorer:
+        keys = dict.fromkeys(key for value in values if isinstance(value, dict) for key in value)
+        if es.name not in keys:
+            return _keyed(es, values, list(keys), mean) or [Part(None, (), refused=_DICTIONARIES)]
+    usual = [key for key in ("accuracy", "mean") if key in es.metrics]
+    single = [key for key, metric in es.metrics.items() if _is_single(metric)]
+    if es.metrics and not usual and not single and any(m.group not in (None, GROUP) for m in es.metrics.values()):
+        return [Part(None, (), refused=_CATEGORIES)]
+    return [Part(_column(es, values, raw), (*usual, *single), usual[0] if usual else None)]
+
+
+def _is_single(metric: EvalMetric) -> bool:
+    """Whether a metric stands for itself: neither a spread, nor ours, nor one category of several.
+
+    Of `grouped()` the value over all groups does.
+    """
+    if metric.group is None:
+        return metric.name.rsplit("/", 1)[-1] not in SPREADS
+    return "group_key" in metric.params and metric.name == (metric.params.get("all_label") or "all")
+
+
+def _column(es: EvalScore, values: Column | None, raw: Callable[[str], Column | None]) -> Column | None:
+    """The values behind an EvalScore: a scorer's own, or one key of its dictionaries."""
+    if values is not None and dict in set(map(type, values)):
+        return [value.get(es.name) if isinstance(value, dict) else value for value in values]
+    if es.name != es.scorer:
+        alternative = raw(es.name)
+        return values if alternative is None else alternative
+    return values
+
+
+def _keyed(
+    es: EvalScore, values: Column, keys: Sequence[str], mean: Callable[[Column], float | None]
+) -> list[Part]:  # fmt: skip
+    """The keys whose mean one of the metrics is; each key once, by the first metric."""
+    columns = {(key, zero): _of_key(values, key, zero) for key in keys for zero in (False, True)}
+    means = {which: mean(column) for which, column in columns.items()}
+    out: dict[str, Part] = {}
+    for name, metric in es.metrics.items():
+        if metric.group is not None or _is_spread(metric):
+            continue
+        missing = metric.params.get("on_missing")
+        found = [
+            (key, zero)
+            for zero in ((missing == "zero",) if missing else (False, True))
+            for key in _candidates(metric, name, keys)
+            if (ours := means[key, zero]) is not None and close(ours, metric.value)
+        ]
+        which = _one_of(found, columns, name)
+        if which is not None and which[0] not in out:
+            out[which[0]] = Part(columns[which], (name,), key=which[0], name=_called(metric))
+    return list(out.values())
+
+
+def _of_key(values: Column, key: str, zero: bool) -> Column:
+    """One key of each dictionary; where it is missing None, or 0."""
+    filler = 0.0 if zero else None
+    return [
+        (filler if (found := value.get(key)) is None else found) if isinstance(value, dict) else None
+        for value in values
+    ]  # fmt: skip
+
+
+def _candidates(metric: EvalMetric, name: str, keys: Sequence[str]) -> Sequence[str]:
+    """The keys that a metric may be of: that which its parameters or its own name name, else any."""
+    said = [key for key in keys if key in [value for value in metric.params.values() if isinstance(value, str)]]
+    return said or [key for key in keys if key == name] or keys
+
+
+def _one_of(
+    found: Sequence[tuple[str, bool]], columns: Mapping[tuple[str, bool], Column], name: str
+) -> tuple[str, bool] | None:  # fmt: skip
+    """Of several with the same mean the one that the metric's name names; None where they are not the same numbers."""
+    named = [which for which in found if which[0] in name] or list(found)
+    if not named or any(columns[which] != columns[named[0]] for which in named):
+        return None
+    return named[0]
+
+
+def _is_spread(metric: EvalMetric) -> bool:
+    agg = metric.params.get("agg")
+    inner = str(agg.get("name", "")) if isinstance(agg, Mapping) else ""
+    return any(_SPREAD.search(name.rsplit("/", 1)[-1]) for name in (metric.name, inner))
+
+
+def _called(metric: EvalMetric) -> str:
+    """`mean` for `aggregate(KEY, agg=mean())`, the metric's own name for one that says no more."""
+    agg = metric.params.get("agg")
+    inner = str(agg.get("name", "")) if isinstance(agg, Mapping) else ""
+    return (inner or metric.name).rsplit("/", 1)[-1]
+
+
+def own_cluster(es: EvalScore, key: str | None = None) -> str | None:
+    """The key of the samples' metadata by which an EvalScore's own `stderr(cluster=KEY)` or `ci` is clustered."""
+    for metric in es.metrics.values():
+        if metric.group == GROUP:
+            continue
+        agg = metric.params.get("agg")
+        of = metric.params.get("key")
+        if isinstance(agg, Mapping) and key in (None, of):
+            inner = agg.get("params")
+            cluster = inner.get("cluster") if isinstance(inner, Mapping) else None
+        else:
+            cluster = metric.params.get("cluster")
+        if isinstance(cluster, str) and cluster:
+            return cluster
+    return None
+
+
+def close(ours: float, native: float) -> bool:
+    """Whether two means are one, but for rounding."""
+    return abs(ours - native) <= 1e-9 * max(1.0, abs(native))

@@ -90,6 +90,8 @@ def insert(results: EvalResults, log: Log, analysis: Analysis) -> None:
     for index, key, scores, known in zip(found.indices, found.keys, log.run.scores, found.reproduced, strict=True):
         estimate = estimates.get((scores.task, scores.scorer, scores.metric))
         es = results.scores[index]
+        if "uses_all_repeats" in scores.diagnostics:
+            continue  # a value of all repeats has no noise of its repeats
         if known and estimate is not None and (es.scorer, es.name) not in authors:
             fresh.setdefault(index, {})[key] = estimate
     for index, es in enumerate(results.scores):

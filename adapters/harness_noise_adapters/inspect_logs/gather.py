@@ -14,14 +14,15 @@ from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller
 from harness_noise.errors import InputError
 from harness_noise.scores import Questions, Scores, Skipped, check_grid
 
-from .means import GROUP, Part, close, own_cluster, parts
+from . import reducers
+from .means import GROUP, Part, close, own_cluster, parts, unexplained
 from .presets import bare, natural
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalScore as NativeScore
     from numpy.typing import NDArray
 
-    from .records import ScoreRow
+    from .header import ScoreRow
 
     EvalScore: TypeAlias = NativeScore | ScoreRow
     """Of a live run, or of a log."""
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.intp]
     BoolArray = NDArray[np.bool_]
 
+_OWN_CODE = "a metric of the task's own code, which is not the mean of the scores"
 _WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
@@ -158,6 +160,11 @@ class Gathered:
     own_clusters: bool = False
     """Whether a scorer's own stderr has named its clusters."""
 
+    def native_of(self, index: int) -> list[str]:
+        """The native metrics of an EvalScore that are among `scores`."""
+        return [part.metric for part, i, known in zip(self.scores, self.indices, self.reproduced, strict=True)
+                if i == index and known]  # fmt: skip
+
 
 Clusters: TypeAlias = tuple[tuple[str, ...] | None, str | None]
 """Labels of the questions, and their SPEC in words."""
@@ -177,6 +184,7 @@ def gather(
     cancelled: bool = False,
     n_not_seen: int = 0,
     missing: Literal["drop", "zero"] = "drop",
+    logged: bool = False,
 ) -> Gathered:
     """The Scores of every mean over repeats and questions that the EvalScores report.
 
@@ -193,32 +201,35 @@ def gather(
         cancelled: whether the log may hold more answers than Inspect's values are of, nobody knows which.
         n_not_seen: answers that were asked for and are not among the N.
         missing: whether an answer without a score is left out or wrong.
+        logged: whether to find, too, what has no noise to be written beside it: values of several repeats
+            (pass_at_k, max, mode), and keys of dictionaries that no metric is the mean of.
     """
     out = Gathered()
-    chosen = _mean_reduced(eval_scores)
-    names = [eval_scores[i].name for i in chosen]
+    labels = _labels(eval_scores, answers.repeats)
     clustered: dict[str, list[str]] = {}
-    for i, es in enumerate(eval_scores):
-        if i not in chosen:
-            if es.reducer not in (None, "mean"):
-                name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
-                reason = f"its reducer {es.reducer} is not a mean over repeats"
-                out.skipped.append(Skipped(task, name, f"{es.name} ({es.reducer})", reason, _finite(value)))
+    for i, (label, reduce) in labels.items():
+        es = eval_scores[i]
+        several = reduce is not None and answers.repeats > 1
+        if (reduce is None and es.reducer not in (None, "mean")) or (several and not logged):
+            name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
+            reason = f"its reducer {es.reducer} is not a mean over repeats"
+            out.skipped.append(Skipped(task, name, label, reason, _finite(value)))
             continue
-        label = es.name if names.count(es.name) == 1 else f"{es.scorer}/{es.name}"
-        found = parts(es, raw, lambda column: _mean_of(column, answers, not_counted))
+        how = _How(answers, reduce, not_counted)
+        found = parts(es, raw, how.mean_of, every=logged)
+        means = sum(bool(part.metrics) for part in found)
         for part in found:
-            several = part.key if len(found) > 1 else None
-            called = label if several is None else f"{label}/{several}"
-            one = _one(task, called, es, part, answers, excluded, not_counted, cancelled, missing)
+            key = part.key if means > 1 or not part.metrics else None
+            called = label if key is None else f"{label}/{key}"
+            one = _one(task, called, es, part, how, excluded, cancelled, missing)
             if isinstance(one, Skipped):
                 out.skipped.append(one)
                 out.unreadable.append(f"{task}: {called} has no error bars: {one.reason}")
                 continue
-            its, key = clusters, own_cluster(es, part.key)
-            if own is not None and key is not None and (by_key := own(key))[0] is not None:
+            its, shared = clusters, own_cluster(es, part.key)
+            if own is not None and shared is not None and (by_key := own(shared))[0] is not None:
                 its = by_key
-                clustered.setdefault(key, []).append(called)
+                clustered.setdefault(shared, []).append(called)
             out.scores.append(
                 Scores(
                     task=task, metric=one.metric, scorer=called, questions=questions, values=one.table,
@@ -228,34 +239,83 @@ def gather(
                 )
             )  # fmt: skip
             out.indices.append(i)
-            out.keys.append(several)
+            out.keys.append(key)
             out.reproduced.append(one.agrees)
             out.notes += [f"{task}: {called}: {one.note}"] if one.note else []
-    for key, labels in clustered.items():
-        out.notes.append(f"{task}: {key} is the cluster of {', '.join(labels)}, as its own stderr has it")
+        if logged:
+            out.skipped += [
+                Skipped(task, name, label, _OWN_CODE, _finite(es.metrics[name].value))
+                for name in unexplained(es, found, out.native_of(i))
+            ]
+    for key, of_key in clustered.items():
+        out.notes.append(f"{task}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
     out.own_clusters = bool(clustered)
     return out
 
 
-def _mean_reduced(eval_scores: Sequence[EvalScore]) -> list[int]:
-    """Which EvalScores are means over repeats; one for each scorer and name.
+def _labels(eval_scores: Sequence[EvalScore], repeats: int) -> dict[int, tuple[str, reducers.Reduce | None]]:
+    """What the rows of the EvalScores are called, by their number, and how each reduces repeats; None by the mean.
 
     A metric on un-reduced scores makes a second EvalScore of the same name without a reducer; the
-    first is then labelled "mean".
+    first is then labelled "mean". With one repeat any reducer is the score itself, or a threshold on it.
     """
-    best: dict[tuple[str, str], int] = {}
+    means: dict[tuple[str, str], int] = {}
+    others: dict[int, tuple[str, str]] = {}
     for i, es in enumerate(eval_scores):
-        if es.reducer not in (None, "mean") or _is_ours(es):
+        if _is_ours(es):
             continue
         key = (es.scorer, es.name)
-        if key not in best or (es.reducer == "mean" and eval_scores[best[key]].reducer is None):
-            best[key] = i
-    return sorted(best.values())
+        if es.reducer not in (None, "mean"):
+            others[i] = key
+        elif key not in means or (es.reducer == "mean" and eval_scores[means[key]].reducer is None):
+            means[key] = i
+    names = [name for _, name in dict.fromkeys([*means, *others.values()])]
+    plain = {key: key[1] if names.count(key[1]) == 1 else "/".join(key) for key in [*means, *others.values()]}
+    found: dict[int, tuple[str, reducers.Reduce | None]] = {i: (plain[key], None) for key, i in means.items()}
+    taken = set(means)
+    for i, key in others.items():
+        reducer = eval_scores[i].reducer
+        reduce = reducers.of(reducer)
+        if repeats == 1 and key not in taken:
+            found[i] = (plain[key], reduce or reducers.single)
+            taken.add(key)
+        else:
+            found[i] = (f"{plain[key]} ({reducer})", reduce or (reducers.single if repeats == 1 else None))
+    return dict(sorted(found.items()))
 
 
 def _is_ours(es: EvalScore) -> bool:
     """Whether it holds nothing but the public metric `noise`."""
     return bool(es.metrics) and all(metric.group == GROUP for metric in es.metrics.values())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _How:
+    """How an EvalScore comes from its answers."""
+
+    answers: Grid
+    reduce: reducers.Reduce | None
+    not_counted: BoolArray | None
+
+    def table(self, values: FloatArray) -> FloatArray:
+        """(n, K) scores of the N values; (n, 1) where a question's repeats have one value together."""
+        table = self.answers.fill(values)
+        return table if self.reduce is None else self.reduce(table)[:, None]
+
+    def mean(self, values: FloatArray) -> float:
+        """The mean of N values as Inspect reports it."""
+        return _mean(self.table(_counted(values, self.not_counted)))
+
+    def mean_of(self, column: list[Any]) -> float | None:
+        """The same of N raw values; None where they are no numbers."""
+        read = numbers(column)
+        if read.words or not np.isfinite(read.values).any():
+            return None
+        return self.mean(read.values)
+
+    @property
+    def uses_all(self) -> bool:
+        return self.reduce is not None and self.answers.repeats > 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -272,9 +332,10 @@ class _Mean:
 
 
 def _one(
-    task: str, label: str, es: EvalScore, part: Part, answers: Grid, excluded: BoolArray | None,
-    not_counted: BoolArray | None, cancelled: bool, missing: str,
+    task: str, label: str, es: EvalScore, part: Part, how: _How, excluded: BoolArray | None, cancelled: bool,
+    missing: str,
 ) -> _Mean | Skipped:  # fmt: skip
+    not_counted = how.not_counted
     name = next(iter(part.metrics or es.metrics), "")
     shown = _finite(es.metrics[name].value) if name else None
 
@@ -291,11 +352,13 @@ def _one(
     absent = np.isnan(read.values)
     if absent.all():
         return skip("no sample has a score that is a number")
-    ours = _mean(answers.fill(_counted(read.values, not_counted)))
+    ours = how.mean(read.values)
     metric = next((key for key in part.metrics if close(ours, es.metrics[key].value)), part.usual)
     agrees = metric is not None and close(ours, es.metrics[metric].value)
     if read.words and not agrees:
         return skip(f"{read.words} of its values are not numbers, such as {_short(read.example)}")
+    if how.reduce is not None and not agrees and not cancelled and excluded is None:
+        return skip(f"its reducer {es.reducer} gives {ours:.6g} by our reading of the scores, which is no native value")
     native = _finite(es.metrics[metric].value) if metric is not None else None
     note = None
     if read.words:
@@ -316,17 +379,13 @@ def _one(
     elif native is not None and not np.array_equal(kept, read.values, equal_nan=True):
         # the native value is of other answers than ours: compared above, not comparable below
         codes, native = () if agrees else ("mean_mismatch",), None
-    table = answers.fill(kept)
+    table = how.table(kept)
     if np.isnan(table).all():
-        return skip("every answer is invalidated")
-    return _Mean(part.name or metric or "mean", table, native, agrees, int((absent | out).sum()), codes, note)
-
-
-def _mean_of(values: list[Any], answers: Grid, not_counted: BoolArray | None) -> float | None:
-    read = numbers(values)
-    if read.words or not np.isfinite(read.values).any():
-        return None
-    return _mean(answers.fill(_counted(read.values, not_counted)))
+        return skip("no question has a value")
+    n_missing = int((absent | out).sum())
+    if how.uses_all:
+        n_missing, codes = int(np.isnan(table).sum()), (*codes, "uses_all_repeats")
+    return _Mean(part.name or metric or "mean", table, native, agrees, n_missing, codes, note)
 
 
 def _counted(values: FloatArray, not_counted: BoolArray | None) -> FloatArray:

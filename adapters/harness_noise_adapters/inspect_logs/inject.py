@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from harness_noise.results import Estimate
 
-    from .records import ScoreRow
+    from .header import ScoreRow
 
 FIELDS = {
     "noise_se": "se",

@@ -15,7 +15,8 @@ from typing import Any
 from harness_noise.errors import InputError
 
 from . import bounds
-from .records import Answers, Faults, Header, NotALogError, Question, header_of, is_cut_value
+from .header import Faults, Header, NotALogError, header_of
+from .records import Answers, Question, is_cut_value
 from .stream import CutError, JsonStream
 
 HEADER = frozenset(("version", "status", "eval", "plan", "results", "invalidated", "log_updates", "error", "metadata"))

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from inspect_ai.log import EvalMetric, EvalScore
 
+    from .header import Metric, ScoreRow
+
     Column = list[Any]
 
 GROUP = "noise"
@@ -22,6 +24,8 @@ GROUP = "noise"
 SPREADS = frozenset({"stderr", "std", "var", "bootstrap_stderr", "ci", "ci_wilson", "lower", "upper"})
 _SPREAD = re.compile(r"(^|_)(stderr|std|stddev|var|variance|se|ci)(_|\d*$)")
 _DICTIONARIES = "its scores are dictionaries, and none of its metrics is known as the mean of one key"
+MOST_KEYS = 200
+_TOO_MANY = f"its scores are dictionaries with more than {MOST_KEYS} keys"
 _CATEGORIES = "its metrics are of categories, not one mean of its scores"
 
 
@@ -43,19 +47,29 @@ class Part:
     """Why the EvalScore reports no mean."""
 
 
-def parts(es: EvalScore, raw: Callable[[str], Column | None], mean: Callable[[Column], float | None]) -> list[Part]:
+def parts(
+    es: EvalScore | ScoreRow, raw: Callable[[str], Column | None], mean: Callable[[Column], float | None],
+    every: bool = False,
+) -> list[Part]:  # fmt: skip
     """The means that an EvalScore may report; one that is `refused` where there is none.
 
     Args:
         es: the native result.
         raw: the N values that a scorer gave, None where it gave none; None for an unknown scorer.
         mean: of N values, as Inspect reports it; None where they are no numbers.
+        every: whether a key of dictionaries counts that no metric is the mean of.
     """
     values = raw(es.scorer)
     if values is not None and dict in set(map(type, values)) and es.name == es.scorer:
         keys = dict.fromkeys(key for value in values if isinstance(value, dict) for key in value)
         if es.name not in keys:
-            return _keyed(es, values, list(keys), mean) or [Part(None, (), refused=_DICTIONARIES)]
+            if len(keys) > MOST_KEYS:
+                return [Part(None, (), refused=_TOO_MANY)]
+            known = _keyed(es, values, list(keys), mean)
+            if every:
+                named = {part.key for part in known}
+                known += [Part(_of_key(values, key, False), (), key=key) for key in keys if key not in named]
+            return known or [Part(None, (), refused=_DICTIONARIES)]
     usual = [key for key in ("accuracy", "mean") if key in es.metrics]
     single = [key for key, metric in es.metrics.items() if _is_single(metric)]
     if es.metrics and not usual and not single and any(m.group not in (None, GROUP) for m in es.metrics.values()):
@@ -63,7 +77,7 @@ def parts(es: EvalScore, raw: Callable[[str], Column | None], mean: Callable[[Co
     return [Part(_column(es, values, raw), (*usual, *single), usual[0] if usual else None)]
 
 
-def _is_single(metric: EvalMetric) -> bool:
+def _is_single(metric: EvalMetric | Metric) -> bool:
     """Whether a metric stands for itself: neither a spread, nor ours, nor one category of several.
 
     Of `grouped()` the value over all groups does.
@@ -73,7 +87,7 @@ def _is_single(metric: EvalMetric) -> bool:
     return "group_key" in metric.params and metric.name == (metric.params.get("all_label") or "all")
 
 
-def _column(es: EvalScore, values: Column | None, raw: Callable[[str], Column | None]) -> Column | None:
+def _column(es: EvalScore | ScoreRow, values: Column | None, raw: Callable[[str], Column | None]) -> Column | None:
     """The values behind an EvalScore: a scorer's own, or one key of its dictionaries."""
     if values is not None and dict in set(map(type, values)):
         return [value.get(es.name) if isinstance(value, dict) else value for value in values]
@@ -84,7 +98,7 @@ def _column(es: EvalScore, values: Column | None, raw: Callable[[str], Column | 
 
 
 def _keyed(
-    es: EvalScore, values: Column, keys: Sequence[str], mean: Callable[[Column], float | None]
+    es: EvalScore | ScoreRow, values: Column, keys: Sequence[str], mean: Callable[[Column], float | None]
 ) -> list[Part]:  # fmt: skip
     """The keys whose mean one of the metrics is; each key once, by the first metric."""
     columns = {(key, zero): _of_key(values, key, zero) for key in keys for zero in (False, True)}
@@ -115,7 +129,7 @@ def _of_key(values: Column, key: str, zero: bool) -> Column:
     ]  # fmt: skip
 
 
-def _candidates(metric: EvalMetric, name: str, keys: Sequence[str]) -> Sequence[str]:
+def _candidates(metric: EvalMetric | Metric, name: str, keys: Sequence[str]) -> Sequence[str]:
     """The keys that a metric may be of: that which its parameters or its own name name, else any."""
     said = [key for key in keys if key in [value for value in metric.params.values() if isinstance(value, str)]]
     return said or [key for key in keys if key == name] or keys
@@ -131,20 +145,39 @@ def _one_of(
     return named[0]
 
 
-def _is_spread(metric: EvalMetric) -> bool:
+def _is_spread(metric: EvalMetric | Metric) -> bool:
     agg = metric.params.get("agg")
     inner = str(agg.get("name", "")) if isinstance(agg, Mapping) else ""
     return any(_SPREAD.search(name.rsplit("/", 1)[-1]) for name in (metric.name, inner))
 
 
-def _called(metric: EvalMetric) -> str:
+def _called(metric: EvalMetric | Metric) -> str:
     """`mean` for `aggregate(KEY, agg=mean())`, the metric's own name for one that says no more."""
     agg = metric.params.get("agg")
     inner = str(agg.get("name", "")) if isinstance(agg, Mapping) else ""
     return (inner or metric.name).rsplit("/", 1)[-1]
 
 
-def own_cluster(es: EvalScore, key: str | None = None) -> str | None:
+def unexplained(es: EvalScore | ScoreRow, found: Sequence[Part], means: Sequence[str]) -> list[str]:
+    """The metrics of an EvalScore that are no mean of its scores, where none of them is, or where it has several keys.
+
+    Args:
+        es: the native result.
+        found: its parts.
+        means: the metrics, by the names of their rows, that have been found to be means.
+    """
+    keyed = any(part.key is not None for part in found)
+    if any(part.refused for part in found) or (not keyed and (means or any(part.usual for part in found))):
+        return []
+    known = [es.metrics[name].value for part in found if part.key is not None for name in part.metrics]
+    return [
+        name
+        for name, metric in es.metrics.items()
+        if metric.group is None and not _is_spread(metric) and not any(close(value, metric.value) for value in known)
+    ]
+
+
+def own_cluster(es: EvalScore | ScoreRow, key: str | None = None) -> str | None:
     """The key of the samples' metadata by which an EvalScore's own `stderr(cluster=KEY)` or `ci` is clustered."""
     for metric in es.metrics.values():
         if metric.group == GROUP:

@@ -18,10 +18,11 @@ from . import inject, logfile
 from .finding import logs_in
 from .flags import cluster_text
 from .gather import Clusters, Gathered, Grid, auto_hint, cluster_labels, gather, grid, own_clusters, spec_for
+from .header import Header
 from .logfile import LogFile
 from .means import own_cluster
 from .presets import natural
-from .records import Header, Question
+from .records import Question
 
 
 class FieldError(InputError):
@@ -253,6 +254,7 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         excluded=_invalidated(header, rows.invalid, notes),
         cancelled=header.status == "cancelled",
         missing=options.missing,
+        logged=True,
     )
     if open_ and not gathered.own_clusters:
         known = natural(header.task, metadata)

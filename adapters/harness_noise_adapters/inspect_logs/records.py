@@ -1,188 +1,26 @@
-"""What a log holds, as far as the noise needs it: its header, and of every sample ids, scores and the question.
+"""What a log's samples hold, as far as the noise needs it: ids, epochs, scores, and what was asked.
 
-It is made of plain JSON, from whatever program and version wrote it. What is not as Inspect's schema has
-it is read all the same where its meaning is clear, and counted in `Faults`; where ids, epochs or scores
-cannot be told the log is refused. Nothing of the conversations is looked at.
+It is made of plain JSON, of samples or of their summaries. Where ids or epochs cannot be told the log is
+refused; what else is not as Inspect's schema has it is counted in `Faults`. Nothing of the conversations
+is looked at.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from string import ascii_uppercase
 from typing import Any
 
 from harness_noise.scores import content_hash
 
+from .header import Faults, NotALogError, ScoreRow, kind_of, object_of, one
+
 CUT_TEXT = "(content truncated)"
 CUT_OBJECT = "Key removed from summary (> 1k)"
 MEDIA = re.compile(r"\((Image|Audio|Video|Document|Data|Reasoning|Tool_use)\)")
-SCHEMA = 2
-"""The newest version of the log's schema that is known."""
-
-
-class NotALogError(ValueError):
-    """Something without which it is no log, or none whose scores can be told apart."""
-
-
-@dataclass(slots=True)
-class Faults:
-    """What is not as Inspect's schema has it; each kind is counted and told once."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def add(self, what: str) -> None:
-        self.counts[what] = self.counts.get(what, 0) + 1
-
-    def told(self) -> list[str]:
-        return [f"{what} ({count} times)" if count > 1 else what for what, count in self.counts.items()]
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One native value."""
-
-    name: str
-    value: float
-    group: str | None
-    params: Mapping[str, Any]
-    metadata: Mapping[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreRow:
-    """The native metrics of one scorer, or one key of it, and one reducer: an EvalScore."""
-
-    name: str
-    scorer: str
-    reducer: str | None
-    params: Mapping[str, Any]
-    metrics: Mapping[str, Metric]
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What a log says of itself."""
-
-    status: str
-    task: str
-    task_id: str
-    run_id: str
-    created: str
-    model: str
-    metadata: Mapping[str, Any]
-    """Of the run: where the flag's settings are."""
-    task_args: Mapping[str, Any]
-    sample_ids: Sequence[Any] | None
-    epochs: int
-    epochs_reducer: Sequence[str] | None
-    solvers: Sequence[str]
-    invalidated: bool
-    total_samples: int
-    scores: Sequence[ScoreRow]
-    """Empty where nothing was scored."""
-
-
-def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
-    """The header from a log's top-level values, without its samples.
-
-    Raises:
-        NotALogError: it does not say which task and which model it is of.
-    """
-    spec = log.get("eval")
-    if not isinstance(spec, dict):
-        raise NotALogError("it has no `eval`, which says what was run")
-    named = {}
-    for name in ("task", "model"):
-        value = _one(spec.get(name))
-        if not isinstance(value, str):
-            raise NotALogError(f"schema: eval.{name} is {_kind(value)}, not a text")
-        named[name] = value
-    version = log.get("version")
-    if isinstance(version, (int, float)) and version > SCHEMA:
-        faults.add(f"its schema has version {version:g}, newer than what is known ({SCHEMA})")
-    config = _object(spec.get("config"), "eval.config", faults)
-    dataset = _object(spec.get("dataset"), "eval.dataset", faults)
-    results = _object(log.get("results"), "results", faults)
-    steps = _object(log.get("plan"), "plan", faults).get("steps")
-    ids, reducers, epochs = dataset.get("sample_ids"), config.get("epochs_reducer"), _one(config.get("epochs"))
-    total = results.get("total_samples")
-    return Header(
-        status=_text(log.get("status"), "success" if results else "started"),
-        task=named["task"],
-        task_id=_text(spec.get("task_id")),
-        run_id=_text(spec.get("run_id")),
-        created=_utc(_text(spec.get("created"))),
-        model=named["model"],
-        metadata=_object(spec.get("metadata"), "eval.metadata", faults),
-        task_args=_object(spec.get("task_args"), "eval.task_args", faults),
-        sample_ids=ids if isinstance(ids, list) else None,
-        epochs=epochs if isinstance(epochs, int) else 1,
-        epochs_reducer=list(map(str, reducers)) if isinstance(reducers, list) else None,
-        solvers=[str(step.get("solver")) for step in steps or () if isinstance(step, dict)]
-        if isinstance(steps, list)
-        else [],
-        invalidated=log.get("invalidated") is True,
-        total_samples=total if isinstance(total, int) else 0,
-        scores=_score_rows(results, faults),
-    )
-
-
-def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
-    rows = results.get("scores")
-    if rows is None and isinstance(results.get("scorer"), dict):  # one scorer, as the first version had it
-        old = results["scorer"]
-        rows = [old | {"scorer": old.get("name"), "metrics": results.get("metrics") or old.get("metrics") or {}}]
-    if not isinstance(rows, list):
-        if rows is not None:
-            faults.add(f"results.scores is {_kind(rows)}, not a list")
-        return []
-    out = []
-    for row in rows:
-        name = _one(row.get("name")) if isinstance(row, dict) else None
-        if not isinstance(name, str):
-            faults.add("a row of results.scores has no name")
-            continue
-        scorer, reducer = _one(row.get("scorer")), _one(row.get("reducer"))
-        out.append(
-            ScoreRow(
-                name=name,
-                scorer=scorer if isinstance(scorer, str) else name,
-                reducer=reducer if isinstance(reducer, str) else None,
-                params=_object(row.get("params"), "params of results.scores", faults),
-                metrics=_metrics(row.get("metrics"), faults),
-            )
-        )
-    return out
-
-
-def _metrics(found: Any, faults: Faults) -> dict[str, Metric]:
-    if isinstance(found, list):
-        if found:
-            faults.add("metrics of results.scores is a list, not an object")
-        found = {str(item.get("name")): item for item in found if isinstance(item, dict)}
-    out = {}
-    for key, item in _object(found, "metrics of results.scores", faults).items():
-        if not isinstance(item, dict):
-            item = {"value": item}
-        value = _one(item.get("value"))
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            if value is not None:
-                faults.add(f"the value of metric {key} is {_kind(value)}, not a number")
-            value = math.nan
-        metadata, group = item.get("metadata"), item.get("group")
-        out[str(key)] = Metric(
-            name=str(item.get("name") or key),
-            value=_float(value),
-            group=group if isinstance(group, str) else None,
-            params=_object(item.get("params"), f"params of metric {key}", faults),
-            metadata=metadata if isinstance(metadata, dict) else None,
-        )
-    return out
 
 
 @dataclass(slots=True)
@@ -236,15 +74,15 @@ class Answers:
 
     def _add(self, sample: Any) -> None:
         if not isinstance(sample, dict):
-            raise NotALogError(f"schema: sample {len(self) + 1} is {_kind(sample)}, not an object")
-        key, epoch = _one(sample.get("id")), _one(sample.get("epoch"))
+            raise NotALogError(f"schema: sample {len(self) + 1} is {kind_of(sample)}, not an object")
+        key, epoch = one(sample.get("id")), one(sample.get("epoch"))
         if isinstance(key, bool) or not isinstance(key, (str, int, float)):
-            raise NotALogError(f"schema: the id of sample {len(self) + 1} is {_kind(key)}")
+            raise NotALogError(f"schema: the id of sample {len(self) + 1} is {kind_of(key)}")
         if isinstance(epoch, str) and epoch.strip().isdecimal() and len(epoch) < 10:
             self.faults.add("the epoch of a sample is a text")
             epoch = int(epoch)
         if isinstance(epoch, bool) or not isinstance(epoch, (int, float)) or epoch != epoch // 1:
-            raise NotALogError(f"schema: the epoch of sample {key} is {_kind(epoch)}")
+            raise NotALogError(f"schema: the epoch of sample {key} is {kind_of(epoch)}")
         if isinstance(key, float) and key.is_integer():
             key = int(key)
         name, epoch = self._names.setdefault(str(key), str(key)), int(epoch)
@@ -266,7 +104,7 @@ class Answers:
         if "score" in sample and "scores" not in sample:
             given: Mapping[Any, Any] = {None: sample["score"]}
         else:
-            given = _object(sample.get("scores"), "scores of a sample", self.faults)
+            given = object_of(sample.get("scores"), "scores of a sample", self.faults)
         for scorer in given:
             if scorer not in self.scores:
                 self.scores[scorer] = [None] * (n - 1)
@@ -279,7 +117,7 @@ class Answers:
             else:
                 column[place] = score
                 if score is not None:
-                    self.faults.add(f"a score of {scorer} is {_kind(score)}, not an object")
+                    self.faults.add(f"a score of {scorer} is {kind_of(score)}, not an object")
 
     def _question(self, epoch: int, sample: Mapping[str, Any]) -> Question:
         target, choices = self._target(sample.get("target")), sample.get("choices")
@@ -291,7 +129,7 @@ class Answers:
             input=content_hash(text),
             target=content_hash(_answer(target, choices)),
             text=" ".join(text[:400].split())[:200],
-            metadata=_object(sample.get("metadata"), "metadata of a sample", self.faults),
+            metadata=object_of(sample.get("metadata"), "metadata of a sample", self.faults),
             has_choices=choices is not None,
             cut=_is_cut(sample.get("input")) or _is_cut(target),
             whole=(text, _target_text(target)) if self.whole else None,
@@ -299,7 +137,7 @@ class Answers:
 
     def _input(self, value: Any) -> str:
         if not isinstance(value, (str, list)):
-            self.faults.add(f"the input of a sample is {_kind(value)}")
+            self.faults.add(f"the input of a sample is {kind_of(value)}")
             value = "" if value is None else json.dumps(value, sort_keys=True)
         return input_text(value)
 
@@ -308,7 +146,7 @@ class Answers:
             return [item if isinstance(item, str) else json.dumps(item, sort_keys=True) for item in value]
         if not isinstance(value, str):
             if value is not None:
-                self.faults.add(f"the target of a sample is {_kind(value)}")
+                self.faults.add(f"the target of a sample is {kind_of(value)}")
             return "" if value is None else json.dumps(value, sort_keys=True)
         return value
 
@@ -378,43 +216,3 @@ def is_cut_value(value: Any) -> bool:
     """A value of the metadata that a summary has cut."""
     # what stands before the dots may be short: the cut falls before a word that does not fit
     return isinstance(value, str) and (value == CUT_OBJECT or value.endswith("..."))
-
-
-def _one(value: Any) -> Any:
-    """A value that some writers put into a list of its own."""
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
-
-
-def _object(value: Any, what: str, faults: Faults) -> dict[str, Any]:
-    if isinstance(value, dict):
-        return value
-    if value is not None:
-        # an empty list is what R makes of an empty object
-        faults.add(f"{what} is {_kind(value)}, not an object")
-    return {}
-
-
-def _text(value: Any, default: str = "") -> str:
-    value = _one(value)
-    return value if isinstance(value, str) else default
-
-
-def _utc(text: str) -> str:
-    """A time as it can be compared with others; what is no time as it is."""
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    return time.astimezone(UTC).isoformat() if time.tzinfo else text
-
-
-def _float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "missing"}
-    return names.get(type(value), "a number")

@@ -19,7 +19,6 @@ from .errors import InputError
 from .stopping import temporary_files
 
 PREFIX = ".harness-noise-"
-_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 @contextmanager
@@ -126,16 +125,6 @@ def write_bytes(path: str | Path, data: bytes) -> None:
 def write_text(path: str | Path, text: str) -> None:
     """Write a whole text file atomically, in UTF-8 and with the line ends as they are; lone surrogates become "?"."""
     write_bytes(path, text.encode("utf-8", "replace"))
-
-
-def is_pointer(path: Path) -> bool:
-    """Whether a file is what Git LFS leaves in the place of one that was not fetched.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    with path.open("rb") as file:
-        return file.read(len(_POINTER)) == _POINTER
 
 
 class Unchanged:

@@ -609,7 +609,7 @@ def unknown_scorer(log: EvalLog):
         (unfinished, "has not finished"),
         (unscored, "no scores"),
         (failed, "ended with an error"),
-        (only_mode, "mode is not a mean over repeats"),
+        (only_mode, "no native value is what its reducer mode makes of the scores"),
         (unknown_scorer, "no sample has a score of this scorer"),
     ],
 )

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from harness_noise.errors import InputError
-from harness_noise.files import is_pointer
 
 LARGEST_JSON = 1 << 29
 """Bytes of a `.json` log that is written again, which Inspect reads whole; an `.eval` log may be of any size."""
@@ -114,15 +113,6 @@ def check_header(path: Path) -> None:
         raise InputError(
             f"{path}: a JSON log of {path.stat().st_size / 1e9:.1f} GB has to be held in memory as a whole; make "
             f"an .eval log of it: `inspect log convert {path} --to eval --output-dir DIR --stream`"
-        )
-
-
-def refuse_pointer(path: Path) -> None:
-    """Refuse the few lines that Git LFS leaves in the place of a file that was not fetched."""
-    if is_pointer(path):
-        raise InputError(
-            f"{path}: not the log but a Git LFS pointer to it, because the file was not fetched; run `git lfs pull` "
-            "in its repository"
         )
 
 

@@ -160,11 +160,6 @@ class Gathered:
     own_clusters: bool = False
     """Whether a scorer's own stderr has named its clusters."""
 
-    def native_of(self, index: int) -> list[str]:
-        """The native metrics of an EvalScore that are among `scores`."""
-        return [part.metric for part, i, known in zip(self.scores, self.indices, self.reproduced, strict=True)
-                if i == index and known]  # fmt: skip
-
 
 Clusters: TypeAlias = tuple[tuple[str, ...] | None, str | None]
 """Labels of the questions, and their SPEC in words."""
@@ -218,6 +213,7 @@ def gather(
         how = _How(answers, reduce, not_counted)
         found = parts(es, raw, how.mean_of, every=logged)
         means = sum(bool(part.metrics) for part in found)
+        explained: list[str] = []
         for part in found:
             key = part.key if means > 1 or not part.metrics else None
             called = label if key is None else f"{label}/{key}"
@@ -226,6 +222,7 @@ def gather(
                 out.skipped.append(one)
                 out.unreadable.append(f"{task}: {called} has no error bars: {one.reason}")
                 continue
+            explained += [one.explains] if one.explains else []
             its, shared = clusters, own_cluster(es, part.key)
             if own is not None and shared is not None and (by_key := own(shared))[0] is not None:
                 its = by_key
@@ -245,7 +242,7 @@ def gather(
         if logged:
             out.skipped += [
                 Skipped(task, name, label, _OWN_CODE, _finite(es.metrics[name].value))
-                for name in unexplained(es, found, out.native_of(i))
+                for name in unexplained(es, found, explained)
             ]
     for key, of_key in clustered.items():
         out.notes.append(f"{task}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
@@ -329,6 +326,8 @@ class _Mean:
     n_missing: int
     diagnostics: tuple[str, ...]
     note: str | None
+    explains: str | None
+    """The native value that it is."""
 
 
 def _one(
@@ -353,12 +352,12 @@ def _one(
     if absent.all():
         return skip("no sample has a score that is a number")
     ours = how.mean(read.values)
-    metric = next((key for key in part.metrics if close(ours, es.metrics[key].value)), part.usual)
+    metric = next((key for key in part.metrics or part.like if close(ours, es.metrics[key].value)), part.usual)
     agrees = metric is not None and close(ours, es.metrics[metric].value)
     if read.words and not agrees:
         return skip(f"{read.words} of its values are not numbers, such as {_short(read.example)}")
     if how.reduce is not None and not agrees and not cancelled and excluded is None:
-        return skip(f"its reducer {es.reducer} gives {ours:.6g} by our reading of the scores, which is no native value")
+        return skip(f"no native value is what its reducer {es.reducer} makes of the scores, {ours:.6g}")
     native = _finite(es.metrics[metric].value) if metric is not None else None
     note = None
     if read.words:
@@ -385,7 +384,8 @@ def _one(
     n_missing = int((absent | out).sum())
     if how.uses_all:
         n_missing, codes = int(np.isnan(table).sum()), (*codes, "uses_all_repeats")
-    return _Mean(part.name or metric or "mean", table, native, agrees, n_missing, codes, note)
+    own = agrees and bool(part.metrics)
+    return _Mean(part.name or metric or "mean", table, native, own, n_missing, codes, note, metric if agrees else None)
 
 
 def _counted(values: FloatArray, not_counted: BoolArray | None) -> FloatArray:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise.errors import InputError
+from harness_noise.places import refuse_pointer
 
 from . import bounds
 from .header import Faults, Header, NotALogError, header_of
@@ -51,7 +52,7 @@ def read(path: Path, fields: Fields, whole: bool = False, accept: Callable[[Head
         InputError: it cannot be read; says why.
     """
     try:
-        bounds.refuse_pointer(path)
+        refuse_pointer(path)
         return _archive(path, fields, whole, accept) if path.suffix == ".eval" else _json(path, whole, accept)
     except InputError:
         raise

@@ -43,6 +43,8 @@ class Part:
     """Of the scorer's dictionaries, where a metric picks one by itself."""
     name: str | None = None
     """What such a metric is called in results; without it by its key in the EvalScore."""
+    like: tuple[str, ...] = ()
+    """Where no metric is known as it: native values that it equals, the likeliest first."""
     refused: str | None = None
     """Why the EvalScore reports no mean."""
 
@@ -68,11 +70,12 @@ def parts(
             known = _keyed(es, values, list(keys), mean)
             if every:
                 named = {part.key for part in known}
-                known += [Part(_of_key(values, key, False), (), key=key) for key in keys if key not in named]
+                known += [_other_key(es, values, key, mean) for key in keys if key not in named]
             return known or [Part(None, (), refused=_DICTIONARIES)]
     usual = [key for key in ("accuracy", "mean") if key in es.metrics]
     single = [key for key, metric in es.metrics.items() if _is_single(metric)]
-    if es.metrics and not usual and not single and any(m.group not in (None, GROUP) for m in es.metrics.values()):
+    grouped = any(m.group not in (None, GROUP) for m in es.metrics.values())
+    if not usual and not single and grouped and not every:
         return [Part(None, (), refused=_CATEGORIES)]
     return [Part(_column(es, values, raw), (*usual, *single), usual[0] if usual else None)]
 
@@ -158,23 +161,35 @@ def _called(metric: EvalMetric | Metric) -> str:
     return (inner or metric.name).rsplit("/", 1)[-1]
 
 
+def _other_key(
+    es: EvalScore | ScoreRow, values: Column, key: str, mean: Callable[[Column], float | None]
+) -> Part:  # fmt: skip
+    """A key that no metric is known to be the mean of; what a metric that returns several values says of it."""
+    column = _of_key(values, key, False)
+    ours = mean(column)
+    words = set(key.split("_"))
+    like = [name for name in _values(es) if ours is not None and close(ours, es.metrics[name].value)]
+    return Part(column, (), key=key, like=tuple(sorted(like, key=lambda name: -len(words & set(name.split("_"))))))
+
+
+def _values(es: EvalScore | ScoreRow) -> list[str]:
+    """The metrics that are neither ours nor spreads, whatever group they are of."""
+    return [name for name, metric in es.metrics.items() if metric.group != GROUP and not _is_spread(metric)]
+
+
 def unexplained(es: EvalScore | ScoreRow, found: Sequence[Part], means: Sequence[str]) -> list[str]:
-    """The metrics of an EvalScore that are no mean of its scores, where none of them is, or where it has several keys.
+    """The native values that are no mean of the scores, where none of them is, or where there are several keys.
 
     Args:
         es: the native result.
         found: its parts.
-        means: the metrics, by the names of their rows, that have been found to be means.
+        means: the metrics that have been found to be means.
     """
     keyed = any(part.key is not None for part in found)
     if any(part.refused for part in found) or (not keyed and (means or any(part.usual for part in found))):
         return []
-    known = [es.metrics[name].value for part in found if part.key is not None for name in part.metrics]
-    return [
-        name
-        for name, metric in es.metrics.items()
-        if metric.group is None and not _is_spread(metric) and not any(close(value, metric.value) for value in known)
-    ]
+    known = [es.metrics[name].value for name in means]
+    return [name for name in _values(es) if not any(close(value, es.metrics[name].value) for value in known)]
 
 
 def own_cluster(es: EvalScore | ScoreRow, key: str | None = None) -> str | None:

@@ -98,7 +98,8 @@ class JsonStream:
         if not cut:
             raise ValueError(error.msg) from None
         if self._ended:
-            raise CutError("it ends in the middle") if error.pos >= len(self._text) else ValueError(error.msg) from None
+            closed = self._text.rstrip().endswith(("]", "}"))
+            raise ValueError(error.msg) if closed else CutError("it ends in the middle") from None
         self._more(2 * (len(self._text) - self._at))
 
     def _next(self) -> str:

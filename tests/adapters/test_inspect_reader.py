@@ -263,7 +263,7 @@ def test_every_cause_is_said_and_refuses_no_folder(inspect_logs, tmp_path):
         with pytest.raises(hn.InputError, match=reason):
             hn.read(tmp_path / name)
     (tmp_path / "good.eval").write_bytes(whole)
-    (run,) = hn.read(tmp_path)
+    run = hn.read(tmp_path)
     assert run.scores
     assert len([note for note in run.notes if note.startswith("left out: ")]) == len(bad)
 

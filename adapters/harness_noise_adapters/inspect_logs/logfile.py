@@ -15,10 +15,10 @@ from typing import Any
 from harness_noise.errors import InputError
 from harness_noise.places import refuse_pointer
 
+from ..stream import CutError, JsonStream
 from . import bounds
 from .header import Faults, Header, NotALogError, header_of
 from .records import Answers, Question, is_cut_value
-from .stream import CutError, JsonStream
 
 HEADER = frozenset(("version", "status", "eval", "plan", "results", "invalidated", "log_updates", "error", "metadata"))
 """The top-level values of a `.json` log that are read, beside its samples."""

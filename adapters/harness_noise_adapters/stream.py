@@ -1,4 +1,4 @@
-"""JSON read from a stream, item by item: a log's samples need not all be in memory at once.
+"""JSON read from a stream, item by item: the samples of a file need not all be in memory at once.
 
 The text is never longer than one item and a piece of the stream. Numbers, strings and constants are
 Python's, NaN and Infinity included, because logs have them.

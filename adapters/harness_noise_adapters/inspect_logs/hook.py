@@ -33,9 +33,10 @@ from harness_noise.results import Analysis, Estimate
 from harness_noise.scores import Questions, ReadOptions, Run
 from harness_noise.settings import Settings
 
-from . import inject, panel
+from . import inject, panel, rescore
 from .flags import Flag
 from .gather import Clusters, Gathered, Grid, auto_hint, cluster_labels, gather, grid, own_clusters, spec_for
+from .rescore import USED, WRAPPED
 
 if TYPE_CHECKING:
     from inspect_ai.hooks import RunEnd, SampleEnd, TaskEnd, TaskStart
@@ -44,11 +45,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 logger = logging.getLogger("harness_noise")
-
-WRAPPED = "_harness_noise_wraps"
-USED = {"samples", "scores", "reducers", "scorers", "metrics"}
-"""The arguments of `eval_results` without which it is not the function that we know."""
-
 
 @dataclass(slots=True)
 class Live:
@@ -78,6 +74,7 @@ def task_start(data: TaskStart, flag: Flag | None) -> None:
         _live.set(None)
         return
     install()
+    rescore.install()
     live = Live(data.spec, flag)
     _runs.setdefault(data.run_id, []).append(live)
     _live.set(live)
@@ -132,8 +129,10 @@ def install() -> bool:
 
 
 def uninstall() -> None:
-    """Give Inspect its own function back."""
+    """Give Inspect its own functions back."""
     from inspect_ai._eval.task import run
+
+    rescore.uninstall()
 
     run.eval_results = getattr(run.eval_results, WRAPPED, run.eval_results)
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 GROUP = "noise"
 """The `group` of our EvalMetrics."""
 SPREADS = frozenset({"stderr", "std", "var", "bootstrap_stderr", "ci", "ci_wilson", "lower", "upper"})
+ERRORS = SPREADS - {"std", "var"}
+"""Those of the mean, which may be clustered."""
 _SPREAD = re.compile(r"(^|_)(stderr|std|stddev|var|variance|se|ci)(_|\d*$)")
 _DICTIONARIES = "its scores are dictionaries, and none of its metrics is known as the mean of one key"
 _CATEGORIES = "its metrics are of categories, not one mean of its scores"
@@ -145,20 +147,21 @@ def _called(metric: EvalMetric) -> str:
 
 
 def own_cluster(es: EvalScore, key: str | None = None) -> str | None:
-    """The key of the samples' metadata by which an EvalScore's own `stderr(cluster=KEY)` or `ci` is clustered."""
+    """The key of the samples' metadata by which the own `stderr(cluster=KEY)` or `ci` of an EvalScore is clustered.
+
+    None where it names none, or several, or has an unclustered one, too.
+    """
+    found = set()
     for metric in es.metrics.values():
-        if metric.group == GROUP:
-            continue
         agg = metric.params.get("agg")
-        of = metric.params.get("key")
-        if isinstance(agg, Mapping) and key in (None, of):
-            inner = agg.get("params")
-            cluster = inner.get("cluster") if isinstance(inner, Mapping) else None
+        if isinstance(agg, Mapping) and key in (None, metric.params.get("key")):
+            name, params = str(agg.get("name", "")), agg.get("params")
         else:
-            cluster = metric.params.get("cluster")
-        if isinstance(cluster, str) and cluster:
-            return cluster
-    return None
+            name, params = metric.name if metric.group is None else metric.group, metric.params
+        if name.rsplit("/", 1)[-1] in ERRORS:
+            found.add(params.get("cluster") if isinstance(params, Mapping) else None)
+    (cluster,) = found if len(found) == 1 else (None,)
+    return cluster if isinstance(cluster, str) and cluster else None
 
 
 def close(ours: float, native: float) -> bool:

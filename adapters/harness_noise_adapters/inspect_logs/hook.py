@@ -246,8 +246,8 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     late = int(answers.not_counted.sum())
     if late:
         warnings.append(
-            f"{task}: cancelled: Inspect's own values are of {len(answers.rows) - late} answers, the noise of all "
-            f"{len(answers.rows)} that the log holds"
+            f"{task}: the run was cancelled: Inspect's own values are of {len(answers.rows) - late} answers, the noise of the "
+            f"{len(answers.rows)} that have gone into the log"
         )
     fresh = _estimates(live, results, found, warnings)
     warnings += _remarks(task, [item for part in fresh.values() for item in part.values()], found)

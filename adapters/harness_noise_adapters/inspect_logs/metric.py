@@ -22,7 +22,7 @@ def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -
 
     Raises:
         InputError: a cluster key that the samples lack, a level outside (0, 1).
-        ValueError: values that are not numbers.
+        ValueError: values that are not numbers, or too few questions or clusters for any number.
     """
     scores = [item for item in scores if item.sample_id is not None]
     if not scores:
@@ -39,4 +39,8 @@ def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -
         values=answers.fill(read.values), clusters=labels, cluster_spec=words,
     )  # fmt: skip
     run = Run(model="", name="", harness="inspect", scores=(part,))
-    return inject.values(analyze_run(run, Settings(level=level)).estimates[0])
+    estimate = analyze_run(run, Settings(level=level)).estimates[0]
+    for code, words in (("too_few_questions", "fewer than two questions"), ("too_few_clusters", "fewer than two clusters")):
+        if code in estimate.diagnostics:
+            raise ValueError(words)
+    return inject.values(estimate)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
 from inspect_ai.hooks import Hooks, RunEnd, SampleEnd, TaskEnd, TaskStart, hooks
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 logger = logging.getLogger(__name__)
+_too_few: ContextVar[str] = ContextVar("harness_noise_too_few", default="")
+"""Why the metric `noise` of this task has no numbers, as long as nobody has said it."""
 
 __all__ = ["NoiseHooks", "keep_noise", "noise"]
 
@@ -49,6 +52,9 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
                 hook.sample_end(data)
 
     async def on_task_end(self, data: TaskEnd) -> None:
+        if _too_few.get():
+            logger.warning("noise: %s: %s", data.log.eval.task, _too_few.get())
+            _too_few.set("")
         if self._used:
             from harness_noise_adapters.inspect_logs import hook
 
@@ -103,9 +109,13 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
 
     def compute(scores: list[SampleScore]) -> Value:
         try:
-            from harness_noise_adapters.inspect_logs.metric import noise_of
+            from harness_noise_adapters.inspect_logs.metric import TooFewError, noise_of
 
-            found: dict[str, Any] = dict(noise_of(scores, cluster, level))
+            try:
+                found: dict[str, Any] = dict(noise_of(scores, cluster, level))
+            except TooFewError as error:
+                _too_few.set(str(error))  # said at the end of the task
+                return {}
         except Exception as error:  # noqa: BLE001  a metric that raises would lose the whole eval
             text = _words(error)
             if text not in told:

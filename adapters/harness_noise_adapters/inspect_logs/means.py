@@ -151,17 +151,29 @@ def own_cluster(es: EvalScore, key: str | None = None) -> str | None:
 
     None where it names none, or several, or has an unclustered one, too.
     """
-    found = set()
+    found = {cluster for of, cluster in _errors(es) if key is None or of in (None, key)}
+    (cluster,) = found if len(found) == 1 else (None,)
+    return cluster
+
+
+def names_cluster(es: EvalScore, cluster: str) -> bool:
+    """Whether one of the EvalScore's own errors is clustered by it."""
+    return any(named == cluster for _, named in _errors(es))
+
+
+def _errors(es: EvalScore) -> list[tuple[str | None, str | None]]:
+    """Of each standard error or interval of Inspect's: the key of the dictionaries it is of, and its cluster."""
+    out = []
     for metric in es.metrics.values():
         agg = metric.params.get("agg")
-        if isinstance(agg, Mapping) and key in (None, metric.params.get("key")):
-            name, params = str(agg.get("name", "")), agg.get("params")
+        if isinstance(agg, Mapping):
+            of, name, params = metric.params.get("key"), str(agg.get("name", "")), agg.get("params")
         else:
-            name, params = metric.name if metric.group is None else metric.group, metric.params
+            of, name, params = None, metric.group or metric.name, metric.params
         if name.rsplit("/", 1)[-1] in ERRORS:
-            found.add(params.get("cluster") if isinstance(params, Mapping) else None)
-    (cluster,) = found if len(found) == 1 else (None,)
-    return cluster if isinstance(cluster, str) and cluster else None
+            cluster = params.get("cluster") if isinstance(params, Mapping) else None
+            out.append((of, cluster if isinstance(cluster, str) and cluster else None))
+    return out
 
 
 def close(ours: float, native: float) -> bool:

@@ -57,7 +57,11 @@ def test_the_old_layout_gives_the_same_figures(shared_data, tmp_path, name):
 def test_several_tasks_and_filters(lm_eval_runs, tmp_path):
     old = as_it_was(lm_eval_runs / "a", tmp_path / "old")
     want, found = figures(lm_eval_runs / "a"), figures(old)
-    assert {("gen", "exact_match", "strict"), ("mc", "acc", "none"), ("mc2", "acc", "none")} <= found.keys() & want.keys()
+    assert {
+        ("gen", "exact_match", "strict"),
+        ("mc", "acc", "none"),
+        ("mc2", "acc", "none"),
+    } <= found.keys() & want.keys()
     for key in found.keys() & want.keys():
         assert found[key] == want[key], key
 

@@ -6,6 +6,7 @@ Samples and reductions are not touched: of an `.eval` file only the header membe
 
 from __future__ import annotations
 
+import filecmp
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -38,7 +39,8 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
     """Write the log at `path`, or all logs of a folder, under folder `out`.
 
     Returns:
-        The files of `out`, also those that were there already, with the same content.
+        The logs with noise in `out`, also those that were there already, with the same content. Of a folder, its
+        other files are copied, too.
 
     Raises:
         InputError: a log that cannot be used, or a target that is another log.
@@ -52,7 +54,40 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
             "choose a folder beside it, or --in-place"
         )
     sources = Unchanged(logs_in(path))
-    return [_export(log, out / log.path.relative_to(path), analyze, sources) for log in read_logs(path, options)]
+    logs = read_logs(path, options)
+    rest = [] if _is_one(out, path) else _rest(path, out, {log.path for log in logs})
+    written = [_export(log, out / log.path.relative_to(path), analyze, sources) for log in logs]
+    for source, target in rest:
+        with replacing_path(target) as temporary:
+            shutil.copyfile(source, temporary)
+    return written
+
+
+def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path]]:
+    """What an export does not change and `out` does not have yet: logs that are left out, `eval-set.json`, …
+
+    Hidden files and links are left where they are.
+
+    Raises:
+        InputError: `out` has another file of that name.
+    """
+    found = []
+    for source in sorted(folder.rglob("*")):
+        where = source.relative_to(folder)
+        if source in exported or source.is_symlink() or not source.is_file():
+            continue
+        if any(part.startswith(".") for part in where.parts):
+            continue
+        target = out / where
+        if not target.exists():
+            found.append((source, target))
+        elif not filecmp.cmp(source, target, shallow=False):
+            raise InputError(f"{target}: exists and is not the copy of {source}; choose another folder")
+    return found
+
+
+def _is_one(folder: Path, other: Path) -> bool:
+    return folder.exists() and folder.samefile(other)
 
 
 def _is_inside(folder: Path, other: Path) -> bool:

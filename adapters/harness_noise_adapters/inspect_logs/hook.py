@@ -33,9 +33,10 @@ from harness_noise.results import Analysis, Estimate
 from harness_noise.scores import Questions, ReadOptions, Run
 from harness_noise.settings import Settings
 
-from . import inject, panel
+from . import inject, panel, rescore
 from .flags import Flag
 from .gather import Clusters, Gathered, Grid, auto_hint, cluster_labels, gather, grid, own_clusters, spec_for
+from .rescore import USED, WRAPPED
 
 if TYPE_CHECKING:
     from inspect_ai.hooks import RunEnd, SampleEnd, TaskEnd, TaskStart
@@ -47,11 +48,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("harness_noise")
 
-WRAPPED = "_harness_noise_wraps"
 BULKY = {"messages", "events", "events_data", "store", "attachments", "output", "timelines"}
 """What is not read of whole samples."""
-USED = {"samples", "scores", "reducers", "scorers", "metrics"}
-"""The arguments of `eval_results` without which it is not the function that we know."""
 
 
 @dataclass(slots=True)
@@ -82,6 +80,7 @@ def task_start(data: TaskStart, flag: Flag | None) -> None:
         _live.set(None)
         return
     install()
+    rescore.install()
     live = Live(data.spec, flag)
     _runs.setdefault(data.run_id, []).append(live)
     _live.set(live)
@@ -136,8 +135,10 @@ def install() -> bool:
 
 
 def uninstall() -> None:
-    """Give Inspect its own function back."""
+    """Give Inspect its own functions back."""
     from inspect_ai._eval.task import run
+
+    rescore.uninstall()
 
     run.eval_results = getattr(run.eval_results, WRAPPED, run.eval_results)
 
@@ -251,8 +252,8 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     late = int(answers.not_counted.sum())
     if late:
         warnings.append(
-            f"{task}: cancelled: Inspect's own values are of {len(answers.rows) - late} answers, the noise of all "
-            f"{len(answers.rows)} that the log holds"
+            f"{task}: the run was cancelled: Inspect's own values are of {len(answers.rows) - late} answers, the noise of the "
+            f"{len(answers.rows)} that have gone into the log"
         )
     fresh = _estimates(live, results, found, warnings)
     warnings += _remarks(task, [item for part in fresh.values() for item in part.values()], found)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 GROUP = "noise"
 """The `group` of our EvalMetrics."""
 SPREADS = frozenset({"stderr", "std", "var", "bootstrap_stderr", "ci", "ci_wilson", "lower", "upper"})
+ERRORS = SPREADS - {"std", "var"}
+"""Those of the mean, which may be clustered."""
 _SPREAD = re.compile(r"(^|_)(stderr|std|stddev|var|variance|se|ci)(_|\d*$)")
 _DICTIONARIES = "its scores are dictionaries, and none of its metrics is known as the mean of one key"
 MOST_KEYS = 200
@@ -193,20 +195,33 @@ def unexplained(es: EvalScore | ScoreRow, found: Sequence[Part], means: Sequence
 
 
 def own_cluster(es: EvalScore | ScoreRow, key: str | None = None) -> str | None:
-    """The key of the samples' metadata by which an EvalScore's own `stderr(cluster=KEY)` or `ci` is clustered."""
+    """The key of the samples' metadata by which the own `stderr(cluster=KEY)` or `ci` of an EvalScore is clustered.
+
+    None where it names none, or several, or has an unclustered one, too.
+    """
+    found = {cluster for of, cluster in _errors(es) if key is None or of in (None, key)}
+    (cluster,) = found if len(found) == 1 else (None,)
+    return cluster
+
+
+def names_cluster(es: EvalScore | ScoreRow, cluster: str) -> bool:
+    """Whether one of the EvalScore's own errors is clustered by it."""
+    return any(named == cluster for _, named in _errors(es))
+
+
+def _errors(es: EvalScore | ScoreRow) -> list[tuple[str | None, str | None]]:
+    """Of each standard error or interval of Inspect's: the key of the dictionaries it is of, and its cluster."""
+    out = []
     for metric in es.metrics.values():
-        if metric.group == GROUP:
-            continue
         agg = metric.params.get("agg")
-        of = metric.params.get("key")
-        if isinstance(agg, Mapping) and key in (None, of):
-            inner = agg.get("params")
-            cluster = inner.get("cluster") if isinstance(inner, Mapping) else None
+        if isinstance(agg, Mapping):
+            of, name, params = metric.params.get("key"), str(agg.get("name", "")), agg.get("params")
         else:
-            cluster = metric.params.get("cluster")
-        if isinstance(cluster, str) and cluster:
-            return cluster
-    return None
+            of, name, params = None, metric.group or metric.name, metric.params
+        if name.rsplit("/", 1)[-1] in ERRORS:
+            cluster = params.get("cluster") if isinstance(params, Mapping) else None
+            out.append((of, cluster if isinstance(cluster, str) and cluster else None))
+    return out
 
 
 def close(ours: float, native: float) -> bool:

@@ -20,7 +20,7 @@ from .flags import cluster_text
 from .gather import Clusters, Gathered, Grid, auto_hint, cluster_labels, gather, grid, own_clusters, spec_for
 from .header import Header
 from .logfile import LogFile
-from .means import own_cluster
+from .means import names_cluster
 from .presets import natural
 from .records import Question
 
@@ -229,8 +229,9 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
         return spec_for(cluster_text(setting), header.task), False
     for es in header.scores:
         for name in inject.injected(es):
-            if es.metrics[name].params.get("cluster", own_cluster(es)) != own_cluster(es):
-                return str(es.metrics[name].params["cluster"]), False
+            cluster = es.metrics[name].params.get("cluster")
+            if cluster is not None and not names_cluster(es, cluster):  # those are found again by themselves
+                return str(cluster), False
     return None, False
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-LONGEST_ITEM = 1 << 28
+LONGEST_ITEM = 1 << 27
 """Characters of one value that is read as a whole: a sample with all its messages, pictures and events."""
 _PIECE = 1 << 18
 _TAIL = 16

@@ -58,7 +58,7 @@ def read(path: Path, fields: Fields, whole: bool = False, accept: Callable[[Head
         raise
     except CutError as error:
         raise bounds.damaged(path, f"{error}: the file was cut short") from None
-    except (NotALogError, ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise bounds.damaged(path, " ".join(str(error).split())[:200] or type(error).__name__) from error
 
 

@@ -149,7 +149,7 @@ def _of_array(path: Path, file: IO[bytes]) -> Iterator[bytes]:
         for row in stream.items():
             yield json.dumps(row).encode()
         stream.end()
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"{path}: not JSON that can be read ({error}); the file is damaged, truncated or still being written"
         ) from None

@@ -167,6 +167,8 @@ def _parquet(draw: st.DrawFn, name: str, data: bytes) -> bytes:
 
 def _zip(draw: st.DrawFn, name: str, data: bytes) -> bytes:
     """An .eval log: the JSON of a member changed, the members' list, or the file's bytes."""
+    import inspect_ai.log  # noqa: F401 - teaches zipfile Zstandard, which Inspect packs with
+
     kind = draw(st.integers(0, 5))
     if kind == 0:
         return mutate.edited(data, draw(mutate.edits))
@@ -182,7 +184,7 @@ def _zip(draw: st.DrawFn, name: str, data: bytes) -> bytes:
     else:
         members[chosen] = _json(draw, chosen, members[chosen])
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", draw(st.sampled_from((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)))) as file:
+    with zipfile.ZipFile(out, "w", draw(st.sampled_from((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, 93)))) as file:
         for item, content in members.items():
             file.writestr(item, content)
     return out.getvalue()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.intp]
     BoolArray = NDArray[np.bool_]
 
-_OWN_CODE = "a metric of the task's own code, which is not the mean of the scores"
+_OWN_CODE = "a metric of the task's own code, which is not known as a mean of the scores"
 _WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 

@@ -15,7 +15,7 @@ from .estimators.contrast import Contrast, Design, Moments, question_stats
 from .estimators.passk import pass_at_k
 from .results import Analysis, Estimate, finite, merge_notes
 from .samples import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, nothing, root, sample
-from .scores import Group, Run, Scores
+from .scores import Group, Run, Scores, reproduces
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
     found = set(m.diagnostics).union(*(part.diagnostics for part in parts))
     native = group.native if group is not None else first.native
     ours = _native_mean(parts, group) if native is not None else None
-    if native is not None and ours is not None and abs(ours - native) > 1e-9 * max(1.0, abs(native)):
+    if native is not None and ours is not None and not reproduces(ours, native):
         found.add("mean_mismatch")
     fields = noise_fields(m, clustered)
     if "uses_all_repeats" in found:  # there is no such thing as one answer of it

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from .estimators.contrast import BoolArray, FloatArray, IntArray
 from .estimators.group_pairs import group_pairs
 from .estimators.pairs import all_pairs, every_pair
 from .estimators.passk import pass_at_k, steps_of_k
+from .pairing import pair
+from .places import telling_parts
 from .repeats import once
 from .results import Estimate, merge_notes
 from .samples import group_parts, group_shares
@@ -55,7 +57,9 @@ def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = Non
     notes = list(merge_notes(*(run.notes for run in runs), twice))
     boards: list[Board] = []
     lonely: dict[tuple[str, str], list[str]] = {}
-    for group, measured in _benchmarks(runs, names):
+    benchmarks, remarks = _across_harnesses(_benchmarks(runs, names))
+    notes += remarks
+    for group, measured in benchmarks:
         first = measured[0].parts[0]
         if len(measured) < 2:
             if group is None:
@@ -125,6 +129,41 @@ def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> list[tuple[Group |
     return out
 
 
+Measurements: TypeAlias = list[tuple[Group | None, list[_Measured]]]
+
+
+def _across_harnesses(found: Measurements) -> tuple[Measurements, list[str]]:
+    """The benchmarks, and with each of them what other harnesses measured on its questions under another name.
+
+    As `compare` does, where a run measured one thing only: accuracy of an Inspect log, score of a table.
+    """
+    out: Measurements = []
+    notes = []
+    for group, measured in found:
+        first = measured[0]
+        home = next((old for other, old in out if group is other is None and _same_elsewhere(old, measured)), None)
+        if home is None:
+            out.append((group, list(measured)))
+            continue
+        one, other = home[0].parts[0], first.parts[0]
+        notes.append(f"compared {_what(one)} of {home[0].name} with {_what(other)} of {first.name}")
+        home += measured
+    return out, notes
+
+
+def _same_elsewhere(old: Sequence[_Measured], new: Sequence[_Measured]) -> bool:
+    """Whether two sets of runs, each of one harness, measured one thing each, on questions that they share."""
+    single = all(len(item.run.scores) == 1 and not item.run.groups and not item.run.corpus for item in (*old, *new))
+    apart = {item.run.harness for item in old}.isdisjoint(item.run.harness for item in new)
+    a, b = old[0].parts[0], new[0].parts[0]
+    opposed = {a.higher_is_better, b.higher_is_better} == {True, False}
+    return single and apart and not opposed and bool(pair(a.questions, b.questions).rows_a)
+
+
+def _what(item: Scores) -> str:
+    return " / ".join(part for part in (item.task, item.metric, item.scorer) if part and part != "none")
+
+
 def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
     """The models' names; where several runs are of one model, each with what tells its run's name apart."""
     names = [run.model for run in runs]
@@ -133,18 +172,9 @@ def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
         models.setdefault(name, []).append(i)
     for model, same in models.items():
         if len(same) > 1:
-            for i, part in zip(same, _parts_that_differ([runs[i].name for i in same]), strict=True):
+            for i, part in zip(same, telling_parts([runs[i].name for i in same]), strict=True):
                 names[i] = f"{model} ({part})"
     return occurrences(names)
-
-
-def _parts_that_differ(paths: Sequence[str]) -> list[str]:
-    """The first folder or file of each path that tells all of them apart; else the whole paths."""
-    split = [path.split("/") for path in paths]
-    for parts in zip(*split, strict=False):
-        if len(set(parts)) == len(paths):
-            return list(parts)
-    return list(paths)
 
 
 def _baseline_last(

@@ -19,7 +19,7 @@ from .estimators.contrast import BoolArray, FloatArray, IntArray, cluster_codes
 from .pairing import pair
 from .results import Difference, Estimate, finite
 from .samples import root
-from .scores import CALLS, CorpusScores, Run
+from .scores import CALLS, CorpusScores, Run, reproduces
 from .settings import Settings
 
 
@@ -258,7 +258,7 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
     theta = side.values()
     if item.native is not None and len(theta):
         ours = float(theta[0] if item.native_is_first else theta.mean())
-        if abs(ours - item.native) > 1e-9 * max(1.0, abs(item.native)):
+        if not reproduces(ours, item.native):
             found.add("mean_mismatch")
     ci = noise.distribution.interval(settings.level, "percentile") if noise.distribution else None
     return Estimate(

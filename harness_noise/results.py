@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 DIAGNOSTICS: dict[str, str] = {
-    "single_repeat": "one answer per question: data and prediction noise cannot be told apart",
+    "single_repeat": "one answer per question, or nearly: data and prediction noise cannot be told apart",
     "partly_single_repeat": "some questions have one answer; they take the mean variance of the others",
     "missing_repeats": "questions have different numbers of scored answers",
     "uses_all_repeats": "the metric uses several answers of a question at once (pass@k, majority vote): data and "

@@ -56,17 +56,19 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     profile, together = choices.pop("reference"), choices.pop("combine")
     baseline, models = choices.pop("baseline"), choices.pop("models")
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
-    reading, joined = options.read_options(choices), choices.pop("as_repeats")
+    reading, repeated = options.read_options(choices), choices.pop("as_repeats")
     if all(_COUNTS.fullmatch(item) for item in runs):
         return _finish(_counts(runs, models, options.settings(choices)), choices, gate, page)
     if profile is not None:
         result = _bare(runs, profile, models, reading, options.settings(choices))
         return _finish(result, choices, gate, page)
-    found = options.read_runs(runs, reading, as_repeats=joined)
+    # of two places, what lies in one is joined, though both may call the model by one name
+    sides = [(run,) for run in runs] if repeated and len(runs) == 2 and baseline is None else [runs]
+    found = [run for side in sides for run in options.read_runs(side, reading, as_repeats=repeated)]
     if baseline is not None:
         if models is not None:
             raise InputError("--models chooses A and B; with --baseline all given runs are A: leave one of the two out")
-        against = _one(options.read_runs([baseline], reading, as_repeats=joined), baseline)
+        against = _one(options.read_runs([baseline], reading, as_repeats=repeated), baseline)
         pairs = [(run, against) for run in found if not _same(run, against)]
         if not pairs:
             raise InputError(f"--baseline {baseline}: no other run is given; name what is compared with it")
@@ -167,24 +169,28 @@ def _bare(
 
 
 def _pair(found: list[Run], paths: tuple[str, ...], models: str | None) -> tuple[Run, Run]:
-    """The two runs that are meant, A first."""
+    """The two runs that are meant, A first. Of a model whose files are many, all its tasks are."""
+    from ..joining import joined
+
     names = list(dict.fromkeys(run.model for run in found))
     if models is not None:
         wanted = [name.strip() for name in models.split(",")]
-        chosen = [next((run for run in found if run.model == name), None) for name in wanted]
-        unknown = [name for name, run in zip(wanted, chosen, strict=True) if run is None]
-        if unknown or len(wanted) != 2:
+        unknown = [name for name in wanted if name not in names]
+        if unknown or len(set(wanted)) != 2 or len(wanted) != 2:
             what = f"{unknown[0]!r} is not there" if unknown else "name two models"
             raise InputError(f"--models {models}: {what}; the models are {', '.join(names)}")
-        found = [run for run in chosen if run is not None]
+        found = [run for name in wanted for run in found if run.model == name]
+        names = wanted
+    if len(found) > 2 and len(names) == 2:
+        found = joined(found, " ".join(paths))
     if len(found) == 2:
         return found[0], found[1]
     if len(found) == 1:
         raise InputError(f"{paths[0]} holds one run ({names[0]}): name a second run to compare it with")
     listed = ", ".join(f"{run.model} ({run.name})" if len(names) < len(found) else run.model for run in found)
     raise InputError(
-        f"{len(found)} runs are given: {listed}. Choose two with --models A,B, compare all of them with one by "
-        "--baseline RUN, or join the runs of one model with --as-repeats"
+        f"{len(found)} runs are given: {listed}. Name two files or folders, choose two models with --models A,B, "
+        "compare all of them with one by --baseline RUN, or join the runs of one model with --as-repeats"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -148,6 +149,7 @@ def read_options(choices: dict[str, Any], factors: tuple[str, ...] = ()) -> Read
         metrics=choices.pop("metrics"),
         scorers=choices.pop("scorers"),
         factors=factors,
+        apart=choices.get("as_repeats", False),
     )
 
 
@@ -160,12 +162,20 @@ def settings(choices: dict[str, Any]) -> Settings:
     return Settings(cluster=cluster, **{name: choices.pop(name) for name in known})
 
 
-def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = False) -> list[Run]:
-    """Read every path; several runs of one model are joined if they are its repeats."""
+def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = False, some: bool = False) -> list[Run]:
+    """Read every path; several runs of one model are joined if they are its repeats.
+
+    Args:
+        paths: what the user gave.
+        options: how they are read.
+        as_repeats: join the runs of each model.
+        some: a path without what was asked for is left out with a note, if another has it.
+    """
     from .. import adapters
 
     paths = list(paths)
-    runs = [run for path in progress(paths, "reading", len(paths)) for run in adapters.read(path, options)]
+    readers = (partial(adapters.read, path, options) for path in progress(paths, "reading", len(paths)))
+    runs = adapters.those_with(readers) if some else [run for reader in readers for run in reader()]
     if as_repeats:
         from ..repeats import as_repeats as join
 

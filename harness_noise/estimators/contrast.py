@@ -28,6 +28,11 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 Estimator = Literal["cr0", "cr1", "cr2", "cr3"]
 
 
+FEWEST_REPEATED = 10
+"""Questions with two answers from which more questions than these may borrow their variance: the mean of fewer
+s², each of two or three answers, says next to nothing."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionStats:
     """The scores of one run, reduced to what the kernel needs."""
@@ -102,8 +107,8 @@ def contrast(
             answer borrows its variance only from its own task.
 
     A question with a single answer takes the mean s² of the others of its run and task
-    (`partly_single_repeat`); where none has two answers (`single_repeat`), or where all answers of
-    a run agree on every question (`identical_repeats`), the split is not identified.
+    (`partly_single_repeat`); where none or too few have two answers (`single_repeat`), or where all
+    answers of a run agree on every question (`identical_repeats`), the split is not identified.
     """
     n = len(runs[0])
     if len(runs) != len(coefficients) or any(len(run) != n for run in runs):
@@ -117,8 +122,8 @@ def contrast(
         single = run.count < 2
         s2 = np.where(single, 0.0, run.var)
         if single.any():
-            known = np.bincount(codes, weights=~single, minlength=1)
-            if (known[codes] == 0).any():
+            known, lone = np.bincount(codes, weights=~single), np.bincount(codes, weights=single)
+            if (known < np.minimum(FEWEST_REPEATED, lone)).any():
                 found.add("single_repeat")
             else:
                 mean_s2 = np.bincount(codes, weights=s2) / np.maximum(known, 1)

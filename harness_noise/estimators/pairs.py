@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .contrast import BoolArray, Estimator, FloatArray, IntArray, clustered_variance, design
+from .contrast import FEWEST_REPEATED, BoolArray, Estimator, FloatArray, IntArray, clustered_variance, design
 from .ranks import answers_above, count_above, dense_ranks, one_hot
 
 CHUNK = 400_000
@@ -408,9 +408,10 @@ def _prediction(table: Table, W: BoolArray, whole: bool, S: _Sums) -> tuple[_Noi
         missing = _uneven(table.count, S)
     for i in range(2):
         lone = n - n_known[i]
-        mean_s2 = np.where(n_known[i] > 0, s2_sums[i] / np.maximum(n_known[i], 1), 0.0)
-        single |= (n_known[i] == 0) & (n > 0)
-        partly |= (n_known[i] > 0) & (lone > 0)
+        enough = n_known[i] >= np.minimum(FEWEST_REPEATED, lone)
+        mean_s2 = np.where(enough, s2_sums[i] / np.maximum(n_known[i], 1), 0.0)
+        single |= ~enough & (n > 0)
+        partly |= enough & (lone > 0)
         same |= (n_known[i] > 0) & (s2_sums[i] <= 0)
         v += s2_sums[i] + lone * mean_s2
         w += s2_k[i] + lone * mean_s2

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..places import telling_parts
 from ..results import DIAGNOSTICS, Analysis, Comparison, Difference, Estimate, Plan
 
 if TYPE_CHECKING:
@@ -182,11 +183,13 @@ def _analysis(table: Analysis) -> Summary:
     several = len({(item.model, item.run) for item in table.estimates}) > 1
     level = _level(table.estimates)
     clustered = any(item.cluster for item in table.estimates)
+    runs = _run_names(table.estimates)
     for item in table.estimates:
         digits = decimals(item.se, item.mean)
         rows.append(
             (
                 plain(item.model) if several else "",
+                plain(runs.get((item.model, item.run), "")),
                 plain(item.task),
                 metric_name(item.metric, item.scorer),
                 number(item.mean, digits),
@@ -205,6 +208,7 @@ def _analysis(table: Analysis) -> Summary:
         )
     columns = (
         Column("Model", text=True),
+        Column("Run", text=True, hint="what tells the runs of one model apart"),
         Column("Task", text=True),
         Column("Metric", text=True),
         Column("Mean"),
@@ -220,9 +224,22 @@ def _analysis(table: Analysis) -> Summary:
         Column("missing", hint="answers without a score"),
         _NOTES,
     )
-    shown = _drop_empty(columns, rows, ("Model", "G", "deff", "missing", ""))
+    shown = _drop_empty(columns, rows, ("Model", "Run", "G", "deff", "missing", ""))
     sentences = [sentence(item) for item in table.estimates if item.se is not None][:1]
     return Summary((Section("", *shown),), _legend(marks), tuple(sentences))
+
+
+def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
+    """(model, run) → what tells the run apart, where the model's name does not."""
+    models: dict[str, dict[str, None]] = {}
+    for item in items:
+        models.setdefault(item.model, {})[item.run] = None
+    return {
+        (model, run): part
+        for model, runs in models.items()
+        if len(runs) > 1
+        for run, part in zip(runs, telling_parts(list(runs)), strict=True)
+    }
 
 
 def _level(items: Sequence[Estimate] | Sequence[Difference]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,13 +134,18 @@ def test_runs_are_joined_in_time_linear_in_what_they_measured() -> None:
 
 def test_copies_of_a_log_are_found_in_linear_time() -> None:
     pytest.importorskip("inspect_ai")
-    from harness_noise_adapters.inspect_logs import read
-    from harness_noise_adapters.inspect_logs.read import About
+    from harness_noise_adapters.inspect_logs import identity
 
     def work(n: int) -> Callable[[], object]:
-        logs = [(run(2), About(f"{i}.eval", "t", Counted(f"id{i // 2}"), "r", str(i))) for i in range(n)]  # type: ignore[arg-type]
-        return lambda: read._once(logs)
+        logs = []
+        for i in range(n):
+            asked = ("t", Counted(f"id{i // 2}"), "m")
+            about = identity.About(Path(f"{i}.eval"), asked, bytes(8))
+            logs.append((replace(run(2), date=f"{i:04}"), about))
+        return lambda: identity._once(logs)
 
+    kept, notes = identity._once([(run(2), identity.About(Path(f"{i}.eval"), ("t", "id"), bytes(8))) for i in (0, 1)])
+    assert (len(kept), len(notes)) == (1, 1)
     assert 0 < comparisons(work(400)) <= DOUBLE * comparisons(work(200))
 
 

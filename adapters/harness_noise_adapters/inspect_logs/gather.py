@@ -12,7 +12,7 @@ import numpy as np
 
 from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller
 from harness_noise.errors import InputError
-from harness_noise.scores import Questions, Scores, Skipped, check_grid
+from harness_noise.scores import Questions, Scores, Skipped, check_grid, reproduces
 
 from . import reducers
 from .means import GROUP, Part, close, own_cluster, parts, unexplained
@@ -352,8 +352,13 @@ def _one(
     if absent.all():
         return skip("no sample has a score that is a number")
     ours = how.mean(read.values)
-    metric = next((key for key in part.metrics or part.like if close(ours, es.metrics[key].value)), part.usual)
-    agrees = metric is not None and close(ours, es.metrics[metric].value)
+    candidates = part.metrics or part.like
+    # what is rounded, or in percent, counts only where nothing else does
+    alike = (key for same in (close, reproduces) for key in candidates if same(ours, es.metrics[key].value))
+    metric = next(alike, part.usual)
+    agrees = metric is not None and reproduces(ours, es.metrics[metric].value)
+    # our error bars stand beside a value only on its own scale
+    beside = metric is not None and reproduces(ours, es.metrics[metric].value, percent=False)
     if read.words and not agrees:
         return skip(f"{read.words} of its values are not numbers, such as {_short(read.example)}")
     if how.reduce is not None and not agrees and not cancelled and excluded is None:
@@ -384,7 +389,7 @@ def _one(
     n_missing = int((absent | out).sum())
     if how.uses_all:
         n_missing, codes = int(np.isnan(table).sum()), (*codes, "uses_all_repeats")
-    own = agrees and bool(part.metrics)
+    own = (beside or cancelled) and agrees and bool(part.metrics)
     return _Mean(part.name or metric or "mean", table, native, own, n_missing, codes, note, metric if agrees else None)
 
 

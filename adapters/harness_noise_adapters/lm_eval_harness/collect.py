@@ -276,6 +276,8 @@ def _measured(
         for metric, raw in scores.values.items():
             value = results["results"][item.name].get(f"{metric},{filter_name}")
             native = float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+            if metric == "bypass":  # its 999 is a placeholder
+                native = None
             aggregation = task.aggregation().get(metric)
             if (
                 _name(aggregation) == "brier_score"

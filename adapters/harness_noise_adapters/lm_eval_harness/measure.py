@@ -106,7 +106,7 @@ def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: 
         known = key in reported or (found.scored and values.shape[1] > 1)
         reason = _not_a_mean(key[0], column, values, value, aggregation, known=known, any_known=bool(reported))
         if reason is not None:
-            yield _whole(task, key, column, questions, native, reason, budget)
+            yield _whole(task, key, column, questions, native, reason, budget, notes)
             continue
         first, all_ = _means(values)
         agrees_first, agrees_whole = (value is not None and close(mean, value) for mean in (first, all_))
@@ -136,13 +136,15 @@ def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: 
 
 
 def _whole(
-    task: str, key: Key, column: Column, questions: Questions, native: Native, reason: str, budget: Budget
-) -> CorpusScores | Skipped:
-    """A metric that is made from all questions at once, by lm-eval's own aggregation."""
-    from . import aggregates
+    task: str, key: Key, column: Column, questions: Questions, native: Native, reason: str, budget: Budget,
+    notes: list[str],
+) -> CorpusScores | Skipped:  # fmt: skip
+    """A metric that is made from all questions at once, by lm-eval's own aggregation or a kind of F1."""
+    from . import aggregates, pairs
 
     value, name = native.metrics(task).get(key), native.aggregation(task, key[0])
-    if column.raw is None or name is None or value is None:
+    own_code = key[0] in pairs.METRICS and "other" in column.kinds and not aggregates.is_registered(name)
+    if column.raw is None or not (own_code or (name is not None and value is not None)):
         return Skipped(task, *key, reason, value)
     K = max(len(repeats) for _, repeats in column.raw)
     raw: list[list[Any]] = [[None] * K for _ in questions.keys]
@@ -150,6 +152,22 @@ def _whole(
     for document, (single, repeats) in zip(column.rows, column.raw, strict=True):
         raw[document], own[document] = repeats, single
     try:
+        if own_code:
+            first_only = {"native": value, "native_is_first": K > 1}
+            fields = {"task": task, "metric": key[0], "scorer": key[1], "questions": questions} | first_only
+            fields["higher_is_better"] = native.higher_is_better(task, key[0])
+            found, kind = pairs.scores(raw, budget, **fields)
+            notes.append(
+                f"{task}, {key[0]}: read as {kind}, "
+                + (
+                    "which reproduces lm-eval's own value"
+                    if value is not None
+                    else "which lm-eval's task of this name uses"
+                )
+            )
+            return found
+        assert name is not None
+        assert value is not None
         aggregation = aggregates.registered(name)
         apart = False
         if K > 1:

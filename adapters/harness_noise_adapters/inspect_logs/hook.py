@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("harness_noise")
 
+
 @dataclass(slots=True)
 class Live:
     """One task of a run whose flag is on."""
@@ -246,8 +247,8 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     late = int(answers.not_counted.sum())
     if late:
         warnings.append(
-            f"{task}: the run was cancelled: Inspect's own values are of {len(answers.rows) - late} answers, the noise of the "
-            f"{len(answers.rows)} that have gone into the log"
+            f"{task}: the run was cancelled: Inspect's own values are of {len(answers.rows) - late} answers, the "
+            f"noise of the {len(answers.rows)} that have gone into the log"
         )
     fresh = _estimates(live, results, found, warnings)
     warnings += _remarks(task, [item for part in fresh.values() for item in part.values()], found)

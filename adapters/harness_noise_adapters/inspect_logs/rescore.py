@@ -45,9 +45,7 @@ def install() -> bool:
 
         if hasattr(score.eval_results, WRAPPED):
             return True
-        known = all(
-            inspect.signature(module.eval_results).parameters.keys() >= USED for module in (score, _metric)
-        )
+        known = all(inspect.signature(module.eval_results).parameters.keys() >= USED for module in (score, _metric))
         first = {
             function: next(iter(inspect.signature(getattr(score, function)).parameters), None)
             for function in ("resolve_scorers_info", "score_async")
@@ -84,6 +82,7 @@ def _replace_everywhere(old: Any, new: Any) -> None:
 
 def _noting(original: Callable[..., Any]) -> Callable[..., Any]:
     """The last call of `recompute_metrics` before it computes results; it is given the log."""
+
     @functools.wraps(original)
     def noting(log: EvalLog, *args: Any, **kwargs: Any) -> Any:
         _log.set(log)

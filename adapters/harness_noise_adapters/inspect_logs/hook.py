@@ -62,7 +62,7 @@ class Live:
     results: EvalResults | None = None
     """What Inspect's own panel is going to show."""
     logged: dict[tuple[str, int], Mapping[str, SampleScore]] = field(default_factory=dict)
-    """By id and epoch, the scores of the answers that are in the log; of a cancelled run Inspect's results lack some."""
+    """By id and epoch, the scores of the answers in the log; of a cancelled run Inspect's results lack some."""
 
 
 _live: ContextVar[Live | None] = ContextVar("harness_noise_live", default=None)

@@ -13,8 +13,9 @@ import pytest
 
 import harness_noise as hn
 
-inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
+pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
+import inspect_ai
 from inspect_ai.log import read_eval_log, recompute_metrics, write_eval_log
 from inspect_ai.scorer import accuracy, match, stderr
 

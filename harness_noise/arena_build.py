@@ -18,7 +18,7 @@ from .arena_grid import Grid, grid, stacked
 from .arena_pairs import check, judged
 from .arena_results import Arena, Benchmark, Board, Model, Pairs, QuestionColumns, Spread, Step
 from .errors import InputError
-from .estimators import benchmark, theory
+from .estimators import benchmark, decision, theory
 from .estimators.contrast import BoolArray, FloatArray, IntArray
 from .estimators.group_pairs import group_pairs
 from .estimators.pairs import all_pairs, every_pair
@@ -27,9 +27,9 @@ from .pairing import pair
 from .places import telling_parts
 from .repeats import once
 from .results import Estimate, merge_notes
-from .samples import group_parts, group_shares
+from .samples import Unread, group_parts, group_shares, score_range
 from .scores import Group, Run, Scores, occurrences
-from .settings import Settings
+from .settings import Settings, check_margin
 
 CLOSE = 5.0
 """Pairs closer than this many total standard errors show the noise of a benchmark; Wang (2025), §4.1.2."""
@@ -207,6 +207,7 @@ def _nothing_shared(runs: Sequence[Run], names: Sequence[str], different: bool) 
 def _board(measured: list[_Measured], group: Group | None, settings: Settings) -> tuple[Board | None, list[str]]:
     parts = [item.parts for item in measured]
     first = parts[0][0]
+    check_margin(settings, [part for items in parts for part in items])
     task = first.task if group is None else group.name
     if group is None:
         board = grid([items[0] for items in parts])
@@ -215,7 +216,8 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
         board = stacked(tasks, group.tasks, group_shares(parts[0], group))
     notes = list(board.notes)
     a, b = every_pair(len(parts))
-    columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se)
+    fixed = settings.questions_are == "fixed"
+    columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se, fixed=fixed)
     if not (columns.n > 0).any():
         return None, notes
     apart = int((columns.n == 0).sum())
@@ -225,42 +227,45 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
     if higher is None:
         notes.append(f"{first.metric}: the run does not say whether higher is better; it counts as better")
     strata = board.table.strata
-    clustered = board.table.clusters is not None or (strata is not None and strata.between)
+    clustered = not fixed and (board.table.clusters is not None or (strata is not None and strata.between))
     common = {
         "task": task,
         "metric": first.metric,
         "scorer": first.scorer,
         "higher_is_better": higher,
-        "estimand": "questions_population",
+        "estimand": settings.estimand,
         "level": settings.level,
         "test": settings.test,
         "cluster": board.cluster_spec if clustered else None,
     }
+    bounds = score_range([Unread.of(part) for items in parts for part in items], settings)
     names, runs = tuple(item.name for item in measured), tuple(item.run.name for item in measured)
     pairs = judged(
-        columns, names, runs, common, settings,
-        unit=board.unit,
+        columns, board.table, names, runs, common, settings,
+        unit=np.full(len(parts), bounds == (0.0, 1.0)),
         n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
         codes=_codes(measured, board, a, b),
     )  # fmt: skip
     models = _models(measured, group, board, pairs, settings)
-    questions = _questions(common, board, models)
+    questions = _questions(common, board)
     row = _benchmark(common, pairs, questions, models, questions.n_solved is not None)
     return Board(row, models, pairs, questions, board.table.mean), notes
 
 
-def _questions(common: dict[str, Any], board: Grid, models: Sequence[Model]) -> QuestionColumns:
+def _questions(common: dict[str, Any], board: Grid) -> QuestionColumns:
     higher = common["higher_is_better"] is not False
     W = ~np.isnan(board.table.mean)
     unit = bool(board.unit.all())
     mean = np.where(W, board.table.mean, 0.0).sum(axis=1) / np.maximum(W.sum(axis=1), 1)
-    quality = np.array([np.nan if item.mean is None else item.mean for item in models])
+    tau, p_tau = benchmark.kendall_tau(board.table.mean)
     return QuestionColumns(
         common["task"], common["metric"], common["scorer"], board.questions.keys, board.labels, board.questions.texts,
         difficulty=(1 - mean if higher else mean) if unit else np.full(len(W), np.nan),
         n_models=W.sum(axis=1),
         n_solved=board.solved.sum(axis=1) if unit and higher else None,
-        tau=benchmark.kendall_tau(board.table.mean, quality),
+        tau=tau,
+        p_tau=p_tau,
+        suspect=benchmark.suspects(tau, p_tau),
     )  # fmt: skip
 
 
@@ -357,8 +362,9 @@ def _benchmark(
     n = c["n_questions"]
     with np.errstate(invalid="ignore", divide="ignore"):
         close = (np.abs(c["diff"]) < CLOSE * c["se_total"]) & (n > 0)
-        significant = pairs.verdict > 0
-        significant &= pairs.verdict < 3
+        # by the pair's own interval: what a benchmark resolves does not depend on how many models it has met
+        significant = (pairs.verdict == decision.A) | (pairs.verdict == decision.B)
+        significant |= pairs.flags.get("not_after_adjustment", np.False_)
         size = np.abs(c["diff"])
         p = (c["mean_a"] + c["mean_b"]) / 2
         thumb = c["se_total"] / np.sqrt(p * (1 - p) / n)

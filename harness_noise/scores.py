@@ -7,6 +7,7 @@ module knows a harness.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -143,13 +144,17 @@ class Scores:
     """Where the clusters come from, for people: "template", "passage (auto)", … ."""
     higher_is_better: bool | None = None
     bounds: tuple[float, float] | None = None
-    """The range of the metric where it is known; by default (0, 1) if all scores lie in it."""
+    """Lowest and highest value of the metric, where its definition is known; `samples.score_range` says what
+    counts where it is None."""
     native: float | None = None
     """The harness's own value that our mean (or, `native_is_first`, the mean of repeat 0)
     reproduces; None where it does not say."""
     native_is_first: bool = False
     n_missing: int = 0
     """Repeats that were run but have no score: errored, NaN, missing."""
+    answers_differ: bool = False
+    """Whether it is known that some answers to one question differ. Scores that agree on every question are then
+    no sign of answers that were given only once."""
     diagnostics: tuple[str, ...] = ()
     factors: Mapping[str, tuple[tuple[str, ...], ...]] | None = None
     """What each answer was made with, by column: n rows of K labels (prompt, seed, judge)."""
@@ -189,9 +194,12 @@ class CorpusScores:
     clusters: tuple[str, ...] | None = None
     cluster_spec: str | None = None
     higher_is_better: bool | None = None
+    bounds: tuple[float, float] | None = None
+    """As in `Scores`."""
     native: float | None = None
     native_is_first: bool = False
     n_missing: int = 0
+    answers_differ: bool = False
     diagnostics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -275,6 +283,22 @@ class ReadOptions:
     """Columns of a table, or arguments of a task, that say what each answer was made with."""
     apart: bool = False
     """Every run by itself, in place of one run of each model in a folder (`harness_noise.joining`)."""
+
+
+def is_proportion(metric: str) -> bool:
+    """Whether a metric's name says that its scores are right or wrong: acc_norm, exact_match, correct, pass@1, … ."""
+    words = set(re.split(r"[^a-z0-9]+", metric.lower()))
+    return bool(words & {"acc", "accuracy", "em", "correct", "match", "pass", "passed"})
+
+
+def fitting(bounds: tuple[float, float] | None, values: FloatArray) -> tuple[float, float] | None:
+    """The range that a metric of this name has, or None if the scores show that it has another."""
+    import numpy as np
+
+    scored = values[~np.isnan(values)]
+    if bounds is None or (len(scored) and not (bounds[0] <= scored.min() and scored.max() <= bounds[1])):
+        return None
+    return bounds
 
 
 def content_hash(text: str) -> str:

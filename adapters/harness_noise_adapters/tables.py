@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller, text_label
 from harness_noise.errors import InputError
-from harness_noise.scores import Questions, ReadOptions, Run, Scores, check_grid, occurrences
+from harness_noise.scores import (
+    Questions,
+    ReadOptions,
+    Run,
+    Scores,
+    check_grid,
+    fitting,
+    is_proportion,
+    occurrences,
+)
 
 from .table_files import SUFFIXES, Record, records
 from .table_questions import is_worded, settle
@@ -151,7 +160,8 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
     for model, of_model in models.items():
         scores, remarks = [], []
         for (task, metric, scorer), cells in of_model.items():
-            scores.append(cells.scores(path, task, metric, scorer, spec(task), options))
+            part = cells.scores(path, task, metric, scorer, spec(task), options)
+            scores.append(replace(part, bounds=fitting((0.0, 1.0), part.values)) if columns.right_or_wrong else part)
             if cells.twice:
                 remarks.append(f"{task}: {cells.twice} rows say again what another row said and are left out")
         run = Run(
@@ -232,6 +242,11 @@ class Columns:
         if question is None:
             raise InputError(f"{path}, line {line}: no {self.question!r}, which identifies the question")
         return question, words
+
+    @property
+    def right_or_wrong(self) -> bool:
+        """Whether the scores are counts of right answers, or their column is called as right or wrong ones are."""
+        return self.count is not None or is_proportion(self.names["score"])
 
     def text(self, record: Record, name: str) -> str | None:
         return _text(record.get(self.names[name])) if name in self.names else None

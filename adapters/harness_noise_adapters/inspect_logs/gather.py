@@ -12,7 +12,7 @@ import numpy as np
 
 from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller
 from harness_noise.errors import InputError
-from harness_noise.scores import Questions, Scores, Skipped, check_grid, reproduces
+from harness_noise.scores import Questions, Scores, Skipped, check_grid, fitting, reproduces
 
 from . import reducers
 from .means import GROUP, Part, close, own_cluster, parts, unexplained
@@ -231,7 +231,8 @@ def gather(
                 Scores(
                     task=task, metric=one.metric, scorer=called, questions=questions, values=one.table,
                     clusters=its[0], cluster_spec=its[1],
-                    higher_is_better=True if one.metric == "accuracy" else None, native=one.native,
+                    higher_is_better=True if one.metric == "accuracy" else None,
+                    bounds=fitting((0.0, 1.0), one.table) if one.metric == "accuracy" else None, native=one.native,
                     n_missing=one.n_missing + n_not_seen, diagnostics=one.diagnostics,
                 )
             )  # fmt: skip

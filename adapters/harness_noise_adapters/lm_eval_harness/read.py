@@ -149,6 +149,8 @@ class Native:
         carried = inject.carried(results.get(inject.BLOCK))
         self.carried_spec = {row["task"]: str(row["cluster"]) for row in carried if row.get("cluster")}
         self.carried_answers = _carried_answers(carried)
+        self.copied = {row["task"] for row in carried if "copied_repeats" in (row.get("diagnostics") or ())}
+        """Tasks of which a live run of ours found that lm-eval's own answers are copies."""
         if results:
             inject.remove(results)
         self.results = results
@@ -226,6 +228,16 @@ class Native:
         asked for more."""
         return self.carried_answers.get(task, K)
 
+    def together(self, task: str, scorer: str, K: int) -> int:
+        """How many of a question's K answers a vote under one filter was made of: it may take the first k."""
+        found = self.answers(task, K)
+        for ensemble in map(_mapping, _sequence(self.config(task).get("filter_list"))):
+            for step in map(_mapping, _sequence(ensemble.get("filter")) if ensemble.get("name") == scorer else ()):
+                k = step.get("k")
+                if step.get("function") == "take_first_k" and isinstance(k, int) and k > 0:
+                    found = min(found, k)
+        return found
+
     def wanted(self, task: str, spec: str | None, options: ReadOptions) -> Wanted:
         from .aggregates import is_registered
         from .pairs import METRICS as PAIRED
@@ -249,6 +261,7 @@ class Native:
                 if is_registered(self.aggregation(task, metric)) or self._own_code(task, metric)
             ),
             choices=plain and choices.BESIDE in listed and _among(choices.METRIC, options.metrics),
+            brier=plain and choices.BRIER in listed and self.aggregation(task, choices.BRIER) in (None, choices.BRIER),
             doubled="acc_mutual_info" in listed,
         )
 
@@ -325,6 +338,10 @@ def _is_metric(item: Any) -> bool:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _sequence(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _several(names: Sequence[str]) -> str:

@@ -195,10 +195,7 @@ def gather(
     clustered: dict[str, list[str]] = {}
     for i, es in enumerate(eval_scores):
         if i not in chosen:
-            if es.reducer not in (None, "mean"):
-                name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
-                reason = f"its reducer {es.reducer} is not a mean over repeats"
-                out.skipped.append(Skipped(task, name, f"{es.name} ({es.reducer})", reason, _finite(value)))
+            out.skipped += _other_reducer(task, es)
             continue
         label = es.name if names.count(es.name) == 1 else f"{es.scorer}/{es.name}"
         found = parts(es, raw, lambda column: _mean_of(column, answers, not_counted))
@@ -214,14 +211,7 @@ def gather(
             if own is not None and key is not None and (by_key := own(key))[0] is not None:
                 its = by_key
                 clustered.setdefault(key, []).append(called)
-            out.scores.append(
-                Scores(
-                    task=task, metric=one.metric, scorer=called, questions=questions, values=one.table,
-                    clusters=its[0], cluster_spec=its[1],
-                    higher_is_better=True if one.metric == "accuracy" else None, native=one.native,
-                    n_missing=one.n_missing + n_not_seen, diagnostics=one.diagnostics,
-                )
-            )  # fmt: skip
+            out.scores.append(one.scores(task, called, questions, its, n_not_seen))
             out.indices.append(i)
             out.keys.append(several)
             out.reproduced.append(one.agrees)
@@ -230,6 +220,14 @@ def gather(
         out.notes.append(f"{task}: {key} is the cluster of {', '.join(labels)}, as its own stderr has it")
     out.own_clusters = bool(clustered)
     return out
+
+
+def _other_reducer(task: str, es: EvalScore) -> list[Skipped]:
+    if es.reducer in (None, "mean"):
+        return []
+    name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
+    reason = f"its reducer {es.reducer} is not a mean over repeats"
+    return [Skipped(task, name, f"{es.name} ({es.reducer})", reason, _finite(value))]
 
 
 def _mean_reduced(eval_scores: Sequence[EvalScore]) -> list[int]:
@@ -264,6 +262,14 @@ class _Mean:
     n_missing: int
     diagnostics: tuple[str, ...]
     note: str | None
+
+    def scores(self, task: str, label: str, questions: Questions, clusters: Clusters, n_not_seen: int) -> Scores:
+        return Scores(
+            task=task, metric=self.metric, scorer=label, questions=questions, values=self.table,
+            clusters=clusters[0], cluster_spec=clusters[1],
+            higher_is_better=True if self.metric == "accuracy" else None, native=self.native,
+            n_missing=self.n_missing + n_not_seen, diagnostics=self.diagnostics,
+        )  # fmt: skip
 
 
 def _one(

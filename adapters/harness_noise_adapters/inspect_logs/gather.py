@@ -206,9 +206,7 @@ def gather(
         es = eval_scores[i]
         several = reduce is not None and answers.repeats > 1
         if (reduce is None and es.reducer not in (None, "mean")) or (several and not logged):
-            name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
-            reason = f"its reducer {es.reducer} is not a mean over repeats"
-            out.skipped.append(Skipped(task, name, label, reason, _finite(value)))
+            out.skipped.append(_other_reducer(task, label, es))
             continue
         how = _How(answers, reduce, not_counted)
         found = parts(es, raw, how.mean_of, every=logged)
@@ -227,15 +225,7 @@ def gather(
             if own is not None and shared is not None and (by_key := own(shared))[0] is not None:
                 its = by_key
                 clustered.setdefault(shared, []).append(called)
-            out.scores.append(
-                Scores(
-                    task=task, metric=one.metric, scorer=called, questions=questions, values=one.table,
-                    clusters=its[0], cluster_spec=its[1],
-                    higher_is_better=True if one.metric == "accuracy" else None,
-                    bounds=fitting((0.0, 1.0), one.table) if one.metric == "accuracy" else None, native=one.native,
-                    n_missing=one.n_missing + n_not_seen, diagnostics=one.diagnostics,
-                )
-            )  # fmt: skip
+            out.scores.append(one.scores(task, called, questions, its, n_not_seen))
             out.indices.append(i)
             out.keys.append(key)
             out.reproduced.append(one.agrees)
@@ -249,6 +239,11 @@ def gather(
         out.notes.append(f"{task}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
     out.own_clusters = bool(clustered)
     return out
+
+
+def _other_reducer(task: str, label: str, es: EvalScore) -> Skipped:
+    name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
+    return Skipped(task, name, label, f"its reducer {es.reducer} is not a mean over repeats", _finite(value))
 
 
 def _labels(eval_scores: Sequence[EvalScore], repeats: int) -> dict[int, tuple[str, reducers.Reduce | None]]:
@@ -329,6 +324,15 @@ class _Mean:
     note: str | None
     explains: str | None
     """The native value that it is."""
+
+    def scores(self, task: str, label: str, questions: Questions, clusters: Clusters, n_not_seen: int) -> Scores:
+        return Scores(
+            task=task, metric=self.metric, scorer=label, questions=questions, values=self.table,
+            clusters=clusters[0], cluster_spec=clusters[1],
+            higher_is_better=True if self.metric == "accuracy" else None,
+            bounds=fitting((0.0, 1.0), self.table) if self.metric == "accuracy" else None, native=self.native,
+            n_missing=self.n_missing + n_not_seen, diagnostics=self.diagnostics,
+        )  # fmt: skip
 
 
 def _one(

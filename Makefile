@@ -7,12 +7,14 @@ INSPECT_VERSIONS ?= 0.3.241 0.3.285
 PYTEST ?= -n 2 --dist loadfile
 DEMO_OUT ?= demo-out
 FUZZ_SECONDS ?= 600
+PYTHONS ?= 3.11 3.12 3.13 3.14
+GUESTS ?=
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test lint bench growth docs coverage wheel compat compat-dev models faults fuzz audit lowest clean help
+.PHONY: demo test lint bench growth docs coverage wheel compat compat-dev models faults fuzz guests pythons audit lowest clean help
 
 help:
-	@echo "demo  test  lint  bench  growth  docs  coverage  wheel  compat  models  faults  fuzz  audit  lowest  clean"
+	@echo "demo  test  lint  bench  growth  docs  coverage  wheel  compat  models  faults  fuzz  guests  pythons  audit  lowest  clean"
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -87,6 +89,12 @@ faults: $(VENV)/.test  ## kills at every file operation, exceptions at every cal
 
 fuzz: $(VENV)/.test  ## damaged files for each reader, FUZZ_SECONDS each; what is found belongs into the tests
 	$(BIN)/python tests/fuzz/campaign.py $(FUZZ_READERS) --seconds $(FUZZ_SECONDS) --findings fuzz-findings
+
+guests: $(VENV)/.test  ## the harnesses' own tests without us, with us, and with the flag on; GUESTS="inspect --tests inspect=FOLDER"
+	$(BIN)/python tests/guests/run.py $(GUESTS)
+
+pythons:  ## ours on every Python that this machine has; what it lacks is said
+	$(PYTHON) tests/pythons.py $(PYTHONS)
 
 audit: $(VENV)/.ready  ## known weaknesses of what is installed; asks the index's advisory service
 	$(BIN)/python -m pip install --quiet pip-audit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import InputError, NotThereError
 from .joining import joined
-from .places import Place, exists, is_url, located, reason
+from .places import Place, exists, is_url, located, reason, refuse_pointer
 from .scores import FaultyScoresError, ReadOptions, Run, with_groups
 
 if TYPE_CHECKING:
@@ -99,6 +100,9 @@ def _recognised(path: Path) -> list[str]:
     if not exists(path):
         raise InputError(f"{path}: no such file or directory")
     is_file = path.is_file()
+    if is_file:
+        with suppress(OSError):  # whoever reads it says why it cannot be
+            refuse_pointer(path)
     found: list[str] = []
     for name in names():
         adapter = _load_or_warn(name)

@@ -7,14 +7,18 @@ work is done by the Inspect adapter, which is loaded only once the flag is on or
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
-from inspect_ai.hooks import Hooks, RunEnd, TaskEnd, TaskStart, hooks
+from inspect_ai.hooks import Hooks, RunEnd, SampleEnd, TaskEnd, TaskStart, hooks
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 logger = logging.getLogger(__name__)
+_too_few: ContextVar[str] = ContextVar("harness_noise_too_few", default="")
+"""Why the metric `noise` of this task has no numbers, as long as nobody has said it."""
 
-__all__ = ["NoiseHooks", "noise"]
+__all__ = ["NoiseHooks", "keep_noise", "noise"]
 
 
 @hooks(name="noise", description="error bars for tasks with noise=true")
@@ -39,7 +43,18 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
             _warn(f"{data.spec.task}: no error bars", error)
             self._off()
 
+    async def on_sample_end(self, data: SampleEnd) -> None:
+        if self._used:
+            from harness_noise_adapters.inspect_logs import hook
+
+            # what is kept here is looked at only if the run is cancelled, and is then no more than one answer short
+            with suppress(Exception):
+                hook.sample_end(data)
+
     async def on_task_end(self, data: TaskEnd) -> None:
+        if _too_few.get():
+            logger.warning("noise: %s: %s", data.log.eval.task, _too_few.get())
+            _too_few.set("")
         if self._used:
             from harness_noise_adapters.inspect_logs import hook
 
@@ -94,9 +109,13 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
 
     def compute(scores: list[SampleScore]) -> Value:
         try:
-            from harness_noise_adapters.inspect_logs.metric import noise_of
+            from harness_noise_adapters.inspect_logs.metric import TooFewError, noise_of
 
-            found: dict[str, Any] = dict(noise_of(scores, cluster, level))
+            try:
+                found: dict[str, Any] = dict(noise_of(scores, cluster, level))
+            except TooFewError as error:
+                _too_few.set(str(error))  # said at the end of the task
+                return {}
         except Exception as error:  # noqa: BLE001  a metric that raises would lose the whole eval
             text = _words(error)
             if text not in told:
@@ -106,3 +125,45 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
         return found
 
     return compute
+
+
+def keep_noise() -> bool:
+    """Let `edit_score`, `recompute_metrics` and `score` renew the noise of logs that have it.
+
+    `inspect score`, a process with HARNESS_NOISE=1 and one that has run a task with the flag on do so by
+    themselves; a script that only edits logs calls this first.
+
+    Returns:
+        False if this Inspect is not one that we know; then `harness-noise export` adds the numbers again.
+    """
+    from harness_noise_adapters.inspect_logs import rescore
+
+    return rescore.install()
+
+
+def _asked_for() -> bool:
+    """Whether this process scores logs again, or has the flag on for everything."""
+    import click
+
+    from harness_noise_adapters.inspect_logs.flags import flag
+
+    context = click.get_current_context(silent=True)
+    while context is not None:
+        if context.info_name == "score":
+            return True
+        context = context.parent
+    return flag(None) is not None
+
+
+def _keep_where_asked_for() -> None:
+    try:
+        if _asked_for() and not keep_noise():
+            logger.warning(
+                "noise: this Inspect is not one that we know: new scores have no error bars; "
+                "`harness-noise export LOG -o DIR` adds them"
+            )
+    except Exception as error:  # noqa: BLE001  a guest never takes the host down
+        _warn("scores that are computed again have no error bars", error)
+
+
+_keep_where_asked_for()

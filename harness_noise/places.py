@@ -15,6 +15,9 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 Place: TypeAlias = str | PathLike[str]
 """What a user may give: a path, a URL, or a `upath.UPath`, which has the interface of a Path without being one."""
 
+POINTER = b"version https://git-lfs.github.com/spec/"
+"""How the few lines begin that Git LFS leaves in the place of a file that was not fetched."""
+
 
 def is_url(place: object) -> bool:
     """Whether a place is on a file system that is reached by its URL."""
@@ -84,6 +87,21 @@ def exists(path: Path) -> bool:
     except Exception as error:  # of the libraries behind a URL, of all kinds
         raise InputError(f"{path}: cannot be opened ({reason(error)})") from error
     return True
+
+
+def refuse_pointer(path: Path) -> None:
+    """Refuse the few lines that Git LFS leaves in the place of a file that was not fetched.
+
+    Raises:
+        InputError: that is what the file is.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        if file.read(len(POINTER)) == POINTER:
+            raise InputError(
+                f"{path}: not the file itself but a Git LFS pointer to it, because it was not fetched; run "
+                "`git lfs pull` in its repository"
+            )
 
 
 def telling_parts(paths: Sequence[str]) -> list[str]:

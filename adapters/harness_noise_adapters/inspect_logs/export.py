@@ -6,6 +6,7 @@ Samples and reductions are not touched: of an `.eval` file only the header membe
 
 from __future__ import annotations
 
+import filecmp
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,14 +18,14 @@ from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.files import Unchanged, replacing_path, sweep, write_bytes
 from harness_noise.scores import ReadOptions
 
-from . import inject
+from . import bounds, inject
 from .finding import logs_in
 from .read import Log, read_log, read_logs
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalResults
 
-    from harness_noise.results import Analysis
+    from harness_noise.results import Analysis, Estimate
 
     from ..base import Analyzer
 
@@ -38,8 +39,8 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
     """Write the log at `path`, or all logs of a folder, under folder `out`.
 
     Returns:
-        The files of `out`, also those that were there already, with the same content; none for a log
-        to which there is nothing to add.
+        The logs with noise in `out`, also those that were there already, with the same content; none for a log
+        to which there is nothing to add. Of a folder, its other files are copied, too.
 
     Raises:
         NothingToAddError: none at all.
@@ -56,7 +57,39 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
         )
     sources = Unchanged(logs_in(path))
     logs = read_logs(path, options)
-    return _something(path, [_export(log, out / log.path.relative_to(path), analyze, sources) for log in logs])
+    rest = [] if _is_one(out, path) else _rest(path, out, {log.path for log in logs})
+    found = _something(path, [_export(log, out / log.path.relative_to(path), analyze, sources) for log in logs])
+    for source, target in rest:
+        with replacing_path(target) as temporary:
+            shutil.copyfile(source, temporary)
+    return found
+
+
+def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path]]:
+    """What an export does not change and `out` does not have yet: logs that are left out, `eval-set.json`, …
+
+    Hidden files and links are left where they are.
+
+    Raises:
+        InputError: `out` has another file of that name.
+    """
+    found = []
+    for source in sorted(folder.rglob("*")):
+        where = source.relative_to(folder)
+        if source in exported or source.is_symlink() or not source.is_file():
+            continue
+        if any(part.startswith(".") for part in where.parts):
+            continue
+        target = out / where
+        if not target.exists():
+            found.append((source, target))
+        elif not filecmp.cmp(source, target, shallow=False):
+            raise InputError(f"{target}: exists and is not the copy of {source}; choose another folder")
+    return found
+
+
+def _is_one(folder: Path, other: Path) -> bool:
+    return folder.exists() and folder.samefile(other)
 
 
 def _something(path: Path, written: Sequence[Path | None]) -> list[Path]:
@@ -81,13 +114,14 @@ def _is_inside(folder: Path, other: Path) -> bool:
 
 def _export(log: Log, target: Path, analyze: Analyzer, sources: Unchanged) -> Path | None:
     """The file with its additions; None, and no file, where there is nothing to add."""
+    native = _native_header(log.path)
     analysis = analyze(log.run)
-    header = log.header.model_copy(deep=True)
+    header = native.model_copy(deep=True)
     assert header.results is not None
     insert(header.results, log, analysis)
     if not any(map(inject.injected, header.results.scores)):
         return None
-    if _is_done(log, target, header.results):
+    if _is_done(log, native, target, header.results):
         sweep(target.parent)
         return target
     known = len(header.log_updates or ())
@@ -102,16 +136,46 @@ def _export(log: Log, target: Path, analyze: Analyzer, sources: Unchanged) -> Pa
 def insert(results: EvalResults, log: Log, analysis: Analysis) -> None:
     """Append the estimates to the EvalScores that they are of, in place of earlier ones."""
     estimates = {(item.task, item.scorer, item.metric): item for item in analysis.estimates}
-    fresh = {
-        index: estimates.get((scores.task, scores.scorer, scores.metric))
-        for index, scores, known in zip(log.found.indices, log.run.scores, log.found.reproduced, strict=True)
-        if known
-    }
+    authors = inject.of_authors(results.scores)
+    fresh: dict[int, dict[str | None, Estimate]] = {}
+    found = log.found
+    for index, key, scores, known in zip(found.indices, found.keys, log.run.scores, found.reproduced, strict=True):
+        estimate = estimates.get((scores.task, scores.scorer, scores.metric))
+        es = results.scores[index]
+        if "uses_all_repeats" in scores.diagnostics:
+            continue  # a value of all repeats has no noise of its repeats
+        if known and estimate is not None and (es.scorer, es.name) not in authors:
+            fresh.setdefault(index, {})[key] = estimate
     for index, es in enumerate(results.scores):
-        inject.replace(es, fresh.get(index))
+        inject.replace(es, fresh.get(index, {}))
 
 
-def _is_done(log: Log, target: Path, results: EvalResults) -> bool:
+def _native_header(path: Path) -> EvalLog:
+    """The header as Inspect reads it, and as its own functions write it again.
+
+    Raises:
+        InputError: Inspect is not installed, or does not take the log for one of its own.
+    """
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError as error:
+        raise InputError(
+            f"{path}: to write an Inspect log again needs inspect-ai ({error}): pip install 'harness-noise[inspect]'"
+        ) from None
+    bounds.check_header(path)
+    try:
+        header = read_eval_log(str(path), header_only=True)
+    except Exception as error:
+        why = " ".join(str(error.__cause__ or error).split())[:300] or type(error).__name__
+        raise InputError(
+            f"{path}: can be analysed, but not written again, because Inspect itself does not read it ({why})"
+        ) from error
+    if header.results is None:
+        raise InputError(f"{path}: can be analysed, but not written again, because Inspect finds no results in it")
+    return header
+
+
+def _is_done(log: Log, native: EvalLog, target: Path, results: EvalResults) -> bool:
     """Whether `target` already is this log with these results.
 
     Raises:
@@ -122,13 +186,13 @@ def _is_done(log: Log, target: Path, results: EvalResults) -> bool:
     from inspect_ai.log import read_eval_log
 
     if target.samefile(log.path):
-        there = log.header
+        there = native
     else:
         try:
             there = read_eval_log(str(target), header_only=True)
         except Exception as error:
             raise InputError(f"{target}: exists and is not an Inspect log; choose another folder") from error
-        if there.eval != log.header.eval:
+        if there.eval != native.eval:
             raise InputError(f"{target}: exists and is of another eval; choose another folder")
         if _body(target) != _body(log.path):
             return False

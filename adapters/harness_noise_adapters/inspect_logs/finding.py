@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from io import SEEK_END
 from pathlib import Path
+from typing import BinaryIO
+
+from harness_noise.places import POINTER
 
 
 def logs_in(folder: Path) -> list[Path]:
@@ -12,7 +16,7 @@ def logs_in(folder: Path) -> list[Path]:
 
 
 def is_log(path: Path) -> bool:
-    """By name for `.eval`, by its first bytes for `.json`."""
+    """By name for `.eval`, by its first names for `.json`."""
     if path.name.startswith("."):
         return False
     if path.suffix == ".eval":
@@ -22,6 +26,50 @@ def is_log(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             start = file.read(400)
+            if _USUAL.match(start):
+                return True
+            first = _FIRST.match(start)
+            if first is None:
+                return _STAMPED.match(path.name) is not None and start.startswith(POINTER)
+            if first[1] not in _NAMES:
+                return False
+            start += file.read(_SCANNED)
+            return _has_eval(start) or (len(start) > _SCANNED and _ends_with_eval(file))
     except OSError:
         return False
-    return re.match(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"\w+",\s*"eval":', start) is not None
+
+
+_USUAL = re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"\w+",\s*"eval":')
+"""As Inspect writes it; others have other orders."""
+_FIRST = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(\w+)"\s*:')
+_STAMPED = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d.*\.json")
+"""What Inspect calls its logs, to know one that Git LFS has not fetched."""
+_NAMES = frozenset(
+    b"version status eval plan results stats error samples reductions location etag invalidated log_updates "
+    b"config_updates tags metadata".split()
+)
+_SCANNED = 1 << 22
+_TOKENS = re.compile(rb'"((?:[^"\\]|\\.)*+)"(\s*:\s*\{)?|[{}\[\]]')
+
+
+def _ends_with_eval(file: BinaryIO) -> bool:
+    """Whether `eval` stands behind samples that are too many to look through."""
+    file.seek(0, SEEK_END)
+    file.seek(max(0, file.tell() - _SCANNED))
+    return re.search(rb'"eval"\s*:\s*\{', file.read()) is not None
+
+
+def _has_eval(start: bytes) -> bool:
+    """Whether an object that begins here has names of a log only, and among them `eval` with an object behind it."""
+    depth = 0
+    for token in _TOKENS.finditer(start):
+        if token[1] is None:
+            depth += 1 if token[0] in b"{[" else -1
+            continue
+        if depth == 1 and start[token.end(1) + 1 : token.end(1) + 9].lstrip().startswith(b":"):
+            if token[1] not in _NAMES:
+                return False
+            if token[1] == b"eval":
+                return token[2] is not None
+        depth += token[2] is not None
+    return False

@@ -6,26 +6,32 @@ import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller
+from harness_noise.errors import InputError
 from harness_noise.scores import Questions, Scores, Skipped, check_grid, fitting, reproduces
 
+from . import reducers
+from .means import GROUP, Part, close, own_cluster, parts, unexplained
 from .presets import bare, natural
 
 if TYPE_CHECKING:
-    from inspect_ai.log import EvalScore
+    from inspect_ai.log import EvalScore as NativeScore
     from numpy.typing import NDArray
+
+    from .header import ScoreRow
+
+    EvalScore: TypeAlias = NativeScore | ScoreRow
+    """Of a live run, or of a log."""
 
     FloatArray = NDArray[np.float64]
     IntArray = NDArray[np.intp]
     BoolArray = NDArray[np.bool_]
 
-GROUP = "noise"
-"""The `group` of our EvalMetrics."""
-NOT_A_MEAN = frozenset({"stderr", "std", "var", "bootstrap_stderr", "ci", "ci_wilson", "lower", "upper"})
+_OWN_CODE = "a metric of the task's own code, which is not known as a mean of the scores"
 _WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
@@ -142,6 +148,8 @@ class Gathered:
     scores: list[Scores] = field(default_factory=list)
     indices: list[int] = field(default_factory=list)
     """For each of `scores`, the number of its EvalScore."""
+    keys: list[str | None] = field(default_factory=list)
+    """For each of `scores`, the key of the scorer's dictionaries, where the EvalScore has means of several."""
     reproduced: list[bool] = field(default_factory=list)
     """For each of `scores`, whether a native metric is its mean."""
     skipped: list[Skipped] = field(default_factory=list)
@@ -149,6 +157,12 @@ class Gathered:
 
     unreadable: list[str] = field(default_factory=list)
     """Why a mean over repeats is among `skipped`, one sentence each."""
+    own_clusters: bool = False
+    """Whether a scorer's own stderr has named its clusters."""
+
+
+Clusters: TypeAlias = tuple[tuple[str, ...] | None, str | None]
+"""Labels of the questions, and their SPEC in words."""
 
 
 def gather(
@@ -157,13 +171,17 @@ def gather(
     answers: Grid,
     raw: Callable[[str], list[Any] | None],
     questions: Questions,
-    clusters: tuple[tuple[str, ...] | None, str | None] = (None, None),
+    clusters: Clusters = (None, None),
     *,
+    own: Callable[[str], Clusters] | None = None,
     excluded: BoolArray | None = None,
+    not_counted: BoolArray | None = None,
+    cancelled: bool = False,
     n_not_seen: int = 0,
     missing: Literal["drop", "zero"] = "drop",
+    logged: bool = False,
 ) -> Gathered:
-    """The Scores of every EvalScore that is a mean over repeats and questions.
+    """The Scores of every mean over repeats and questions that the EvalScores report.
 
     Args:
         task: its name.
@@ -171,61 +189,126 @@ def gather(
         answers: the grid of the N answers.
         raw: the N values that a scorer gave, None where it gave none; None for an unknown scorer.
         questions: of the grid's rows.
-        clusters: labels of the questions and their SPEC in words.
+        clusters: of the questions.
+        own: clusters by a key, for scorers whose own stderr names one; None where the user has named another.
         excluded: (N,) answers that are not to count (invalidated samples).
+        not_counted: (N,) answers that the log holds and Inspect's values are not of.
+        cancelled: whether the log may hold more answers than Inspect's values are of, nobody knows which.
         n_not_seen: answers that were asked for and are not among the N.
         missing: whether an answer without a score is left out or wrong.
+        logged: whether to find, too, what has no noise to be written beside it: values of several repeats
+            (pass_at_k, max, mode), and keys of dictionaries that no metric is the mean of.
     """
     out = Gathered()
-    chosen = _mean_reduced(eval_scores)
-    names = [eval_scores[i].name for i in chosen]
-    for i, es in enumerate(eval_scores):
-        if i not in chosen:
-            if es.reducer not in (None, "mean"):
-                name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
-                reason = f"its reducer {es.reducer} is not a mean over repeats"
-                out.skipped.append(Skipped(task, name, f"{es.name} ({es.reducer})", reason, _finite(value)))
+    labels = _labels(eval_scores, answers.repeats)
+    clustered: dict[str, list[str]] = {}
+    for i, (label, reduce) in labels.items():
+        es = eval_scores[i]
+        several = reduce is not None and answers.repeats > 1
+        if (reduce is None and es.reducer not in (None, "mean")) or (several and not logged):
+            out.skipped.append(_other_reducer(task, label, es))
             continue
-        label = es.name if names.count(es.name) == 1 else f"{es.scorer}/{es.name}"
-        found = _one(task, label, es, answers, raw, excluded, missing)
-        if isinstance(found, Skipped):
-            out.skipped.append(found)
-            out.unreadable.append(f"{task}: {label} has no error bars: {found.reason}")
-            continue
-        out.scores.append(
-            Scores(
-                task=task, metric=found.metric, scorer=label, questions=questions, values=found.table,
-                clusters=clusters[0], cluster_spec=clusters[1],
-                higher_is_better=True if found.metric == "accuracy" else None,
-                bounds=fitting((0.0, 1.0), found.table) if found.metric == "accuracy" else None, native=found.native,
-                n_missing=found.n_missing + n_not_seen, diagnostics=found.diagnostics,
-            )
-        )  # fmt: skip
-        out.indices.append(i)
-        out.reproduced.append(found.agrees)
-        out.notes += [f"{task}: {label}: {found.note}"] if found.note else []
+        how = _How(answers, reduce, not_counted)
+        found = parts(es, raw, how.mean_of, every=logged)
+        means = sum(bool(part.metrics) for part in found)
+        explained: list[str] = []
+        for part in found:
+            key = part.key if means > 1 or not part.metrics else None
+            called = label if key is None else f"{label}/{key}"
+            one = _one(task, called, es, part, how, excluded, cancelled, missing)
+            if isinstance(one, Skipped):
+                out.skipped.append(one)
+                out.unreadable.append(f"{task}: {called} has no error bars: {one.reason}")
+                continue
+            explained += [one.explains] if one.explains else []
+            its, shared = clusters, own_cluster(es, part.key)
+            if own is not None and shared is not None and (by_key := own(shared))[0] is not None:
+                its = by_key
+                clustered.setdefault(shared, []).append(called)
+            out.scores.append(one.scores(task, called, questions, its, n_not_seen))
+            out.indices.append(i)
+            out.keys.append(key)
+            out.reproduced.append(one.agrees)
+            out.notes += [f"{task}: {called}: {one.note}"] if one.note else []
+        if logged:
+            out.skipped += [
+                Skipped(task, name, label, _OWN_CODE, _finite(es.metrics[name].value))
+                for name in unexplained(es, found, explained)
+            ]
+    for key, of_key in clustered.items():
+        out.notes.append(f"{task}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
+    out.own_clusters = bool(clustered)
     return out
 
 
-def _mean_reduced(eval_scores: Sequence[EvalScore]) -> list[int]:
-    """Which EvalScores are means over repeats; one for each scorer and name.
+def _other_reducer(task: str, label: str, es: EvalScore) -> Skipped:
+    name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
+    return Skipped(task, name, label, f"its reducer {es.reducer} is not a mean over repeats", _finite(value))
+
+
+def _labels(eval_scores: Sequence[EvalScore], repeats: int) -> dict[int, tuple[str, reducers.Reduce | None]]:
+    """What the rows of the EvalScores are called, by their number, and how each reduces repeats; None by the mean.
 
     A metric on un-reduced scores makes a second EvalScore of the same name without a reducer; the
-    first is then labelled "mean".
+    first is then labelled "mean". With one repeat any reducer is the score itself, or a threshold on it.
     """
-    best: dict[tuple[str, str], int] = {}
+    means: dict[tuple[str, str], int] = {}
+    others: dict[int, tuple[str, str]] = {}
     for i, es in enumerate(eval_scores):
-        if es.reducer not in (None, "mean") or _is_ours(es):
+        if _is_ours(es):
             continue
         key = (es.scorer, es.name)
-        if key not in best or (es.reducer == "mean" and eval_scores[best[key]].reducer is None):
-            best[key] = i
-    return sorted(best.values())
+        if es.reducer not in (None, "mean"):
+            others[i] = key
+        elif key not in means or (es.reducer == "mean" and eval_scores[means[key]].reducer is None):
+            means[key] = i
+    names = [name for _, name in dict.fromkeys([*means, *others.values()])]
+    plain = {key: key[1] if names.count(key[1]) == 1 else "/".join(key) for key in [*means, *others.values()]}
+    found: dict[int, tuple[str, reducers.Reduce | None]] = {i: (plain[key], None) for key, i in means.items()}
+    taken = set(means)
+    for i, key in others.items():
+        reducer = eval_scores[i].reducer
+        reduce = reducers.of(reducer)
+        if repeats == 1 and key not in taken:
+            found[i] = (plain[key], reduce or reducers.single)
+            taken.add(key)
+        else:
+            found[i] = (f"{plain[key]} ({reducer})", reduce or (reducers.single if repeats == 1 else None))
+    return dict(sorted(found.items()))
 
 
 def _is_ours(es: EvalScore) -> bool:
     """Whether it holds nothing but the public metric `noise`."""
     return bool(es.metrics) and all(metric.group == GROUP for metric in es.metrics.values())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _How:
+    """How an EvalScore comes from its answers."""
+
+    answers: Grid
+    reduce: reducers.Reduce | None
+    not_counted: BoolArray | None
+
+    def table(self, values: FloatArray) -> FloatArray:
+        """(n, K) scores of the N values; (n, 1) where a question's repeats have one value together."""
+        table = self.answers.fill(values)
+        return table if self.reduce is None else self.reduce(table)[:, None]
+
+    def mean(self, values: FloatArray) -> float:
+        """The mean of N values as Inspect reports it."""
+        return _mean(self.table(_counted(values, self.not_counted)))
+
+    def mean_of(self, column: list[Any]) -> float | None:
+        """The same of N raw values; None where they are no numbers."""
+        read = numbers(column)
+        if read.words or not np.isfinite(read.values).any():
+            return None
+        return self.mean(read.values)
+
+    @property
+    def uses_all(self) -> bool:
+        return self.reduce is not None and self.answers.repeats > 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -239,34 +322,52 @@ class _Mean:
     n_missing: int
     diagnostics: tuple[str, ...]
     note: str | None
+    explains: str | None
+    """The native value that it is."""
+
+    def scores(self, task: str, label: str, questions: Questions, clusters: Clusters, n_not_seen: int) -> Scores:
+        return Scores(
+            task=task, metric=self.metric, scorer=label, questions=questions, values=self.table,
+            clusters=clusters[0], cluster_spec=clusters[1],
+            higher_is_better=True if self.metric == "accuracy" else None,
+            bounds=fitting((0.0, 1.0), self.table) if self.metric == "accuracy" else None, native=self.native,
+            n_missing=self.n_missing + n_not_seen, diagnostics=self.diagnostics,
+        )  # fmt: skip
 
 
 def _one(
-    task: str, label: str, es: EvalScore, answers: Grid, raw: Callable[[str], list[Any] | None],
-    excluded: BoolArray | None, missing: str,
+    task: str, label: str, es: EvalScore, part: Part, how: _How, excluded: BoolArray | None, cancelled: bool,
+    missing: str,
 ) -> _Mean | Skipped:  # fmt: skip
-    values = _column(es, raw)
-    name = next(iter(es.metrics), "")
+    not_counted = how.not_counted
+    name = next(iter(part.metrics or es.metrics), "")
     shown = _finite(es.metrics[name].value) if name else None
 
     def skip(reason: str) -> Skipped:
         return Skipped(task, name, label, reason, shown)
 
-    if values is None:
+    if part.refused is not None:
+        return skip(part.refused)
+    if part.values is None:
         return skip("no sample has a score of this scorer")
-    read = numbers(values)
+    read = numbers(part.values)
     if np.isinf(read.values).any():
         return skip("a score is infinite")
     absent = np.isnan(read.values)
     if absent.all():
         return skip("no sample has a score that is a number")
-    ours = _mean(answers.fill(read.values))
-    metric = _reproduced(es, ours)
+    ours = how.mean(read.values)
+    candidates = part.metrics or part.like
+    # what is rounded, or in percent, counts only where nothing else does
+    alike = (key for same in (close, reproduces) for key in candidates if same(ours, es.metrics[key].value))
+    metric = next(alike, part.usual)
     agrees = metric is not None and reproduces(ours, es.metrics[metric].value)
     # our error bars stand beside a value only on its own scale
     beside = metric is not None and reproduces(ours, es.metrics[metric].value, percent=False)
     if read.words and not agrees:
         return skip(f"{read.words} of its values are not numbers, such as {_short(read.example)}")
+    if how.reduce is not None and not agrees and not cancelled and excluded is None:
+        return skip(f"no native value is what its reducer {es.reducer} makes of the scores, {ours:.6g}")
     native = _finite(es.metrics[metric].value) if metric is not None else None
     note = None
     if read.words:
@@ -276,35 +377,29 @@ def _one(
     if missing == "zero":
         kept = np.where(absent & ~out, 0.0, kept)
     codes: tuple[str, ...] = ()
-    if native is not None and not np.array_equal(kept, read.values, equal_nan=True):
+    if not_counted is not None and not_counted.any():
+        native = None
+    elif cancelled and metric is not None and not agrees:
+        agrees, native = True, None
+        note = (
+            f"Inspect's own {metric} is {es.metrics[metric].value:.4g} and ours {ours:.4g}: the run was cancelled, and "
+            "Inspect computed its value before the last answers were logged"
+        )
+    elif native is not None and not np.array_equal(kept, read.values, equal_nan=True):
         # the native value is of other answers than ours: compared above, not comparable below
         codes, native = () if agrees else ("mean_mismatch",), None
-    table = answers.fill(kept)
+    table = how.table(kept)
     if np.isnan(table).all():
-        return skip("every answer is invalidated")
-    return _Mean(metric or "mean", table, native, beside, int((absent | out).sum()), codes, note)
+        return skip("no question has a value")
+    n_missing = int((absent | out).sum())
+    if how.uses_all:
+        n_missing, codes = int(np.isnan(table).sum()), (*codes, "uses_all_repeats")
+    own = (beside or cancelled) and agrees and bool(part.metrics)
+    return _Mean(part.name or metric or "mean", table, native, own, n_missing, codes, note, metric if agrees else None)
 
 
-def _column(es: EvalScore, raw: Callable[[str], list[Any] | None]) -> list[Any] | None:
-    """The values behind an EvalScore: a scorer's own, or one key of its dictionaries."""
-    values = raw(es.scorer)
-    if values is not None and dict in set(map(type, values)):
-        return [value.get(es.name) if isinstance(value, dict) else value for value in values]
-    if es.name != es.scorer:
-        alternative = raw(es.name)
-        return values if alternative is None else alternative
-    return values
-
-
-def _reproduced(es: EvalScore, ours: float) -> str | None:
-    """The native metric that is our mean: accuracy or mean, else another one with that value."""
-    usual = [key for key in ("accuracy", "mean") if key in es.metrics]
-    others: list[str] = [key for key, m in es.metrics.items() if m.name not in NOT_A_MEAN and m.group != GROUP]
-    for same in (_close, reproduces):  # what is rounded, or in percent, counts only where nothing else does
-        for key in (*usual, *others):
-            if same(ours, es.metrics[key].value):
-                return key
-    return usual[0] if usual else None
+def _counted(values: FloatArray, not_counted: BoolArray | None) -> FloatArray:
+    return values if not_counted is None else np.where(not_counted, np.nan, values)
 
 
 def _mean(table: FloatArray) -> float:
@@ -312,10 +407,6 @@ def _mean(table: FloatArray) -> float:
     count = present.sum(axis=1)
     sums = np.where(present, table, 0.0).sum(axis=1)
     return float((sums[count > 0] / count[count > 0]).mean())
-
-
-def _close(ours: float, native: float) -> bool:
-    return abs(ours - native) <= 1e-9 * max(1.0, abs(native))
 
 
 def _finite(value: float | None) -> float | None:
@@ -355,8 +446,8 @@ def cluster_labels(
         return (task,) * len(keys), "task", []
     words = spec
     if spec == "auto":
-        known = natural(task)
-        if known is None or not any(known in (doc or {}) for doc in metadata):
+        known = natural(task, metadata)
+        if known is None:
             return None, None, []
         spec, words = known, f"{known} (auto)"
     label = labeller(spec)
@@ -370,3 +461,29 @@ def cluster_labels(
         labels.append(" ".join(value.split()))  # summaries squeeze white space; a cluster must not depend on it
     notes = [f"{task}: some values of {spec} are lists or dictionaries; equal text is one cluster"] if odd else []
     return tuple(labels), words, notes
+
+
+def own_clusters(
+    task: str, keys: Sequence[str], metadata: Sequence[Mapping[str, Any] | None], notes: list[str]
+) -> Callable[[str], Clusters]:
+    """Clusters by a key that a scorer's own stderr names; none where a sample lacks it, which goes into `notes`."""
+    known: dict[str, Clusters] = {}
+
+    def by(key: str) -> Clusters:
+        if key not in known:
+            try:
+                labels, words, more = cluster_labels(key, task, keys, metadata)
+            except InputError as error:
+                labels, words, more = None, None, [f"{task}: {error}; the questions count as independent"]
+            known[key] = labels, words
+            notes.extend(more)
+        return known[key]
+
+    return by
+
+
+def auto_hint(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str:
+    """What to say where `auto` has found nothing."""
+    fields = sorted({str(key) for doc in metadata[:100] for key in doc or {}})
+    has = f"its samples have {', '.join(fields[:8])}" if fields else "its samples have no metadata"
+    return f"{task}: auto knows no cluster of this task, so the questions count as independent; {has}"

@@ -14,12 +14,16 @@ import functools
 import inspect
 import logging
 import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from harness_noise.analysis import analyze_run
 from harness_noise.clusters import MissingFieldError
@@ -27,21 +31,25 @@ from harness_noise.errors import InputError
 from harness_noise.files import replacing_path
 from harness_noise.results import Analysis, Estimate
 from harness_noise.scores import Questions, ReadOptions, Run
+from harness_noise.settings import Settings
 
-from . import inject
+from . import inject, panel, rescore
 from .flags import Flag
-from .gather import cluster_labels, gather, grid, spec_for
+from .gather import Clusters, Gathered, Grid, auto_hint, cluster_labels, gather, grid, own_clusters, spec_for
+from .rescore import USED, WRAPPED
 
 if TYPE_CHECKING:
-    from inspect_ai.hooks import RunEnd, TaskEnd, TaskStart
+    from inspect_ai.hooks import RunEnd, SampleEnd, TaskEnd, TaskStart
     from inspect_ai.log import EvalLog, EvalResults, EvalSpec
     from inspect_ai.scorer import SampleScore
+    from numpy.typing import NDArray
+
+    from .logfile import LogFile
 
 logger = logging.getLogger("harness_noise")
 
-WRAPPED = "_harness_noise_wraps"
-USED = {"samples", "scores", "reducers", "scorers", "metrics"}
-"""The arguments of `eval_results` without which it is not the function that we know."""
+BULKY = {"messages", "events", "events_data", "store", "attachments", "output", "timelines"}
+"""What is not read of whole samples."""
 
 
 @dataclass(slots=True)
@@ -56,6 +64,10 @@ class Live:
     """Of the last results; earlier ones were of an unfinished task."""
     shown: Analysis | None = None
     """What the panel at the end of the run has to show, because Inspect's own does not."""
+    results: EvalResults | None = None
+    """What Inspect's own panel is going to show."""
+    logged: dict[tuple[str, int], Mapping[str, SampleScore]] = field(default_factory=dict)
+    """By id and epoch, the scores of the answers in the log; of a cancelled run Inspect's results lack some."""
 
 
 _live: ContextVar[Live | None] = ContextVar("harness_noise_live", default=None)
@@ -68,6 +80,7 @@ def task_start(data: TaskStart, flag: Flag | None) -> None:
         _live.set(None)
         return
     install()
+    rescore.install()
     live = Live(data.spec, flag)
     _runs.setdefault(data.run_id, []).append(live)
     _live.set(live)
@@ -107,7 +120,7 @@ def install() -> bool:
         except Exception:  # noqa: BLE001  not the call that we know: the public way remains
             return out
         try:
-            live.done = True
+            live.done, live.results = True, results
             live.warnings = add(live, results, scores, samples) if native else []
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
@@ -122,10 +135,77 @@ def install() -> bool:
 
 
 def uninstall() -> None:
-    """Give Inspect its own function back."""
+    """Give Inspect its own functions back."""
     from inspect_ai._eval.task import run
 
+    rescore.uninstall()
+
     run.eval_results = getattr(run.eval_results, WRAPPED, run.eval_results)
+
+
+def sample_end(data: SampleEnd) -> None:
+    """Keep the scores of an answer that has gone into the log."""
+    from inspect_ai.scorer import SampleScore
+
+    live = _live.get()
+    if live is None or live.spec.config.log_samples is False:
+        return
+    sample = data.sample
+    live.logged[str(sample.id), sample.epoch] = {
+        name: SampleScore(score=score, sample_id=sample.id, sample_metadata=sample.metadata)
+        for name, score in (sample.scores or {}).items()
+    }
+
+
+def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> list[Mapping[str, SampleScore]]:
+    """Of a run that is being cancelled, the answers that are in its log already and not among `scores`.
+
+    None where they cannot be told apart: `scores` are known by the very objects that were logged.
+    """
+    from anyio import get_cancelled_exc_class
+
+    if not live.logged or not isinstance(sys.exception(), get_cancelled_exc_class()):
+        return []
+    counted = {id(item.score) for row in scores for item in row.values()}
+    more = [row for row in live.logged.values() if row and not any(id(x.score) in counted for x in row.values())]
+    known = len(more) < len([row for row in live.logged.values() if row])
+    return more if known else []
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """The answers of a task as Inspect hands them over, or as we saw them go into the log."""
+
+    rows: Sequence[Mapping[str, SampleScore]]
+    grid: Grid
+    metadata: Sequence[Mapping[str, Any] | None]
+    """(n,) of the questions."""
+    not_counted: NDArray[np.bool_]
+    """(N,) whether Inspect's own values are not of this answer."""
+
+    @classmethod
+    def of(
+        cls, scores: Sequence[Mapping[str, SampleScore]], more: Sequence[Mapping[str, SampleScore]], order: Any
+    ) -> Answers | None:
+        """None without any; those without an id are left out, as Inspect's own reducers do."""
+        known = [
+            (row, item, late)
+            for late, part in ((False, scores), (True, more))
+            for row in part
+            if (item := next(iter(row.values()), None)) is not None and item.sample_id is not None
+        ]
+        if not known:
+            return None
+        cells = grid([item.sample_id for _, item, _ in known], order=order)
+        metadata = [known[i][1].sample_metadata for i in cells.first]
+        late = np.fromiter((late for _, _, late in known), bool, len(known))
+        return cls([row for row, _, _ in known], cells, metadata, late)
+
+    def raw(self, scorer: str) -> list[Any] | None:
+        """The values of a scorer, None where it gave none; None for one that nobody knows."""
+        if not any(scorer in row for row in self.rows):
+            return None
+        return [None if (item := row.get(scorer)) is None else item.score.value for row in self.rows]
 
 
 def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]], samples: int) -> list[str]:
@@ -141,44 +221,59 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
         What the user should know, one sentence each.
     """
     task = live.spec.task
-    rows, firsts = scores, [next(iter(row.values()), None) for row in scores]
-    ids = [None if item is None else item.sample_id for item in firsts]
-    if None in ids:  # Inspect's own reducers leave them out, too
-        kept = [i for i, key in enumerate(ids) if key is not None]
-        rows, firsts, ids = [rows[i] for i in kept], [firsts[i] for i in kept], [ids[i] for i in kept]
-    if not rows:
+    answers = Answers.of(scores, _not_counted(live, scores), live.spec.dataset.sample_ids)
+    if answers is None:
         return []
-    answers = grid(ids, order=live.spec.dataset.sample_ids)
-    metadata = [item.sample_metadata for i in answers.first if (item := firsts[i]) is not None]
-    columns: dict[str, list[Any] | None] = {}
-
-    def raw(scorer: str) -> list[Any] | None:
-        if scorer not in columns:
-            known = any(scorer in row for row in rows)
-            columns[scorer] = (
-                [None if (item := row.get(scorer)) is None else item.score.value for row in rows] if known else None
-            )
-        return columns[scorer]
-
+    keys, metadata = answers.grid.keys, answers.metadata
     warnings: list[str] = []
-    clusters: tuple[tuple[str, ...] | None, str | None] = (None, None)
+    clusters: Clusters = (None, None)
+    spec = spec_for(live.flag.cluster, task)
+    if spec is None and all((doc or {}).get("cluster") is not None for doc in metadata):
+        spec = "cluster"
     try:
-        labels, words, warnings = cluster_labels(_spec(live.flag, task, metadata), task, answers.keys, metadata)
+        labels, words, warnings = cluster_labels(spec, task, keys, metadata)
         clusters = (labels, words)
     except (MissingFieldError, InputError) as error:
         warnings = [f"{task}: {error}; the questions count as independent"]
+    open_ = spec_for(live.flag.cluster, task) in (None, "auto") and clusters[1] in (None, "cluster")
     found = gather(
         task,
         results.scores,
-        answers,
-        raw,
-        Questions(answers.keys, "sample id"),
+        answers.grid,
+        cache(answers.raw),
+        Questions(keys, "sample id"),
         clusters,
-        n_not_seen=max(0, samples - len(rows)),
+        own=own_clusters(task, keys, metadata, warnings) if open_ else None,
+        not_counted=answers.not_counted,
+        n_not_seen=max(0, samples - len(answers.rows)),
     )
-    warnings += found.notes
-    fresh: dict[int, Estimate] = {}
-    for index, part, known in zip(found.indices, found.scores, found.reproduced, strict=True):
+    if spec == "auto" and clusters[0] is None and not found.own_clusters:
+        warnings.append(auto_hint(task, metadata))
+    late = int(answers.not_counted.sum())
+    if late:
+        warnings.append(
+            f"{task}: the run was cancelled: Inspect's own values are of {len(answers.rows) - late} answers, the "
+            f"noise of the {len(answers.rows)} that have gone into the log"
+        )
+    fresh = _estimates(live, results, found, warnings)
+    warnings += _remarks(task, [item for part in fresh.values() for item in part.values()], found)
+    inject.replace_all([(results.scores[index], part) for index, part in fresh.items()])
+    return warnings
+
+
+def _estimates(
+    live: Live, results: EvalResults, found: Gathered, warnings: list[str]
+) -> dict[int, dict[str | None, Estimate]]:
+    """For each EvalScore by its number, the estimates of its means by their key."""
+    task = live.spec.task
+    authors = inject.of_authors(results.scores)
+    fresh: dict[int, dict[str | None, Estimate]] = {}
+    for index, key, part, known in zip(found.indices, found.keys, found.scores, found.reproduced, strict=True):
+        es = results.scores[index]
+        if (es.scorer, es.name) in authors:
+            if live.flag.settings != Settings():
+                warnings.append(f"{task}: {part.scorer} keeps the noise() of the task, with the settings it has there")
+            continue
         if not known:
             warnings.append(
                 f"{task}: none of the native metrics of {part.scorer} is the mean of its scores: no error bars"
@@ -187,29 +282,21 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
         part = replace(part, native=None)  # compared already
         run = Run(model=live.spec.model, name=live.spec.eval_id, harness="inspect", scores=(part,))
         try:
-            fresh[index] = analyze_run(run, live.flag.settings).estimates[0]
+            fresh.setdefault(index, {})[key] = analyze_run(run, live.flag.settings).estimates[0]
         except InputError as error:
             warnings.append(str(error))
-    warnings += _remarks(task, list(fresh.values()), found.unreadable)
-    inject.replace_all([(results.scores[index], estimate) for index, estimate in fresh.items()])
-    return warnings
+    return fresh
 
 
-def _spec(flag: Flag, task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str | None:
-    """The SPEC of the flag, else the samples' own `cluster`."""
-    spec = spec_for(flag.cluster, task)
-    if spec is None and all((doc or {}).get("cluster") is not None for doc in metadata):
-        return "cluster"
-    return spec
-
-
-def _remarks(task: str, estimates: Sequence[Estimate], skipped: Sequence[str]) -> list[str]:
-    out = list(skipped)
+def _remarks(task: str, estimates: Sequence[Estimate], found: Gathered) -> list[str]:
+    out = [*found.notes, *found.unreadable]
     codes = {code for item in estimates for code in item.diagnostics}
     if "singleton_clusters" in codes:
         out.append(f"{task}: every cluster holds one question, so clusters change nothing; is it the right key?")
     if "too_few_clusters" in codes:
         out.append(f"{task}: fewer than two clusters: no standard error")
+    elif "too_few_questions" in codes:
+        out.append(f"{task}: fewer than two questions: no standard error")
     lost = max((item.n_missing for item in estimates), default=0)
     if lost:
         out.append(f"{task}: {lost} answers have no score and are left out")
@@ -232,21 +319,20 @@ async def task_end(data: TaskEnd) -> None:
         live.done = True
     _live.set(None)
     _warn(live)
+    if live.results is not None and live.shown is None:
+        panel.shorten(live.results, data.log)
 
 
 def rewrite(live: Live, log: EvalLog) -> Analysis | None:
     """The public route: read the finished log's scores, and write its header again."""
-    from inspect_ai.log import read_eval_log
-
     from .export import insert
-    from .read import assemble, rows_of
+    from .read import assemble
 
-    header = read_eval_log(log.location, header_only=True)
-    rows = rows_of(log.location, header, live.flag.cluster)
-    if not rows:
+    header, found = native(log.location, live.flag.cluster)
+    if not len(found.answers):
         live.warnings = [f"{live.spec.task}: no error bars: with this Inspect they need logged samples"]
         return None
-    read = assemble(Path(log.location), header, rows, ReadOptions(), recorded=live.flag.cluster)
+    read = assemble(Path(log.location), found, ReadOptions(), recorded=live.flag.cluster)
     analysis = analyze_run(read.run, live.flag.settings)
     assert header.results is not None
     assert log.results is not None
@@ -257,6 +343,21 @@ def rewrite(live: Live, log: EvalLog) -> Analysis | None:
     log.results.scores = shown.scores
     live.warnings = list(analysis.notes)
     return analysis
+
+
+def native(location: str, spec: str | None) -> tuple[EvalLog, LogFile]:
+    """A log as Inspect's own functions read it, wherever it is; `spec` names the clusters."""
+    from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+
+    from .logfile import needs_samples, of_native
+
+    header = read_eval_log(location, header_only=True)
+    plain = header.model_dump(mode="json", exclude={"samples", "reductions"})
+    found = of_native(plain, [row.model_dump(mode="json") for row in read_eval_log_sample_summaries(location)])
+    if needs_samples(found.header, found.answers, [spec or "cluster"]):
+        whole = read_eval_log(location, exclude_fields=BULKY).samples or []
+        found = of_native(plain, [row.model_dump(mode="json") for row in whole]) if whole else found
+    return header, found
 
 
 def _write_header(header: EvalLog, location: str) -> None:
@@ -280,24 +381,7 @@ def run_end(data: RunEnd) -> None:
         _warn(live)
     shown = [live.shown for live in lives if live.shown is not None]
     if shown:
-        _panel(shown)
-
-
-def _panel(analyses: Sequence[Analysis]) -> None:
-    from inspect_ai.util import display_type
-    from rich.console import Console
-    from rich.panel import Panel
-    from rich.text import Text
-
-    if display_type() == "none":
-        return
-    lines = []
-    for analysis in analyses:
-        for item in analysis.estimates:
-            numbers = "  ".join(f"{name.removeprefix('noise_')} {x:.3f}" for name, x in inject.values(item).items())
-            if numbers:
-                lines.append(f"{item.model}  {item.task}  {item.scorer}  {item.metric} {item.mean:.3f}  {numbers}")
-    Console().print(Panel(Text("\n".join(lines)), title="noise", title_align="left"))
+        panel.show(shown)
 
 
 def _warn(live: Live) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,31 +33,31 @@ class About:
     """See `marks`."""
 
 
-def utc(text: str) -> str:
-    """A date of a log in a form that sorts, whatever its time zone; as it is where it is no date."""
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC).isoformat()
-    except ValueError:
-        return text
-
-
-def marks(rows: Iterable[Any]) -> bytes:
-    """A sorted array of one 64-bit hash for each scored answer, equal for a copy of it and for no other answer.
+def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
+    """A hash of 64 bits of one scored answer, equal for a copy of it and for no other; b"" where it has no scores.
 
     Args:
-        rows: samples or their summaries. A retry keeps the `uuid` of the answers that it takes over; where there
-            is none, what was answered and its scores stand for it.
+        key: its question.
+        epoch: its repeat.
+        sample: or its summary. A retry keeps the `uuid` of the answers that it takes over; where there is none, what
+            was answered and its scores stand for it.
     """
-    found = [blake2b(_mark(row).encode("utf-8", "surrogatepass"), digest_size=8).digest() for row in rows if row.scores]
+    scores = sample.get("scores") or sample.get("score")
+    if not scores:
+        return b""
+    known = sample.get("uuid")
+    if not known:
+        named = sorted(scores.items(), key=str) if isinstance(scores, dict) else [("", scores)]
+        known = [
+            (name, item.get("value"), item.get("answer")) if isinstance(item, dict) else (name, item)
+            for name, item in named
+        ]
+    return blake2b(f"{key}\x1f{epoch}\x1f{known}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def marks(found: Iterable[bytes]) -> bytes:
+    """The hashes of a log's answers, see `mark`, sorted."""
     return np.sort(np.frombuffer(b"".join(found), np.uint64)).tobytes()
-
-
-def _mark(row: Any) -> str:
-    known = getattr(row, "uuid", None)
-    if known:
-        return f"{row.id}\x1f{row.epoch}\x1f{known}"
-    scores = [(name, score.value, getattr(score, "answer", None)) for name, score in sorted(row.scores.items())]
-    return f"{row.id}\x1f{row.epoch}\x1f{scores!r}"
 
 
 def joined(folder: Path, found: Sequence[PartRead | InputError]) -> list[Run | InputError]:

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from harness_noise._version import __version__
 
-from .gather import GROUP
+from .means import GROUP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from inspect_ai.log import EvalMetric, EvalScore
 
     from harness_noise.results import Estimate
+
+    from .header import ScoreRow
 
 FIELDS = {
     "noise_se": "se",
@@ -32,8 +34,8 @@ def values(estimate: Estimate) -> dict[str, float]:
     return {name: float(value) for name, value in found.items() if value is not None}
 
 
-def metrics(estimate: Estimate) -> dict[str, EvalMetric]:
-    """The EvalMetrics of one estimate."""
+def metrics(estimate: Estimate, key: str | None = None) -> dict[str, EvalMetric]:
+    """The EvalMetrics of one estimate; their names end in `key` where an EvalScore has the means of several keys."""
     from inspect_ai.log import EvalMetric
 
     params: dict[str, Any] = {}
@@ -54,35 +56,58 @@ def metrics(estimate: Estimate) -> dict[str, EvalMetric]:
     }
     if estimate.df is not None:
         metadata["df"] = estimate.df
+    if total_below_prediction(estimate):
+        metadata["var_data"] = estimate.var_data
+    named = {_named(name, key): value for name, value in values(estimate).items()}
     return {
         name: EvalMetric(name=name, group=GROUP, value=value, params=params, metadata=metadata)
-        for name, value in values(estimate).items()
+        for name, value in named.items()
     }
 
 
-def replace(es: EvalScore, estimate: Estimate | None) -> None:
-    """Append an estimate to an EvalScore, in place of what an earlier call appended; None only removes."""
+def _named(name: str, key: str | None) -> str:
+    return name if key is None else f"{name}_{key}"
+
+
+def total_below_prediction(estimate: Estimate) -> bool:
+    """Whether the data variance came out below 0, so that the total noise is less than its part."""
+    total, prediction = estimate.se_total, estimate.se_prediction
+    return total is not None and prediction is not None and total < prediction
+
+
+def replace(es: EvalScore, estimates: Mapping[str | None, Estimate]) -> None:
+    """Append estimates by key to an EvalScore, in place of what an earlier call appended; none only remove."""
     for name in injected(es):
         del es.metrics[name]
-    if estimate is not None and not es.metrics.keys() & FIELDS.keys():
-        es.metrics.update(metrics(estimate))
+    for key, estimate in estimates.items():
+        if not es.metrics.keys() & {_named(name, key) for name in FIELDS}:
+            es.metrics.update(metrics(estimate, key))
 
 
-def replace_all(pairs: Iterable[tuple[EvalScore, Estimate | None]]) -> None:
+def replace_all(pairs: Iterable[tuple[EvalScore, Mapping[str | None, Estimate]]]) -> None:
     """`replace` for many, or for none if there is a fault in one of them."""
     changes = []
-    for es, estimate in pairs:
+    for es, estimates in pairs:
         copy = es.model_copy(update={"metrics": dict(es.metrics)})
-        replace(copy, estimate)
+        replace(copy, estimates)
         changes.append((es, copy.metrics))
     for es, metrics_ in changes:
         es.metrics = metrics_
 
 
-def injected(es: EvalScore) -> list[str]:
+def injected(es: EvalScore | ScoreRow) -> list[str]:
     """The names that an earlier call appended; the public metric's values carry no such metadata."""
     return [
         name
         for name, metric in es.metrics.items()
-        if name in FIELDS and metric.group == GROUP and "harness_noise_version" in (metric.metadata or {})
+        if metric.group == GROUP and "harness_noise_version" in (metric.metadata or {})
     ]
+
+
+def of_authors(scores: Iterable[EvalScore]) -> set[tuple[str, str]]:
+    """Scorer and name of those whose task has the public metric `noise`: its numbers stand, and no second ones."""
+    return {
+        (es.scorer, es.name)
+        for es in scores
+        if any(m.group == GROUP and "harness_noise_version" not in (m.metadata or {}) for m in es.metrics.values())
+    }

@@ -17,12 +17,20 @@ if TYPE_CHECKING:
     from inspect_ai.scorer import SampleScore
 
 
+_TOO_FEW = {"too_few_questions": "fewer than two questions", "too_few_clusters": "fewer than two clusters"}
+
+
+class TooFewError(Exception):
+    """Nothing is identified; while a task goes on that is no news, at its end it is."""
+
+
 def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -> dict[str, float]:
     """The noise of the mean of un-reduced scores, by the names of our metrics.
 
     Raises:
         InputError: a cluster key that the samples lack, a level outside (0, 1).
         ValueError: values that are not numbers.
+        TooFewError: too few questions or clusters for any number.
     """
     scores = [item for item in scores if item.sample_id is not None]
     if not scores:
@@ -39,4 +47,8 @@ def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -
         values=answers.fill(read.values), clusters=labels, cluster_spec=words,
     )  # fmt: skip
     run = Run(model="", name="", harness="inspect", scores=(part,))
-    return inject.values(analyze_run(run, Settings(level=level)).estimates[0])
+    estimate = analyze_run(run, Settings(level=level)).estimates[0]
+    for code, words in _TOO_FEW.items():
+        if code in estimate.diagnostics:
+            raise TooFewError(f"{words}: no standard error")
+    return inject.values(estimate)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness_noise.clusters import MissingFieldError, labeller
+
 AUTO: dict[str, str] = {
     "squad": "context_hash",
     "drop": "passage_hash",
@@ -9,13 +14,14 @@ AUTO: dict[str, str] = {
     "docvqa": "document_id",
     # hashes language and text together, so every sample is its own cluster: `singleton_clusters` says it
     "mgsm": "question_id",
-    "bbq": "source_id",
-    "zerobench": "main_question_id",
+    # its numbers of examples and of templates start again in every category
+    "bbq": "{{category}}/{{question_index}}",
+    "zerobench_subquestions": "main_question_id",
     "frontierscience": "task_group_id",
-    "cyse4_malware_analysis": "question_id",
-    "cyse4_threat_intelligence": "question_id",
+    "cyse4_malware_analysis": "sha256",
+    "cyse4_threat_intelligence": "report_id",
 }
-"""Task → the key of its samples' metadata that related questions share."""
+"""Task → the key (or template) of its samples' metadata that related questions share."""
 
 
 def bare(task: str) -> str:
@@ -23,6 +29,16 @@ def bare(task: str) -> str:
     return task.rsplit("/", 1)[-1]
 
 
-def natural(task: str) -> str | None:
-    """The known cluster key of a task."""
-    return AUTO.get(bare(task))
+def natural(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str | None:
+    """The known cluster of a task, if one of its samples has it."""
+    spec = AUTO.get(bare(task))
+    if spec is None:
+        return None
+    label = labeller(spec)
+    for doc in metadata:
+        try:
+            label(doc or {})
+        except MissingFieldError:
+            continue
+        return spec
+    return None

@@ -1,43 +1,29 @@
-"""Inspect logs to Runs: `.eval` and `.json` files, and folders of them.
-
-Scores come from the sample summaries, which are small. The samples are read in full only where a
-summary has lost something that counts: an invalidation, a long input, a long cluster value.
-"""
+"""Inspect logs to Runs: `.eval` and `.json` files, and folders of them."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from harness_noise.adapters import PartRead
 from harness_noise.clusters import MissingFieldError, labeller, text_label
 from harness_noise.errors import InputError
-from harness_noise.scores import Questions, ReadOptions, Run, content_hash, occurrences
+from harness_noise.scores import Questions, ReadOptions, Run, occurrences
 
-from . import bounds, inject
+from . import inject, logfile
 from .finding import logs_in
 from .flags import cluster_text
-from .gather import Gathered, Grid, cluster_labels, gather, grid, spec_for
-from .identity import About, FieldError, left_out, marks, none_of, utc
+from .gather import Clusters, Gathered, Grid, auto_hint, cluster_labels, gather, grid, own_clusters, spec_for
+from .header import Header
+from .identity import About, FieldError, left_out, marks, none_of
+from .logfile import LogFile
+from .means import names_cluster
 from .presets import natural
-
-if TYPE_CHECKING:
-    from inspect_ai.log import EvalLog, EvalSample, EvalSampleSummary
-    from inspect_ai.model import ChatMessage
-
-    Row: TypeAlias = EvalSample | EvalSampleSummary
-
-CUT_TEXT = "(content truncated)"
-CUT_OBJECT = "Key removed from summary (> 1k)"
-MEDIA = re.compile(r"\((Image|Audio|Video|Document|Data|Reasoning|Tool_use)\)")
-BULKY = {"messages", "events", "events_data", "store", "attachments", "output", "timelines"}
+from .records import Question
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +31,7 @@ class Log:
     """One log as it was read: the Run, and where in the log its scores come from."""
 
     path: Path
-    header: EvalLog
+    header: Header
     run: Run
     found: Gathered
     answers: bytes = b""
@@ -55,9 +41,8 @@ class Log:
 def read_one(path: Path, options: ReadOptions) -> PartRead:
     """One log, as `join` takes it."""
     log = read_log(path, options)
-    head = log.header.eval
-    data = (head.dataset.name or "", head.dataset.location or "")
-    return PartRead((log.run,), About(path, (head.task, head.task_id, head.model, *data), log.answers))
+    head = log.header
+    return PartRead((log.run,), About(path, (head.task, head.task_id, head.model, *head.dataset), log.answers))
 
 
 def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
@@ -87,28 +72,14 @@ def read_log(path: Path, options: ReadOptions) -> Log:
     Raises:
         InputError: it is not a log, it is unfinished, or it has nothing that can be analysed.
     """
-    try:
-        from inspect_ai.log import read_eval_log
-    except ImportError as error:
-        raise InputError(
-            f"{path}: Inspect logs need inspect-ai ({error}): pip install 'harness-noise[inspect]'"
-        ) from None
-    try:
-        bounds.check_header(path)
-        header = read_eval_log(str(path), header_only=True)
-        _finished(path, header)
-        spec, key = _spec(header, options)[0], options.columns.get("question")
-        rows = rows_of(str(path), header, spec, key, lambda: bounds.check_samples(path))
-    except InputError:
-        raise
-    except Exception as error:
-        why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(
-            f"{path}: not an Inspect log that can be read ({why}); if it was cut short, copy it again or "
-            "try `inspect log recover`"
-        ) from error
-    log = replace(assemble(path, header, rows, options), answers=marks(rows))
-    return replace(log, run=_labelled(log.run, header.eval.task_args, options.factors)) if options.factors else log
+    key = options.columns.get("question")
+
+    def fields(header: Header) -> tuple[str, ...]:
+        return _spec(header, options)[0] or "cluster", key or ""
+
+    found = logfile.read(path, fields, key is not None, lambda header: _finished(path, header))
+    log = assemble(path, found, options)
+    return replace(log, run=_labelled(log.run, found.header.task_args, options.factors)) if options.factors else log
 
 
 def _labelled(run: Run, arguments: Mapping[str, Any], names: Sequence[str]) -> Run:
@@ -121,9 +92,9 @@ def _labelled(run: Run, arguments: Mapping[str, Any], names: Sequence[str]) -> R
     return replace(run, scores=tuple(scores))
 
 
-def _finished(path: Path, header: EvalLog) -> None:
+def _finished(path: Path, header: Header) -> None:
     """Refuse a log without results, saying why it has none."""
-    if header.results is not None and header.results.scores:
+    if header.scores:
         return
     if header.status == "started":
         raise InputError(
@@ -137,172 +108,88 @@ def _finished(path: Path, header: EvalLog) -> None:
     )
 
 
-def _spec(header: EvalLog, options: ReadOptions) -> tuple[str | None, bool]:
+def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
     """The cluster SPEC of a log, and whether the user asked for it now.
 
     Without one it is what the run was made with: the noise settings in its metadata, or the
     parameters of the metrics that we added.
     """
-    task = header.eval.task
-    asked = spec_for(options.cluster, task)
+    asked = spec_for(options.cluster, header.task)
     if asked is not None:
         return asked, True
-    setting = (header.eval.metadata or {}).get("noise_cluster")
+    setting = header.metadata.get("noise_cluster")
     if setting is not None:
-        return spec_for(cluster_text(setting), task), False
-    for es in header.results.scores if header.results else ():
+        return spec_for(cluster_text(setting), header.task), False
+    for es in header.scores:
         for name in inject.injected(es):
-            if "cluster" in es.metrics[name].params:
-                return str(es.metrics[name].params["cluster"]), False
+            cluster = es.metrics[name].params.get("cluster")
+            if cluster is not None and not names_cluster(es, cluster):  # those are found again by themselves
+                return str(cluster), False
     return None, False
 
 
-def rows_of(
-    location: str, header: EvalLog, spec: str | None, key: str | None = None, check: Callable[[], None] = lambda: None
-) -> Sequence[Row]:
-    """The summaries of a log's samples; the samples where the summaries have lost something that counts.
-
-    Args:
-        location: of the log.
-        header: its header.
-        spec: what names the clusters.
-        key: the field that identifies the questions, if the user named one.
-        check: is called before the samples are read in full.
-    """
-    from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
-
-    rows: Sequence[Row] = read_eval_log_sample_summaries(location)
-    if header.invalidated or _lost_choices(header, rows) or _lost(rows, (spec or "cluster", key or "")):
-        check()
-        rows = read_eval_log(location, exclude_fields=BULKY).samples or rows
-    return rows
-
-
-def _lost_choices(header: EvalLog, rows: Sequence[Row]) -> bool:
-    """Whether the questions have choices that the summaries of an old Inspect do not show."""
-    asked = any(step.solver.endswith("multiple_choice") for step in header.plan.steps)
-    return asked and all(row.choices is None for row in rows)
-
-
-def _lost(rows: Sequence[Row], fields: Sequence[str]) -> bool:
-    """Whether a summary has cut an input, a target, or a value that `fields` (SPECs) make use of."""
-    return any(
-        _is_cut(row.input)
-        or _is_cut(row.target)
-        or any(
-            _is_cut_value(value)
-            for key, value in row.metadata.items()
-            if any(field == "auto" or key in field for field in fields)
-        )
-        for row in _firsts(rows)
-    )
-
-
-def _firsts(rows: Iterable[Row]) -> Iterable[Row]:
-    """One row of each question."""
-    seen = set()
-    for row in rows:
-        if row.id not in seen:
-            seen.add(row.id)
-            yield row
-
-
-def _is_cut(value: Any) -> bool:
-    """An input or a target that a summary shows only in part; media stand there as one word."""
-    if isinstance(value, str):
-        return value.endswith(CUT_TEXT)
-    for item in value:
-        parts = [item] if isinstance(item, str) else _texts(item)
-        if any(text.endswith(CUT_TEXT) or MEDIA.fullmatch(text) for text in parts):
-            return True
-    return False
-
-
-def _is_cut_value(value: Any) -> bool:
-    # what stands before the dots may be short: the cut falls before a word that does not fit
-    return isinstance(value, str) and (value == CUT_OBJECT or value.endswith("..."))
-
-
-def _texts(message: ChatMessage) -> list[str]:
-    """The parts of a chat message; what is not text as JSON."""
-    if isinstance(message.content, str):
-        return [message.content]
-    return [
-        part.text if part.type == "text" else json.dumps(part.model_dump(mode="json"), sort_keys=True)
-        for part in message.content
-    ]
-
-
-def input_text(value: str | list[ChatMessage]) -> str:
-    """A sample's input as one text: a single user message is its content, others name their role."""
-    if isinstance(value, str):
-        return value
-    if len(value) == 1 and value[0].role == "user":
-        return "\n".join(_texts(value[0]))
-    return "\n".join("\n".join([f"{message.role}:", *_texts(message)]) for message in value)
-
-
-def assemble(
-    path: Path, header: EvalLog, rows: Sequence[Row], options: ReadOptions, recorded: str | None = None
-) -> Log:
-    """A Log from its header and its samples, or their summaries; `recorded` is the SPEC of the run itself."""
-    task = header.eval.task
-    assert header.results is not None
-    last = {(str(row.id), row.epoch): row for row in rows}  # a sample that was run again: the last counts
-    rows = list(last.values())
-    answers = grid([row.id for row in rows], [row.epoch for row in rows], header.eval.dataset.sample_ids)
-    firsts = [rows[i] for i in answers.first]
+def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | None = None) -> Log:
+    """A Log from what its file has; `recorded` is the SPEC of the run itself."""
+    header, rows = found.header, found.answers
+    answers = grid(rows.ids, rows.epochs, header.sample_ids)
+    firsts = [rows.questions[key] for key in answers.keys]
     notes: list[str] = []
-    clusters = _clusters(path, header, options, recorded, answers, firsts, notes)
-    columns: dict[str, list[Any] | None] = {}
-
-    def raw(scorer: str) -> list[Any] | None:
-        if scorer not in columns:
-            found = [(row.scores or {}).get(scorer) for row in rows]
-            known = any(score is not None for score in found)
-            columns[scorer] = [None if score is None else score.value for score in found] if known else None
-        return columns[scorer]
-
-    found = gather(
-        task,
-        header.results.scores,
+    clusters, spec = _clusters(path, header, options, recorded, answers, firsts, notes)
+    metadata = [item.metadata for item in firsts]
+    open_ = spec is None or (spec == "auto" and clusters[0] is None)
+    gathered = gather(
+        header.task,
+        header.scores,
         answers,
-        raw,
-        _questions(path, task, answers, firsts, options, notes),
+        rows.scores.get,
+        _questions(path, header.task, answers, firsts, options, notes),
         clusters,
-        excluded=_invalidated(path, header, rows, notes),
+        own=own_clusters(header.task, answers.keys, metadata, notes) if open_ else None,
+        excluded=_invalidated(header, rows.invalid, notes),
+        cancelled=header.status == "cancelled",
         missing=options.missing,
+        logged=True,
     )
-    if not found.scores:
-        reasons = "; ".join(dict.fromkeys(f"{item.scorer}: {item.reason}" for item in found.skipped))
+    if open_ and not gathered.own_clusters:
+        known = natural(header.task, metadata)
+        if spec == "auto":
+            notes.append(auto_hint(header.task, metadata))
+        elif known is not None and clusters[0] is None:
+            notes.append(f"{header.task}: its questions share {known}; use --cluster auto")
+    if not gathered.scores:
+        reasons = "; ".join(dict.fromkeys(f"{item.scorer}: {item.reason}" for item in gathered.skipped))
         raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
-    notes += found.notes + _remarks(header, len(rows))
+    notes += gathered.notes + _remarks(header, len(rows))
+    if faults := found.faults.told():
+        notes.append(f"{header.task}: the log is not quite as Inspect writes it, and was read all the same: "
+                     f"{'; '.join(faults[:5])}{'; …' if len(faults) > 5 else ''}")  # fmt: skip
     run = Run(
-        model=header.eval.model,
+        model=header.model,
         name=str(path),
         harness="inspect",
         path=str(path),
-        date=utc(header.eval.created),
-        scores=tuple(found.scores),
-        skipped=tuple(found.skipped),
+        date=header.created,
+        scores=tuple(gathered.scores),
+        skipped=tuple(gathered.skipped),
         notes=tuple(notes),
     )
-    return Log(path, header, run, found)
+    return Log(path, header, run, gathered, marks(rows.marks))
 
 
 def _clusters(
     path: Path,
-    header: EvalLog,
+    header: Header,
     options: ReadOptions,
     recorded: str | None,
     answers: Grid,
-    firsts: Sequence[Row],
+    firsts: Sequence[Question],
     notes: list[str],
-) -> tuple[tuple[str, ...] | None, str | None]:
-    task = header.eval.task
+) -> tuple[Clusters, str | None]:
+    """Clusters of the questions, and the SPEC that the user or the run has named."""
+    task = header.task
     metadata = [row.metadata for row in firsts]
     spec, asked = _spec(header, options)
-    spec = spec or spec_for(recorded, task)
+    spec = said = spec or spec_for(recorded, task)
     if spec is None:
         labelled = sum(doc.get("cluster") is not None for doc in metadata)
         if labelled == len(metadata):
@@ -318,32 +205,28 @@ def _clusters(
         if asked:
             raise FieldError(f"{path}: {error}; name another with --cluster, or `--cluster none`") from None
         notes.append(f"{task}: {error}; the questions count as independent")
-        return None, None
+        return (None, None), said
     notes += remarks
-    known = natural(task)
-    if spec is None and known is not None and any(known in doc for doc in metadata):
-        notes.append(f"{task}: its questions share {known}; use --cluster auto")
-    return labels, words
+    return (labels, words), said
 
 
 def _questions(
-    path: Path, task: str, answers: Grid, firsts: Sequence[Row], options: ReadOptions, notes: list[str]
+    path: Path, task: str, answers: Grid, firsts: Sequence[Question], options: ReadOptions, notes: list[str]
 ) -> Questions:
-    inputs = [input_text(row.input) for row in firsts]
-    texts = tuple(" ".join(text[:400].split())[:200] for text in inputs)
+    texts = tuple(item.text for item in firsts)
     key = options.columns.get("question")
     if key is None:
         return Questions(
             keys=answers.keys,
             kind="sample id",
-            inputs=tuple(content_hash(text) for text in inputs),
-            targets=tuple(content_hash(_answer(row)) for row in firsts),
+            inputs=tuple(item.input for item in firsts),
+            targets=tuple(item.target for item in firsts),
             texts=texts,
         )
     label = labeller(key)
     fields = [
-        {"id": i, "input": text, "target": _target(row.target), **row.metadata}
-        for i, text, row in zip(answers.keys, inputs, firsts, strict=True)
+        {"id": i, **dict(zip(("input", "target"), item.whole or (), strict=False)), **item.metadata}
+        for i, item in zip(answers.keys, firsts, strict=True)
     ]
     try:
         keys = [label(item) for item in fields]
@@ -359,43 +242,26 @@ def _questions(
     return Questions(keys=occurrences(keys), kind="question", texts=texts)
 
 
-def _target(target: str | list[str]) -> str:
-    if isinstance(target, str):
-        return target
-    return target[0] if len(target) == 1 else json.dumps(target)
-
-
-def _answer(row: Row) -> str:
-    """The target and the choices, in no order: many questions have the same words and the same letter."""
-    if not row.choices:
-        return _target(row.target)
-    letters = dict(zip(ascii_uppercase, row.choices, strict=False))
-    targets = [row.target] if isinstance(row.target, str) else row.target
-    named = sorted(letters.get(text, text) for text in targets)
-    return json.dumps([named, sorted(row.choices)], ensure_ascii=False)
-
-
 def _invalidated(
-    path: Path, header: EvalLog, rows: Sequence[Row], notes: list[str]
+    header: Header, invalid: Sequence[bool], notes: list[str]
 ) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
     if not header.invalidated:
         return None
-    out = np.fromiter((getattr(row, "invalidation", None) is not None for row in rows), bool, len(rows))
+    out = np.array(invalid, dtype=bool)
     if out.any():
         notes.append(
-            f"{header.eval.task}: {int(out.sum())} of {len(rows)} answers are invalidated and left out "
+            f"{header.task}: {int(out.sum())} of {len(out)} answers are invalidated and left out "
             "(Inspect's own values still count them)"
         )
     return out
 
 
-def _remarks(header: EvalLog, n_rows: int) -> list[str]:
-    task, config = header.eval.task, header.eval.config
+def _remarks(header: Header, n_rows: int) -> list[str]:
+    task, asked = header.task, header.total_samples
     out = []
-    asked = header.results.total_samples if header.results else 0
     if n_rows < asked:
         out.append(f"{task}: {asked - n_rows} of {asked} answers were never given (status {header.status})")
-    if config.epochs_reducer == [] and (config.epochs or 1) > 1:
+    if header.epochs_reducer == [] and header.epochs > 1:
         out.append(
             f"{task}: run without an epochs reducer: Inspect's own stderr takes repeats for independent questions"
         )

@@ -19,6 +19,8 @@ _SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<date>{_DATE})\.jsonl")
 _UNDATED = re.compile(r"samples_(?P<task>.+)\.jsonl")
 _OPENING = re.compile(rb'\s*\{\s*"results"\s*:\s*\{')
 _ROW = re.compile(rb'\s*\{\s*"doc_id"\s*:')
+_ROWS = re.compile(rb'\s*\[\s*\{\s*"doc_id"\s*:')
+"""All rows in one array, as versions before 0.4.3 wrote them."""
 _FIRST_LINE = 1 << 24
 _LATEST = 1 << 34
 """Seconds since 1970: the year 2514."""
@@ -155,6 +157,9 @@ def _is_samples(path: Path) -> bool:
     if _SAMPLES.fullmatch(path.name):
         return True
     with path.open("rb") as file:
+        if _ROWS.match(file.read(4096)):
+            return True
+        file.seek(0)
         line = file.readline(_FIRST_LINE)
     if _ROW.match(line):
         return b'"doc"' in line
@@ -177,15 +182,19 @@ class _Beside:
     dated: dict[str, dict[str, Path]]
     """Date → task → file."""
     undated: dict[str, Path]
+    others: dict[str, Path]
+    """Name → file."""
 
     @classmethod
     def of(cls, folder: Path) -> _Beside:
-        out = cls({}, {})
+        out = cls({}, {}, {})
         for file in sorted(folder.iterdir()):
             if name := _SAMPLES.fullmatch(file.name):
                 out.dated.setdefault(name["date"], {})[name["task"]] = file
             elif name := _UNDATED.fullmatch(file.name):
                 out.undated[name["task"]] = file
+            elif file.suffix == ".jsonl":
+                out.others[file.name] = file
         return out
 
 
@@ -198,7 +207,22 @@ def _of_results(path: Path, beside: _Beside) -> Output:
     if not beside.undated and len(beside.dated) == 1:
         (only,) = beside.dated.values()
         return Output(path, only)
-    return Output(path, beside.undated)
+    return Output(path, beside.undated or (_named_after_model(path, beside.others) if beside.others else {}))
+
+
+def _named_after_model(results: Path, files: Mapping[str, Path]) -> dict[str, Path]:
+    """Of files the samples of a run of lm-eval 0.4.0 to 0.4.2: their names are the model's arguments and the task."""
+    try:
+        content = load(results)
+    except InputError:  # whoever reads it says so
+        return {}
+    config = content.get("config")
+    arguments = config.get("model_args") if isinstance(config, dict) else None
+    if not isinstance(arguments, str):
+        return {}
+    start = re.sub("/|=", "__", arguments)
+    named = {task: files.get(f"{start}_{task}.jsonl") for task in content.get("configs", {})}
+    return {task: file for task, file in named.items() if file is not None}
 
 
 def _of_samples(path: Path) -> Output:
@@ -206,6 +230,10 @@ def _of_samples(path: Path) -> Output:
     name = _SAMPLES.fullmatch(path.name) or _UNDATED.fullmatch(path.name)
     task = name["task"] if name else path.stem
     date = _date(path)
+    if not name:
+        for file in filter(_is_results, sorted(path.parent.glob("*.json"))):
+            for old, samples in _named_after_model(file, {path.name: path}).items():
+                return Output(file, {old: samples}, only=old)
     beside = [file for file in sorted(path.parent.glob("*.json")) if date and _date(file) == date]
     results = next((file for file in beside if _is_results(file)), None)
     return Output(results, {task: path}, only=task)

@@ -15,7 +15,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from harness_noise.errors import InputError
 from harness_noise.packed import Hashes, Lines
 from harness_noise.scores import check_grid, content_hash, occurrences
 
+from ..stream import JsonStream
 from .choices import BRIER, Log, brier_score
 from .inject import CLUSTER, SCORES
 
@@ -112,7 +113,7 @@ def rows(
     try:
         with path.open("rb", buffering=_BUFFER) as file:
             before = _stamp(path, file)
-            while line := file.readline(LONGEST):
+            for line in _lines(path, file):
                 number += 1
                 if len(line) == LONGEST and not line.endswith(b"\n"):
                     raise InputError(
@@ -133,6 +134,25 @@ def rows(
                 raise changed(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a file; of one array, as lm-eval 0.4.0 to 0.4.2 wrote them, the lines that it would write now."""
+    is_array = file.read(64).lstrip().startswith(b"[")
+    file.seek(0)
+    return _of_array(path, file) if is_array else iter(partial(file.readline, LONGEST), b"")
+
+
+def _of_array(path: Path, file: IO[bytes]) -> Iterator[bytes]:
+    stream = JsonStream(iter(partial(file.read, _BUFFER), b""))
+    try:
+        for row in stream.items():
+            yield json.dumps(row).encode()
+        stream.end()
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path}: not JSON that can be read ({error}); the file is damaged, truncated or still being written"
+        ) from None
 
 
 def _stamp(path: Path, file: IO[bytes]) -> tuple[float, float]:

@@ -1,0 +1,105 @@
+"""What the terminal shows of our numbers: as much as fits, and the reason where a total is less than its part.
+
+The log always has everything. Inspect's panel stands four scorers side by side and shows every metric that is in
+the results; after the log is written, the results are the panel's alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import inject
+from .means import GROUP
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalMetric, EvalResults, EvalScore
+
+    from harness_noise.results import Analysis
+
+SIDE_BY_SIDE = 4
+"""How many scorers Inspect's panel has in a row."""
+FRAME = 4
+"""Columns of the terminal that the frame of the panel takes."""
+BETWEEN = 4
+"""Columns around the name and the value of a metric."""
+SHORT = {"noise_se": "noise_se", "noise_ci_low": "noise_low", "noise_ci_high": "noise_high"}
+"""What is shown where there is no room for all, and under which name."""
+REASON = "data var. < 0"
+"""Beside a total that is less than its part: the unbiased estimate of the data variance."""
+
+
+def shorten(results: EvalResults, log: EvalLog) -> None:
+    """Let `results`, which Inspect's panel is going to show, have what fits; `log` keeps everything."""
+    from inspect_ai.util import display_type
+    from rich import get_console
+
+    if display_type() == "none":
+        return
+    shown = shown_scores(results.scores, get_console().width)
+    if log.results is results:
+        log.results = results.model_copy()
+    results.scores = shown
+
+
+def shown_scores(scores: Sequence[EvalScore], width: int) -> list[EvalScore]:
+    """Copies of the scores, for a terminal of this width."""
+    whole = [_with_reasons(es) for es in scores]
+    rows = [whole[i : i + SIDE_BY_SIDE] for i in range(0, len(whole), SIDE_BY_SIDE)]
+    if all(sum(map(_width, row)) + FRAME <= width for row in rows):
+        return whole
+    return [_short(es) for es in scores]
+
+
+def _width(es: EvalScore) -> int:
+    rows = [len(name) + len(f"{metric.value:.3f}") + BETWEEN for name, metric in es.metrics.items()]
+    return max([len(es.name) + BETWEEN, *rows])
+
+
+def _with_reasons(es: EvalScore) -> EvalScore:
+    metrics: dict[str, EvalMetric] = {}
+    for name, metric in es.metrics.items():
+        metrics[name] = metric
+        var = (metric.metadata or {}).get("var_data")
+        if metric.group == GROUP and var is not None and name.startswith("noise_prediction"):
+            reason = name.replace("noise_prediction", REASON, 1)
+            metrics[reason] = metric.model_copy(update={"name": reason, "value": float(var)})
+    return es.model_copy(update={"metrics": metrics})
+
+
+def _short(es: EvalScore) -> EvalScore:
+    ours = set(inject.injected(es))
+    metrics: dict[str, EvalMetric] = {}
+    for name, metric in es.metrics.items():
+        if name not in ours:
+            metrics[name] = metric
+            continue
+        for long, short in SHORT.items():
+            if name == long or name.startswith(long + "_"):
+                metrics[short + name.removeprefix(long)] = metric
+    return es.model_copy(update={"metrics": metrics})
+
+
+def show(analyses: Sequence[Analysis]) -> None:
+    """A panel of our own, where Inspect's has none of our numbers."""
+    from inspect_ai.util import display_type
+    from rich.console import Console
+    from rich.panel import Panel
+    from rich.text import Text
+
+    if display_type() == "none":
+        return
+    lines = []
+    for analysis in analyses:
+        for item in analysis.estimates:
+            numbers = [f"{name.removeprefix('noise_')} {x:.3f}" for name, x in inject.values(item).items()]
+            if inject.total_below_prediction(item):
+                numbers.append(f"{REASON}: {_number(item.var_data)}")
+            if numbers:
+                found = f"{item.metric} {item.mean:.3f}  {'  '.join(numbers)}"
+                lines.append(f"{item.model}  {item.task}  {item.scorer}  {found}")
+    Console().print(Panel(Text("\n".join(lines)), title="noise", title_align="left"))
+
+
+def _number(value: Any) -> str:
+    return f"{value:.3g}"

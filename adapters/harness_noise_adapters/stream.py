@@ -1,0 +1,140 @@
+"""JSON read from a stream, item by item: the samples of a file need not all be in memory at once.
+
+The text is never longer than one item and a piece of the stream. Numbers, strings and constants are
+Python's, NaN and Infinity included, because logs have them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+LONGEST_ITEM = 1 << 27
+"""Characters of one value that is read as a whole: a sample with all its messages, pictures and events."""
+_PIECE = 1 << 18
+_TAIL = 16
+"""A fault so near to the end of what has come so far may only be that more is to come."""
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+class CutError(ValueError):
+    """The stream ends in the middle of its JSON."""
+
+
+class JsonStream:
+    """One JSON document, walked through from its start to its end.
+
+    Every method raises ValueError for what is no JSON, CutError where it ends too early.
+    """
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = iter(pieces)
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._scan = json.JSONDecoder().raw_decode
+        self._text = ""
+        self._at = 0
+        self._ended = False
+
+    def members(self) -> Iterator[str]:
+        """The names of the object that begins here; before the next one its value is to be read or skipped."""
+        self._take("{")
+        if self._next() == "}":
+            self._at += 1
+            return
+        while True:
+            name = self.value()
+            if not isinstance(name, str):
+                raise ValueError("an object has a name that is no text")  # noqa: TRY004  it is the data
+            self._take(":")
+            yield name
+            if self._one_of(",}") == "}":
+                return
+
+    def items(self) -> Iterator[Any]:
+        """The values of the array that begins here."""
+        self._take("[")
+        if self._next() == "]":
+            self._at += 1
+            return
+        while True:
+            yield self.value()
+            if self._one_of(",]") == "]":
+                return
+
+    def is_array(self) -> bool:
+        """Whether an array begins here."""
+        return self._next() == "["
+
+    def value(self) -> Any:
+        """The value that begins here, whole."""
+        self._next()
+        while True:
+            try:
+                found, end = self._scan(self._text, self._at)
+            except json.JSONDecodeError as error:
+                self._wait(error)
+            except RecursionError:
+                raise ValueError("nested too deeply") from None
+            else:
+                if end < len(self._text) or self._ended or self._text[end - 1] in '"]}':
+                    self._at = end
+                    return found
+                self._more(2 * (end - self._at))  # a number may go on
+
+    def end(self) -> None:
+        """Nothing but white space may follow; the stream is read to its end."""
+        try:
+            more = self._next()
+        except CutError:
+            return
+        raise ValueError(f"{more!r} follows the end of the JSON")
+
+    def _wait(self, error: json.JSONDecodeError) -> None:
+        """Get more of a value that is not whole."""
+        cut = error.pos >= len(self._text) - _TAIL or error.msg.startswith("Unterminated string")
+        if not cut:
+            raise ValueError(error.msg) from None
+        if self._ended:
+            closed = self._text.rstrip().endswith(("]", "}"))
+            raise ValueError(error.msg) if closed else CutError("it ends in the middle") from None
+        self._more(2 * (len(self._text) - self._at))
+
+    def _next(self) -> str:
+        """The next character that is not white space; it is not consumed."""
+        while True:
+            self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if self._ended:
+                raise CutError("it ends in the middle")
+            self._more(0)
+
+    def _one_of(self, wanted: str) -> str:
+        found = self._next()
+        if found not in wanted:
+            raise ValueError(f"{found!r} stands where {' or '.join(map(repr, wanted))} belongs")
+        self._at += 1
+        return found
+
+    def _take(self, wanted: str) -> None:
+        self._one_of(wanted)
+
+    def _more(self, least: int) -> None:
+        """Forget what was read, and append at least a piece and at least `least` characters in all."""
+        parts = [self._text[self._at :]]
+        size = len(parts[0])
+        least = max(least, size + 1, _PIECE)
+        while size < least:
+            piece = next(self._pieces, None)
+            part = self._decoder.decode(piece or b"", final=piece is None)
+            parts.append(part)
+            size += len(part)
+            if piece is None:
+                self._ended = True
+                break
+        if size > LONGEST_ITEM:
+            raise ValueError(f"one of its values is longer than {LONGEST_ITEM / 1e6:.0f} million characters")
+        self._text, self._at = "".join(parts), 0

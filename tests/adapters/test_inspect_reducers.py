@@ -1,0 +1,98 @@
+"""What Inspect's reducers make of several epochs: the score itself with one, rows of their own with more."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import harness_noise as hn
+from harness_noise_adapters.inspect_logs import reducers
+
+pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
+
+from inspect_ai import Epochs
+from inspect_ai.scorer import Score, at_least, max_score, median_score, mode_score, pass_at
+
+NATIVE = {"mode": mode_score(), "max": max_score(), "median": median_score()} | {
+    f"{name}_{k}": reducer(k) for k in (1, 2, 3) for name, reducer in (("pass_at", pass_at), ("at_least", at_least))
+}
+GRADES = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.5, math.nan])
+
+
+@given(st.lists(GRADES, min_size=1, max_size=6), st.sampled_from(sorted(NATIVE)))
+def test_every_reducer_is_inspects_own(scores, name):
+    if all(map(math.isnan, scores)):
+        return  # there is no value
+    want = NATIVE[name]([Score(value=value) for value in scores]).value
+    (found,) = reducers.of(name)(np.array([scores]))
+    assert found == pytest.approx(want, abs=1e-12, nan_ok=True)
+
+
+@given(st.lists(GRADES, min_size=1, max_size=7), st.integers(1, 4))
+def test_pass_k_is_inspects_own(scores, k):
+    from inspect_ai.scorer._reducer import reducer as theirs
+
+    if all(map(math.isnan, scores)) or not hasattr(theirs, "pass_k"):  # since 0.3.2xx
+        return
+    want = theirs.pass_k(k)([Score(value=value) for value in scores]).value
+    (found,) = reducers.of(f"pass_k_{k}")(np.array([scores]))
+    assert found == pytest.approx(want, abs=1e-12, nan_ok=True)
+
+
+def test_names_that_are_no_reducer_of_inspects():
+    assert [reducers.of(name) for name in (None, "mean", "mine", "pass_at", "pass_at_0", "collect")] == [None] * 6
+
+
+@pytest.mark.parametrize("reducer", ["mode", "max", "median", "pass_at_1", "at_least_1"])
+def test_with_one_epoch_any_reducer_is_the_score_itself(canned, tmp_path, reducer):
+    log = canned.eval(canned.task(), tmp_path, epochs=Epochs(1, reducer))[0]
+    assert log.results.scores[0].reducer == reducer
+    (row,) = hn.analyze(log.location, cluster="passage").estimates
+    want = hn.estimate(
+        np.array([[canned.truth(f"q{i}", 1)] for i in range(12)], float), [i // 3 for i in range(12)]
+    )  # fmt: skip
+    assert (row.scorer, row.metric) == ("match", "accuracy")
+    assert (row.mean, row.se) == pytest.approx((want.mean, want.se), rel=1e-12)
+    assert "uses_all_repeats" not in row.diagnostics
+
+
+def test_such_a_run_is_compared_with_one_of_several_epochs(canned, tmp_path):
+    one = canned.eval(canned.task(), tmp_path / "a", epochs=Epochs(1, "mode"))[0]
+    many = canned.eval(canned.task(), tmp_path / "b", model="mockllm/beta", epochs=3)[0]
+    (row,) = hn.compare(one.location, many.location).comparisons
+    assert row.n_questions == 12
+
+
+def test_values_of_several_epochs_have_rows_with_errors(canned, tmp_path):
+    names = ["mean", "mode", "max", "pass_at_2", "at_least_2"]
+    log = canned.eval(canned.task(canned.samples(40)), tmp_path, epochs=Epochs(3, names))[0]
+    rows = {item.scorer: item for item in hn.analyze(log.location).estimates}
+    assert set(rows) == {"match", *(f"match ({name})" for name in names[1:])}
+    table = np.array([[canned.truth(f"q{i}", j) for j in (1, 2, 3)] for i in range(40)], float)
+    passed = 1 - np.array([math.comb(3 - int(c), 2) / 3 for c in table.sum(axis=1)])
+    assert rows["match (pass_at_2)"].mean == pytest.approx(passed.mean(), rel=1e-12)
+    for es in log.results.scores:
+        if es.reducer == "mean":
+            continue
+        row = rows[f"match ({es.reducer})"]
+        assert row.mean == pytest.approx(es.metrics["accuracy"].value, rel=1e-12), es.reducer
+        assert row.se == pytest.approx(es.metrics["stderr"].value, rel=1e-9), es.reducer
+        assert "uses_all_repeats" in row.diagnostics
+        assert "mean_mismatch" not in row.diagnostics
+        assert row.se_prediction is None
+    assert "uses_all_repeats" not in rows["match"].diagnostics
+    assert rows["match"].se_prediction is not None
+
+
+def test_a_threshold_that_the_log_does_not_name_is_left_out_with_its_value(canned, tmp_path):
+    """`at_least(2, value=0)` is called at_least_2 in the log."""
+    log = canned.eval(canned.task(), tmp_path, epochs=Epochs(3, [mode_score(), at_least(2, value=0.0)]))[0]
+    run = hn.read(log.location)
+    assert {item.scorer for item in run.scores} == {"match (mode)"}
+    (skipped,) = run.skipped
+    assert (skipped.scorer, skipped.native) == ("match (at_least_2)", 1.0)
+    assert "no native value is what its reducer at_least_2 makes" in skipped.reason

@@ -1,0 +1,95 @@
+"""Outputs as lm-eval 0.4.0 to 0.4.2 wrote them: results without a date, samples in one array, named after the model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import harness_noise as hn
+from harness_noise_adapters.lm_eval_harness import outputs
+
+KEPT = ("results", "groups", "configs", "versions", "n-shot", "config", "git_hash")
+NEW = frozenset(("doc_hash", "prompt_hash", "target_hash", "filter", "metrics"))
+
+
+def old_row(row: dict) -> dict:
+    arguments = row["arguments"]
+    if isinstance(arguments, dict):
+        arguments = [list(item.values()) for item in arguments.values()]
+    return {key: value for key, value in row.items() if key not in NEW} | {"arguments": arguments}
+
+
+def as_it_was(folder: Path, target: Path) -> Path:
+    """The one run in a folder, laid out as it was before 0.4.3."""
+    target.mkdir(parents=True)
+    (results,) = folder.rglob("results_*.json")
+    content = {key: value for key, value in json.loads(results.read_text()).items() if key in KEPT}
+    content["config"] = {"model": "hf", "model_args": "pretrained=sim/model-1,dtype=float", "batch_size": 1}
+    (target / "results.json").write_text(json.dumps(content, indent=2))
+    for file in results.parent.glob("samples_*.jsonl"):
+        task = file.name.removeprefix("samples_").rsplit("_", 1)[0]
+        rows = [old_row(json.loads(line)) for line in file.read_text().splitlines()]
+        named = target / f"pretrained__sim__model-1,dtype__float_{task}.jsonl"
+        named.write_text(json.dumps(rows, indent=2, ensure_ascii=False))
+    return target
+
+
+def figures(path: Path) -> dict[tuple[str, str, str], tuple[object, ...]]:
+    return {
+        (item.task, item.metric, item.scorer): (item.n_questions, item.mean, item.se)
+        for item in hn.analyze(path).estimates
+        if "skipped_metric" not in item.diagnostics
+    }
+
+
+@pytest.mark.parametrize("name", ["asdiv", "asdiv_cot"])
+def test_the_old_layout_gives_the_same_figures(shared_data, tmp_path, name):
+    new = shared_data / "lm_eval" / name
+    old = as_it_was(new, tmp_path / "old")
+    want = figures(new)
+    assert want
+    assert figures(old) == want
+    assert figures(old / "results.json") == want
+
+
+def test_several_tasks_and_filters(lm_eval_runs, tmp_path):
+    old = as_it_was(lm_eval_runs / "a", tmp_path / "old")
+    want, found = figures(lm_eval_runs / "a"), figures(old)
+    assert {
+        ("gen", "exact_match", "strict"),
+        ("mc", "acc", "none"),
+        ("mc2", "acc", "none"),
+    } <= found.keys() & want.keys()
+    for key in found.keys() & want.keys():
+        assert found[key] == want[key], key
+
+
+def test_a_samples_file_by_itself(lm_eval_runs, tmp_path):
+    old = as_it_was(lm_eval_runs / "a", tmp_path / "old")
+    (file,) = old.glob("*_mc.jsonl")
+    assert outputs.sniff(file)
+    assert set(figures(file)) == {key for key in figures(old) if key[0] == "mc"}
+    (old / "results.json").unlink()
+    assert {round(mean, 9) for _, mean, _ in figures(file).values()} >= {
+        round(figures(lm_eval_runs / "a")["mc", "acc", "none"][1], 9)
+    }
+
+
+def test_the_files_of_another_model_are_left_alone(lm_eval_runs, tmp_path):
+    old = as_it_was(lm_eval_runs / "a", tmp_path / "old")
+    (file,) = old.glob("*_mc.jsonl")
+    file.rename(old / "pretrained__sim__other_mc.jsonl")
+    assert "mc" not in {task for task, _, _ in figures(old)}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [('[{"doc_id": 0, "doc": {"a": 1}, "acc": 1.0}, {"doc_id"', "not JSON that can be read"),
+     ('[{"doc_id": 0, "doc": {"a": 1}, "acc": 1.0}, 5]', "not a sample of lm-eval")],
+)  # fmt: skip
+def test_an_array_that_is_cut_or_holds_something_else_is_refused(tmp_path, text, reason):
+    (tmp_path / "old.jsonl").write_text(text)
+    with pytest.raises(hn.InputError, match=reason):
+        hn.read(tmp_path / "old.jsonl")

@@ -90,16 +90,18 @@ def outcomes(name: str, way: str, tests: Path, work: Path) -> Outcomes:
     chosen = [str(tests / line) for line in lines(HERE / "lists" / f"{name}.txt")]
     report = work / f"{name}-{way}.xml"
     report.unlink(missing_ok=True)
-    paths = [str(HERE), str(tests), os.environ.get("PYTHONPATH", "")]
+    folders = [str(HERE), str(tests), os.environ.get("PYTHONPATH", "")]
     command = [
         sys.executable, "-m", "pytest", "-q", "--no-header", "--noconftest", "--tb=no", "-p", "no:cacheprovider",
         "-p", "offline", "--continue-on-collection-errors", f"--junit-xml={report}", *options, *chosen,
     ]  # fmt: skip
+    paths = os.pathsep.join(filter(None, folders))
+    variables = os.environ | {"HF_HUB_OFFLINE": "1", "PYTHONPATH": paths} | environment
+    nothing = subprocess.DEVNULL
     with contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(
-        command, timeout=LONGEST, cwd=tests.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-        env=os.environ | {"HF_HUB_OFFLINE": "1", "PYTHONPATH": os.pathsep.join(filter(None, paths))} | environment,
-    )  # fmt: skip
+            command, timeout=LONGEST, cwd=tests.parent, env=variables, stdin=nothing, stdout=nothing, stderr=nothing
+        )
     return read(report) if report.exists() else {}
 
 

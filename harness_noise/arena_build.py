@@ -21,7 +21,7 @@ from .errors import InputError
 from .estimators import benchmark, decision, theory
 from .estimators.contrast import BoolArray, FloatArray, IntArray
 from .estimators.group_pairs import group_pairs
-from .estimators.pairs import all_pairs, every_pair
+from .estimators.pairs import Columns, Table, all_pairs, every_pair
 from .estimators.passk import pass_at_k, steps_of_k
 from .pairing import pair
 from .places import telling_parts
@@ -218,6 +218,7 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
     a, b = every_pair(len(parts))
     fixed = settings.questions_are == "fixed"
     columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se, fixed=fixed)
+    columns = _scores_alone_agree(columns, board.table, [any(x.answers_differ for x in items) for items in parts])
     if not (columns.n > 0).any():
         return None, notes
     apart = int((columns.n == 0).sum())
@@ -285,6 +286,19 @@ def _codes(measured: Sequence[_Measured], board: Grid, a: IntArray, b: IntArray)
         )
         out["different_prompts"] = differ[which[a], which[b]]
     return out
+
+
+def _scores_alone_agree(columns: Columns, table: Table, answers_differ: Sequence[bool]) -> Columns:
+    """The pairs whose answers are known to differ where their scores do not: as in `samples.kernel`, another code."""
+    spread, most = np.nan_to_num(table.var).max(axis=0, initial=0.0), table.count.max(axis=0, initial=0)
+    constant = (most > 1) & (spread <= 0)
+    told = np.zeros(len(answers_differ), dtype=np.bool_) if table.identical is None else table.identical
+    copies = told | (constant & ~np.array(answers_differ))
+    same = columns.flags.get("identical_repeats")
+    if same is None or not same.any():
+        return columns
+    alone = same & ~(copies[columns.a] | copies[columns.b])
+    return replace(columns, flags=columns.flags | {"identical_repeats": same & ~alone, "identical_scores_only": alone})
 
 
 def _models(

@@ -24,6 +24,7 @@ from harness_noise.estimators.theory import beta_variance
 from harness_noise.repeats import as_repeats
 from harness_noise.report import terminal, text
 from harness_noise.results import json_schema
+from harness_noise.samples import as_scores
 from harness_noise.scores import CorpusScores, Questions, Run, Scores
 from harness_noise.settings import Settings
 
@@ -565,3 +566,22 @@ def test_the_public_function_reads_and_compares(tmp_path: Path) -> None:
     assert [pair.p_adjusted for pair in found.pairs] == pytest.approx([pair.p_adjusted for pair in expected.pairs])
     with pytest.raises(InputError, match="unknown option"):
         hn.arena(path, colour="red")
+
+
+def test_scores_that_agree_where_answers_are_known_to_differ():
+    """The code that one pair alone has, too; answers of which nothing is known stay `identical_repeats`."""
+    rng = np.random.default_rng(5)
+    constant = np.repeat((rng.random((40, 1)) < 0.6).astype(float), 3, axis=1)
+    varied = (rng.random((40, 3)) < 0.5).astype(float)
+    for differ, code in ((True, "identical_scores_only"), (False, "identical_repeats")):
+        runs = [
+            Run(
+                model=name, name=name, harness="array", scores=(as_scores(x, answers_differ=differ, bounds=(0.0, 1.0)),)
+            )
+            for name, x in (("a", constant), ("b", varied))
+        ]
+        (pair,) = arena(runs, Settings()).pairs
+        (alone,) = compare_runs([(runs[0], runs[1])], Settings()).comparisons
+        assert {"identical_scores_only", "identical_repeats"} & set(pair.diagnostics) == {code}
+        assert pair.diagnostics == alone.diagnostics
+        assert pair.se_prediction is None

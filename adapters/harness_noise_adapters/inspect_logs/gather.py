@@ -151,7 +151,7 @@ class Gathered:
     keys: list[str | None] = field(default_factory=list)
     """For each of `scores`, the key of the scorer's dictionaries, where the EvalScore has means of several."""
     reproduced: list[bool] = field(default_factory=list)
-    """For each of `scores`, whether a native metric is its mean."""
+    """For each of `scores`, whether a native metric is its mean, on the scale of the scores."""
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -206,9 +206,7 @@ def gather(
         es = eval_scores[i]
         several = reduce is not None and answers.repeats > 1
         if (reduce is None and es.reducer not in (None, "mean")) or (several and not logged):
-            name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
-            reason = f"its reducer {es.reducer} is not a mean over repeats"
-            out.skipped.append(Skipped(task, name, label, reason, _finite(value)))
+            out.skipped.append(_other_reducer(task, label, es))
             continue
         how = _How(answers, reduce, not_counted)
         found = parts(es, raw, how.mean_of, every=logged)
@@ -227,15 +225,7 @@ def gather(
             if own is not None and shared is not None and (by_key := own(shared))[0] is not None:
                 its = by_key
                 clustered.setdefault(shared, []).append(called)
-            out.scores.append(
-                Scores(
-                    task=task, metric=one.metric, scorer=called, questions=questions, values=one.table,
-                    clusters=its[0], cluster_spec=its[1],
-                    higher_is_better=True if one.metric == "accuracy" else None,
-                    bounds=fitting((0.0, 1.0), one.table) if one.metric == "accuracy" else None, native=one.native,
-                    n_missing=one.n_missing + n_not_seen, diagnostics=one.diagnostics,
-                )
-            )  # fmt: skip
+            out.scores.append(one.scores(task, called, questions, its, n_not_seen))
             out.indices.append(i)
             out.keys.append(key)
             out.reproduced.append(one.agrees)
@@ -249,6 +239,11 @@ def gather(
         out.notes.append(f"{task}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
     out.own_clusters = bool(clustered)
     return out
+
+
+def _other_reducer(task: str, label: str, es: EvalScore) -> Skipped:
+    name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
+    return Skipped(task, name, label, f"its reducer {es.reducer} is not a mean over repeats", _finite(value))
 
 
 def _labels(eval_scores: Sequence[EvalScore], repeats: int) -> dict[int, tuple[str, reducers.Reduce | None]]:
@@ -330,6 +325,15 @@ class _Mean:
     explains: str | None
     """The native value that it is."""
 
+    def scores(self, task: str, label: str, questions: Questions, clusters: Clusters, n_not_seen: int) -> Scores:
+        return Scores(
+            task=task, metric=self.metric, scorer=label, questions=questions, values=self.table,
+            clusters=clusters[0], cluster_spec=clusters[1],
+            higher_is_better=True if self.metric == "accuracy" else None,
+            bounds=fitting((0.0, 1.0), self.table) if self.metric == "accuracy" else None, native=self.native,
+            n_missing=self.n_missing + n_not_seen, diagnostics=self.diagnostics,
+        )  # fmt: skip
+
 
 def _one(
     task: str, label: str, es: EvalScore, part: Part, how: _How, excluded: BoolArray | None, cancelled: bool,
@@ -376,7 +380,7 @@ def _one(
     if not_counted is not None and not_counted.any():
         native = None
     elif cancelled and metric is not None and not agrees:
-        agrees, native = True, None
+        agrees, beside, native = True, True, None
         note = (
             f"Inspect's own {metric} is {es.metrics[metric].value:.4g} and ours {ours:.4g}: the run was cancelled, and "
             "Inspect computed its value before the last answers were logged"
@@ -390,7 +394,7 @@ def _one(
     n_missing = int((absent | out).sum())
     if how.uses_all:
         n_missing, codes = int(np.isnan(table).sum()), (*codes, "uses_all_repeats")
-    own = (beside or cancelled) and agrees and bool(part.metrics)
+    own = beside and bool(part.metrics)
     return _Mean(part.name or metric or "mean", table, native, own, n_missing, codes, note, metric if agrees else None)
 
 

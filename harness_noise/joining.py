@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os.path import commonpath
+from pathlib import Path
 from typing import Any
 
 from .errors import InputError
@@ -16,9 +17,9 @@ from .scores import CorpusScores, Group, Run, Scores, Skipped
 def joined(runs: Sequence[Run], place: object) -> list[Run]:
     """The runs found at one place, those of one model as one run: the union of their tasks.
 
-    Of a task that one harness ran twice the newest counts, and a note says which do not. Where that
-    cannot be told (files without a date), or where one name stands for two sets of questions (a task with
-    other arguments), the model's runs stay apart.
+    Of a task that one harness wrote twice into one folder the newest counts, and a note says which do not. Where
+    that cannot be told (files without a date), where one name stands for two sets of questions (a task with
+    other arguments), or where a task lies in two folders (two experiments), the model's runs stay apart.
 
     Args:
         runs: as adapters read them.
@@ -27,7 +28,14 @@ def joined(runs: Sequence[Run], place: object) -> list[Run]:
     models: dict[str, list[Run]] = {}
     for run in runs:
         models.setdefault(run.model, []).append(run)
-    return [one for same in models.values() for one in (_union(same, place) if len(same) > 1 else same)]
+    out: list[Run] = []
+    for same in models.values():
+        folders: dict[str, list[Run]] = {}
+        for run in same:
+            folders.setdefault(str(Path(run.path).parent), []).append(run)
+        each = [one for runs_there in folders.values() for one in _union(runs_there, place)]
+        out += each if len(folders) == 1 else _union(each, place, choose=False)
+    return out
 
 
 def tasks_of(run: Run) -> dict[str, None]:
@@ -36,8 +44,10 @@ def tasks_of(run: Run) -> dict[str, None]:
     return dict.fromkeys(item.task for item in items)
 
 
-def _union(runs: Sequence[Run], place: object) -> list[Run]:
-    """The runs of one model as one; all of them where it is not known which of two counts."""
+def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[Run]:
+    """The runs of one model as one; all of them where it is not known which of two counts, or not to be chosen."""
+    if len(runs) < 2:
+        return list(runs)
     owners: dict[tuple[str, str], Run] = {}
     replaced: dict[tuple[int, int], list[str]] = {}
     index = {id(run): i for i, run in enumerate(runs)}
@@ -47,7 +57,8 @@ def _union(runs: Sequence[Run], place: object) -> list[Run]:
             if other is run:
                 continue
             newest, older = (run, other) if run.date > other.date else (other, run)
-            known = newest.date and older.date and (newest.date != older.date or _equal(run, other, task))
+            dated = newest.date and older.date
+            known = dated and ((choose and newest.date != older.date) or _equal(run, other, task))
             if not known or not _same_questions(run, other, task):
                 return list(runs)
             owners[run.harness, task] = newest

@@ -111,10 +111,22 @@ def test_of_a_task_that_was_run_twice_the_newest_counts_and_the_rest_is_said(tmp
 
 
 def test_the_order_of_the_files_does_not_say_which_is_newer(tmp_path):
-    results(tmp_path / "b", {"t0": [1.0, 0.0]}, day=1)
-    results(tmp_path / "a", {"t0": [1.0, 1.0]}, day=2)
+    for name, day, scores in (("b", 1, [1.0, 0.0]), ("a", 2, [1.0, 1.0])):
+        path = results(tmp_path, {"t0": scores}, day=day)
+        path.rename(tmp_path / f"results_{name}_{DATE.format(day)}.json")
     (run,) = adapters.read(tmp_path)
     assert run.scores[0].values.mean() == 1.0
+
+
+def test_two_experiments_in_two_folders_stay_two_runs(tmp_path):
+    for day, name in enumerate(("few_shot", "zero_shot"), 1):
+        for i in range(2):
+            results(tmp_path / name, {f"t{i}": coin(10 * day + i)}, day=day + 2 * i)
+    runs = adapters.read(tmp_path)
+    assert [Path(run.name).name for run in runs] == ["few_shot", "zero_shot"]
+    assert [[item.task for item in run.scores] for run in runs] == [["t0", "t1"]] * 2
+    names = [model.model for model in hn.arena(tmp_path).boards[0].models]
+    assert names == ["m (few_shot)", "m (zero_shot)"]
 
 
 def test_a_copy_counts_once(tmp_path):

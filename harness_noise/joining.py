@@ -57,8 +57,8 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
             if other is run:
                 continue
             newest, older = (run, other) if run.date > other.date else (other, run)
-            dated = newest.date and older.date
-            known = dated and ((choose and newest.date != older.date) or _equal(run, other, task))
+            dated, copied = newest.date and older.date, newest.date == older.date
+            known = dated and (_equal(run, other, task) if copied else choose)
             if not known or not _same_questions(run, other, task):
                 return list(runs)
             owners[run.harness, task] = newest

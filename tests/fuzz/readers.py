@@ -220,11 +220,21 @@ def _samples(folder: Path) -> list[tuple[str, Files]]:
     return with_results + [(name, {name: files[name]}) for name, files in runs]
 
 
+def _old_samples(folder: Path) -> list[tuple[str, Files]]:
+    """Samples in one array, as lm-eval wrote them before 0.4.3."""
+    found = []
+    for name, files in _runs("samples_*.jsonl")(folder):
+        rows = [json.loads(line) for line in files[name].splitlines()]
+        found.append(("old.jsonl", {"old.jsonl": json.dumps(rows, indent=1).encode()}))
+    return found[:2]
+
+
 READERS = {
     reader.name: reader
     for reader in (
         Reader("results", _runs("results_*.json"), _json, used),
         Reader("samples", _samples, _lines, used),
+        Reader("samples-old", _old_samples, _json, used),
         Reader("eval", _alone("inspect/*.eval"), _zip, used),
         Reader("inspect-json", _alone("inspect/*.json"), _json, used),
         Reader("csv", _alone("tables/*.csv"), _csv, used),

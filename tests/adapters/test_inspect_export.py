@@ -170,6 +170,51 @@ def test_a_folder_keeps_its_shape(inspect_logs, tmp_path):
         assert "noise_se" in of(read_eval_log(str(path), header_only=True))
 
 
+def one_question(source: Path, target: Path) -> None:
+    """A log whose one question has no standard error."""
+    log = read_eval_log(str(source))
+    log.samples = [sample for sample in log.samples if sample.id == log.samples[0].id]
+    log.eval.dataset.sample_ids = [log.samples[0].id]
+    log.eval.task_id = "another"
+    write_eval_log(log, str(target))
+
+
+def test_a_log_of_a_folder_with_nothing_to_add_is_copied_as_it_is(inspect_logs, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    shutil.copy(inspect_logs.a, folder / "a.eval")
+    one_question(inspect_logs.a, folder / "one.eval")
+    assert export(folder, tmp_path / "out") == [tmp_path / "out" / "a.eval"]
+    assert (tmp_path / "out" / "one.eval").read_bytes() == (folder / "one.eval").read_bytes()
+    before = (folder / "one.eval").read_bytes()
+    assert export(folder, folder) == [folder / "a.eval"]
+    assert (folder / "one.eval").read_bytes() == before
+
+
+def test_where_there_is_nothing_to_add_to_any_log_nothing_is_written(inspect_logs, tmp_path, capsys):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    (folder / "eval-set.json").write_text("{}")
+    one_question(inspect_logs.a, folder / "one.eval")
+    for path in (folder, folder / "one.eval"):
+        assert main(["export", str(path), "-o", str(out)]) == 2
+        assert "nothing to add" in capsys.readouterr().err
+        assert not list(out.rglob("*"))
+
+
+def test_a_value_in_percent_is_compared_and_has_no_noise_beside_it(inspect_logs, tmp_path):
+    log = read_eval_log(str(inspect_logs.a))
+    log.results.scores[0].metrics["accuracy"].value *= 100
+    for status in ("success", "cancelled"):
+        log.status = status
+        path = tmp_path / f"{status}.eval"
+        write_eval_log(log, str(path))
+        (estimate,) = hn.analyze(path).estimates
+        assert "mean_mismatch" not in estimate.diagnostics
+        with pytest.raises(hn.InputError, match="nothing to add"):
+            export(path, tmp_path / "out")
+
+
 def test_a_folder_inside_the_logs_is_refused(inspect_logs):
     with pytest.raises(hn.InputError, match="hide the original"):
         export(inspect_logs.folder, inspect_logs.folder / "noise")

@@ -597,6 +597,23 @@ def test_a_copy_and_an_earlier_try_do_not_count_twice(canned, inspect_logs, tmp_
     assert [note.startswith("left out:") for note in run.notes] == [True] * 3
 
 
+@pytest.mark.parametrize(
+    ("created", "date"),
+    [
+        ("2025-03-01T09:00:00+02:00", "2025-03-01T07:00:00+00:00"),
+        ("2025-03-01T09:00:00", "2025-03-01T09:00:00+00:00"),
+        ("yesterday", ""),
+    ],
+)
+def test_a_date_is_in_utc_or_there_is_none(inspect_logs, tmp_path, created, date):
+    log = read_eval_log(str(inspect_logs.a))
+    write_eval_log(log, str(tmp_path / "a.json"))
+    data = json.loads((tmp_path / "a.json").read_text())
+    data["eval"]["created"] = created
+    (tmp_path / "a.json").write_text(json.dumps(data))
+    assert hn.read(tmp_path / "a.json").date == date
+
+
 # input that cannot be used
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import filecmp
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,29 +41,30 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
 
     Returns:
         The logs with noise in `out`, also those that were there already, with the same content; none for a log
-        to which there is nothing to add. Of a folder, its other files are copied, too.
+        to which there is nothing to add. Of a folder, what is not changed is copied, too.
 
     Raises:
-        NothingToAddError: none at all.
+        NothingToAddError: there is nothing to add to any log; nothing is written then.
         InputError: a log that cannot be used, or a target that is another log.
     """
-    if not path.is_dir():
-        sources = Unchanged([path])
-        written = _export(read_log(path, options), out / path.name, analyze, sources)
-        return _something(path, [written])
-    if _is_inside(out, path):
+    folder = path if path.is_dir() else path.parent
+    if folder is path and _is_inside(out, path):
         raise InputError(
             f"{out}: lies inside {path}, where a copy of a log would hide the original from Inspect; "
             "choose a folder beside it, or --in-place"
         )
-    sources = Unchanged(logs_in(path))
-    logs = read_logs(path, options)
-    rest = [] if _is_one(out, path) else _rest(path, out, {log.path for log in logs})
-    found = _something(path, [_export(log, out / log.path.relative_to(path), analyze, sources) for log in logs])
+    sources = Unchanged(logs_in(path) if folder is path else [path])
+    logs = read_logs(path, options) if folder is path else [read_log(path, options)]
+    changes = [change for log in logs if (change := _change(log, analyze)) is not None]
+    if not changes:
+        raise NothingToAddError(path, "no native value of it is a mean that its scores reproduce on its own scale")
+    copied = folder is path and not _is_one(out, path)
+    rest = _rest(path, out, {change.path for change in changes}) if copied else []
+    written = [_export(change, out / change.path.relative_to(folder), sources) for change in changes]
     for source, target in rest:
         with replacing_path(target) as temporary:
             shutil.copyfile(source, temporary)
-    return found
+    return written
 
 
 def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path]]:
@@ -92,18 +94,6 @@ def _is_one(folder: Path, other: Path) -> bool:
     return folder.exists() and folder.samefile(other)
 
 
-def _something(path: Path, written: Sequence[Path | None]) -> list[Path]:
-    """The files that there are.
-
-    Raises:
-        NothingToAddError: there is none.
-    """
-    found = [target for target in written if target is not None]
-    if not found:
-        raise NothingToAddError(path, "no native value of it is a mean that its scores reproduce on its own scale")
-    return found
-
-
 def _is_inside(folder: Path, other: Path) -> bool:
     try:
         there, here = folder.resolve(), other.resolve()
@@ -112,8 +102,19 @@ def _is_inside(folder: Path, other: Path) -> bool:
     return there != here and there.is_relative_to(here)
 
 
-def _export(log: Log, target: Path, analyze: Analyzer, sources: Unchanged) -> Path | None:
-    """The file with its additions; None, and no file, where there is nothing to add."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Change:
+    """A log with its additions, before it is written."""
+
+    path: Path
+    native: EvalLog
+    """Its header as it is."""
+    header: EvalLog
+    analysis: Analysis
+
+
+def _change(log: Log, analyze: Analyzer) -> _Change | None:
+    """None where there is nothing to add."""
     native = _native_header(log.path)
     analysis = analyze(log.run)
     header = native.model_copy(deep=True)
@@ -121,15 +122,21 @@ def _export(log: Log, target: Path, analyze: Analyzer, sources: Unchanged) -> Pa
     insert(header.results, log, analysis)
     if not any(map(inject.injected, header.results.scores)):
         return None
-    if _is_done(log, native, target, header.results):
+    return _Change(log.path, native, header, analysis)
+
+
+def _export(change: _Change, target: Path, sources: Unchanged) -> Path:
+    source, header = change.path, change.header
+    assert header.results is not None
+    if _is_done(source, change.native, target, header.results):
         sweep(target.parent)
         return target
     known = len(header.log_updates or ())
-    header = _recorded(header, analysis)
-    if log.path.suffix == ".json":
-        _write_json(log.path, target, header, known, sources)
+    header = _recorded(header, change.analysis)
+    if source.suffix == ".json":
+        _write_json(source, target, header, known, sources)
     else:
-        _write_eval(log.path, target, header, sources)
+        _write_eval(source, target, header, sources)
     return target
 
 
@@ -175,8 +182,8 @@ def _native_header(path: Path) -> EvalLog:
     return header
 
 
-def _is_done(log: Log, native: EvalLog, target: Path, results: EvalResults) -> bool:
-    """Whether `target` already is this log with these results.
+def _is_done(source: Path, native: EvalLog, target: Path, results: EvalResults) -> bool:
+    """Whether `target` already is the log `source` with these results.
 
     Raises:
         InputError: it is something else.
@@ -185,7 +192,7 @@ def _is_done(log: Log, native: EvalLog, target: Path, results: EvalResults) -> b
         return False
     from inspect_ai.log import read_eval_log
 
-    if target.samefile(log.path):
+    if target.samefile(source):
         there = native
     else:
         try:
@@ -194,7 +201,7 @@ def _is_done(log: Log, native: EvalLog, target: Path, results: EvalResults) -> b
             raise InputError(f"{target}: exists and is not an Inspect log; choose another folder") from error
         if there.eval != native.eval:
             raise InputError(f"{target}: exists and is of another eval; choose another folder")
-        if _body(target) != _body(log.path):
+        if _body(target) != _body(source):
             return False
     return _plain(there.results) == _plain(results)
 

@@ -151,7 +151,7 @@ class Gathered:
     keys: list[str | None] = field(default_factory=list)
     """For each of `scores`, the key of the scorer's dictionaries, where the EvalScore has means of several."""
     reproduced: list[bool] = field(default_factory=list)
-    """For each of `scores`, whether a native metric is its mean."""
+    """For each of `scores`, whether a native metric is its mean, on the scale of the scores."""
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -380,7 +380,7 @@ def _one(
     if not_counted is not None and not_counted.any():
         native = None
     elif cancelled and metric is not None and not agrees:
-        agrees, native = True, None
+        agrees, beside, native = True, True, None
         note = (
             f"Inspect's own {metric} is {es.metrics[metric].value:.4g} and ours {ours:.4g}: the run was cancelled, and "
             "Inspect computed its value before the last answers were logged"
@@ -394,7 +394,7 @@ def _one(
     n_missing = int((absent | out).sum())
     if how.uses_all:
         n_missing, codes = int(np.isnan(table).sum()), (*codes, "uses_all_repeats")
-    own = (beside or cancelled) and agrees and bool(part.metrics)
+    own = beside and bool(part.metrics)
     return _Mean(part.name or metric or "mean", table, native, own, n_missing, codes, note, metric if agrees else None)
 
 

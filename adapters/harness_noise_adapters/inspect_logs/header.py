@@ -61,8 +61,8 @@ class Header:
     status: str
     task: str
     task_id: str
-    run_id: str
     created: str
+    """In UTC, so that it sorts; empty where it is not said."""
     model: str
     dataset: tuple[str, str]
     """Name and place."""
@@ -107,7 +107,6 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         status=_text(log.get("status"), "success" if results else "started"),
         task=named["task"],
         task_id=_text(spec.get("task_id")),
-        run_id=_text(spec.get("run_id")),
         created=_utc(_text(spec.get("created"))),
         model=named["model"],
         dataset=(_text(dataset.get("name")), _text(dataset.get("location"))),
@@ -198,12 +197,15 @@ def _text(value: Any, default: str = "") -> str:
 
 
 def _utc(text: str) -> str:
-    """A time as it can be compared with others; what is no time as it is."""
+    """A date in a form that sorts, whatever its time zone; empty where it is none.
+
+    Without a zone it is UTC, as Inspect takes it.
+    """
     try:
         time = datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    return time.astimezone(UTC).isoformat() if time.tzinfo else text
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+    except (ValueError, OverflowError):
+        return ""
 
 
 def _float(value: float) -> float:

@@ -39,7 +39,7 @@ class Log:
 
 
 def read_one(path: Path, options: ReadOptions) -> PartRead:
-    """One log, as `join` takes it."""
+    """One log, as `identity.joined` takes it."""
     log = read_log(path, options)
     head = log.header
     return PartRead((log.run,), About(path, (head.task, head.task_id, head.model, *head.dataset), log.answers))

@@ -7,11 +7,14 @@ INSPECT_VERSIONS ?= 0.3.241 0.3.285
 PYTEST ?= -n 2 --dist loadfile
 DEMO_OUT ?= demo-out
 FUZZ_SECONDS ?= 600
+PYTHONS ?= 3.11 3.12 3.13 3.14
+GUESTS ?=
+TORCH ?= torch==2.13.0
 
-.PHONY: demo test lint bench growth docs coverage wheel compat compat-dev faults fuzz audit lowest clean help
+.PHONY: demo test lint bench growth docs coverage wheel compat compat-dev models faults fuzz guests pythons audit lowest clean help
 
 help:
-	@echo "demo  test  lint  bench  growth  docs  coverage  wheel  compat  faults  fuzz  audit  lowest  clean"
+	@echo "demo  test  lint  bench  growth  docs  coverage  wheel  compat  models  faults  fuzz  guests  pythons  audit  lowest  clean"
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -71,12 +74,27 @@ compat: $(LM_EVAL_VERSIONS:%=compat-lm-eval-%) $(INSPECT_VERSIONS:%=compat-inspe
 compat-dev:  ## lm-eval's development version may fail; its reasons are printed, one line each
 	$(MAKE) compat-lm-eval-0.5.0.dev1 PYTEST="$(PYTEST) -q --tb=no -rfE"
 
+.venv-models/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-models
+	.venv-models/bin/python -m pip install --quiet --upgrade pip
+	.venv-models/bin/python -m pip install --quiet --editable '.[parquet]' --group test --group models '$(TORCH)'
+	touch $@
+
+models: .venv-models/.ready  ## lm-eval's own models and clients on a tiny trained Llama; TORCH=… for another build
+	HARNESS_NOISE_TINY_MODEL=.venv-models/tiny OMP_NUM_THREADS=1 .venv-models/bin/python -m pytest -q tests/models
+
 faults: $(VENV)/.test  ## kills at every file operation, exceptions at every call in both harnesses; half an hour and more
 	$(BIN)/python tests/faults/campaign.py
 	HARNESS_NOISE_WHOLE_WALK=1 $(BIN)/python -m pytest $(PYTEST) tests/adapters/test_lm_eval_faults.py tests/adapters/test_inspect_faults.py
 
 fuzz: $(VENV)/.test  ## damaged files for each reader, FUZZ_SECONDS each; what is found belongs into the tests
 	$(BIN)/python tests/fuzz/campaign.py $(FUZZ_READERS) --seconds $(FUZZ_SECONDS) --findings fuzz-findings
+
+guests: $(VENV)/.test  ## the harnesses' own tests without us, with us, and with the flag on; GUESTS="inspect --tests inspect=FOLDER"
+	$(BIN)/python tests/guests/run.py $(GUESTS)
+
+pythons:  ## ours on every Python that this machine has; what it lacks is said
+	$(PYTHON) tests/pythons.py $(PYTHONS)
 
 audit: $(VENV)/.ready  ## known weaknesses of what is installed; asks the index's advisory service
 	$(BIN)/python -m pip install --quiet pip-audit

@@ -21,6 +21,8 @@ from scipy import special
 
 from harness_noise.analysis import estimate
 from harness_noise.comparison import estimate_difference
+from harness_noise.estimators.decision import t_limits
+from harness_noise.estimators.flips import extended_task
 
 ICC = 0.3
 BETWEEN_MODELS = 0.8
@@ -134,9 +136,9 @@ def moments(d: np.ndarray, labels: np.ndarray) -> Moments:
 
 
 def difference_interval(m: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """t with CR2 and Satterthwaite's df; Bonett–Price on cluster means where nothing varies."""
-    half = special.stdtrit(m.df, 0.975) * np.sqrt(m.variance)
-    low, high = m.mean - half, m.mean + half
+    """t with CR2 and Satterthwaite's df, far limits where few differ; Bonett–Price where nothing varies."""
+    limits = t_limits(m.mean, np.sqrt(m.variance), m.df, 0.95, extended_task(m.sums, m.sizes[None, :]))
+    low, high = limits.low.copy(), limits.high.copy()
     flat = m.variance == 0
     if flat.any():
         means = m.sums[flat] / m.sizes
@@ -155,12 +157,17 @@ def wilson(p: np.ndarray, n: np.ndarray | float, critical: float) -> tuple[np.nd
     return centre - half, centre + half
 
 
-def run_interval(m: Moments, n_answers: int) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson with the effective n and t's critical value."""
+def run_interval(m: Moments, right: np.ndarray, K: int, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson with n = p(1 − p)/se² and t's critical value; n near G where few clusters hold a failure."""
+    G, n_answers = len(m.sizes), right.shape[1] * K
+    order = np.argsort(labels, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(m.sizes.astype(int))[:-1]])
+    holds = [np.maximum.reduceat(kind[:, order], starts, axis=1).sum(axis=1) for kind in (right < K, right > 0)]
+    unknown = np.maximum(0.0, 1 - np.minimum(*holds) / min(10, G))
     with np.errstate(divide="ignore", invalid="ignore"):
-        n = np.minimum(m.mean * (1 - m.mean) / m.variance, n_answers)
-    n = np.where(m.variance == 0, float(len(m.sizes)), n)
-    return wilson(m.mean, n, float(special.stdtrit(m.df, 0.975)))
+        found = np.nan_to_num(m.variance / (m.mean * (1 - m.mean)))
+    found = np.where(found < 1 / G, (1 - unknown) * found + unknown / G, found)
+    return wilson(m.mean, 1 / np.maximum(found, 1 / n_answers), float(special.stdtrit(m.df, 0.975)))
 
 
 def covers(interval: tuple[np.ndarray, np.ndarray], truth: float) -> float:
@@ -191,7 +198,7 @@ def coverage(cell: Cell, R: int) -> Coverage:
     one, pair = moments(x, labels), moments(x - y, labels)
     p = MEAN[cell.difficulty]
     truth = p * cell.effect
-    interval, alone = difference_interval(pair), run_interval(one, n * K)
+    interval, alone = difference_interval(pair), run_interval(one, a, K, labels)
     _check(cell, a, b, (interval[0][0], interval[1][0]), (alone[0][0], alone[1][0]))
     z, z1 = Z * np.sqrt(pair.naive), Z * np.sqrt(one.naive)
     G = len(one.sizes)
@@ -368,8 +375,8 @@ def page(R: int) -> str:
         "",
         "## One run",
         "",
-        "The default, Wilson with effective n and t's critical value. In each column: default / mean ± 1.96·SE without "
-        "clusters / Wilson on n·K pooled answers / Inspect's `ci` (t with G − 1, CR1).",
+        "The default, Wilson with n = p(1 − p)/se² and t's critical value. In each column: default / mean ± 1.96·SE "
+        "without clusters / Wilson on n·K pooled answers / Inspect's `ci` (t with G − 1, CR1).",
         "",
         "| n | clusters | K | " + " | ".join(names) + " |",
         "|---|---|---|" + "---|" * len(names),

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .errors import InputError
+from .errors import InputError, NotThereError
+from .joining import joined
 from .places import Place, exists, is_url, located, reason, refuse_pointer
-from .scores import ReadOptions, Run
+from .scores import FaultyScoresError, ReadOptions, Run, with_groups
 
 if TYPE_CHECKING:
     from harness_noise_adapters.base import Adapter, AdapterInParts
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 GROUP = "harness_noise.adapters"
+LAST = "table"
+"""The adapter that takes whatever has columns: it is asked when no other wants a file."""
 
 
 @cache
@@ -31,8 +34,8 @@ def _points() -> dict[str, EntryPoint]:
 
 
 def names() -> list[str]:
-    """The registered adapters, in alphabetical order."""
-    return sorted(_points())
+    """The registered adapters, in the order in which they are asked: by the alphabet, score tables last."""
+    return sorted(_points(), key=lambda name: (name == LAST, name))
 
 
 @cache
@@ -111,8 +114,8 @@ def _recognised(path: Path) -> list[str]:
         return found
     if path.is_dir():
         raise InputError(
-            f"{path}: no run in this folder; expected an lm-eval results_….json, Inspect logs "
-            "(.eval, .json), or name a score table"
+            f"{path}: no run in this folder for any adapter ({', '.join(names())}); expected an lm-eval "
+            "results_….json or Inspect logs (.eval, .json); name a score table by its file"
         )
     raise InputError(
         f"{path}: not a run that any adapter reads ({', '.join(names())}); expected an lm-eval results or "
@@ -121,16 +124,57 @@ def _recognised(path: Path) -> list[str]:
 
 
 def read(path: Place, options: ReadOptions | None = None) -> list[Run]:
-    """All runs at `path`, with the tasks, metrics and scorers that were asked for.
+    """The runs at `path`, one of each model, with the tasks, metrics and scorers that were asked for.
 
     Raises:
-        InputError: nothing readable there, or nothing of what was asked for; lists what there is.
+        InputError: nothing readable there.
+        NotThereError: nothing of what was asked for; lists what there is.
     """
     options = options or ReadOptions()
-    runs = [run for adapter, where in find(path) for run in read_with(adapter, where, options)]
+    single = replace(options, groups={})  # a group may be of tasks in several files
+    runs = [run for adapter, where in find(path) for run in read_with(adapter, where, single)]
     if not runs:
         raise InputError(f"{path}: no run in it")
-    return [select(run, options) for run in runs]
+    return chosen(runs, path, options)
+
+
+def chosen(runs: Sequence[Run], path: Place, options: ReadOptions) -> list[Run]:
+    """What is meant by all that was read at a place: the runs of each model joined, the groups and the tasks
+    that were asked for. A run that has none of them is left out with a note, if another has.
+
+    Raises:
+        NotThereError: no run has what was asked for.
+    """
+    if not options.apart:
+        runs = joined(runs, path)
+    return those_with((partial(_asked_of, run, options) for run in runs), path)
+
+
+def _asked_of(run: Run, options: ReadOptions) -> list[Run]:
+    return [select(with_groups(run, options.groups), options)]
+
+
+def those_with(readers: Iterable[Callable[[], list[Run]]], path: Place | None = None) -> list[Run]:
+    """The runs of all readers but those that have nothing of what was asked for, of which a note tells.
+
+    Raises:
+        NotThereError: none has it; lists what all of them have.
+    """
+    runs: list[Run] = []
+    lacking: list[NotThereError] = []
+    for read_some in readers:
+        try:
+            runs += read_some()
+        except NotThereError as error:
+            lacking.append(error)
+    if not lacking:
+        return runs
+    if not runs:
+        raise lacking[0] if len(lacking) == 1 else NotThereError.of_all(lacking, str(path or ""))
+    names = [name for error in lacking for name in error.runs]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    note = f"left out, for want of {lacking[0].wanted}: {', '.join(names[:3])}{more}"
+    return [replace(runs[0], notes=(*runs[0].notes, note)), *runs[1:]]
 
 
 def read_with(adapter: Adapter, path: Path, options: ReadOptions) -> list[Run]:
@@ -141,11 +185,20 @@ def read_with(adapter: Adapter, path: Path, options: ReadOptions) -> list[Run]:
     """
     parts = _in_parts(adapter)
     runs = []
-    for run in parts.join(path, [_read_part(parts, part, options) for part in parts.parts(path)], options):
+    for run in _joined(parts, path, [_read_part(parts, part, options) for part in parts.parts(path)], options):
         if isinstance(run, InputError):
             raise run
         runs.append(run)
     return runs
+
+
+def _joined(
+    adapter: AdapterInParts, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions
+) -> list[Run | InputError]:
+    try:
+        return adapter.join(path, found, options)
+    except FaultyScoresError as error:
+        return [_faulty(adapter, path, error)]
 
 
 def read_unit(unit: Unit, options: ReadOptions) -> PartRead | InputError:
@@ -158,6 +211,8 @@ def _read_part(adapter: AdapterInParts, part: Any, options: ReadOptions) -> Part
         return adapter.read_part(part, options)
     except InputError as error:
         return error
+    except FaultyScoresError as error:
+        return _faulty(adapter, part, error)
     except Exception as error:
         if not is_url(part):
             raise
@@ -166,11 +221,21 @@ def _read_part(adapter: AdapterInParts, part: Any, options: ReadOptions) -> Part
         return failed
 
 
+def _faulty(adapter: Any, place: Any, error: FaultyScoresError) -> InputError:
+    found = InputError(
+        f"{place}: the adapter {adapter.name!r} makes scores of it that cannot be ({error}); this is a mistake of the "
+        "adapter, not of the file: report it to those who make the adapter"
+    )
+    found.__cause__ = error
+    return found
+
+
 class _Whole:
     """An adapter that reads a place in one go, as one that reads it in parts."""
 
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
+        self.name = adapter.name
 
     def parts(self, path: Path) -> list[Path]:
         return [path]
@@ -211,14 +276,20 @@ def read_what_can_be(
         read_units: reads the units of all paths at once, perhaps elsewhere.
     """
     options = options or ReadOptions()
+    single = replace(options, groups={})
     claims = [_attempt(_claims, path) for path in paths]
-    answers = _gathered(claims, options, read_units)
+    answers = _gathered(claims, single, read_units)
     broken = [i for i, answer in enumerate(answers) if any(isinstance(item, InputError) for item in answer)]
-    more = _gathered([_beside(paths[i], claims[i]) for i in broken], options, read_units)
+    more = _gathered([_beside(paths[i], claims[i]) for i in broken], single, read_units)
     for i, rest in zip(broken, more, strict=True):
         # that no harness knows a folder is no news where it holds other runs
         answers[i] = rest if rest and isinstance(claims[i], InputError) else [*answers[i], *rest]
-    found = [item for answer in answers for item in answer]
+    found: list[Run | InputError] = []
+    for path, answer in zip(paths, answers, strict=True):
+        runs = [item for item in answer if not isinstance(item, InputError)]
+        asked = _attempt(chosen, runs, path, options)
+        found += [asked] if isinstance(asked, InputError) else asked
+        found += [item for item in answer if isinstance(item, InputError)]
     return (
         [item for item in found if not isinstance(item, InputError)],
         [item for item in found if isinstance(item, InputError)],
@@ -270,8 +341,7 @@ def _gathered(
             if not part:
                 continue
             adapter = _in_parts(load(part[0].adapter))
-            for run in adapter.join(path, list(islice(read, len(part))), options):
-                answers.append(run if isinstance(run, InputError) else _attempt(select, run, options))
+            answers += _joined(adapter, path, list(islice(read, len(part))), options)
         out.append(answers)
     return out
 
@@ -298,11 +368,11 @@ def select(run: Run, options: ReadOptions) -> Run:
             continue
         have = list(dict.fromkeys(_name(item, attribute) for item in kept))
         unknown = [name for name in wanted if not any(fnmatchcase(other, name) for other in have)]
-        absent = f"{run.name}: {option} {', '.join(unknown)} is not in this run; there are {', '.join(have) or 'none'}"
-        if len(unknown) == len(wanted):
-            raise InputError(absent)
         if unknown:  # another run may have it: two harnesses name one scorer differently
-            notes += (absent,)
+            absent = NotThereError([run.name], option, unknown, have)
+            if len(unknown) == len(wanted):
+                raise absent
+            notes += (str(absent),)
         kept = [item for item in kept if any(fnmatchcase(_name(item, attribute), name) for name in wanted)]
     chosen = {id(item) for item in kept}
     groups = tuple(item for item in run.groups if id(item) in chosen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from . import adapters
@@ -27,7 +28,8 @@ def read(path: Place, **options: Any) -> Run | list[Run]:
         **options: fields of `ReadOptions`: `cluster`, `columns`, `missing`, `tasks`, ….
 
     Returns:
-        One Run; a list of them where the file or folder holds several models or runs.
+        One Run; a list of them where the file or folder holds several models, or runs that are not joined
+        (`apart=True`, score tables).
 
     Raises:
         InputError: nothing there that can be used; says what and where.
@@ -67,7 +69,7 @@ def analyze(
         InputError: input or choices that cannot be used.
     """
     settings, options = split(choices, level=level, cluster=cluster)
-    return analyze_runs([item for source in _listed(run) for item in runs_of(source, options)], settings)
+    return analyze_runs(adapters.those_with(partial(runs_of, item, options) for item in _listed(run)), settings)
 
 
 def compare(
@@ -130,7 +132,9 @@ def _listed(given: Any) -> list[Source]:
 def split(choices: dict[str, Any], **common: Any) -> tuple[Settings, ReadOptions]:
     """Sort keyword arguments into what is read and what is computed; both know cluster and missing."""
     reading = {
-        name: choices.pop(name) for name in ("columns", "groups", "tasks", "metrics", "scorers") if name in choices
+        name: choices.pop(name)
+        for name in ("columns", "groups", "tasks", "metrics", "scorers", "apart")
+        if name in choices
     }
     known = set(Settings.__dataclass_fields__)
     unknown = [name for name in choices if name not in known]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,16 +18,18 @@ from .arena_grid import Grid, grid, stacked
 from .arena_pairs import check, judged
 from .arena_results import Arena, Benchmark, Board, Model, Pairs, QuestionColumns, Spread, Step
 from .errors import InputError
-from .estimators import benchmark, theory
+from .estimators import benchmark, decision, theory
 from .estimators.contrast import BoolArray, FloatArray, IntArray
 from .estimators.group_pairs import group_pairs
-from .estimators.pairs import all_pairs, every_pair
+from .estimators.pairs import Columns, Table, all_pairs, every_pair
 from .estimators.passk import pass_at_k, steps_of_k
+from .pairing import pair
+from .places import telling_parts
 from .repeats import once
 from .results import Estimate, merge_notes
-from .samples import group_parts, group_shares
+from .samples import Unread, group_parts, group_shares, score_range
 from .scores import Group, Run, Scores, occurrences
-from .settings import Settings
+from .settings import Settings, check_margin
 
 CLOSE = 5.0
 """Pairs closer than this many total standard errors show the noise of a benchmark; Wang (2025), §4.1.2."""
@@ -55,7 +57,9 @@ def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = Non
     notes = list(merge_notes(*(run.notes for run in runs), twice))
     boards: list[Board] = []
     lonely: dict[tuple[str, str], list[str]] = {}
-    for group, measured in _benchmarks(runs, names):
+    benchmarks, remarks = _across_harnesses(_benchmarks(runs, names))
+    notes += remarks
+    for group, measured in benchmarks:
         first = measured[0].parts[0]
         if len(measured) < 2:
             if group is None:
@@ -125,6 +129,41 @@ def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> list[tuple[Group |
     return out
 
 
+Measurements: TypeAlias = list[tuple[Group | None, list[_Measured]]]
+
+
+def _across_harnesses(found: Measurements) -> tuple[Measurements, list[str]]:
+    """The benchmarks, and with each of them what other harnesses measured on its questions under another name.
+
+    As `compare` does, where a run measured one thing only: accuracy of an Inspect log, score of a table.
+    """
+    out: Measurements = []
+    notes = []
+    for group, measured in found:
+        first = measured[0]
+        home = next((old for other, old in out if group is other is None and _same_elsewhere(old, measured)), None)
+        if home is None:
+            out.append((group, list(measured)))
+            continue
+        one, other = home[0].parts[0], first.parts[0]
+        notes.append(f"compared {_what(one)} of {home[0].name} with {_what(other)} of {first.name}")
+        home += measured
+    return out, notes
+
+
+def _same_elsewhere(old: Sequence[_Measured], new: Sequence[_Measured]) -> bool:
+    """Whether two sets of runs, each of one harness, measured one thing each, on questions that they share."""
+    single = all(len(item.run.scores) == 1 and not item.run.groups and not item.run.corpus for item in (*old, *new))
+    apart = {item.run.harness for item in old}.isdisjoint(item.run.harness for item in new)
+    a, b = old[0].parts[0], new[0].parts[0]
+    opposed = {a.higher_is_better, b.higher_is_better} == {True, False}
+    return single and apart and not opposed and bool(pair(a.questions, b.questions).rows_a)
+
+
+def _what(item: Scores) -> str:
+    return " / ".join(part for part in (item.task, item.metric, item.scorer) if part and part != "none")
+
+
 def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
     """The models' names; where several runs are of one model, each with what tells its run's name apart."""
     names = [run.model for run in runs]
@@ -133,18 +172,9 @@ def distinct_names(runs: Sequence[Run]) -> tuple[str, ...]:
         models.setdefault(name, []).append(i)
     for model, same in models.items():
         if len(same) > 1:
-            for i, part in zip(same, _parts_that_differ([runs[i].name for i in same]), strict=True):
+            for i, part in zip(same, telling_parts([runs[i].name for i in same]), strict=True):
                 names[i] = f"{model} ({part})"
     return occurrences(names)
-
-
-def _parts_that_differ(paths: Sequence[str]) -> list[str]:
-    """The first folder or file of each path that tells all of them apart; else the whole paths."""
-    split = [path.split("/") for path in paths]
-    for parts in zip(*split, strict=False):
-        if len(set(parts)) == len(paths):
-            return list(parts)
-    return list(paths)
 
 
 def _baseline_last(
@@ -177,6 +207,7 @@ def _nothing_shared(runs: Sequence[Run], names: Sequence[str], different: bool) 
 def _board(measured: list[_Measured], group: Group | None, settings: Settings) -> tuple[Board | None, list[str]]:
     parts = [item.parts for item in measured]
     first = parts[0][0]
+    check_margin(settings, [part for items in parts for part in items])
     task = first.task if group is None else group.name
     if group is None:
         board = grid([items[0] for items in parts])
@@ -185,7 +216,9 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
         board = stacked(tasks, group.tasks, group_shares(parts[0], group))
     notes = list(board.notes)
     a, b = every_pair(len(parts))
-    columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se)
+    fixed = settings.questions_are == "fixed"
+    columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se, fixed=fixed)
+    columns = _scores_alone_agree(columns, board.table, [any(x.answers_differ for x in items) for items in parts])
     if not (columns.n > 0).any():
         return None, notes
     apart = int((columns.n == 0).sum())
@@ -195,42 +228,45 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
     if higher is None:
         notes.append(f"{first.metric}: the run does not say whether higher is better; it counts as better")
     strata = board.table.strata
-    clustered = board.table.clusters is not None or (strata is not None and strata.between)
+    clustered = not fixed and (board.table.clusters is not None or (strata is not None and strata.between))
     common = {
         "task": task,
         "metric": first.metric,
         "scorer": first.scorer,
         "higher_is_better": higher,
-        "estimand": "questions_population",
+        "estimand": settings.estimand,
         "level": settings.level,
         "test": settings.test,
         "cluster": board.cluster_spec if clustered else None,
     }
+    bounds = score_range([Unread.of(part) for items in parts for part in items], settings)
     names, runs = tuple(item.name for item in measured), tuple(item.run.name for item in measured)
     pairs = judged(
-        columns, names, runs, common, settings,
-        unit=board.unit,
+        columns, board.table, names, runs, common, settings,
+        unit=np.full(len(parts), bounds == (0.0, 1.0)),
         n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
         codes=_codes(measured, board, a, b),
     )  # fmt: skip
     models = _models(measured, group, board, pairs, settings)
-    questions = _questions(common, board, models)
+    questions = _questions(common, board)
     row = _benchmark(common, pairs, questions, models, questions.n_solved is not None)
     return Board(row, models, pairs, questions, board.table.mean), notes
 
 
-def _questions(common: dict[str, Any], board: Grid, models: Sequence[Model]) -> QuestionColumns:
+def _questions(common: dict[str, Any], board: Grid) -> QuestionColumns:
     higher = common["higher_is_better"] is not False
     W = ~np.isnan(board.table.mean)
     unit = bool(board.unit.all())
     mean = np.where(W, board.table.mean, 0.0).sum(axis=1) / np.maximum(W.sum(axis=1), 1)
-    quality = np.array([np.nan if item.mean is None else item.mean for item in models])
+    tau, p_tau = benchmark.kendall_tau(board.table.mean)
     return QuestionColumns(
         common["task"], common["metric"], common["scorer"], board.questions.keys, board.labels, board.questions.texts,
         difficulty=(1 - mean if higher else mean) if unit else np.full(len(W), np.nan),
         n_models=W.sum(axis=1),
         n_solved=board.solved.sum(axis=1) if unit and higher else None,
-        tau=benchmark.kendall_tau(board.table.mean, quality),
+        tau=tau,
+        p_tau=p_tau,
+        suspect=benchmark.suspects(tau, p_tau),
     )  # fmt: skip
 
 
@@ -250,6 +286,19 @@ def _codes(measured: Sequence[_Measured], board: Grid, a: IntArray, b: IntArray)
         )
         out["different_prompts"] = differ[which[a], which[b]]
     return out
+
+
+def _scores_alone_agree(columns: Columns, table: Table, answers_differ: Sequence[bool]) -> Columns:
+    """The pairs whose answers are known to differ where their scores do not: as in `samples.kernel`, another code."""
+    spread, most = np.nan_to_num(table.var).max(axis=0, initial=0.0), table.count.max(axis=0, initial=0)
+    constant = (most > 1) & (spread <= 0)
+    told = np.zeros(len(answers_differ), dtype=np.bool_) if table.identical is None else table.identical
+    copies = told | (constant & ~np.array(answers_differ))
+    same = columns.flags.get("identical_repeats")
+    if same is None or not same.any():
+        return columns
+    alone = same & ~(copies[columns.a] | copies[columns.b])
+    return replace(columns, flags=columns.flags | {"identical_repeats": same & ~alone, "identical_scores_only": alone})
 
 
 def _models(
@@ -327,8 +376,9 @@ def _benchmark(
     n = c["n_questions"]
     with np.errstate(invalid="ignore", divide="ignore"):
         close = (np.abs(c["diff"]) < CLOSE * c["se_total"]) & (n > 0)
-        significant = pairs.verdict > 0
-        significant &= pairs.verdict < 3
+        # by the pair's own interval: what a benchmark resolves does not depend on how many models it has met
+        significant = (pairs.verdict == decision.A) | (pairs.verdict == decision.B)
+        significant |= pairs.flags.get("not_after_adjustment", np.False_)
         size = np.abs(c["diff"])
         p = (c["mean_a"] + c["mean_b"]) / 2
         thumb = c["se_total"] / np.sqrt(p * (1 - p) / n)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .clusters import both_ways, in_words
 from .errors import InputError
 from .estimators.contrast import BoolArray, FloatArray, IntArray, cluster_codes, question_stats
 from .estimators.pairs import Strata, Table
@@ -58,6 +59,12 @@ def grid(parts: Sequence[Scores]) -> Grid:
         solved[at, m] = (part.values >= 1).any(axis=1)
         noisy[m] = _shared_noise(part.values, stats.count)
         if part.clusters is not None:
+            if both_ways(part.clusters) is not None:
+                raise InputError(
+                    f"{part.task}, {part.metric}: these questions are clustered in two crossed ways "
+                    f"({in_words(part.cluster_spec)}), which arena does not compute: name one of the two with "
+                    "--cluster, or use `compare` on the pairs that need both"
+                )
             if spec is not None and part.cluster_spec != spec:
                 notes.append(
                     f"{part.task}: runs carry different clusters ({spec}, {part.cluster_spec}); "

@@ -12,14 +12,15 @@ from scipy import special
 
 from .arena_results import Pairs
 from .errors import InputError
-from .estimators import tests
+from .estimators import decision, tests
 from .estimators.contrast import upper_variance
 from .estimators.intervals import z_quantile
+from .estimators.wild_pairs import wild_columns
 from .settings import Settings
 
 if TYPE_CHECKING:
     from .estimators.contrast import BoolArray, FloatArray, IntArray
-    from .estimators.pairs import Columns
+    from .estimators.pairs import Columns, Table
 
 
 def check(settings: Settings) -> None:
@@ -28,9 +29,9 @@ def check(settings: Settings) -> None:
     Raises:
         InputError: a resampling test, unpaired comparison, or repeats that are runs.
     """
-    if settings.test not in ("t", "sign"):
+    if settings.test not in ("t", "sign", "wild"):
         raise InputError(
-            f"arena tests every pair by t or by sign; --test {settings.test} resamples: use `compare` for the pairs "
+            f"arena tests every pair by t, sign or wild; --test {settings.test} resamples: use `compare` for the pairs "
             "that need it"
         )
     if settings.unpaired or settings.repeats_are == "runs" or settings.interval == "bootstrap":
@@ -42,6 +43,7 @@ def check(settings: Settings) -> None:
 
 def judged(
     columns: Columns,
+    table: Table,
     names: tuple[str, ...],
     runs: tuple[str, ...],
     common: dict[str, Any],
@@ -55,6 +57,7 @@ def judged(
 
     Args:
         columns: the engine's columns.
+        table: what it took, for a test that looks at the questions again.
         names: (M,) model names.
         runs: (M,) what their runs are called.
         common: the fields that all pairs share.
@@ -74,27 +77,36 @@ def judged(
         p_value = np.where(test, 2 * special.stdtr(c.df, -np.abs(statistic)), np.nan)
         level_p = c.zero & (np.abs(c.diff) <= 1e-12)
         p_value[level_p] = 1.0
-        low, high = _interval(c, se, unit, level)
-        narrow = _interval(c, se, unit, max(0.0, 1 - 2 * alpha))
+        limits = _limits(c, se, unit, level)
+        narrow = _limits(c, se, unit, max(0.0, 1 - 2 * alpha))
+        if settings.test == "wild":
+            statistic = np.full(len(c), np.nan)
+            levels = [level] if settings.margin is None else [level, max(0.0, 1 - 2 * alpha)]
+            levels = levels if settings.interval == "auto" else []
+            p, *ends = wild_columns(table, c, np.flatnonzero(test), levels, settings.resamples, settings.seed)
+            p_value[test] = p[test]
+            for shown, at, (low, high) in zip((limits, narrow), levels, ends, strict=False):
+                own = decision.Limits(low, high).reaching(c.diff, c.far, at)
+                shown.low[test], shown.high[test] = own.low[test], own.high[test]
         if settings.test == "sign":
             statistic = np.full(len(c), np.nan)
             p_value = np.where(known, np.where(np.isnan(p_sign), 1.0, p_sign), np.nan)
-            separable = p_value < alpha
+            p, separable = p_value, p_value < alpha
         else:
-            separable = test & ~((low <= 0) & (high >= 0))
-            separable |= c.zero & ~level_p & (p_sign < alpha)
+            p = np.where(c.zero & ~level_p, p_sign, p_value)  # where nothing varies the sign test decides
+            found = p_value < alpha if settings.test == "wild" else limits.exclude()
+            separable = np.where(c.zero, ~level_p & (p_sign < alpha), test & found)
+        p_adjusted = decision.adjusted(p, settings.adjust)
+        a_better = (c.diff > 0) == (common["higher_is_better"] is not False)
+        equivalent = np.zeros(len(c), dtype=np.bool_)
+        if settings.margin is not None:
+            equivalent = narrow.within(settings.margin)
+        verdict, taken_back = decision.verdicts(separable, p, p_adjusted, a_better, equivalent, level)
         data_limit = upper_variance(c.variance, c.df, 0.95) - (c.variance - c.var_data)
         data_limit[c.zero] = np.nan
-        design_effect = np.where(known, 1.0, np.nan)
+        design_effect = np.where(known & ~np.isnan(c.naive), 1.0, np.nan)
         if common["cluster"] is not None:
             design_effect = np.where(c.naive > 0, c.variance / c.naive, np.nan)
-    up = (c.diff > 0) == (common["higher_is_better"] is not False)
-    verdict = np.where(separable, np.where(up, 1, 2), 0)
-    words = ["not separable", "A better", "B better"]
-    if settings.margin is not None:
-        words.append(f"equivalent within {settings.margin:g}")
-        within = (-settings.margin < narrow[0]) & (narrow[1] < settings.margin)
-        verdict[within & ~separable] = 3
     fields = {
         "n_questions": c.n,
         "n_clusters": c.n_clusters,
@@ -106,12 +118,12 @@ def judged(
         "mean_b": c.mean_b,
         "diff": c.diff,
         "se": se,
-        "ci_low": low,
-        "ci_high": high,
+        "ci_low": limits.low,
+        "ci_high": limits.high,
         "df": c.df,
         "statistic": statistic,
         "p_value": p_value,
-        "p_adjusted": adjusted(p_value, settings.adjust),
+        "p_adjusted": np.where(np.isnan(p_value), np.nan, p_adjusted),
         "p_sign": p_sign,
         "wins_a": c.wins_a,
         "wins_b": c.wins_b,
@@ -124,15 +136,16 @@ def judged(
         "var_data": c.var_data,
         "var_prediction": c.var_prediction,
         "design_effect": design_effect,
-        "mde": np.where(test, tests.minimum_detectable(1.0, level) * se, np.nan),
+        "mde": tests.minimum_detectable(np.where(test, se, np.nan), c.df, level),
         "se_data_upper": np.sqrt(np.maximum(data_limit, 0.0)),
         "n_missing": n_missing[c.a] + n_missing[c.b],
     }
     flags = dict(c.flags)
-    for code, has in (codes | {"identical_scores": c.same}).items():
+    for code, has in (codes | {"identical_scores": c.same, "not_after_adjustment": taken_back}).items():
         flags[code] = flags[code] | has if code in flags else has
     flags = {code: has for code, has in flags.items() if has.any()}
-    return Pairs(names, runs, common, c.a, c.b, fields, verdict, tuple(words), flags)
+    shown_by = "wild" if settings.test == "wild" and settings.interval == "auto" else "t"
+    return Pairs(names, runs, common, c.a, c.b, fields, verdict, decision.words(settings.margin), flags, shown_by)
 
 
 def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
@@ -142,19 +155,10 @@ def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
     return np.where(decided > 0, p, np.nan)
 
 
-def adjusted(p: FloatArray, method: str) -> FloatArray:
-    """Adjusted p-values over the pairs whose p is known; NaN stays NaN."""
-    out: FloatArray = np.array(p)
-    known = ~np.isnan(p)
-    if method != "none" and known.any():
-        out[known] = {"holm": tests.holm, "bh": tests.benjamini_hochberg}[method](p[known])  # type: ignore[arg-type]
-    return out
-
-
-def _interval(c: Columns, se: FloatArray, unit: BoolArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """The t interval; where nothing varies and scores lie in [0, 1] that of `intervals.bonett_price`."""
-    half = special.stdtrit(c.df, 0.5 + level / 2) * se
-    low, high = c.diff - half, c.diff + half
+def _limits(c: Columns, se: FloatArray, unit: BoolArray, level: float) -> decision.Limits:
+    """t's limits, with far ones; where nothing varies and scores lie in [0, 1] those of `intervals.bonett_price`."""
+    found = decision.t_limits(c.diff, se, c.df, level, c.far)
+    low, high = found.low, found.high
     if c.zero.any():
         # Without variance every question (cluster) has the mean difference, so the sums are G times it;
         # in a group of tasks each task has its own.
@@ -166,4 +170,4 @@ def _interval(c: Columns, se: FloatArray, unit: BoolArray, level: float) -> tupl
         known = unit[c.a[c.zero]] & unit[c.b[c.zero]]
         low[c.zero] = np.where(known, np.maximum(-1.0, p1 - p2 - small), np.nan)
         high[c.zero] = np.where(known, np.minimum(1.0, p1 - p2 + small), np.nan)
-    return low, high
+    return decision.Limits(low, high)

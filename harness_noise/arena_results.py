@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
-    from .estimators.contrast import FloatArray, IntArray
+    from .estimators.contrast import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +78,7 @@ class Benchmark:
     disagreement: Spread | None
     """Share of questions on which one answer of A and one of B score differently."""
     smallest_significant_diff: float | None
+    """Of the pairs whose own interval excludes 0, before any adjustment."""
     largest_insignificant_diff: float | None
     beta_theory: Spread | None
     """se_total divided by what the Beta(p, 1 − p) theory says, √(s · (p/s)(1 − p/s)/n), with s the
@@ -109,9 +110,11 @@ class Question:
     n_solved: int | None
     """Models with at least one answer of score 1; null for metrics outside [0, 1]."""
     tau: float | None
-    """Kendall's tau-b between the models' means and their scores on this question."""
+    """Kendall's tau-b between the models' scores on this question and their means over all others."""
+    p_tau: float | None
+    """How often chance alone gives a tau as low, on a question that has nothing to do with the models' quality."""
     suspect: bool | None
-    """tau < 0: better models do worse on it."""
+    """Better models do worse on it: p_tau below 1/N of the benchmark's N questions, and below 0.05."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,6 +131,8 @@ class QuestionColumns:
     n_models: IntArray
     n_solved: IntArray | None
     tau: FloatArray
+    p_tau: FloatArray
+    suspect: BoolArray
 
     def __len__(self) -> int:
         return len(self.question)
@@ -145,7 +150,8 @@ class QuestionColumns:
                 n_models=int(self.n_models[i]),
                 n_solved=None if self.n_solved is None else int(self.n_solved[i]),
                 tau=tau,
-                suspect=None if tau is None else tau < 0,
+                p_tau=_or_none(self.p_tau[i]),
+                suspect=None if tau is None else bool(self.suspect[i]),
             )
 
 
@@ -168,6 +174,8 @@ class Pairs(Sequence[Difference]):
     words: tuple[str, ...]
     flags: Mapping[str, np.ndarray[Any, Any]]
     """Diagnostic code → which pairs have it."""
+    interval: str = "t"
+    """Whose interval the pairs have that vary at all."""
 
     def __len__(self) -> int:
         return len(self.a)
@@ -193,9 +201,18 @@ class Pairs(Sequence[Difference]):
             run_b=self.runs[self.b[i]],
             verdict=self.words[self.verdict[i]],
             diagnostics=tuple(sorted(code for code, has in self.flags.items() if has[i])),
+            interval=str(self._intervals(slice(i, i + 1))[0]),
             **self.common,
             **values,
         )
+
+    def _intervals(self, rows: slice) -> np.ndarray[Any, Any]:
+        """Whose intervals these pairs have."""
+        import numpy as np
+
+        low = self.columns["ci_low"][rows]
+        flat = self.flags["zero_variance"][rows] if "zero_variance" in self.flags else np.zeros(len(low), dtype=bool)
+        return np.where(np.isnan(low), "none", np.where(flat, "bonett-price", self.interval)).astype(object)
 
     def find(self, model_a: str, model_b: str) -> Difference:
         """The pair of these two models, as A − B or as B − A, whichever the arena holds."""
@@ -216,6 +233,7 @@ class Pairs(Sequence[Difference]):
         have |= {name: [storable(value)] * len(self) for name, value in self.common.items()}
         have |= {"model_a": names[self.a], "model_b": names[self.b], "run_a": runs[self.a], "run_b": runs[self.b]}
         have["verdict"] = np.asarray(self.words, dtype=object)[self.verdict]
+        have["interval"] = self._intervals(slice(None))
         notes = [""] * len(self)
         for code in sorted(self.flags):
             for i in np.flatnonzero(self.flags[code]):
@@ -248,7 +266,7 @@ class Arena:
     boards: tuple[Board, ...]
     baseline: str | None = None
     notes: tuple[str, ...] = ()
-    """Hints and warnings for a person; not part of the JSON."""
+    """Hints and warnings for a person, one sentence each."""
 
     @property
     def kind(self) -> str:
@@ -281,6 +299,7 @@ class Arena:
             "pairs": [row(item) for item in self.pairs],
             "benchmarks": [row(item) for item in self.benchmarks],
             "questions": [row(item) for item in self.questions],
+            "notes": list(self.notes),
         }
 
     def to_json(self) -> str:

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 def combine(rows: Iterable[Difference]) -> tuple[Combined, ...]:
-    """Combine differences of independent tasks or models: inverse variance, equal weights, Stouffer, Wilcoxon.
+    """Combine differences of independent tasks or models: equal weights, Stouffer, inverse variance, Wilcoxon.
 
-    A metric where lower is better counts with its sign turned, so that above 0 always means that A is
-    better. Rows without a standard error above 0 are left out of all but Wilcoxon's test.
+    The first is the default. A metric where lower is better counts with its sign turned, so that above 0
+    always means that A is better. Rows without a standard error above 0 and its degrees of freedom are left
+    out of all but Wilcoxon's test.
 
     Args:
         rows: one for each task or pair of models, of one metric; not the rows of groups that hold the
@@ -35,9 +36,9 @@ def combine(rows: Iterable[Difference]) -> tuple[Combined, ...]:
             + (f" of {', '.join(metrics)}" if metrics else "")
         )
     signed = [(-1.0 if row.higher_is_better is False else 1.0) * (row.diff or 0.0) for row in found]
-    known = [(d, row.se) for d, row in zip(signed, found, strict=True) if row.se]
+    known = [(d, row.se, row.df) for d, row in zip(signed, found, strict=True) if row.se and row.df]
     out = [wilcoxon(signed)]
     if len(known) > 1:
-        diffs, ses = [d for d, _ in known], [se for _, se in known]
-        out = [inverse_variance(diffs, ses), equal_weights(diffs, ses), stouffer(diffs, ses), *out]
+        columns = [[item[i] for item in known] for i in range(3)]
+        out = [equal_weights(*columns), stouffer(*columns), inverse_variance(*columns), *out]
     return tuple(out)

@@ -6,20 +6,35 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import corpus
+from .clusters import in_words
 from .errors import InputError, NothingSharedError
-from .estimators import intervals, resampling, tests
-from .estimators.contrast import Design, Moments, question_stats
+from .estimators import decision, intervals, resampling, tests
+from .estimators.contrast import Contrast, Design, Moments, moments, question_stats
+from .estimators.flips import Far, extended
 from .estimators.intervals import ConfidenceInterval
-from .pairing import Pairing, align, pair
+from .estimators.wild import Wild, wild_test
+from .pairing import Pairing, align, pair, pair_runs
 from .results import Comparison, Difference, Flip, finite, merge_notes
-from .samples import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, nothing, root, sample
+from .samples import (
+    Sample,
+    as_scores,
+    group_parts,
+    group_shares,
+    kernel,
+    noise_fields,
+    nothing,
+    root,
+    sample,
+    score_range,
+)
 from .scores import Group, Run, Scores
-from .settings import Settings
+from .settings import Settings, check_margin
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -35,12 +50,7 @@ def _correlation(x: FloatArray, y: FloatArray) -> float | None:
     return finite(float(np.corrcoef(x, y)[0, 1]))
 
 
-def _in_unit(*samples: Sample) -> bool:
-    values = np.concatenate([item.values[~np.isnan(item.values)] for item in samples])
-    return bool(len(values) and (values >= 0).all() and (values <= 1).all())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Evidence:
     """What the interval and the tests of one difference are computed from."""
 
@@ -51,10 +61,37 @@ class _Evidence:
     plan: Design | None = None
     sides: tuple[tuple[FloatArray, Design], tuple[FloatArray, Design]] | None = None
     """Values and design of each run, where the runs are unpaired."""
-    unit: bool = False
-    """All scores lie in [0, 1]."""
+    bounds: tuple[float, float] | None = None
+    """Lowest and highest value of the metric, where they are known."""
+    far: Far | None = None
+    """What the far limit comes from, where few questions (clusters) differ."""
 
-    def bootstrap(self) -> resampling.Distribution | None:
+    @property
+    def resampled(self) -> bool:
+        return "bootstrap" in (self.settings.test, self.settings.interval)
+
+    @cached_property
+    def distribution(self) -> resampling.Distribution | None:
+        """The bootstrap's, read with the closed-form variance."""
+        found = self._bootstrap()
+        if found is None or self.m.variance is None or self.m.df is None:
+            return None
+        return found.expanded(self.m.variance, self.m.df)
+
+    def limits(self, level: float) -> decision.Limits | None:
+        """None where the bootstrap that was asked for is not possible."""
+        m = self.m
+        assert m.mean is not None
+        assert m.variance is not None
+        assert m.df is not None
+        if not self.resampled:
+            return decision.t_limits(m.mean, math.sqrt(m.variance), m.df, level, self.far)
+        if self.distribution is None:
+            return None
+        ci = self.distribution.interval(level)
+        return decision.Limits(np.array(ci.low), np.array(ci.high)).reaching(m.mean, self.far, level)
+
+    def _bootstrap(self) -> resampling.Distribution | None:
         rng = np.random.default_rng(self.settings.seed)
         if self.sides is not None:
             return resampling.bootstrap(*self.sides[0], self.settings.resamples, rng, minus=self.sides[1])
@@ -62,24 +99,37 @@ class _Evidence:
         assert self.plan is not None
         return resampling.bootstrap(self.d, self.plan, self.settings.resamples, rng)
 
-    def without_variance(self, level: float) -> ConfidenceInterval | None:
-        """The interval where every difference is the same: a small-sample rule for scores in [0, 1]."""
-        if not self.unit:
+    def wild(self) -> Wild:
+        assert self.d is not None
+        assert self.plan is not None
+        return wild_test(self.d, self.plan, self.settings.resamples, np.random.default_rng(self.settings.seed))
+
+    def small_sample(self, level: float) -> ConfidenceInterval | None:
+        """The interval where every difference is the same: a small-sample rule for a metric with a range."""
+        if self.bounds is None:
             return None
+        lowest, width = self.bounds[0], self.bounds[1] - self.bounds[0]
         if self.sides is not None:
             (x, plan_a), (y, plan_b) = self.sides
-            p, q = float(plan_a.weights @ x), float(plan_b.weights @ y)
-            return intervals.agresti_caffo(p, plan_a.n_clusters, q, plan_b.n_clusters, level)
+            p, q = ((float(plan.weights @ d) - lowest) / width for d, plan in ((x, plan_a), (y, plan_b)))
+            ci = intervals.agresti_caffo(p, plan_a.n_clusters, q, plan_b.n_clusters, level)
+            return intervals.rescaled(ci, (0.0, width))
         assert self.d is not None
         assert self.plan is not None
         G = self.plan.n_clusters
         share = np.bincount(self.plan.clusters, weights=self.plan.weights, minlength=G).astype(np.float64)
         means = np.bincount(self.plan.clusters, weights=self.plan.weights * self.d, minlength=G) / share
         # one task: plain cluster means; several: each cluster by its weight in the group's mean
-        return intervals.bonett_price(means, level, share if self.plan.strata.any() else None)
+        ci = intervals.bonett_price(means / width, level, share if self.plan.strata.any() else None)
+        return intervals.rescaled(ci, (0.0, width))
 
     def sign_test(self) -> float | None:
-        if self.d is None or self.plan is None:
+        if (
+            self.d is None
+            or self.plan is None
+            or self.plan.crossed is not None
+            or self.settings.questions_are == "fixed"
+        ):
             return None
         # within one task a weight would change nothing; across tasks a cluster's sum is a weighted one
         d = self.plan.weights * self.d * len(self.d) if self.plan.strata.any() else self.d
@@ -87,67 +137,105 @@ class _Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
-    ci: ConfidenceInterval | None
-    statistic: float | None
-    p_value: float | None
-    words: str
+class _Judgement:
+    """What one row says for itself, before its family is looked at."""
+
+    ci: ConfidenceInterval | None = None
+    interval: str = "none"
+    statistic: float | None = None
+    p_value: float | None = None
+    p: float | None = None
+    """What is adjusted: the p-value, or that of the rule that stands in where it is null."""
+    separable: bool = False
+    equivalent: bool = False
 
 
-def _judge(evidence: _Evidence, p_sign: float | None, higher_is_better: bool | None) -> _Verdict:
-    """Interval, p-value and verdict of the chosen test.
+def _judge(evidence: _Evidence, p_sign: float | None) -> _Judgement:
+    """Interval, p-value and two one-sided tests of the chosen test.
 
     The interval is the t interval, or the bootstrap's where that was asked for; sign and permutation
-    tests have none of their own, so their verdict comes from p < 1 − level.
+    tests have none of their own, so they call a difference by p < 1 − level. So does the wild bootstrap,
+    whose interval holds the nulls that it does not reject.
     """
     m, settings = evidence.m, evidence.settings
     if m.variance is None or m.df is None or m.mean is None:
-        return _Verdict(None, None, None, "not separable")
-    mean, se, df, level = m.mean, math.sqrt(m.variance), m.df, settings.level
-    alpha = 1 - level
-    wide = max(0.0, 1 - 2 * alpha)  # TOST at α is the (1 − 2α) interval within the margin
-    statistic, p_value = None, None
-    ci: ConfidenceInterval | None
-    narrow: ConfidenceInterval | None
+        return _Judgement()
+    alpha = 1 - settings.level
     if m.zero_variance:
-        ci, narrow = evidence.without_variance(level), evidence.without_variance(wide)
-        p_value = 1.0 if abs(mean) <= 1e-12 else None
-        if evidence.sides is not None:  # no pairs, no sign test: the interval decides
-            separable = ci is not None and not ci.low <= 0 <= ci.high
-        else:
-            separable = p_value is None and p_sign is not None and p_sign < alpha
+        found = _without_variance(evidence, p_sign)
     else:
-        ci, narrow = intervals.t_interval(mean, se, df, level), intervals.t_interval(mean, se, df, wide)
+        ci, narrow = evidence.limits(settings.level), evidence.limits(max(0.0, 1 - 2 * alpha))
+        if ci is None or narrow is None:
+            return _Judgement()
+        name = "bootstrap" if evidence.resampled else "t"
+        statistic = p_value = None
         if settings.test == "t":
-            statistic, p_value = tests.t_test(mean, se, df)
-        if "bootstrap" in (settings.test, settings.interval):
-            found = evidence.bootstrap()
-            if found is None:
-                return _Verdict(None, None, None, "not separable")
-            found = found.expanded(m.variance, df)
-            ci, narrow = found.interval(level), found.interval(wide)
-            p_value = found.p_value() if settings.test == "bootstrap" else p_value
-        separable = not ci.low <= 0 <= ci.high
+            statistic, p_value = tests.t_test(m.mean, math.sqrt(m.variance), m.df)
+        elif settings.test == "bootstrap":
+            assert evidence.distribution is not None
+            p_value = evidence.distribution.p_value()
+        found = _Judgement(
+            _single(ci), name, statistic, p_value, p_value, bool(ci.exclude()), _within(narrow, settings)
+        )  # fmt: skip
+        if settings.test == "wild":
+            return _by_wild(evidence, found)
+    if settings.test not in ("sign", "permutation"):
+        return found
     if settings.test == "sign":
-        p_value = 1.0 if p_sign is None else p_sign
-    elif settings.test == "permutation":
+        p = 1.0 if p_sign is None else p_sign
+    else:
         assert evidence.d is not None
         assert evidence.plan is not None
         rng = np.random.default_rng(settings.seed)
-        p_value = resampling.sign_flip_p(evidence.d, evidence.plan, settings.resamples, rng)
-    if settings.test in ("sign", "permutation"):
-        separable = p_value is not None and p_value < alpha
-    words = "not separable"
-    if separable:
-        words = "A better" if (mean > 0) == (higher_is_better is not False) else "B better"
-    elif settings.margin is not None and narrow is not None and within(narrow, settings.margin):
-        words = f"equivalent within {settings.margin:g}"
-    return _Verdict(ci, statistic, p_value, words)
+        p = resampling.sign_flip_p(evidence.d, evidence.plan, settings.resamples, rng)
+    return replace(found, p_value=p, p=p, separable=p < alpha)
 
 
-def within(interval: ConfidenceInterval, margin: float) -> bool:
-    """Two one-sided tests (Schuirmann 1987): the (1 − 2α) interval lies inside ±margin."""
-    return -margin < interval.low and interval.high < margin
+def _by_wild(evidence: _Evidence, by_t: _Judgement) -> _Judgement:
+    """The p-value of the wild bootstrap; its interval unless t's was asked for, none where a side has no end."""
+    settings, resampled = evidence.settings, evidence.wild()
+    p = float(resampled.p_value()[0])
+    found = replace(by_t, p_value=p, p=p, separable=p < 1 - settings.level)
+    if settings.interval == "t":
+        return found
+    ci, narrow = (
+        decision.Limits(*resampled.limits(level)).reaching(resampled.estimate, evidence.far, level)
+        for level in (settings.level, max(0.0, 2 * settings.level - 1))
+    )
+    finite_ends = bool(np.isfinite([ci.low, ci.high]).all())
+    return replace(
+        found,
+        ci=_single(ci) if finite_ends else None,
+        interval="wild" if finite_ends else "none",
+        equivalent=_within(narrow, settings),
+    )
+
+
+def _without_variance(evidence: _Evidence, p_sign: float | None) -> _Judgement:
+    """Where every difference is the same the sign test decides; without pairs, the small-sample interval."""
+    settings = evidence.settings
+    alpha = 1 - settings.level
+    ci, narrow = (evidence.small_sample(level) for level in (settings.level, max(0.0, 1 - 2 * alpha)))
+    p_value = 1.0 if abs(evidence.m.mean or 0.0) <= 1e-12 else None
+    p, name = p_value, "bonett-price"
+    separable = p_value is None and p_sign is not None and p_sign < alpha
+    if p is None:
+        p = p_sign
+    if evidence.sides is not None:
+        name = "agresti-caffo"
+        separable = ci is not None and not ci.low <= 0 <= ci.high
+        if p is None and ci is not None:
+            p = float(decision.two_sided(ci.low, ci.high, settings.level))
+    equivalent = narrow is not None and _within(decision.Limits(np.array(narrow.low), np.array(narrow.high)), settings)
+    return _Judgement(ci, name if ci else "none", None, p_value, p, separable, equivalent)
+
+
+def _single(limits: decision.Limits) -> ConfidenceInterval:
+    return ConfidenceInterval(float(limits.low.item()), float(limits.high.item()))
+
+
+def _within(limits: decision.Limits, settings: Settings) -> bool:
+    return settings.margin is not None and bool(limits.within(settings.margin))
 
 
 def _check(settings: Settings) -> None:
@@ -161,11 +249,17 @@ def _check(settings: Settings) -> None:
 def _difference(
     parts_a: Sequence[Scores], parts_b: Sequence[Scores], run_a: Run, run_b: Run, settings: Settings,
     group: Group | None = None,
-) -> tuple[Difference, tuple[str, ...]]:  # fmt: skip
+) -> tuple[Judged, tuple[str, ...]]:  # fmt: skip
     """A − B of one task, or of the tasks of a group."""
     _check(settings)
+    check_margin(settings, (*parts_a, *parts_b))
     if settings.unpaired:
         return _unpaired(parts_a, parts_b, run_a, run_b, settings, group), ()
+    remarks: list[str] = []
+    if settings.runs_shared:
+        side_by_side = [pair_runs(one, other) for one, other in zip(parts_a, parts_b, strict=True)]
+        parts_a, parts_b = [item[0] for item in side_by_side], [item[1] for item in side_by_side]
+        remarks = [item[2] for item in side_by_side]
     pairing = align(parts_a, parts_b, group_shares(parts_a, group))
     a, b = pairing.a, pairing.b
     if len(a) == 0:
@@ -182,10 +276,17 @@ def _difference(
         evidence, clustered = _Evidence(m, settings), a.labels is not None
     else:
         plan = a.design()
-        c, m = kernel([a, b], [1.0, -1.0], plan, settings)
+        if settings.runs_shared:
+            a, b, whole = _run_by_run(a, b)
+            c, m = kernel([whole], [1.0], plan, settings)
+        else:
+            c, m = kernel([a, b], [1.0, -1.0], plan, settings)
         _, m_a = kernel([a], [1.0], plan, settings)
         _, m_b = kernel([b], [1.0], plan, settings)
-        evidence, clustered = _Evidence(m, settings, c.d, plan, unit=_in_unit(a, b)), plan.clustered
+        bounds = score_range((a, b), settings)
+        far = None if settings.questions_are == "fixed" else _far(c, m, plan, settings)
+        evidence = _Evidence(m, settings, c.d, plan, bounds=bounds, far=far)
+        clustered = plan.clustered and settings.questions_are == "population"
         if m.zero_variance and not (np.abs(c.d) > 1e-12).any():
             found.add("identical_scores")
     if pairing.only_a or pairing.only_b:
@@ -206,13 +307,49 @@ def _difference(
         se_unpaired=unpaired,
         cluster=pairing.cluster,
     )  # fmt: skip
-    return row, pairing.notes
+    return row, (*pairing.notes, *remarks)
+
+
+def _run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
+    """Both samples where run j answered in both, and their differences d_ij, which are one sample of K runs.
+
+    Raises:
+        InputError: a question that the two models answered in no common run.
+    """
+    d = a.values - b.values
+    holes = np.isnan(d)
+    if holes.all(axis=1).any():
+        raise InputError(
+            f"{a.name}: {int(holes.all(axis=1).sum())} questions have no run that both models answered: --runs-shared "
+            "cannot pair them; count missing answers as wrong (--missing zero), or leave --runs-shared out"
+        )
+    x, y = (np.where(holes, np.nan, item.values) for item in (a, b))
+    one, other, both = (question_stats(values) for values in (x, y, d))
+    return (
+        replace(a, values=x, stats=one),
+        replace(b, values=y, stats=other),
+        replace(a, values=d, stats=both, identical=a.identical or b.identical),
+    )
+
+
+def _far(c: Contrast, m: Moments, plan: Design, settings: Settings) -> Far | None:
+    """What the far limit comes from; where repeats are runs, the variance between runs is in it too."""
+    if m.variance is None or m.df is None or m.zero_variance:
+        return None
+    far = extended(c.d, plan, settings.se)
+    if far is not None and plan.crossed is not None:  # it knows the clusters of one way
+        far = Far(far.mean, np.maximum(far.variance, m.variance), np.minimum(far.df, m.df))
+    if far is None or settings.repeats_are != "runs":
+        return far
+    of_questions = moments(c, plan, settings.se).variance or 0.0
+    variance = np.maximum(far.variance + (m.variance - of_questions), m.variance)
+    return Far(far.mean, variance, np.minimum(far.df, m.df))
 
 
 def _unpaired(
     parts_a: Sequence[Scores], parts_b: Sequence[Scores], run_a: Run, run_b: Run, settings: Settings,
     group: Group | None,
-) -> Difference:  # fmt: skip
+) -> Judged:  # fmt: skip
     """A − B of two independent samples of questions: V_A + V_B, Welch's degrees of freedom.
 
     Every question of both runs counts: n_questions = n_A + n_B, none is shared, so n_only_a = n_A
@@ -227,7 +364,7 @@ def _unpaired(
     (c_a, m_a), (c_b, m_b) = (kernel([x], [1.0], plan, settings) for x, plan in zip((a, b), plans, strict=True))
     m = _welch(m_a, m_b)
     evidence = _Evidence(
-        m, settings, sides=((c_a.d, plans[0]), (c_b.d, plans[1])), unit=_in_unit(a, b)
+        m, settings, sides=((c_a.d, plans[0]), (c_b.d, plans[1])), bounds=score_range((a, b), settings)
     )  # fmt: skip
     return _row(
         evidence, (a, b), (m_a, m_b), (parts_a, parts_b), (run_a, run_b), group,
@@ -278,14 +415,16 @@ def _row(
     evidence: _Evidence, samples: tuple[Sample, Sample], each: tuple[Moments, Moments],
     parts: tuple[Sequence[Scores], Sequence[Scores]], runs: tuple[Run, Run], group: Group | None,
     *, found: set[str], clustered: bool, p_sign: float | None, cluster: str | None, **fields: Any,
-) -> Difference:  # fmt: skip
+) -> Judged:  # fmt: skip
     m, settings = evidence.m, evidence.settings
     first = parts[0][0]
     higher = first.higher_is_better if first.higher_is_better is not None else parts[1][0].higher_is_better
-    verdict = _judge(evidence, p_sign, higher)
+    judgement = _judge(evidence, p_sign)
     found |= set(m.diagnostics).union(*(part.diagnostics for side in parts for part in side))
     if m.zero_variance:
         found.add("zero_variance")
+    if evidence.far is not None:
+        found.add("few_flips")
     if m.df is not None and m.df < 10:
         found.add("few_clusters")
     if m.var_data is not None and m.var_data < 0:
@@ -294,8 +433,10 @@ def _row(
     if "uses_all_repeats" in found:
         found.discard("single_repeat")
         noise["se_total"] = None
-    testable = m.variance is not None and not m.zero_variance
-    return Difference(
+    mde = None
+    if m.variance is not None and m.df is not None and not m.zero_variance:
+        mde = float(tests.minimum_detectable(math.sqrt(m.variance), m.df, settings.level))
+    row = Difference(
         task=group.name if group is not None else first.task,
         metric=first.metric,
         scorer=first.scorer,
@@ -309,23 +450,61 @@ def _row(
         mean_a=finite(each[0].mean),
         mean_b=finite(each[1].mean),
         diff=finite(m.mean),
-        ci_low=verdict.ci.low if verdict.ci else None,
-        ci_high=verdict.ci.high if verdict.ci else None,
+        ci_low=judgement.ci.low if judgement.ci else None,
+        ci_high=judgement.ci.high if judgement.ci else None,
         level=settings.level,
         df=finite(m.df),
-        statistic=finite(verdict.statistic),
-        p_value=finite(verdict.p_value),
-        p_adjusted=finite(verdict.p_value),
+        statistic=finite(judgement.statistic),
+        p_value=finite(judgement.p_value),
+        p_adjusted=finite(judgement.p_value),
         test=settings.test,
+        interval=judgement.interval,
         p_sign=finite(p_sign),
-        mde=tests.minimum_detectable(math.sqrt(m.variance or 0.0), settings.level) if testable else None,
-        verdict=verdict.words,
+        mde=finite(mde),
+        verdict=decision.WORDS[0],
         n_missing=sum(part.n_missing for side in parts for part in side),
-        cluster=cluster if clustered else None,
+        cluster=in_words(cluster) if clustered else None,
+        estimand=settings.estimand,
         diagnostics=tuple(sorted(found)),
         **noise,
         **fields,
     )
+    return Judged(row, judgement.p, judgement.separable, judgement.equivalent)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A row before its verdict, which depends on the other rows of its family."""
+
+    row: Difference
+    p: float | None
+    """What is adjusted over the family."""
+    separable: bool
+    """What the row's own interval or test says."""
+    equivalent: bool
+    family: str = ""
+
+
+def decided(judged: Sequence[Judged], settings: Settings) -> list[Difference]:
+    """The rows with their adjusted p-values and the verdicts that follow from them."""
+    p = np.array([np.nan if item.p is None else item.p for item in judged], dtype=np.float64)
+    p_adjusted = decision.adjusted(p, settings.adjust, [item.family for item in judged])
+    rows = [item.row for item in judged]
+    codes, taken_back = decision.verdicts(
+        np.array([item.separable for item in judged], dtype=np.bool_), p, p_adjusted,
+        np.array([((row.diff or 0.0) > 0) == (row.higher_is_better is not False) for row in rows], dtype=np.bool_),
+        np.array([item.equivalent for item in judged], dtype=np.bool_), settings.level,
+    )  # fmt: skip
+    words = decision.words(settings.margin)
+    return [
+        replace(
+            row,
+            p_adjusted=None if row.p_value is None else finite(adjusted),
+            verdict=words[code],
+            diagnostics=tuple(sorted({*row.diagnostics, "not_after_adjustment"})) if back else row.diagnostics,
+        )
+        for row, adjusted, code, back in zip(rows, p_adjusted, codes, taken_back, strict=True)
+    ]
 
 
 def estimate_difference(
@@ -356,15 +535,15 @@ def estimate_difference(
     if not choices.unpaired and not np.any(scored[0] & scored[1]):
         raise ValueError("no question has a score in both a and b")
     run_a, run_b = Run(model="A", name="a", harness="array"), Run(model="B", name="b", harness="array")
-    return _difference([parts_a], [parts_b], run_a, run_b, choices)[0]
+    return decided([_difference([parts_a], [parts_b], run_a, run_b, choices)[0]], choices)[0]
 
 
 def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questions: int = 0) -> Comparison:
-    """A − B for every pair of runs and everything that both measured; p-values adjusted over all rows.
+    """A − B for every pair of runs and everything that both measured; p-values adjusted over families of rows.
 
     Args:
-        pairs: (A, B) runs.
-        settings: the test, its level and the rest; one family of p-values is adjusted.
+        pairs: (A, B) runs; rows of all of them are in the families.
+        settings: the test, its level and the rest.
         n_questions: how many of the questions that flipped most to list for each row.
 
     What two runs measured on different questions is left out with a note, if they share anything else.
@@ -372,7 +551,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
     Raises:
         InputError: nothing in common; says what each run has.
     """
-    rows: list[Difference] = []
+    rows: list[Judged] = []
     flips: list[Flip] = []
     notes: list[str] = []
     for run_a, run_b in pairs:
@@ -382,14 +561,15 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
             for group in run_a.groups
             if (parts_a := group_parts(run_a, group)) and (parts_b := group_parts(run_b, group))
         ]
+        family = _families([group for group, _, _ in groups])
         wholes = corpus.matched(run_a, run_b)
         matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
         notes += [*run_a.notes, *run_b.notes, *remarks]
         left_out: list[NothingSharedError] = []
         for one, other in matched:
             with _collected(left_out):
-                difference, found = _difference([one], [other], run_a, run_b, settings)
-                rows.append(difference)
+                judged, found = _difference([one], [other], run_a, run_b, settings)
+                rows.append(replace(judged, family=family.get(one.task, "")))
                 notes += found
                 if n_questions and not settings.unpaired:
                     flips += _flips(one, other, run_a, run_b, n_questions)
@@ -398,16 +578,30 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
                 rows.append(_difference(parts_a, parts_b, run_a, run_b, settings, group)[0])
         for whole_a, whole_b in wholes:
             with _collected(left_out):
-                rows.append(corpus.corpus_difference(whole_a, whole_b, run_a, run_b, settings))
+                row, equivalent = corpus.corpus_difference(whole_a, whole_b, run_a, run_b, settings)
+                separable = row.verdict in decision.WORDS[1:]
+                rows.append(Judged(row, row.p_value, separable, equivalent, family.get(whole_a.task, "")))
         if left_out and len(rows) == start:
             raise left_out[0]
         notes += [f"left out: {error}" for error in left_out]
-        rows[start:] = [replace(item, run_a=run_a.name, run_b=run_b.name) for item in rows[start:]]
-    if unknown := dict.fromkeys(item.metric for item in rows if item.higher_is_better is None):
+        rows[start:] = [
+            replace(item, row=replace(item.row, run_a=run_a.name, run_b=run_b.name)) for item in rows[start:]
+        ]
+    if unknown := dict.fromkeys(item.row.metric for item in rows if item.row.higher_is_better is None):
         notes.append(f"{', '.join(unknown)}: the run does not say whether higher is better; it counts as better")
-    adjusted = tests.adjust([item.p_value for item in rows], settings.adjust)
-    rows = [replace(item, p_adjusted=p) for item, p in zip(rows, adjusted, strict=True)]
-    return Comparison(settings.to_dict(), tuple(rows), merge_notes(notes), tuple(flips))
+    families = tuple(item.family for item in rows)
+    return Comparison(
+        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips), families=families
+    )
+
+
+def _families(groups: Sequence[Group]) -> dict[str, str]:
+    """Task → the group whose subtasks are its family, the smallest where it is in several.
+
+    Tasks that are in no group, and the rows of the groups themselves, are the first family.
+    """
+    by_size = sorted(groups, key=lambda group: -len(group.tasks))
+    return {task: group.name for group in by_size for task in group.tasks}
 
 
 @contextmanager

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 
 class InputError(ValueError):
     """Input that cannot be used: one paragraph that says what, where and what to do.
@@ -12,3 +15,38 @@ class InputError(ValueError):
 
 class NothingSharedError(InputError):
     """Two runs measured the same thing on questions of which they share none."""
+
+
+class NothingToAddError(InputError):
+    """An export would write what is there already: no metric of the run has an error bar."""
+
+    def __init__(self, place: object, why: str = "") -> None:
+        super().__init__(
+            f"{place}: nothing to add{why and f': {why}'}; no file is written. `analyze` lists its metrics, each with "
+            "the reason why it has no error bar"
+        )
+
+
+class NotThereError(InputError):
+    """A run has nothing of what `--group`, `--task`, `--metric` or `--scorer` name; another may have it."""
+
+    def __init__(self, runs: list[str], option: str, unknown: list[str], have: list[str], where: str = "") -> None:
+        self.runs, self.option, self.unknown, self.have, self.where = runs, option, unknown, have, where
+        place = "this run" if len(runs) == 1 else f"any of the {len(runs)} runs"
+        verb = "matches no task of" if option == "--group" else "is not in"
+        super().__init__(f"{where or runs[0]}: {self.wanted} {verb} {place}; there are {', '.join(have) or 'none'}")
+
+    @property
+    def wanted(self) -> str:
+        return f"{self.option} {', '.join(self.unknown)}"
+
+    @classmethod
+    def of_all(cls, errors: Sequence[NotThereError], where: str = "") -> NotThereError:
+        """One error for several runs; of two options, the later one, which some run came as far as."""
+        last = max(errors, key=lambda error: ("--group", "--task", "--metric", "--scorer").index(error.option))
+        have = dict.fromkeys(name for error in errors if error.option == last.option for name in error.have)
+        names = [name for error in errors for name in error.runs]
+        return cls(names, last.option, last.unknown, list(have), where or ", ".join(names[:3]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.runs, self.option, self.unknown, self.have, self.where)

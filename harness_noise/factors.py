@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ._version import __version__
+from .clusters import both_ways
 from .errors import InputError
 from .results import SCHEMA_VERSION, frame
 
@@ -17,8 +18,15 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from rich.console import RenderableType
 
+    from .estimators.factors import Component
     from .scores import Run, Scores
 
+FEW_LEVELS = 5
+"""Levels below which a factor's variance is too little known to advise where answers help."""
+UNKNOWN = (
+    f"With fewer than {FEW_LEVELS} levels of a factor nobody can say where more answers would help most: take more "
+    "levels of it first."
+)
 RUN_LEVEL = ("task", "model", "run")
 """Columns that every run has: `--factor prompt=task` where the tasks are variants of one prompt."""
 
@@ -31,6 +39,9 @@ class FactorRow:
     """question, a labelled factor, `question × factor`, or residual."""
     var: float | None
     """Variance component per answer, raw: it may be negative; null where it is not identified."""
+    var_low: float | None
+    """95 % confidence interval of the component, at least 0; null where it is not known."""
+    var_high: float | None
     share: float | None
     """Of the sum of all identified components, those below 0 counted as 0."""
     df: float
@@ -39,7 +50,8 @@ class FactorRow:
     se: float | None
     """What it adds to the standard error of the mean of all these answers, √."""
     gain: float | None
-    """By what share 1,000 more answers on new levels of it lower the variance of the mean."""
+    """By what share 1,000 more answers on new levels of it lower the variance of the mean; null where a factor with
+    fewer than five levels leaves that unknown."""
     diagnostics: tuple[str, ...] = ()
 
 
@@ -53,6 +65,11 @@ class Factors:
     mean: float
     factors: tuple[FactorRow, ...]
     advice: str
+    notes: tuple[str, ...] = ()
+    """How little is known of which factor; one sentence each."""
+
+    shows_notes: ClassVar[bool] = True
+    """Its tables say the notes themselves."""
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--format json` prints."""
@@ -65,6 +82,7 @@ class Factors:
             "mean": self.mean,
             "factors": rows,
             "advice": self.advice,
+            "notes": list(self.notes),
         }
 
     def to_json(self) -> str:
@@ -116,15 +134,19 @@ def factor_noise(
     found = components(y, coded)
     whole = sum(max(0.0, item.variance) for item in found if item.variance is not None)
     variance = sum(max(0.0, item.var_mean) for item in found if item.var_mean is not None)
+    few = [item for item in found if len(item.parts) == 1 and 1 < item.levels < FEW_LEVELS]
     gains: dict[str, float | None] = {}
     for item in found:
         if len(item.parts) == 1 or item.name == RESIDUAL:
             gain = reduction(found, item.name, len(y), more)
-            gains[item.name] = gain / variance if gain is not None and variance > 0 else None
+            known = gain is not None and variance > 0 and not few
+            gains[item.name] = gain / variance if known and gain is not None else None
     rows = tuple(
         FactorRow(
             item.name,
             item.variance,
+            item.low,
+            item.high,
             max(0.0, item.variance) / whole if item.variance is not None and whole > 0 else None,
             item.df,
             item.levels,
@@ -134,7 +156,18 @@ def factor_noise(
         )
         for item in found
     )
-    return Factors(len(y), float(y.mean()), rows, _advice(gains, more, RESIDUAL))
+    notes = tuple(_little(item) for item in few)
+    advice = UNKNOWN if few else _advice(gains, more, RESIDUAL)
+    return Factors(len(y), float(y.mean()), rows, advice, notes)
+
+
+def _little(item: Component) -> str:
+    """How little so few levels say."""
+    text = f"{item.name} has {item.levels} levels"
+    if item.high is None or item.low is None:
+        return f"{text}, too few to say how large its variance is."
+    width = f", {item.high / item.low:,.0f} times as large" if item.low > 0 else ""
+    return f"{text}: its variance lies anywhere between {item.low:.2g} and {item.high:.2g}{width} (95 % interval)."
 
 
 def _advice(gains: Mapping[str, float | None], more: int, residual: str) -> str:
@@ -171,6 +204,11 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
     by_text = all(item.questions.inputs is not None for run in runs for item in run.scores)
     for run in runs:
         for item in run.scores:
+            if both_ways(item.clusters) is not None:
+                raise InputError(
+                    f"{run.name}: noise by factor takes no crossed clusters: name either way as a factor, --factor "
+                    "NAME=COLUMN, and leave --cluster out"
+                )
             n, K = item.values.shape
             scores.append(item.values.ravel())
             keys = (item.questions.inputs if by_text else None) or item.questions.keys

@@ -88,7 +88,7 @@ def _place(path: str | Path) -> Path | None:
 
 def _as_before(temporary: Path, old: os.stat_result) -> None:
     """Owner and permissions of the file that is replaced."""
-    if os.name == "posix":
+    if hasattr(os, "chown"):
         with suppress(PermissionError):
             os.chown(temporary, old.st_uid, old.st_gid)
     temporary.chmod(old.st_mode & 0o7777)
@@ -162,7 +162,7 @@ def alone(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
     handle = None
     try:
-        if os.name == "posix":
+        with suppress(ImportError):  # no advisory locks
             import fcntl
 
             with suppress(OSError):  # a folder that cannot be read, a file system without locks
@@ -197,10 +197,10 @@ def sweep(folder: Path) -> None:
 
 def _lock(handle: int) -> bool | None:
     """Take the lock; False where another process has it, None where nobody can tell."""
-    if os.name != "posix":  # no advisory locks
+    try:
+        import fcntl
+    except ImportError:  # no advisory locks
         return None
-    import fcntl
-
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -75,10 +75,13 @@ class Hashes(Packed):
         import numpy as np
 
         self._pack()
-        if self._odd or not self._width:
+        if not self._width:
             return len(set(self))
-        found = np.sort(np.frombuffer(self._data, f"V{self._width}"))
-        return 1 + int((found[1:] != found[:-1]).sum())
+        found = np.frombuffer(self._data, f"V{self._width}")
+        if self._odd:
+            found = np.delete(found, list(self._odd))
+        found = np.sort(found)
+        return min(1, len(found)) + int((found[1:] != found[:-1]).sum()) + len(set(self._odd.values()))
 
     def _pack(self) -> None:
         waiting, self._waiting = self._waiting, []
@@ -147,6 +150,11 @@ class Lines(Packed):
 
     def __len__(self) -> int:
         return len(self._blocks) * self._SIZE + len(self._waiting)
+
+
+def distinct_strings(items: Sequence[str]) -> int:
+    """How many different strings there are, without unpacking packed ones."""
+    return items.distinct() if isinstance(items, Hashes) else len(set(items))
 
 
 def _unhexed(text: str) -> bytes | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .errors import InputError
 from .samples import Sample, sample
 from .scores import CONTENT_KEYS, Questions, Scores, occurrences
 
@@ -86,6 +87,64 @@ def _match(a: Sequence[str], b: Sequence[str]) -> tuple[list[int], list[int]]:
     where = dict(zip(b, range(len(b)), strict=True))
     found = list(map(where.get, a))
     return [i for i, j in enumerate(found) if j is not None], [j for j in found if j is not None]
+
+
+def pair_runs(one: Scores, other: Scores) -> tuple[Scores, Scores, str]:
+    """The repeats of two models that share their cause, side by side: column j of both is one run.
+
+    Runs are matched by the label of a factor (prompt, seed, judge) that both carry and that tells the runs of each
+    apart; else by position. Runs that only one of the two has are left out.
+
+    Returns:
+        Both scores with the columns that are shared, in one order, and a sentence that says how they were matched.
+
+    Raises:
+        InputError: no labels and unequal numbers of runs, or fewer than two runs in common.
+    """
+    ours, theirs = _run_labels(one), _run_labels(other)
+    K_a, K_b = one.values.shape[1], other.values.shape[1]
+    named = [name for name in ours if name in theirs and set(ours[name]) & set(theirs[name])]
+    if named:
+        name = named[0]
+        columns = [(j, theirs[name].index(label)) for j, label in enumerate(ours[name]) if label in theirs[name]]
+        only = K_a + K_b - 2 * len(columns)
+        how = f"the runs of A and B are paired by {name}" + (
+            f"; {only} that only one of them has are left out" if only else ""
+        )
+    elif K_a == K_b:
+        columns = [(j, j) for j in range(K_a)]
+        how = "the runs of A and B are paired by position: run 1 of A with run 1 of B, and so on"
+    else:
+        raise InputError(
+            f"{one.task}, {one.metric}: --runs-shared cannot tell which run of A ({K_a}) is which of B ({K_b}): read "
+            "both with the factor that names the runs (factors=['prompt'] of hn.read), or give equally many, in one "
+            "order"
+        )
+    if len(columns) < 2:
+        raise InputError(
+            f"{one.task}, {one.metric}: --runs-shared needs at least two runs that A and B have in common; there "
+            f"{'is one' if columns else 'is none'}"
+        )
+    at_a, at_b = map(list, zip(*columns, strict=True))
+    return (
+        replace(one, values=one.values[:, at_a], factors=None),
+        replace(other, values=other.values[:, at_b], factors=None),
+        f"{one.task}, {one.metric}: {how}",
+    )
+
+
+def _run_labels(item: Scores) -> dict[str, tuple[str, ...]]:
+    """Factor → its label in each column, for the factors that have one in each and another in each."""
+    out = {}
+    for name, rows in (item.factors or {}).items():
+        if any(len(row) != item.values.shape[1] for row in rows):
+            continue
+        levels = [{label for label in column if label} for column in zip(*rows, strict=True)]
+        if all(len(level) == 1 for level in levels):
+            labels = tuple(level.pop() for level in levels)
+            if len(set(labels)) == len(labels):
+                out[name] = labels
+    return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -101,6 +102,15 @@ def refuse_pointer(path: Path) -> None:
                 f"{path}: not the file itself but a Git LFS pointer to it, because it was not fetched; run "
                 "`git lfs pull` in its repository"
             )
+
+
+def telling_parts(paths: Sequence[str]) -> list[str]:
+    """The first folder or file of each path that tells all of them apart; else the whole paths."""
+    split = [path.replace("\\", "/").split("/") for path in paths]
+    for parts in zip(*split, strict=False):
+        if len(set(parts)) == len(paths):
+            return list(parts)
+    return list(paths)
 
 
 def reason(error: BaseException) -> str:

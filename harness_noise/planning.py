@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
-from .results import Difference, Estimate, Plan, PlanRow, TheoryRow
+from .results import Difference, Estimate, Plan, PlanRow, PlugIn, TheoryRow
+from .settings import check_scale
 
 if TYPE_CHECKING:
     from .estimators.planning import Variances
+    from .pilots import Noise
     from .scores import Run
 
 POWER = 0.80
+ASSURANCE = 0.80
 
 
 def plan(
@@ -27,7 +31,10 @@ def plan(
     omega2: float | None = None,
     sigma2: float | Sequence[float] | None = None,
     design_effect: float | None = None,
+    cluster_size: float | None = None,
     runs: Sequence[str | Path | Run | Estimate | Difference] = (),
+    two_like_this: bool = False,
+    assurance: float | None = None,
     accuracy: float | None = None,
     solved: float = 1.0,
     cost_question: float | None = None,
@@ -38,7 +45,9 @@ def plan(
     """Plan a comparison: of `effect`, `n` and `power` two give the third; power is 0.8 if two are missing.
 
     The noise comes from one of three places: `omega2` and `sigma2`; one or two `runs`; or the
-    `accuracy` that the models will have.
+    `accuracy` that the models will have. What runs showed is an estimate, so their plan starts from the
+    upper confidence limit of ω² (`assurance`), and `plug_in` holds the answer of the estimate itself.
+    Power is that of the t test with the planned design's degrees of freedom (noncentral t).
 
     Args:
         effect: the true difference to be found, on the metric's scale.
@@ -50,133 +59,269 @@ def plan(
         sigma2: prediction variance of one answer; one number for each model, or one per model.
         design_effect: of the clusters; multiplies ω², which must then come from questions taken as
             independent.
-        runs: paths, Runs or results to take the noise from: two runs (A − B), one (its own mean), or an
-            Estimate or Difference.
+        cluster_size: questions per cluster, where `omega2` holds the clustering; the plan then counts clusters.
+        runs: paths, Runs or results to take the noise from: two runs (A − B), one (its own mean against a
+            fixed number), or an Estimate or Difference.
+        two_like_this: of one run: plan the comparison of two such runs, as if they were unrelated.
+        assurance: the share of such pilots whose plan has the power, in (0, 1); 0.8 with `runs`.
         accuracy: expected accuracy, in (0, 1); the plan then follows the rule of thumb Var[A − B] ≈ p(1 − p),
             and `theory` shows what the other theories say.
         solved: share of the questions that any model solves, for the Beta theory.
         cost_question: cost of a question.
         cost_answer: cost of an answer.
         k_max: the most answers per question that are considered.
-        **choices: `cluster`, `tasks`, `metrics`, … for reading `runs`.
+        **choices: `cluster`, `tasks`, `metrics`, `range`, … for reading `runs`.
 
     Raises:
         InputError: too few or too many of the above, or values out of range.
     """
-    from .estimators.planning import Variances, achieved_power, best_repeats, detectable_effect, required_questions
-
-    _check_ranges(effect, power, n, alpha, repeats, design_effect, accuracy, solved, cost_question, cost_answer, k_max)
-    sources = [name for name, there in (("--omega2", omega2 is not None), ("--from", bool(runs)),
-                                        ("--accuracy", accuracy is not None)) if there]  # fmt: skip
-    if len(sources) != 1:
-        raise InputError(
-            f"the noise comes from one of --omega2 (with --sigma2), --from RUN [RUN] and --accuracy P; {len(sources)} "
-            f"of them are given{': ' + ', '.join(sources) if sources else ''}"
-        )
-    diagnostics: tuple[str, ...] = ()
-    known_split = True
+    _check_ranges(
+        effect, power, n, alpha, repeats, design_effect, accuracy, solved, cost_question, cost_answer, k_max,
+        cluster_size, assurance,
+    )  # fmt: skip
     if runs:
-        if sigma2 is not None:
-            raise InputError("--sigma2 belongs to --omega2: with --from it is taken from the runs")
-        variances, clustered, diagnostics = _from_runs(runs, choices)
-        known_split = not set(diagnostics) & {"single_repeat", "identical_repeats", "uses_all_repeats"}
-        if clustered and design_effect is not None:
+        from .pilots import from_runs
+
+        _alone(omega2, accuracy, sigma2, "--from", "the runs")
+        if design_effect is not None or cluster_size is not None:
             raise InputError(
-                "the runs are clustered, so their data variance holds the clustering: leave --design-effect out"
+                "the runs say what their clusters are, and their data variance holds the clustering: leave "
+                "--design-effect and the size of clusters out"
             )
+        noise = from_runs(runs, choices, ASSURANCE if assurance is None else assurance)
+        noise = noise.doubled() if two_like_this else noise
     else:
         if choices:
             raise InputError(f"unknown option {next(iter(choices))!r} (options for reading go with --from)")
-        if accuracy is not None:
-            from .estimators.theory import rule_of_thumb
-
-            if sigma2 is not None:
-                raise InputError("--sigma2 belongs to --omega2: with --accuracy it comes from a theory")
-            variances, known_split = rule_of_thumb(accuracy), False
-        else:
-            assert omega2 is not None
-            variances = _given(omega2, sigma2)
-            known_split = sigma2 is not None
-    if design_effect is not None:
-        variances = Variances(variances.omega2 * design_effect, variances.sigma2_a, variances.sigma2_b)
-    if not known_split and (repeats or 1) > 1 and accuracy is None:
+        if assurance is not None or two_like_this:
+            raise InputError("--assurance and --two-like-this are about a pilot: they go with --from")
+        noise = _without_runs(omega2, sigma2, accuracy, design_effect, cluster_size)
+    check_scale("--effect", effect, noise.scale)
+    if effect is not None and n is not None and power is not None:
+        raise InputError("of --effect, --n and --power give two; the third follows")
+    if effect is None and n is None:
+        raise InputError("give --effect (how many questions?) or --n (how small a difference?)")
+    if not noise.split and (repeats or 1) > 1 and accuracy is None:
         raise InputError(
             "what more answers per question gain is not known here (no --sigma2, one answer per question, or all "
             "answers alike): plan with one answer, or give --sigma2 or runs with several answers"
         )
+    costs = None if cost_question is None or cost_answer is None else (cost_question, cost_answer)
+    asked = _Asked(effect, power, n, alpha, costs, k_max, assurance)
+    found = _plan(noise, asked, repeats, design_effect)
+    basis = "from" if runs else "accuracy" if accuracy is not None else "omega2"
+    if accuracy is not None:
+        theory = _theories(accuracy, solved, found, asked, design_effect or 1.0)
+        return replace(found, basis=basis, theory=theory)
+    return replace(found, basis=basis)
 
-    best = cost = None
-    costs = cost_question is not None and cost_answer is not None
-    if known_split and costs:
-        assert cost_question is not None
-        assert cost_answer is not None
-        best = best_repeats(variances, cost_question, cost_answer, k_max)
+
+def _alone(omega2: float | None, accuracy: float | None, sigma2: object, source: str, place: str) -> None:
+    """The noise comes from one place."""
+    others = [name for name, value in (("--omega2", omega2), ("--accuracy", accuracy)) if value is not None]
+    if others:
+        raise InputError(
+            "the noise comes from one of --omega2 (with --sigma2), --from RUN [RUN] and --accuracy P; "
+            f"{1 + len(others)} of them are given: {', '.join([source, *others])}"
+        )
+    if sigma2 is not None:
+        raise InputError(f"--sigma2 belongs to --omega2: with {source} it comes from {place}")
+
+
+def _without_runs(
+    omega2: float | None, sigma2: float | Sequence[float] | None, accuracy: float | None,
+    design_effect: float | None, cluster_size: float | None,
+) -> Noise:  # fmt: skip
+    from .estimators.planning import Units, Variances
+    from .estimators.theory import rule_of_thumb
+    from .pilots import Noise, from_numbers
+
+    if accuracy is not None:
+        _alone(omega2, None, sigma2, "--accuracy", "a theory")
+        noise = Noise(rule_of_thumb(accuracy), split=False, scale=(0.0, 1.0))
+    elif omega2 is None:
+        raise InputError(
+            "the noise comes from one of --omega2 (with --sigma2), --from RUN [RUN] and --accuracy P; 0 of them are "
+            "given"
+        )
+    else:
+        noise = from_numbers(omega2, sigma2)
+    if cluster_size is not None:
+        if design_effect is not None or accuracy is not None:
+            raise InputError("--cluster-size is for an --omega2 that holds the clustering: leave --design-effect out")
+        noise = replace(noise, units=Units(cluster_size), clustered=True)
+    if design_effect is not None:
+        v = noise.variances
+        noise = replace(noise, variances=Variances(v.omega2 * design_effect, v.sigma2_a, v.sigma2_b))
+    return noise
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the plan is to find out."""
+
+    effect: float | None
+    power: float | None
+    n: int | None
+    alpha: float
+    costs: tuple[float, float] | None
+    k_max: int
+    assurance: float | None
+
+    @property
+    def at(self) -> float:
+        """The power of the smallest detectable differences."""
+        return POWER if self.power is None or (self.effect is not None and self.n is not None) else self.power
+
+    def answer(self, noise: Noise, v: Variances, K: int) -> PlugIn:
+        """Questions, effect and power, two of them given, at K answers per question."""
+        from .estimators.planning import achieved_power, detectable_effect, required_units
+
+        variance, units = v.at(K), noise.units
+        effect, n, power = self.effect, self.n, self.at
+        if n is None:
+            assert effect is not None
+            try:
+                n = units.questions(required_units(variance, effect, self.alpha, power, units))
+            except ValueError as error:
+                raise InputError(f"{error}: no plan finds so small a difference") from None
+        elif n < 2 * units.size:
+            raise InputError(
+                f"--n {n}: a plan needs at least two clusters, and they have {units.size:.3g} questions each"
+            )
+        elif effect is not None:
+            power = achieved_power(variance, n, effect, self.alpha, units)
+        mde = detectable_effect(variance, n, self.alpha, self.at, units)
+        cost = None
+        if self.costs is not None:
+            cost = n * (self.costs[0] + (1 if v.sigma2_b is None else 2) * self.costs[1] * K)
+        clusters = round(n / units.size) if noise.clustered else None
+        return PlugIn(n, clusters, mde if effect is None else effect, power, mde, variance, units.df(n), cost)
+
+
+def _plan(noise: Noise, asked: _Asked, repeats: int | None, design_effect: float | None) -> Plan:
+    from .estimators.planning import best_repeats, detectable_effect
+
+    v = noise.variances if noise.upper is None else noise.upper
+    best = None
+    if noise.split and asked.costs is not None and (noise.variances.omega2 > 0 or noise.upper is None):
+        best = best_repeats(v, *asked.costs, asked.k_max)
     K = repeats if repeats is not None else best or 1
-    variance = variances.at(K)
-    if variance == 0:
+    if v.at(K) == 0:
         raise InputError(
             "there is no noise to plan with: no question differs from another and no answer from the next (the same "
             "scores in both runs, or ω² and σ² of 0); plan from other runs, or from --accuracy"
         )
-    solved_power = power
-    if effect is not None and n is not None:
-        if power is not None:
-            raise InputError("of --effect, --n and --power give two; the third follows")
-        solved_power, at = achieved_power(variance, n, effect, alpha), POWER
-        size = n
-    else:
-        solved_power = at = POWER if power is None else power
-        if effect is not None:
-            size = max(2, math.ceil(required_questions(variance, effect, alpha, at) - 1e-9))
-        elif n is not None:
-            size, effect = n, detectable_effect(variance, n, alpha, at)
-        else:
-            raise InputError("give --effect (how many questions?) or --n (how small a difference?)")
-    if costs:
-        assert cost_question is not None
-        assert cost_answer is not None
-        cost = size * (cost_question + (1 if variances.sigma2_b is None else 2) * cost_answer * K)
-    steps = sorted({k for k in (1, 2, 4, 8, 16, 32, 64, K, k_max) if k <= max(k_max, K)}) if known_split else [1]
-    sizes = sorted({max(2, math.ceil(size * share)) for share in (0.25, 0.5, 1, 2, 4)})
+    found = asked.answer(noise, v, K)
+    plug_in = None
+    if noise.upper is not None and noise.variances.omega2 > 0:
+        plug_in = asked.answer(noise, noise.variances, K)
+    steps = [1]
+    if noise.split:
+        steps = sorted({k for k in (1, 2, 4, 8, 16, 32, 64, K, asked.k_max) if k <= max(asked.k_max, K)})
+    units = max(2, math.ceil(found.n_questions / noise.units.size - 1e-9))
+    counts = sorted({max(2, math.ceil(units * share)) for share in (0.25, 0.5, 2, 4)})
+    sizes = sorted({found.n_questions, *(noise.units.questions(count) for count in counts)})
     table = tuple(
-        PlanRow(m, k, detectable_effect(variances.at(k), m, alpha, at)) for m in sizes for k in steps
-    )  # fmt: skip
+        PlanRow(m, k, detectable_effect(v.at(k), m, asked.alpha, asked.at, noise.units)) for m in sizes for k in steps
+    )
+    estimated = noise.upper is not None
     return Plan(
-        effect=effect,
-        power=solved_power,
-        alpha=alpha,
-        n_questions=size,
+        effect=found.effect,
+        power=found.power,
+        alpha=asked.alpha,
+        n_questions=found.n_questions,
+        n_clusters=found.n_clusters,
+        cluster_size=noise.units.size if noise.clustered else None,
         repeats=K,
-        mde=detectable_effect(variance, size, alpha, at),
-        omega2=variances.omega2,
-        sigma2_a=variances.sigma2_a if known_split else None,
-        sigma2_b=variances.sigma2_b if known_split else None,
+        mde=found.mde,
+        df=found.df,
+        variance=found.variance,
+        omega2=noise.variances.omega2 if noise.split or not (estimated or noise.scale) else None,
+        omega2_upper=v.omega2 if estimated and noise.split else None,
+        sigma2_a=noise.variances.sigma2_a if noise.split else None,
+        sigma2_b=noise.variances.sigma2_b if noise.split else None,
         design_effect=design_effect,
         best_repeats=best,
-        cost=cost,
+        cost=found.cost,
         table=table,
-        basis=sources[0].removeprefix("--"),
-        theory=()
-        if accuracy is None
-        else _theories(accuracy, solved, effect, size, K, alpha, at, design_effect or 1.0),
-        diagnostics=diagnostics,
+        basis="",
+        compared=noise.compared,
+        assurance=(ASSURANCE if asked.assurance is None else asked.assurance) if estimated else None,
+        plug_in=plug_in,
+        diagnostics=noise.diagnostics,
+        notes=_notes(noise, asked, found, plug_in),
     )
+
+
+def _notes(noise: Noise, asked: _Asked, found: PlugIn, plug_in: PlugIn | None) -> tuple[str, ...]:
+    """What is compared, in what it is counted, and how far the pilot can be trusted."""
+    from .pilots import ONE_RUN, TWO_LIKE_THIS
+
+    notes = []
+    if noise.compared == ONE_RUN:
+        notes.append(
+            "Planned is the mean of one run like this one against a fixed number; for two runs give both, or "
+            "--two-like-this for two like this one."
+        )
+    elif noise.compared == TWO_LIKE_THIS:
+        notes.append(
+            "Planned are two runs like this one as if they were unrelated: answering the same questions, two models "
+            "usually need fewer; give two runs to plan with what they share."
+        )
+    elif noise.pilot:
+        notes.append("Planned is A − B of two runs like these, paired by question.")
+    if noise.clustered:
+        notes.append(
+            f"The answer is in clusters of {noise.units.size:.3g} questions, as they were: more questions of the same "
+            "clusters do not replace new ones."
+        )
+    if not noise.pilot:
+        return tuple(notes)
+    share = ASSURANCE if asked.assurance is None else asked.assurance
+    if noise.upper is None:
+        notes.append("How uncertain the pilot's variance is, is not known here: the plan takes it as it is.")
+        return tuple(notes)
+    what = "ω²" if noise.split else "the variance"
+    text = f"The pilot has {noise.pilot}, so {what} is an estimate: the plan starts from its upper {share:.0%} limit"
+    if noise.variances.omega2 <= 0:
+        text += (
+            f", for the estimate itself is {'0' if noise.variances.omega2 == 0 else 'below 0'} and promises too much."
+        )
+    elif plug_in is not None and asked.n is None:
+        text += f"; the estimate itself would say {_size(plug_in)}."
+    elif plug_in is not None and asked.effect is not None:
+        text += f"; at the estimate itself the power would be {plug_in.power:.0%}."
+    elif plug_in is not None:
+        text += f"; at the estimate itself it would see {plug_in.mde:.3g}."
+    notes.append(text)
+    if noise.split and noise.variances.omega2 <= 0 and asked.costs is not None:
+        notes.append("With an ω² that is not above 0, this pilot cannot say how many answers per question are best.")
+    return tuple(notes)
+
+
+def _size(found: PlugIn) -> str:
+    clusters = "" if found.n_clusters is None else f"{found.n_clusters:,} clusters, "
+    return f"{clusters}{found.n_questions:,} questions"
 
 
 def _check_ranges(
     effect: float | None, power: float | None, n: int | None, alpha: float, repeats: int | None,
     design_effect: float | None, accuracy: float | None, solved: float, cost_question: float | None,
-    cost_answer: float | None, k_max: int,
+    cost_answer: float | None, k_max: int, cluster_size: float | None, assurance: float | None,
 ) -> None:  # fmt: skip
     for name, value, low, high in (
         ("--effect", effect, 0.0, math.inf), ("--power", power, 0.0, 1.0), ("--alpha", alpha, 0.0, 1.0),
         ("--design-effect", design_effect, 0.0, math.inf), ("--accuracy", accuracy, 0.0, 1.0),
         ("--cost-question", cost_question, 0.0, math.inf), ("--cost-answer", cost_answer, 0.0, math.inf),
+        ("--cluster-size", cluster_size, 0.0, math.inf), ("--assurance", assurance, 0.0, 1.0),
     ):  # fmt: skip
         if value is not None and not low < value < high:
             raise InputError(
                 f"{name} {value:g} must be above {low:g}{'' if high == math.inf else f' and below {high:g}'}"
             )
+    if power is not None and power <= alpha:
+        raise InputError(f"--power {power:g} must be above --alpha {alpha:g}, which a test has without any effect")
     if n is not None and n < 2:
         raise InputError(f"--n {n}: a plan needs at least two questions")
     if (repeats is not None and repeats < 1) or k_max < 1:
@@ -189,84 +334,9 @@ def _check_ranges(
         raise InputError("--cost-question and --cost-answer go together")
 
 
-def _given(omega2: float, sigma2: float | Sequence[float] | None) -> Variances:
-    from .estimators.planning import Variances
-
-    pair = (
-        [0.0] if sigma2 is None else [float(sigma2)] if isinstance(sigma2, (int, float)) else [float(s) for s in sigma2]
-    )
-    if len(pair) > 2 or not pair:
-        raise InputError(f"--sigma2 takes one number or two, not {len(pair)}")
-    if min(pair) < 0 or not all(map(math.isfinite, (*pair, omega2))):
-        raise InputError("--omega2 and --sigma2 must be finite, and --sigma2 not negative")
-    return Variances(float(omega2), pair[0], pair[-1])
-
-
-def _from_runs(sources: Sequence[Any], choices: dict[str, Any]) -> tuple[Variances, bool, tuple[str, ...]]:
-    """Variances per question, whether they hold the clustering, and the diagnostics of their source."""
-    from .estimators.planning import Variances
-
-    if len(sources) == 1 and isinstance(sources[0], (Estimate, Difference)):
-        rows: list[Estimate | Difference] = [sources[0]]
-        each: list[Estimate] = []
-    else:
-        rows, each = _measured(sources, choices)
-    row = _the_only(rows)
-    n = row.n_questions
-    if row.se_total is None:
-        raise InputError(f"{row.task}, {row.metric}: no standard error to plan with ({', '.join(row.diagnostics)})")
-    clustered = row.cluster is not None
-    two = isinstance(row, Difference)
-    if row.var_data is None or row.var_prediction is None:
-        # only the sum of both noises at one answer is known: promise nothing from more answers
-        return Variances(n * row.se_total**2, 0.0, 0.0 if two else None), clustered, row.diagnostics
-    if not two:
-        return Variances(n * row.var_data, n * row.var_prediction), clustered, row.diagnostics
-    parts = [item.n_questions * item.var_prediction for item in each if item.var_prediction is not None]
-    if len(parts) == 2 and sum(parts) > 0:  # shares from each run, the sum from the questions they have in common
-        total = n * row.var_prediction
-        share = parts[0] / sum(parts)
-        return Variances(n * row.var_data, total * share, total * (1 - share)), clustered, row.diagnostics
-    half = n * row.var_prediction / 2
-    return Variances(n * row.var_data, half, half), clustered, row.diagnostics
-
-
-def _measured(sources: Sequence[Any], choices: dict[str, Any]) -> tuple[list[Estimate | Difference], list[Estimate]]:
-    """The rows to plan with, of one run or of A − B, and the estimates of each run."""
-    from .analysis import analyze_runs
-    from .api import runs_of, split
-    from .comparison import compare_runs
-
-    settings, options = split(choices)
-    runs = [run for source in sources for run in runs_of(source, options)]
-    if len(runs) > 2:
-        models = ", ".join(run.model for run in runs[:6])
-        raise InputError(f"--from takes one run or two, not {len(runs)} ({models})")
-    each = [row for row in analyze_runs(runs, settings).estimates if row.se_total is not None]
-    if len(runs) == 1:
-        return list(each), each
-    found = list(compare_runs([(runs[0], runs[1])], settings).comparisons)
-    if len(found) == 1:
-        wanted = (found[0].task, found[0].metric, found[0].scorer)
-        each = [row for row in each if (row.task, row.metric, row.scorer) == wanted]
-    return list(found), each
-
-
-def _the_only(rows: Sequence[Estimate | Difference]) -> Estimate | Difference:
-    if len(rows) == 1:
-        return rows[0]
-    names = "; ".join(f"{row.task} / {row.metric} / {row.scorer}" for row in rows[:6]) or "none"
-    raise InputError(
-        f"a plan starts from one metric of one task; there are {len(rows)}: {names}. Name one with --task, --metric "
-        "and --scorer"
-    )
-
-
-def _theories(
-    p: float, solved: float, effect: float, n: int, repeats: int, alpha: float, power: float, design_effect: float
-) -> tuple[TheoryRow, ...]:
+def _theories(p: float, solved: float, found: Plan, asked: _Asked, design_effect: float) -> tuple[TheoryRow, ...]:
     from .estimators import theory
-    from .estimators.planning import Variances, detectable_effect, required_questions
+    from .estimators.planning import Variances, detectable_effect, required_units
 
     rows = []
     for name, v in (
@@ -275,9 +345,9 @@ def _theories(
         ("independence bound", theory.independence_bound(p)),
     ):
         v = Variances(v.omega2 * design_effect, v.sigma2_a, v.sigma2_b)
-        variance = v.at(repeats)
-        size = max(2, math.ceil(required_questions(variance, effect, alpha, power) - 1e-9))
+        variance = v.at(found.repeats)
+        size = required_units(variance, found.effect, asked.alpha, asked.at)
         rows.append(
-            TheoryRow(name, v.at(1), size, detectable_effect(variance, n, alpha, power))
-        )  # fmt: skip
+            TheoryRow(name, v.at(1), size, detectable_effect(variance, found.n_questions, asked.alpha, asked.at))
+        )
     return tuple(rows)

@@ -18,9 +18,10 @@ import numpy as np
 from ._version import __version__
 from .arena_results import Arena, Board, Spread
 from .errors import InputError
-from .estimators import intervals, tests, theory
+from .estimators import decision, tests, theory
+from .estimators.flips import Far, extended_flips
 from .files import write_text
-from .results import SCHEMA_VERSION, Difference
+from .results import SCHEMA_VERSION, Difference, finite
 
 KIND = "noise-profile"
 
@@ -71,15 +72,17 @@ class Profile:
         share = (data + prediction * (1 / repeats[0] + 1 / repeats[1]) / 2) / (data + prediction)
         return total * math.sqrt(share)
 
-    def planning(self) -> dict[str, float]:
-        """ω² of the difference and σ² of each run, as `plan` takes them.
+    def planning(self) -> dict[str, Any]:
+        """ω² of the difference, σ² of each run and the size of clusters, as `plan` takes them.
 
-        Where the profile cannot split the noise, ω² is all of it: right for one answer per question.
+        Where the profile cannot split the noise, ω² is all of it, right for one answer per question, and σ² None.
         """
+        size = None if self.cluster is None else self.n_questions / max(1, self.n_clusters)
         if self.se_data is None or self.se_prediction is None:
-            return {"omega2": self.n_questions * self.se_total.median**2, "sigma2_a": 0.0, "sigma2_b": 0.0}
+            return {"omega2": self.n_questions * self.se_total.median**2, "sigma2": None, "cluster_size": size}
         sigma2 = self.n_questions * self.se_prediction.median**2 / 2
-        return {"omega2": self.n_questions * self.se_data.median**2, "sigma2_a": sigma2, "sigma2_b": sigma2}
+        omega2 = self.n_questions * self.se_data.median**2
+        return {"omega2": omega2, "sigma2": (sigma2, sigma2), "cluster_size": size}
 
 
 def write(arena: Arena, path: str | Path) -> None:
@@ -88,6 +91,11 @@ def write(arena: Arena, path: str | Path) -> None:
     Raises:
         InputError: no benchmark has any, or the file cannot be written.
     """
+    if arena.settings.get("questions_are") == "fixed":
+        raise InputError(
+            "a noise profile is for other models on the same benchmark, and --questions-are fixed leaves the noise "
+            "between questions out: write it without"
+        )
     profiles = [_profile(board) for board in arena.boards]
     known = [item for item in profiles if item is not None]
     if not known:
@@ -214,6 +222,7 @@ def compare(
     names: tuple[str, str] = ("A", "B"),
     repeats: tuple[int, int] = (1, 1),
     level: float = 0.95,
+    margin: float | None = None,
 ) -> Difference:
     """A − B of two bare numbers on a benchmark whose noise is known; `test` is "reference".
 
@@ -224,6 +233,7 @@ def compare(
         names: what to call them.
         repeats: answers per question behind each mean.
         level: coverage of the interval, in (0, 1).
+        margin: test equivalence within it.
 
     Raises:
         InputError: numbers that are not on the profile's scale.
@@ -241,16 +251,23 @@ def compare(
          "design_effect", "statistic", "p_value", "ci_low", "ci_high", "mde")
     )  # fmt: skip
     values: dict[str, Any] = dict(empty)
-    verdict = "not separable"
+    verdict, codes = decision.WORDS[decision.SAME], ["reference_noise"]
     if se > 0:
         t, p = tests.t_test(diff, se, df)
-        interval = intervals.t_interval(diff, se, df, level)
+        far = _far(profile, diff, se, repeats)
+        limits = decision.t_limits(diff, se, df, level, far)
         values |= {
-            "df": df, "statistic": t, "p_value": p, "ci_low": interval.low, "ci_high": interval.high,
-            "mde": tests.minimum_detectable(se, level),
+            "df": df, "statistic": t, "p_value": p, "ci_low": limits.low.item(), "ci_high": limits.high.item(),
+            "mde": finite(tests.minimum_detectable(se, df, level).item()),
         }  # fmt: skip
+        if far is not None and not np.isnan(far.mean):
+            codes.append("few_flips")
+        narrow = decision.t_limits(diff, se, df, max(0.0, 2 * level - 1), far)
         if p < 1 - level:
-            verdict = "A better" if (diff > 0) == (profile.higher_is_better is not False) else "B better"
+            better = (diff > 0) == (profile.higher_is_better is not False)
+            verdict = decision.WORDS[decision.A if better else decision.B]
+        elif margin is not None and narrow.within(margin):
+            verdict = decision.words(margin)[decision.EQUIVALENT]
     return Difference(
         task=profile.task,
         metric=profile.metric,
@@ -276,6 +293,20 @@ def compare(
         se_prediction=None if profile.se_prediction is None else profile.se_prediction.median,
         verdict=verdict,
         cluster=profile.cluster,
-        diagnostics=("reference_noise",),
+        interval="t" if se > 0 else "none",
+        diagnostics=tuple(sorted(codes)),
         **values,
     )
+
+
+def _far(profile: Profile, diff: float, se: float, repeats: tuple[int, int]) -> Far | None:
+    """The far limit of a difference whose questions nobody has, as for 0/1 scores with this noise.
+
+    Such scores with one answer each differ on n(n se² + diff²) questions. With clusters, more answers or
+    a metric without that scale nothing says how many differ.
+    """
+    if profile.cluster is not None or profile.beta_theory is None or repeats != (1, 1):
+        return None
+    n = float(profile.n_questions)
+    flips = np.array(n * (n * se**2 + diff**2))
+    return extended_flips(flips, np.array(n * diff), np.array(n))

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from os.path import realpath
+from typing import TypeVar
 
 import numpy as np
 
 from .errors import InputError
 from .pairing import Pairing, pair, same_partition
 from .results import merge_notes
-from .scores import CorpusScores, Run, Scores, occurrences
+from .scores import CorpusScores, Group, Run, Scores, Skipped, occurrences
 
 
 def as_repeats(runs: Sequence[Run]) -> list[Run]:
-    """Join the runs of each model: the repeats of all its runs, question by question.
+    """Join the runs of each model: the repeats of all its runs, task by task and question by question.
 
-    A question that only some runs have keeps the repeats it has. The order of models is kept.
+    A question that only some runs have keeps the repeats it has; of what only one run measured, that run's
+    are all there are. The order of models is kept.
 
     Raises:
         InputError: two runs of a model with no question in common.
@@ -48,30 +50,43 @@ def _join(runs: Sequence[Run]) -> Run:
         return replace(first, notes=tuple(notes))
     scores = _joined([run.scores for run in runs], first, notes)
     parts = _joined([run.parts for run in runs], first, notes)
-    wholes = [_join_corpus(item, runs[1:], first, notes) for item in runs[0].corpus]
+    corpus = by_what(item for run in runs for item in run.corpus)
+    groups = by_what(group for run in runs for group in run.groups)
+    skipped = by_what(item for run in runs for item in run.skipped)
     return replace(
         first,
         name=f"{first.name} + {len(runs) - 1} more",
         path="",
         scores=scores,
         parts=parts,
-        corpus=tuple(wholes),
-        groups=tuple(replace(group, native=None) for group in first.groups),
+        corpus=tuple(_join_corpus(item, first, notes) for item in corpus.values()),
+        # the value of one run is none of their mean
+        groups=tuple(replace(same[0], native=None) for same in groups.values()),
+        skipped=tuple(same[0] if len(same) == 1 else replace(same[0], native=None) for same in skipped.values()),
         notes=tuple(notes),
     )
 
 
+T = TypeVar("T", Scores, CorpusScores, Group, Skipped)
+
+
+def by_what(items: Iterable[T]) -> dict[tuple[str, str, str], list[T]]:
+    """Task (or group), metric and scorer → the items that are of it, in their order."""
+    out: dict[tuple[str, str, str], list[T]] = {}
+    for item in items:
+        task = item.name if isinstance(item, Group) else item.task
+        out.setdefault((task, item.metric, item.scorer), []).append(item)
+    return out
+
+
 def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[str]) -> tuple[Scores, ...]:
-    """What the first run measured, with the repeats of all runs."""
+    """Everything that was measured, with the repeats of all runs that measured it."""
     out = []
-    ours, *rest = [[_distinct(item) for item in scores] for scores in runs]
-    measured: dict[tuple[str, str, str], list[Scores]] = {}
-    for item in (item for run in rest for item in run):
-        measured.setdefault((item.task, item.metric, item.scorer), []).append(item)
-    for scores in ours:
-        others = measured.get((scores.task, scores.metric, scores.scorer), [])
-        if len(others) < len(rest):
-            notes.append(f"{scores.task}, {scores.metric}: only {1 + len(others)} of {len(runs)} runs have it")
+    measured = by_what(_distinct(item) for scores in runs for item in scores)
+    most = max(map(len, measured.values()), default=0)
+    for scores, *others in measured.values():
+        if len(others) + 1 < most:
+            notes.append(f"{scores.task}, {scores.metric}: only {1 + len(others)} of {most} runs have it")
         used = scores.values.shape[1]
         more = sum(other.values.shape[1] for other in others)
         scores = replace(scores, values=np.pad(scores.values, ((0, 0), (0, more)), constant_values=np.nan))
@@ -82,15 +97,14 @@ def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[str]) -> t
     return tuple(out)
 
 
-def _join_corpus(item: CorpusScores, others: Sequence[Run], run: Run, notes: list[str]) -> CorpusScores:
-    """The answers of the other runs to the same questions as further repeats of a metric that is no mean."""
-    if item.stats is None and not item.records:
+def _join_corpus(items: Sequence[CorpusScores], run: Run, notes: list[str]) -> CorpusScores:
+    """The answers of several runs to the same questions as the repeats of a metric that is no mean."""
+    item, *others = items
+    if not others or (item.stats is None and not item.records):
         return item  # only its name is known: nobody asks for more (the arena)
-    key = (item.task, item.metric, item.scorer)
-    found = [other for more in others for other in more.corpus if (other.task, other.metric, other.scorer) == key]
     used = 1
     n_missing = item.n_missing
-    for other in found:
+    for other in others:
         pairs = pair(item.questions, other.questions)
         if not pairs.rows_a:
             raise InputError(f"{item.task}: two runs of {run.model} have no question in common; they cannot be repeats")

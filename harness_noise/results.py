@@ -25,8 +25,11 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 
 DIAGNOSTICS: dict[str, str] = {
-    "single_repeat": "one answer per question: data and prediction noise cannot be told apart",
-    "partly_single_repeat": "some questions have one answer; they take the mean variance of the others",
+    "single_repeat": "one answer per question, or nearly: data and prediction noise cannot be told apart",
+    "partly_single_repeat": "some questions have one answer; they take the mean variance of the others, which biases "
+    "the split into data and prediction noise (not the total) if they are easier or harder",
+    "single_repeats_differ": "the questions with one answer score differently from the others, so the variance that "
+    "they take from these may not be theirs: the split into data and prediction noise is biased, the total is not",
     "missing_repeats": "questions have different numbers of scored answers",
     "uses_all_repeats": "the metric uses several answers of a question at once (pass@k, majority vote): data and "
     "prediction noise cannot be told apart",
@@ -34,18 +37,19 @@ DIAGNOSTICS: dict[str, str] = {
     "aliased_factor": "the design cannot tell this factor from another one",
     "negative_component": "the estimate of this variance component is below 0: it is smaller than the design "
     "can resolve",
-    "identical_repeats": "all repeats scored the same on every question (temperature 0, a cache, or a fixed "
-    "server seed?): prediction noise is not identified",
+    "identical_repeats": "all repeats agree on every question, in their answers or, where only these are known, in "
+    "their scores (temperature 0, a cache, or a fixed server seed?): prediction noise is not identified",
     "shared_repeat_noise": "a repeat moves all questions together (a shared seed, a drifting server?): "
     "the repeats are not independent",
     "too_few_questions": "fewer than two questions: no standard error",
     "too_few_clusters": "fewer than two clusters: no standard error",
     "few_clusters": "fewer than 10 degrees of freedom: intervals are wide and lean on their assumptions",
     "singleton_clusters": "every cluster holds one question: clustering changes nothing (wrong field?)",
-    "negative_data_variance": "the estimate of the data variance is below 0 and is shown as 0: it is smaller "
-    "than this many repeats can resolve",
-    "zero_variance": "no variance between questions: for scores in [0, 1] the interval comes from a small-sample rule, "
-    "for others there is none",
+    "negative_data_variance": "the estimate of the data variance is below 0: it is smaller than this many repeats can "
+    "resolve, and its one-sided 95 % limit is shown (< x); SE² = data² + prediction²/K holds for the raw variances, "
+    "not for the figures shown here",
+    "zero_variance": "no variance between questions: for a metric with a known range the interval comes from a "
+    "small-sample rule, for others there is none",
     "identical_scores": "the two runs agree on every question",
     "unpaired_questions": "questions that only one of the runs has are left out",
     "unpaired": "the runs are compared as independent samples of questions (--unpaired): all questions of both "
@@ -68,6 +72,10 @@ DIAGNOSTICS: dict[str, str] = {
     "models of this accuracy",
     "skipped_metric": "no samples, or not a mean of per-question scores: only the harness's own value is shown",
 }
+
+
+UNSPLIT = frozenset(("single_repeat", "identical_repeats", "identical_scores_only"))
+"""Codes of what leaves data and prediction noise unsplit."""
 
 
 class _Row:
@@ -175,6 +183,7 @@ class Difference(_Row):
     statistic: float | None
     p_value: float | None
     p_adjusted: float | None
+    """`p_value` adjusted over its family of rows; the verdict follows it."""
     test: str
     p_sign: float | None
     wins_a: float | None
@@ -190,7 +199,7 @@ class Difference(_Row):
     var_prediction: float | None
     design_effect: float | None
     mde: float | None
-    """The smallest difference that this comparison detects with 80 % power."""
+    """The smallest difference that this comparison detects with 80 % power: noncentral t with its df."""
     verdict: str
     run_a: str = ""
     """Where A was read from: tells two runs of one model apart."""
@@ -202,6 +211,9 @@ class Difference(_Row):
     """One-sided 95 % upper limit of `se_data`; shown where the estimate is clipped at 0."""
     estimand: str = "questions_population"
     """As in an estimate."""
+    interval: str = "t"
+    """Whose interval it is: t, bootstrap, bonett-price, agresti-caffo; none. With `test` sign or permutation,
+    which have none of their own, it is t's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +314,9 @@ class Comparison(_Table):
     """The questions that changed most, if they were asked for."""
     combined: tuple[Combined, ...] = ()
     """What all rows say together, if it was asked for."""
+    families: tuple[str, ...] = ()
+    """The family in which each row's p is adjusted: "" for groups and tasks outside any group, else the
+    group whose subtask it is; not part of the JSON. Without any: one family."""
 
     def to_dict(self) -> dict[str, Any]:
         out = _Table.to_dict(self)
@@ -332,9 +347,26 @@ class TheoryRow:
     mde: float
 
 
+@dataclass(frozen=True, slots=True)
+class PlugIn:
+    """What the same plan says if a pilot's estimate of ω² is taken for the truth."""
+
+    n_questions: int
+    n_clusters: int | None
+    effect: float
+    power: float
+    mde: float
+    variance: float
+    df: float
+    cost: float | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A design that finds `effect` with `power`, and what other designs would find."""
+
+    shows_notes: ClassVar[bool] = True
+    """Its tables say the notes themselves."""
 
     effect: float
     """The difference to be found, or the smallest that can be, on the metric's scale."""
@@ -346,8 +378,19 @@ class Plan:
     mde: float
     """The smallest difference that n_questions and repeats detect with `power`; with 80 %, as in
     `table`, where the power itself was asked for."""
-    omega2: float
-    """Data variance per question of the contrast, with the design effect in it; raw."""
+    df: float
+    """Degrees of freedom of the planned design: n − 1, or those of its clusters."""
+    n_clusters: int | None
+    """Clusters of the size seen that n_questions fill; null where questions stand alone."""
+    cluster_size: float | None
+    """Questions per cluster."""
+    variance: float
+    """Variance per question of the contrast at `repeats` answers that the plan starts from."""
+    omega2: float | None
+    """Data variance per question of the contrast, with the design effect in it; raw, as estimated or given;
+    null where only its sum with the prediction noise is known."""
+    omega2_upper: float | None
+    """The upper confidence limit of ω², from which the plan starts; null where ω² was not estimated."""
     sigma2_a: float | None
     """Prediction variance of one answer; null where it is not known apart from ω²."""
     sigma2_b: float | None
@@ -359,14 +402,23 @@ class Plan:
     table: tuple[PlanRow, ...]
     basis: str
     """Where the noise comes from: omega2, from, accuracy."""
+    compared: str
+    """What is compared: A − B of two runs, one mean against a number, or two runs like one."""
+    assurance: float | None = None
+    """The level of `omega2_upper`: the share of such pilots whose plan has the power."""
+    plug_in: PlugIn | None = None
+    """The answer of the estimate itself; null without a pilot, or where its ω² is not above 0."""
     theory: tuple[TheoryRow, ...] = ()
     """The three theories side by side, where only the accuracy is given."""
     diagnostics: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is compared, in what it is counted, and how far the pilot can be trusted; one sentence each."""
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--format json` prints."""
-        plan = asdict(self) | {"diagnostics": list(self.diagnostics)}
-        plan["table"], plan["theory"] = list(plan["table"]), list(plan["theory"])
+        plan = asdict(self)
+        for name in ("table", "theory", "diagnostics", "notes"):
+            plan[name] = list(plan[name])
         return {"schema_version": SCHEMA_VERSION, "harness_noise_version": __version__, "settings": {}, "plan": plan}
 
     def to_json(self) -> str:
@@ -421,6 +473,7 @@ def json_schema() -> dict[str, Any]:
         "tuple[str, ...]": {"type": "array", "items": {"type": "string"}},
         "tuple[Step, ...]": rows("step"),
         "tuple[PlanRow, ...]": rows("plan_row"),
+        "PlugIn | None": {"anyOf": [{"$ref": "#/$defs/plug_in"}, {"type": "null"}]},
         "tuple[TheoryRow, ...]": rows("theory"),
         "tuple[float, float] | None": {
             "anyOf": [{"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}, {"type": "null"}]
@@ -484,6 +537,7 @@ def json_schema() -> dict[str, Any]:
             "combined": table(Combined),
             "plan": table(Plan),
             "plan_row": table(PlanRow),
+            "plug_in": table(PlugIn),
             "theory": table(TheoryRow),
             "factor": table(FactorRow),
         },

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import is_, ne
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .clusters import CROSS, both_ways
 from .errors import InputError
 from .estimators.contrast import (
     Contrast,
@@ -24,18 +25,21 @@ from .estimators.contrast import (
     question_stats,
     upper_variance,
 )
+from .estimators.fixed import fixed_moments
 from .estimators.runs import RunComponent, run_component
-from .results import finite
-from .scores import Group, Questions, Run, Scores
+from .results import UNSPLIT, finite
+from .scores import Group, Questions, Run, Scores, fitting, is_proportion
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from .estimators.contrast import FloatArray, IntArray
 
 SHARED_NOISE_P = 0.001
 """Below this p of the F test, repeats that should be independent are said not to be."""
+FIRST_ANSWER_P = 0.005
+"""Below this p the first answers are said to be others than the rest: one contrast, named in advance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +59,14 @@ class Sample:
     identical: bool
     """The adapter knows that the answers, not only their scores, were identical."""
     uses_all_repeats: bool
+    bounds: tuple[float, float] | None
+    """Lowest and highest value of the metric, where every task declares them."""
+    proportion: bool
+    """The name says that the scores are right or wrong, so that nothing but 0 or nothing but 1 is no other scale."""
+    answers_differ: bool = False
+    """The adapter knows that some answers to one question differ, whatever their scores say."""
+    first: bool = False
+    """Whether the harness's own value stands on the first answers, which are then held against the others."""
 
     def __len__(self) -> int:
         return len(self.stats)
@@ -77,6 +89,12 @@ class Sample:
         return bool((sizes[self.shares > 0] == 0).any())
 
     def design(self) -> Design:
+        ways = both_ways(self.labels)
+        if ways is not None:
+            (one, n_one), (other, n_other) = (cluster_codes(labels) for labels in ways)
+            fewer = one if n_one <= n_other else other
+            plan = design(len(self), None, self.strata, self.shares)
+            return replace(plan, clusters=fewer, n_clusters=min(n_one, n_other), clustered=True, crossed=(one, other))
         plan = design(len(self), self.labels, self.strata, self.shares)
         if not self.between_tasks:
             return plan
@@ -92,12 +110,18 @@ def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sa
     stacked = below([part.values for part in parts])
     labels: list[str] = []
     clustered = any(part.clusters is not None for part in parts)
+    crossed = any(both_ways(part.clusters) is not None for part in parts)
     for t, part in enumerate(parts if clustered else ()):
+        found: Sequence[str]
         if part.clusters is None:
-            labels += [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
+            found = [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
+        elif len(parts) == 1:
+            found = part.clusters
         else:
             spec = f"{part.cluster_spec}\x1f"
-            labels += part.clusters if len(parts) == 1 else [spec + label for label in part.clusters]
+            found = [CROSS.join(spec + way for way in label.split(CROSS)) for label in part.clusters]
+        # a task with one way of clustering among crossed ones: the same clusters both ways
+        labels += [label + CROSS + label for label in found] if crossed and both_ways(found) is None else found
     name = f"{parts[0].task}, {parts[0].metric}" if parts[0].task else parts[0].metric
     try:
         stats = question_stats(stacked)
@@ -113,8 +137,86 @@ def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sa
         len(parts) > 1 and all(part.cluster_spec == "task" for part in parts),
         any("identical_repeats" in part.diagnostics for part in parts),
         any("uses_all_repeats" in part.diagnostics for part in parts),
+        hull([part.bounds for part in parts]),
+        is_proportion(parts[0].metric),
+        any(part.answers_differ for part in parts),
     )
     return whole if stats.count.all() else whole.take(np.flatnonzero(stats.count))
+
+
+def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
+    """The range that holds all of them; None where one is not known."""
+    known = [item for item in ranges if item is not None]
+    if not known or len(known) < len(ranges):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+class Ranged(Protocol):
+    """What `score_range` looks at."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def values(self) -> FloatArray: ...
+    @property
+    def bounds(self) -> tuple[float, float] | None: ...
+    @property
+    def proportion(self) -> bool: ...
+
+
+class Unread(NamedTuple):
+    """The scores of one task, of which nothing but their range is asked."""
+
+    name: str
+    values: FloatArray
+    bounds: tuple[float, float] | None
+    proportion: bool
+
+    @classmethod
+    def of(cls, part: Scores) -> Unread:
+        return cls(f"{part.task}, {part.metric}", part.values, part.bounds, is_proportion(part.metric))
+
+
+def score_range(samples: Sequence[Ranged], settings: Settings) -> tuple[float, float] | None:
+    """Lowest and highest value that the scores of one metric can take; None where they may be anything.
+
+    What `--range` says counts, then what the adapters declare. Where nobody says anything, scores that all
+    lie in [0, 1] are taken to have that range, unless they are all 0 or all 1 and the metric's name does not
+    say that they are right or wrong: a percentage may be 0 throughout.
+
+    Raises:
+        InputError: a score outside the range that was said or declared.
+    """
+    ends = [(float(np.fmin.reduce(item.values, axis=None)), float(np.fmax.reduce(item.values, axis=None)))
+            for item in samples if item.values.size]  # fmt: skip
+    ends = [pair for pair in ends if not math.isnan(pair[0])]
+    if not ends:
+        return settings.range
+    low, high = min(first for first, _ in ends), max(last for _, last in ends)
+    declared = hull([item.bounds for item in samples if item.bounds is not None])
+    bounds = settings.range or declared
+    if bounds is not None:
+        slack = 1e-9 * (bounds[1] - bounds[0])
+        if bounds[0] - slack <= low and high <= bounds[1] + slack:
+            return bounds
+        if settings.range is None and any(item.bounds is None for item in samples):
+            return None
+        raise InputError(outside(samples[0].name, low, high, bounds, said=settings.range is not None))
+    if low < 0 or high > 1:
+        return None
+    constant = low == high and low in (0.0, 1.0)
+    return None if constant and not all(item.proportion for item in samples) else (0.0, 1.0)
+
+
+def outside(name: str, low: float, high: float, bounds: tuple[float, float], *, said: bool) -> str:
+    """The message for scores that are not in their range."""
+    whose = f"--range {bounds[0]:g},{bounds[1]:g}" if said else f"the declared range [{bounds[0]:g}, {bounds[1]:g}]"
+    return (
+        f"{name}: the scores go from {low:g} to {high:g}, which is not within {whose}; give the lowest and the "
+        "highest value that the metric can take, --range LOW,HIGH, and name the metric with --metric if others have "
+        "another range"
+    )
 
 
 def below(blocks: Sequence[FloatArray]) -> FloatArray:
@@ -153,6 +255,7 @@ def kernel(
     runs: Sequence[Sample], coefficients: Sequence[float], plan: Design, settings: Settings
 ) -> tuple[Contrast, Moments]:
     """The kernel on samples of the same questions, with the run component where repeats are runs."""
+    _check_crossed(runs[0], plan, settings)
     stats, components, found = [], [], set()
     for run in runs:
         component = run_component(run.values, plan.weights, plan.strata)
@@ -166,17 +269,49 @@ def kernel(
             stats.append(component.stats)
         else:
             stats.append(run.stats)
-            p = None if component is None else component.p_value
-            if p is not None and p < SHARED_NOISE_P:
-                found.add("shared_repeat_noise")
+            found |= _moving_together(run, component)
     c = contrast(stats, coefficients, runs[0].strata)
     if any(run.identical for run in runs):
         found.add("identical_repeats")
     found |= set(c.diagnostics)
-    identified = not found & {"single_repeat", "identical_repeats"}
-    c = replace(c, identified=identified, diagnostics=tuple(sorted(found)))
+    constant = [run for run in runs if not np.fmax.reduce(run.stats.var, initial=0.0) > 0 and run.stats.count.max() > 1]
+    if constant and all(run.answers_differ and not run.identical for run in constant):
+        found = found - {"identical_repeats"} | {"identical_scores_only"}
+    c = replace(c, identified=not found & UNSPLIT, diagnostics=tuple(sorted(found)))
+    if settings.questions_are == "fixed":
+        if "single_repeat" in found:
+            raise InputError(
+                f"{runs[0].name}: --questions-are fixed asks how much the answers to these questions vary, which one "
+                "answer per question cannot say: run it with K > 1 repeats, join several runs with --as-repeats, or "
+                "leave this metric out with --metric"
+            )
+        return c, fixed_moments(stats, coefficients, c, plan)
     m = moments(c, plan, settings.se)
     return c, _with_runs(m, components, coefficients) if components else m
+
+
+def _check_crossed(run: Sample, plan: Design, settings: Settings) -> None:
+    if plan.crossed is not None and (settings.test != "t" or settings.interval == "bootstrap"):
+        what = f"--test {settings.test}" if settings.test != "t" else "--interval bootstrap"
+        raise InputError(
+            f"{run.name}: {what} takes whole clusters of one kind, and these questions are clustered in two crossed "
+            "ways: use --test t and --interval t, or name one of the two with --cluster"
+        )
+
+
+def _moving_together(run: Sample, component: RunComponent | None) -> set[str]:
+    """What the F tests say of answers that should be independent."""
+    if component is None:
+        return set()
+
+    def below(p: float | None, limit: float) -> bool:
+        return p is not None and p < limit
+
+    first = run.first and below(component.first_p_value, FIRST_ANSWER_P)
+    # where only the first answers stand apart, the others are independent for all that is known
+    together = component.others_p_value if first else component.p_value
+    out = {"first_answer_differs"} if first else set()
+    return out | ({"shared_repeat_noise"} if below(together, SHARED_NOISE_P) else set())
 
 
 def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:
@@ -214,7 +349,7 @@ def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Seq
 def noise_fields(m: Moments, clustered: bool) -> dict[str, Any]:
     """The fields that an Estimate and a Difference share, from the kernel's moments."""
     effect = None
-    if m.variance is not None:
+    if m.variance is not None and m.naive is not None:
         effect = 1.0 if not clustered else m.variance / m.naive if m.naive else None
     return {
         "se": root(m.variance),
@@ -249,25 +384,37 @@ def nothing(n: int, n_clusters: int, code: str = "too_few_questions") -> Moments
 def as_scores(
     values: ArrayLike, clusters: Sequence[object] | None = None, missing: str = "drop", **fields: Any
 ) -> Scores:
-    """Plain arrays as Scores: (n, K), or (n,) for one answer per question; NaN is a missing score."""
+    """Plain arrays as Scores: (n, K), or (n,) for one answer per question; NaN is a missing score.
+
+    Arrays in [0, 1] are taken to have that range, also where they are all 0; the setting `range` says otherwise.
+    `clusters` are (n,) labels, or an (n, 2) array of them for two crossed ways.
+    """
     array = np.array(values, dtype=np.float64)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {array.shape}")
-    labels = None
-    if clusters is not None:
-        items = list(clusters.tolist() if isinstance(clusters, np.ndarray) else clusters)
-        if len(items) != len(array):
-            raise ValueError(f"{len(items)} cluster labels for {len(array)} questions")
-        if any(map(is_, items, repeat(None))) or any(map(ne, items, items)):  # a NaN is not itself
-            raise ValueError("a cluster label is missing (None or NaN): every question needs one")
-        labels = tuple(map(str, items))
+    labels = None if clusters is None else _labels(clusters, len(array))
     holes = np.isnan(array)
     if missing == "zero":
         array[holes] = 0.0
     keys = tuple(map(str, range(len(array))))
+    fields.setdefault("bounds", fitting((0.0, 1.0), array))
     return Scores(
         task=fields.pop("task", ""), metric=fields.pop("metric", "score"), scorer=fields.pop("scorer", "none"),
         questions=Questions(keys), values=array, clusters=labels, n_missing=int(holes.sum()),
         cluster_spec=None if labels is None else "clusters", **fields,
     )  # fmt: skip
+
+
+def _labels(clusters: Sequence[object] | NDArray[np.generic], n: int) -> tuple[str, ...]:
+    """(n,) labels as text; an (n, 2) array is two crossed ways."""
+    items: list[Any] = list(clusters.tolist() if isinstance(clusters, np.ndarray) else clusters)
+    if len(items) != n:
+        raise ValueError(f"{len(items)} cluster labels for {n} questions")
+    crossed = isinstance(clusters, np.ndarray) and clusters.ndim == 2
+    if crossed and any(len(item) != 2 for item in items):
+        raise ValueError("clusters must be (n,) labels, or (n, 2) for two crossed ways")
+    each: list[Any] = [label for item in items for label in item] if crossed else items
+    if any(map(is_, each, repeat(None))) or any(map(ne, each, each)):  # a NaN is not itself
+        raise ValueError("a cluster label is missing (None or NaN): every question needs one")
+    return tuple(CROSS.join(map(str, item)) if crossed else str(item) for item in items)

@@ -7,12 +7,14 @@ module knows a harness.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from .errors import InputError
+from .errors import InputError, NotThereError
+from .packed import distinct_strings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,6 +28,10 @@ CONTENT_KEYS = frozenset({"doc_hash"})
 """Kinds of keys that are hashes of the whole question: where they agree there is nothing to verify."""
 CALLS = 1000
 """Resamples of a metric that can only be computed by calling it on all records again."""
+
+
+class FaultyScoresError(ValueError):
+    """Scores that cannot be: an adapter's mistake, which must not become a number."""
 
 
 class Documents(Protocol):
@@ -67,11 +73,28 @@ class Questions:
     """Where to read `inputs` and `texts`; None if they were given or have been read."""
 
     def __post_init__(self) -> None:
+        self._check()
         if self.inputs is not None or self.texts is not None:
             object.__setattr__(self, "documents", None)
         elif self.documents is not None:
             object.__delattr__(self, "inputs")
             object.__delattr__(self, "texts")
+
+    def _check(self) -> None:
+        """Keys are unique, and every sequence has one item for each.
+
+        Raises:
+            FaultyScoresError: says which.
+        """
+        n = len(self.keys)
+        for name in ("inputs", "targets", "prompts", "texts"):
+            items = getattr(self, name)
+            if items is not None and len(items) != n:
+                raise FaultyScoresError(f"{n} questions and {len(items)} {name}")
+        if distinct_strings(self.keys) < n:
+            seen: set[str] = set()
+            twice = next(key for key in self.keys if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            raise FaultyScoresError(f"two questions have the key {twice[:80]!r}; keys must be unique within a task")
 
     if not TYPE_CHECKING:  # it would hide misspelt names
 
@@ -121,16 +144,31 @@ class Scores:
     """Where the clusters come from, for people: "template", "passage (auto)", … ."""
     higher_is_better: bool | None = None
     bounds: tuple[float, float] | None = None
-    """The range of the metric where it is known; by default (0, 1) if all scores lie in it."""
+    """Lowest and highest value of the metric, where its definition is known; `samples.score_range` says what
+    counts where it is None."""
     native: float | None = None
     """The harness's own value that our mean (or, `native_is_first`, the mean of repeat 0)
     reproduces; None where it does not say."""
     native_is_first: bool = False
     n_missing: int = 0
     """Repeats that were run but have no score: errored, NaN, missing."""
+    answers_differ: bool = False
+    """Whether it is known that some answers to one question differ. Scores that agree on every question are then
+    no sign of answers that were given only once."""
     diagnostics: tuple[str, ...] = ()
     factors: Mapping[str, tuple[tuple[str, ...], ...]] | None = None
     """What each answer was made with, by column: n rows of K labels (prompt, seed, judge)."""
+
+    def __post_init__(self) -> None:
+        shape = self.values.shape
+        if len(shape) != 2 or shape[0] != len(self.questions):
+            raise FaultyScoresError(
+                f"{self.task}, {self.metric}: scores of the shape {shape} for {len(self.questions)} questions"
+            )
+        _check_clusters(self)
+        for name, rows in (self.factors or {}).items():
+            if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
+                raise FaultyScoresError(f"{self.task}, {self.metric}: the levels of {name} are not those of its scores")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,10 +194,28 @@ class CorpusScores:
     clusters: tuple[str, ...] | None = None
     cluster_spec: str | None = None
     higher_is_better: bool | None = None
+    bounds: tuple[float, float] | None = None
+    """As in `Scores`."""
     native: float | None = None
     native_is_first: bool = False
     n_missing: int = 0
+    answers_differ: bool = False
     diagnostics: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        rows = len(self.records) if self.stats is None else len(self.stats)
+        if rows != len(self.questions) and (rows or self.stats is not None):
+            raise FaultyScoresError(
+                f"{self.task}, {self.metric}: records of {rows} questions for {len(self.questions)} questions"
+            )
+        _check_clusters(self)
+
+
+def _check_clusters(item: Scores | CorpusScores) -> None:
+    if item.clusters is not None and len(item.clusters) != len(item.questions):
+        raise FaultyScoresError(
+            f"{item.task}, {item.metric}: {len(item.clusters)} cluster labels for {len(item.questions)} questions"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +252,9 @@ class Run:
     """Tells two runs of one model apart; normally the path it was read from."""
     harness: str
     path: str = ""
+    date: str = ""
+    """When it was made, in a form in which a later date sorts behind an earlier one of the same harness;
+    empty where that is not known."""
     scores: tuple[Scores, ...] = ()
     parts: tuple[Scores, ...] = ()
     """Scores that only the groups need; they have no row of their own."""
@@ -222,6 +281,24 @@ class ReadOptions:
     scorers: tuple[str, ...] = ()
     factors: tuple[str, ...] = ()
     """Columns of a table, or arguments of a task, that say what each answer was made with."""
+    apart: bool = False
+    """Every run by itself, in place of one run of each model in a folder (`harness_noise.joining`)."""
+
+
+def is_proportion(metric: str) -> bool:
+    """Whether a metric's name says that its scores are right or wrong: acc_norm, exact_match, correct, pass@1, … ."""
+    words = set(re.split(r"[^a-z0-9]+", metric.lower()))
+    return bool(words & {"acc", "accuracy", "em", "correct", "match", "pass", "passed"})
+
+
+def fitting(bounds: tuple[float, float] | None, values: FloatArray) -> tuple[float, float] | None:
+    """The range that a metric of this name has, or None if the scores show that it has another."""
+    import numpy as np
+
+    scored = values[~np.isnan(values)]
+    if bounds is None or (len(scored) and not (bounds[0] <= scored.min() and scored.max() <= bounds[1])):
+        return None
+    return bounds
 
 
 def content_hash(text: str) -> str:
@@ -242,6 +319,39 @@ def _blake2b() -> Callable[..., Any]:
     from hashlib import blake2b
 
     return blake2b
+
+
+_ROUNDED = 9
+"""Decimals from which on a value counts as written in full."""
+_SHARE, _PERCENT = 4, 2
+"""Decimals that a harness keeps at least where it rounds: 0.2692, 26.92 %."""
+
+
+def reproduces(ours: float, native: float, *, percent: bool = True) -> bool:
+    """Whether our mean is the value that a harness reports, on the scale and with the digits of that value.
+
+    0.269230769… is 0.2692 rounded, and 26.92 in percent.
+
+    Args:
+        ours: on the scale of the scores.
+        native: as reported.
+        percent: whether one of the two may be a percentage of the other's scale.
+    """
+    if _agree(ours, native, _SHARE if abs(native) <= 1 else _PERCENT):
+        return True
+    # next to 0 every scale agrees with every other
+    return percent and (
+        (abs(native) >= 0.1 and _agree(100 * ours, native, _PERCENT))
+        or (0.01 <= abs(native) <= 1 and _agree(ours / 100, native, _SHARE))
+    )
+
+
+def _agree(ours: float, native: float, fewest: int) -> bool:
+    tolerance = 1e-9 * max(1.0, abs(native))
+    decimals = len(f"{native:.12f}".rstrip("0").partition(".")[2])
+    if decimals < _ROUNDED:
+        tolerance += 0.5 * 10.0 ** -max(decimals, fewest)
+    return abs(ours - native) <= tolerance
 
 
 _SPARE = 20_000_000
@@ -292,7 +402,8 @@ def occurrences(keys: Sequence[str]) -> tuple[str, ...]:
 def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
     """Add a group NAME of all tasks that match the glob PATTERN, weighted by size, for each metric they share.
 
-    For tags such as mgsm, whose tasks no harness averages. Every adapter's `read` does this.
+    For tags such as mgsm, whose tasks no harness averages. `adapters.read` does this, once the files of a model
+    are joined; an adapter only for files that it writes again.
 
     Raises:
         InputError: no task matches, or those that do share no metric.
@@ -306,8 +417,7 @@ def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
     for name, pattern in patterns.items():
         tasks = tuple(task for task in measured if fnmatchcase(task, pattern))
         if not tasks:
-            have = ", ".join(measured) or "none"
-            raise InputError(f"{run.name}: --group {name}={pattern}: no task matches; there are {have}")
+            raise NotThereError([run.name], "--group", [f"{name}={pattern}"], list(measured))
         shared = [key for key in measured[tasks[0]] if all(key in measured[task] for task in tasks)]
         if not shared:
             raise InputError(f"{run.name}: --group {name}={pattern}: {', '.join(tasks)} have no metric in common")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from .errors import InputError
+
+if TYPE_CHECKING:
+    from .scores import Scores
 
 Interval = Literal["auto", "t", "wilson", "clopper-pearson", "korn-graubard", "bootstrap"]
 Test = Literal["t", "sign", "permutation", "bootstrap", "wild"]
@@ -58,19 +63,96 @@ class Settings:
             if getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} {getattr(self, name)!r} is not one of {', '.join(get_args(kind))}")
 
-        if self.range is not None and not (len(self.range) == 2 and self.range[0] < self.range[1]):
+        if self.range is not None and not (len(self.range) == 2 and -inf < self.range[0] < self.range[1] < inf):
             raise InputError(f"range {self.range!r} must be the metric's lowest and highest value: 0,1 or 0,100")
         if self.runs_shared and self.repeats_are != "runs":
             raise InputError("--runs-shared pairs the runs of A with those of B: it needs --repeats-are runs")
         if self.seed < 0 or self.resamples < 100:
             raise InputError(f"seed {self.seed} must not be negative, and resamples {self.resamples} not below 100")
-        if self.unpaired and self.test in ("sign", "permutation"):
+        if self.unpaired and self.test in ("sign", "permutation", "wild"):
             raise InputError(f"--test {self.test} needs pairs of the same question: use t or bootstrap with --unpaired")
+        if self.test == "wild" and self.interval not in ("auto", "t"):
+            raise InputError(
+                f"--test wild has an interval of its own, by inversion: leave --interval {self.interval} out, or use t"
+            )
+        if self.questions_are == "fixed":
+            self._check_fixed()
+        if self.unpaired and self.runs_shared:
+            raise InputError(
+                "--runs-shared pairs run j of A with run j of B on the same questions: not with --unpaired"
+            )
         if self.repeats_are == "runs" and ("bootstrap" in (self.test, self.interval) or self.test != "t"):
             raise InputError(
                 "--repeats-are runs has its own variance between runs, which only the t test and the t, Wilson and "
                 "Korn-Graubard intervals know: leave --test and --interval as they are"
             )
 
+    def _check_fixed(self) -> None:
+        """Refuse what takes the questions for a sample."""
+        for what, clash in (
+            (f"--test {self.test}", self.test != "t"),
+            (f"--interval {self.interval}", self.interval not in ("auto", "t", "wilson")),
+            (f"--se {self.se}", self.se != "cr2"),
+            ("--repeats-are runs", self.repeats_are != "answers"),
+            ("--unpaired", self.unpaired),
+        ):
+            if clash:
+                raise InputError(
+                    f"{what} takes the questions for a sample, and --questions-are fixed does not: its standard error "
+                    "comes from the repeats alone, with the t test. Leave one of the two out"
+                )
+
+    @property
+    def estimand(self) -> str:
+        """What the results are about, as they name it."""
+        return "these_questions" if self.questions_are == "fixed" else "questions_population"
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"range": None if self.range is None else list(self.range)}
+
+
+def scale_of(parts: Iterable[Scores], chosen: tuple[float, float] | None) -> tuple[float, float] | None:
+    """The range that a number on the metric's scale must fit: as chosen, as declared, or [0, 1] where all scores lie.
+
+    None where nothing is declared and scores leave [0, 1] or are 0 throughout, as of any metric.
+    """
+    if chosen is not None:
+        return chosen
+    found = list(parts)
+    declared = {part.bounds for part in found}
+    if len(declared) == 1 and (only := declared.pop()) is not None:
+        return only
+    import numpy as np
+
+    known = [part.values[~np.isnan(part.values)] for part in found]
+    low = min((float(values.min()) for values in known if values.size), default=0.0)
+    high = max((float(values.max()) for values in known if values.size), default=0.0)
+    return (0.0, 1.0) if low >= 0 and 0 < high <= 1 else None
+
+
+def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
+    """Refuse a margin that the metric of these scores cannot have.
+
+    Raises:
+        InputError: a margin as large as the whole range.
+    """
+    if settings.margin is not None:
+        found = list(parts)
+        check_scale("--margin", settings.margin, scale_of(found, settings.range), found[0].metric if found else "")
+
+
+def check_scale(name: str, value: float | None, scale: tuple[float, float] | None, metric: str = "") -> None:
+    """Refuse a difference that the metric cannot have, 5 for 5 % of a metric in [0, 1].
+
+    Raises:
+        InputError: a value as large as the whole range.
+    """
+    if value is None or scale is None or value < scale[1] - scale[0]:
+        return
+    width = scale[1] - scale[0]
+    meant = f"; did you mean {value / 100:g}?" if width <= 1 and value / 100 < width else ""
+    raise InputError(
+        f"{name} {value:g} is on the scale of {metric or 'the metric'}, which runs from {scale[0]:g} to {scale[1]:g}: "
+        f"no difference that matters is as large as the whole range{meant} (--range LOW,HIGH says where the metric has "
+        "another range)"
+    )

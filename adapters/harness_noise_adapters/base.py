@@ -31,7 +31,8 @@ class Adapter(Protocol):
         """The runs at `path`, one for each model and run.
 
         Everything in `options` is the reader's to do but the choice of tasks, metrics and scorers,
-        which it may use to read less; `harness_noise.scores.with_groups` makes the groups.
+        which it may use to read less, and what concerns several runs: a model's files are joined by
+        their tasks (which needs the `date` of each Run), and groups made, by `harness_noise.adapters`.
 
         Raises:
             harness_noise.InputError: the file cannot be used; says where and what to do.

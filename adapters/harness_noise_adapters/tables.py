@@ -8,16 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller, text_label
 from harness_noise.errors import InputError
-from harness_noise.scores import Questions, ReadOptions, Run, Scores, check_grid, with_groups
+from harness_noise.scores import (
+    Questions,
+    ReadOptions,
+    Run,
+    Scores,
+    check_grid,
+    fitting,
+    is_proportion,
+    occurrences,
+)
 
 from .table_files import SUFFIXES, Record, records
+from .table_questions import is_worded, settle
 
 if TYPE_CHECKING:
     from harness_noise.scores import FloatArray
@@ -29,7 +39,7 @@ Factors = dict[str, tuple[tuple[str, ...], ...]]
 NAMES: dict[str, tuple[str, ...]] = {
     "question": (
         "question", "question_id", "item_id", "item", "example_id", "sample_id", "instance_id", "problem_id",
-        "problem", "doc_id", "qid",
+        "problem", "doc_id", "qid", "prompt_id",
     ),
     "score": ("score", "value", "correct", "is_correct", "acc", "accuracy", "pass", "passed"),
     "task": ("task", "task_name", "benchmark", "benchmark_id", "dataset"),
@@ -43,7 +53,18 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 TASK = "table"
 """The task of a table without a task column: the same in every file, so that two files compare."""
-LAST_RESORT = {"question": "id"}
+NEXT: dict[str, tuple[str, ...]] = {
+    "score": (
+        "success", "is_success", "successful", "solved", "is_solved", "resolved", "is_resolved", "is_passed", "reward",
+        "grade", "points",
+    ),
+    "repeat": ("trial_id", "attempt_id", "rollout", "rollout_id", "sample_index", "repeat_id", "run_id"),
+}  # fmt: skip
+"""Further names, which count where none of the others is there."""
+LAST_RESORT = {"question": ("id", "task_id", "uid", "uuid")}
+"""Names that may mean anything, and are taken where no other is there."""
+WORDED = ("question", "problem", "item")
+"""Columns that hold the words of a question as often as its name; an id beside them identifies it better."""
 MISSING = frozenset(("", "nan", "null", "none", "na", "n/a"))
 MOST_COUNTED = 50_000_000
 """Answers that the counts of one file may stand for: 400 MB of scores."""
@@ -101,15 +122,12 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
     head = list(islice(rest, _HEAD))
     if not head:
         raise InputError(f"{path}: the table has no rows")
-    columns = Columns.of(path, [record for _, record in head], options.columns)
+    columns = Columns.of(path, [record for _, record in head], _said_of(path, options.columns))
     cluster, spec = _cluster(path, columns, options)
     models: dict[str, dict[tuple[str, str, str], Cells]] = {}
     spare: dict[str, dict[Any, None]] = {name: {} for name in columns.unused}
     watched: list[tuple[tuple[Any, ...], Record]] = []
     for line, record in _chained(head, rest):
-        question = _text(record.get(columns.question))
-        if question is None:
-            raise InputError(f"{path}, line {line}: no {columns.question!r}, which identifies the question")
         for name in ("model", "task"):
             if name in columns.names and columns.text(record, name) is None:
                 raise InputError(f"{path}, line {line}: no {columns.names[name]!r}, though the table has that column")
@@ -117,6 +135,7 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
         key = (columns.text(record, "task") or TASK, columns.text(record, "metric") or "score",
                columns.text(record, "scorer") or "none")  # fmt: skip
         cells = models.setdefault(model, {}).setdefault(key, Cells())
+        question = cells.name(*columns.question_of(path, line, record))
         label = None if cluster is None else cluster(record, line)
         levels = _levels(path, line, record, options.factors)
         scored, repeat = columns.scores(path, line, record), columns.text(record, "repeat")
@@ -129,21 +148,38 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
                 spare[name][value] = None
             spare = {name: values for name, values in spare.items() if len(values) <= _FEW}
             watched.append(((model, key, question), {name: few[name] for name in spare}))
-    notes = [columns.note(path)]
+    settled = settle(path, columns, [cells for of_model in models.values() for cells in of_model.values()])
+    watched = [
+        ((model, key, settled.names(models[model][key]).get(question, question)), values)
+        for (model, key, question), values in watched
+    ]
+    models = {model: {key: settled.of(cells) for key, cells in of_model.items()} for model, of_model in models.items()}
+    notes = [columns.note(path), *settled.notes]
     notes += _overlooked(path, watched, spare)
     runs = []
-    for model, tables in models.items():
+    for model, of_model in models.items():
         scores, remarks = [], []
-        for (task, metric, scorer), cells in tables.items():
-            scores.append(cells.scores(path, task, metric, scorer, spec(task), options))
+        for (task, metric, scorer), cells in of_model.items():
+            part = cells.scores(path, task, metric, scorer, spec(task), options)
+            scores.append(replace(part, bounds=fitting((0.0, 1.0), part.values)) if columns.right_or_wrong else part)
             if cells.twice:
                 remarks.append(f"{task}: {cells.twice} rows say again what another row said and are left out")
         run = Run(
             model=model, name=str(path), harness="table", path=str(path), scores=tuple(scores),
             notes=(*notes, *remarks),
         )  # fmt: skip
-        runs.append(with_groups(run, options.groups))
+        runs.append(run)
     return runs
+
+
+def _said_of(path: Path, said: Mapping[str, str]) -> dict[str, str]:
+    """What `--columns` says of this file: `score=COL` of every file, `FILE:score=COL` of the one of that name."""
+    everywhere = {name: column for name, column in said.items() if ":" not in name}
+    for name, column in said.items():
+        file, _, ours = name.rpartition(":")
+        if file and file in (path.name, path.stem, str(path)):
+            everywhere[ours] = column
+    return everywhere
 
 
 @dataclass(slots=True)
@@ -155,8 +191,12 @@ class Columns:
     unused: list[str]
     count: str | None = None
     """eval-arena's number of answers, where `score` is the share of them that was right."""
+    said: tuple[str, ...] = ()
+    """Of the file's columns, those that the user named."""
     counted: int = 0
     """Answers that counts have stood for so far."""
+    words: str | None = None
+    """The column with the words of the question, where `question` is an id beside it."""
 
     @property
     def question(self) -> str:
@@ -174,6 +214,7 @@ class Columns:
         plain = {name: str(name).strip().lower().replace(" ", "_").replace("-", "_") for name in have}
         free = [name for name in have if name not in said.values()]
         names = dict(said)
+        words = None if "question" in said else _beside_words(names, free, plain, head)
         count = None
         for ours, known in NAMES.items():
             if ours not in names and (found := _named(path, ours, known, free, plain)) is not None:
@@ -191,8 +232,21 @@ class Columns:
             )
         if count is not None:
             names.pop("repeat", None)
-        used = {*names.values(), count}
-        return cls(names, [name for name in have if name not in used], count)
+        used = {*names.values(), count, words}
+        return cls(names, [name for name in have if name not in used], count, tuple(said.values()), words=words)
+
+    def question_of(self, path: Path, line: int, record: Record) -> tuple[str, str | None]:
+        """What names a row's question, and the words beside it."""
+        words = None if self.words is None else _text(record.get(self.words))
+        question = _text(record.get(self.question)) or words
+        if question is None:
+            raise InputError(f"{path}, line {line}: no {self.question!r}, which identifies the question")
+        return question, words
+
+    @property
+    def right_or_wrong(self) -> bool:
+        """Whether the scores are counts of right answers, or their column is called as right or wrong ones are."""
+        return self.count is not None or is_proportion(self.names["score"])
 
     def text(self, record: Record, name: str) -> str | None:
         return _text(record.get(self.names[name])) if name in self.names else None
@@ -224,6 +278,8 @@ class Columns:
     def note(self, path: Path) -> str:
         taken = [f"{theirs} as {ours}" for ours, theirs in self.names.items() if ours != theirs]
         text = f"{path.name}: took {', '.join(taken)}" if taken else f"{path.name}: columns taken by their names"
+        if self.words is not None:
+            text += f", {self.words} as its words"
         if self.count is not None:
             text += f", {self.count} as the number of answers (their order is unknown)"
         if "repeat" not in self.names and self.count is None:
@@ -234,6 +290,7 @@ class Columns:
 def _named(path: Path, ours: str, known: Sequence[str], free: Sequence[str], plain: Mapping[str, str]) -> str | None:
     """The one column that goes by a known name; ours wins, two others are ambiguous."""
     found = [name for name in free if plain[name] in known]
+    found = found or [name for name in free if plain[name] in NEXT.get(ours, ())]
     own = [name for name in found if plain[name] == known[0]]
     if len(own) == 1:
         return own[0]
@@ -242,7 +299,22 @@ def _named(path: Path, ours: str, known: Sequence[str], free: Sequence[str], pla
         raise InputError(f"{path}: {several} could each be the {ours}: say which with --columns {ours}={found[0]}")
     if found:
         return found[0]
-    return next((name for name in free if plain[name] == LAST_RESORT.get(ours)), None)
+    return next((name for last in LAST_RESORT.get(ours, ()) for name in free if plain[name] == last), None)
+
+
+def _beside_words(
+    names: dict[str, str], free: Sequence[str], plain: Mapping[str, str], head: Sequence[Record]
+) -> str | None:
+    """Takes the one id that stands beside the words of a question for the question; returns the words' column."""
+    worded = (name for kind in WORDED for name in free if plain[name] == kind)
+    words = next((name for name in worded if is_worded([_text(record.get(name)) for record in head])), None)
+    ids = [name for name in free if plain[name] in NAMES["question"] and plain[name] not in WORDED]
+    if not ids:
+        ids = [name for last in LAST_RESORT["question"] for name in free if plain[name] == last][:1]
+    if words is None or len(ids) != 1:
+        return None
+    names["question"] = ids[0]
+    return words
 
 
 def _no_score(path: Path, have: Sequence[str], head: Sequence[Record]) -> str:
@@ -279,6 +351,18 @@ class Cells:
     counts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """question → right answers and all answers, for each row that counts several."""
     twice: int = 0
+    words: dict[str, str] = field(default_factory=dict)
+    """Question → the words beside its name."""
+    double: dict[str, str] = field(default_factory=dict)
+    """Questions that are called by name and words, because the name has come with other words → the name."""
+
+    def name(self, question: str, words: str | None) -> str:
+        """What a question is called for now."""
+        if words is None or self.words.setdefault(question, words) == words:
+            return question
+        both = f"{question}\x1f{words}"
+        self.double[both], self.words[both] = question, words
+        return both
 
     def add(
         self,
@@ -324,6 +408,33 @@ class Cells:
     def _label(self, question: str, repeat: str | int, levels: tuple[str, ...]) -> None:
         if levels:
             self.levels[question, repeat] = levels
+
+    def renamed(self, path: Path, names: Mapping[str, str]) -> Cells:
+        """The same rows, each of the question that `names` says."""
+        out = Cells(twice=self.twice)
+        for question, rows in self.lines.items():
+            for repeat, (score, line) in rows.items():
+                label, levels = self.clusters[question][0], self.levels.get((question, repeat), ())
+                known = repeat if isinstance(repeat, str) else None
+                if levels and known is not None:
+                    known = known.partition("\x1f")[0]  # `add` puts the levels behind it again
+                out.add(path, line, names.get(question, question), (score, 0), known, label, levels)
+        return out
+
+    def numbered(self) -> Cells:
+        """The same rows, each a question of its own."""
+        rows = [
+            (question, repeat, scored) for question, known in self.lines.items() for repeat, scored in known.items()
+        ]
+        out = Cells(twice=self.twice)
+        for key, (question, repeat, (score, line)) in zip(
+            occurrences([question for question, _, _ in rows]), rows, strict=True
+        ):
+            out.lines[key] = {0: (score, line)}
+            out.clusters[key] = (self.clusters[question][0], line)
+            if (question, repeat) in self.levels:
+                out.levels[key, 0] = self.levels[question, repeat]
+        return out
 
     def factors(self, names: Sequence[str], places: Sequence[Mapping[int, str | int]], K: int) -> Factors:
         """Column → (n, K) levels, from the repeat at each place; an answer that is not there has the level ""."""

@@ -24,5 +24,5 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     from ..analysis import analyze_runs
 
     reading = options.read_options(choices)
-    found = options.read_runs(runs, reading, as_repeats=choices.pop("as_repeats"))
+    found = options.read_runs(runs, reading, as_repeats=choices.pop("as_repeats"), some=True)
     options.show(analyze_runs(found, options.settings(choices)), choices)

@@ -13,6 +13,7 @@ from ..errors import InputError
 from . import options
 
 if TYPE_CHECKING:
+    from ..gate import Gate
     from ..results import Comparison, Difference
     from ..scores import ReadOptions, Run
     from ..settings import Settings
@@ -24,7 +25,18 @@ if TYPE_CHECKING:
 @click.option("--models", metavar="A,B", help="Which models, where a file holds several.")
 @options.reading
 @options.computing
-@click.option("--test", type=click.Choice(["t", "sign", "permutation", "bootstrap"]), default="t", show_default=True)
+@click.option(
+    "--test",
+    type=click.Choice(["t", "sign", "permutation", "bootstrap", "wild"]),
+    default="t",
+    show_default=True,
+    help="wild: the wild cluster bootstrap with the null imposed, for few or very unequal clusters.",
+)
+@click.option(
+    "--runs-shared",
+    is_flag=True,
+    help="With --repeats-are runs: run j of A and of B share their prompt, seed or judge.",
+)
 @options.ADJUST
 @click.option("--unpaired", is_flag=True, help="Ignore which question is which (different questions).")
 @click.option("--margin", type=float, metavar="M", help="Test equivalence within ±M; slack of --fail-on.")
@@ -56,17 +68,19 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     profile, together = choices.pop("reference"), choices.pop("combine")
     baseline, models = choices.pop("baseline"), choices.pop("models")
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
-    reading, joined = options.read_options(choices), choices.pop("as_repeats")
+    reading, repeated = options.read_options(choices), choices.pop("as_repeats")
     if all(_COUNTS.fullmatch(item) for item in runs):
         return _finish(_counts(runs, models, options.settings(choices)), choices, gate, page)
     if profile is not None:
         result = _bare(runs, profile, models, reading, options.settings(choices))
         return _finish(result, choices, gate, page)
-    found = options.read_runs(runs, reading, as_repeats=joined)
+    # of two places, what lies in one is joined, though both may call the model by one name
+    sides = [(run,) for run in runs] if repeated and len(runs) == 2 and baseline is None else [runs]
+    found = [run for side in sides for run in options.read_runs(side, reading, as_repeats=repeated)]
     if baseline is not None:
         if models is not None:
             raise InputError("--models chooses A and B; with --baseline all given runs are A: leave one of the two out")
-        against = _one(options.read_runs([baseline], reading, as_repeats=joined), baseline)
+        against = _one(options.read_runs([baseline], reading, as_repeats=repeated), baseline)
         pairs = [(run, against) for run in found if not _same(run, against)]
         if not pairs:
             raise InputError(f"--baseline {baseline}: no other run is given; name what is compared with it")
@@ -92,15 +106,31 @@ def _finish(result: Comparison, choices: dict[str, Any], gate: str, page: Path |
         write_text(page, html.page(result))
     if gate != "regression":
         return 0
-    judged = [(row, _regressed(row, result)) for row in result.comparisons]
-    for row in (row for row, found in judged if found is None):
-        options.hints([f"--fail-on regression cannot judge {row.task} {row.metric}: it has no interval"])
-    worse = [row for row, found in judged if found]
-    if worse:
-        names = ", ".join(f"{row.task} {row.metric}".strip() for row in worse)
-        options.hints([f"{worse[0].model_a} is worse than {worse[0].model_b} on {names}"])
-        return 1
-    return 0
+    from ..gate import regressions
+
+    found = regressions(result)
+    options.hints(_told(found))
+    return 1 if found.tripped else 0
+
+
+def _told(found: Gate) -> list[str]:
+    """What the gate did, also where it lets everything pass."""
+    from ..report.summary import interval_name
+
+    how = "Holm over each family of rows" if found.adjust == "holm" else "unadjusted (--adjust none)"
+    kinds = dict.fromkeys(interval_name(row) for row in found.rows if row.interval != "none")
+    shown = ", ".join(list(kinds)[:4]) + (", …" if len(kinds) > 4 else "")
+    test = f"one-sided at {100 * found.alpha:g} %, {how}, by the intervals shown: {shown or 'none'}"
+    rows = f"{len(found.worse)} of {len(found.rows)} rows worse by more than {found.margin:g}"
+    lines = [f"--fail-on regression: {'fail' if found.tripped else 'pass'}, {rows} ({test})"]
+    for a, b in dict.fromkeys((row.model_a, row.model_b) for row in found.worse):
+        names = [_name(row) for row in found.worse if (row.model_a, row.model_b) == (a, b)]
+        lines.append(f"{a} is worse than {b} on {', '.join(names)}")
+    return [*lines, *(f"--fail-on regression cannot judge {_name(row)}: it has no interval" for row in found.unjudged)]
+
+
+def _name(row: Difference) -> str:
+    return f"{row.task} {row.metric}".strip()
 
 
 _COUNTS = re.compile(r"(\d+)/(\d+)")
@@ -123,10 +153,12 @@ def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comp
     except ValueError as error:
         raise InputError(str(error)) from None
     names = _two_names(models)
+    ci, narrow = (agresti_caffo(x / n, n, y / m, m, level) for level in (chosen.level, max(0.0, 2 * chosen.level - 1)))
     words = "not separable"
     if exact.p_value < 1 - chosen.level:
         words = "A better" if exact.diff > 0 else "B better"
-    ci = agresti_caffo(x / n, n, y / m, m, chosen.level)
+    elif chosen.margin is not None and -chosen.margin < narrow.low and narrow.high < chosen.margin:
+        words = f"equivalent within {chosen.margin:g}"
     empty: dict[str, Any] = dict.fromkeys(
         ("se", "df", "p_sign", "wins_a", "wins_b", "ties", "correlation", "se_unpaired",
          "se_total", "se_data", "se_prediction", "var_data", "var_prediction", "design_effect", "mde")
@@ -136,7 +168,8 @@ def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comp
         n_questions=n + m, n_clusters=n + m, n_only_a=n, n_only_b=m, repeats_a=1, repeats_b=1, mean_a=x / n,
         mean_b=y / m, diff=exact.diff, ci_low=ci.low, ci_high=ci.high, level=chosen.level,
         statistic=z.statistic, p_value=exact.p_value,
-        p_adjusted=exact.p_value, test="fisher", verdict=words, diagnostics=("unpaired",), **empty,
+        p_adjusted=exact.p_value, test="fisher", interval="agresti-caffo",
+        verdict=words, diagnostics=("unpaired",), **empty,
     )  # fmt: skip
     notes = (exact.note, f"pooled two-proportion z test: z = {z.statistic:.3f}, p = {z.p_value:.4f}")
     return Comparison(chosen.to_dict(), (row,), notes)
@@ -162,29 +195,33 @@ def _bare(
         raise InputError("with --reference, A and B are two numbers: compare 0.655 0.640 --reference FILE") from None
     wanted = [items[0] if items else None for items in (reading.tasks, reading.metrics, reading.scorers)]
     one = reference.choose(reference.read(profile), *wanted)
-    row = reference.compare(one, a, b, names=_two_names(models), level=chosen.level)
+    row = reference.compare(one, a, b, names=_two_names(models), level=chosen.level, margin=chosen.margin)
     return Comparison(chosen.to_dict(), (row,))
 
 
 def _pair(found: list[Run], paths: tuple[str, ...], models: str | None) -> tuple[Run, Run]:
-    """The two runs that are meant, A first."""
+    """The two runs that are meant, A first. Of a model whose files are many, all its tasks are."""
+    from ..joining import joined
+
     names = list(dict.fromkeys(run.model for run in found))
     if models is not None:
         wanted = [name.strip() for name in models.split(",")]
-        chosen = [next((run for run in found if run.model == name), None) for name in wanted]
-        unknown = [name for name, run in zip(wanted, chosen, strict=True) if run is None]
-        if unknown or len(wanted) != 2:
+        unknown = [name for name in wanted if name not in names]
+        if unknown or len(set(wanted)) != 2 or len(wanted) != 2:
             what = f"{unknown[0]!r} is not there" if unknown else "name two models"
             raise InputError(f"--models {models}: {what}; the models are {', '.join(names)}")
-        found = [run for run in chosen if run is not None]
+        found = [run for name in wanted for run in found if run.model == name]
+        names = wanted
+    if len(found) > 2 and len(names) == 2:
+        found = joined(found, " ".join(paths))
     if len(found) == 2:
         return found[0], found[1]
     if len(found) == 1:
         raise InputError(f"{paths[0]} holds one run ({names[0]}): name a second run to compare it with")
     listed = ", ".join(f"{run.model} ({run.name})" if len(names) < len(found) else run.model for run in found)
     raise InputError(
-        f"{len(found)} runs are given: {listed}. Choose two with --models A,B, compare all of them with one by "
-        "--baseline RUN, or join the runs of one model with --as-repeats"
+        f"{len(found)} runs are given: {listed}. Name two files or folders, choose two models with --models A,B, "
+        "compare all of them with one by --baseline RUN, or join the runs of one model with --as-repeats"
     )
 
 
@@ -199,19 +236,3 @@ def _same(one: Run, other: Run) -> bool:
     if not one.path or not other.path or one.model != other.model:
         return False
     return Path(one.path).resolve() == Path(other.path).resolve()
-
-
-def _regressed(row: Difference, result: Comparison) -> bool | None:
-    """The direction-adjusted interval of A − B lies wholly below −M; None where there is no interval.
-
-    Where every question moved by the same amount (no variance, a metric without bounds) and the sign
-    test says that B is better, that amount is all there is to judge by.
-    """
-    low, high = row.ci_low, row.ci_high
-    if low is None or high is None:
-        if row.diff is None or row.verdict != "B better":
-            return None
-        low = high = row.diff
-    margin = result.settings["margin"] or 0.0
-    best_case = high if row.higher_is_better is not False else -low
-    return bool(best_case < -margin)

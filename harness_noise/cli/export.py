@@ -46,6 +46,8 @@ def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choice
         result = analyze_run(run, chosen)
         if not quiet:
             options.hints(result.notes)
+            if all("skipped_metric" in item.diagnostics for item in result.estimates):
+                options.hints([f"{run.name}: nothing to add, so it is not written"])
         return result
 
     for path in options.progress(runs, "exporting", len(runs)):

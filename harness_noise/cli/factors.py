@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -34,8 +35,8 @@ def command(runs: tuple[str, ...], factors: tuple[str, ...], **choices: Any) -> 
     columns = tuple(dict.fromkeys(column for column in named.values() if column not in RUN_LEVEL))
     if choices.pop("as_repeats"):
         raise InputError("--as-repeats hides which run an answer is of: name it as a factor, --factor run=run")
-    reading = options.read_options(choices, columns)
-    found = options.read_runs(runs, reading)
+    reading = replace(options.read_options(choices, columns), apart=True)  # every answer counts
+    found = options.read_runs(runs, reading, some=True)
     for run in found:
         if not choices["quiet"]:
             options.hints(run.notes)

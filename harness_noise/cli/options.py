@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -35,6 +36,19 @@ class Output(click.Path):
         return super().convert(value, param, ctx)
 
 
+class Range(click.ParamType[Any]):
+    """LOW,HIGH: two numbers."""
+
+    name = "range"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            low, high = (float(part) for part in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r} is not the metric's lowest and highest value, such as 0,1 or 0,100.", param, ctx)
+        return low, high
+
+
 def _stack(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
     def wrap(function: F) -> F:
         for option in reversed(options):
@@ -64,7 +78,7 @@ reading: Callable[[F], F] = _stack(
             multiple=True,
             metavar="SPEC",
             help="What questions share: a field, a.dotted.path, a Jinja template, task, none, auto, or TASK=SPEC "
-            "(repeatable). Default: the clusters that the run carries.",
+            "(repeatable; twice for one task: crossed, as A*B). Default: the clusters that the run carries.",
         ),
         click.option(
             "--group", "groups", multiple=True, metavar="NAME=PATTERN", help="Average the tasks that match PATTERN."
@@ -87,10 +101,10 @@ computing: Callable[[F], F] = _stack(
         click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of the intervals."),
         click.option(
             "--se",
-            type=click.Choice(["cr0", "cr1", "cr2"]),
+            type=click.Choice(["cr0", "cr1", "cr2", "cr3"]),
             default="cr2",
             show_default=True,
-            help="Variance estimator; cr0 is the papers' (ddof = 0).",
+            help="Variance estimator; cr0 is the papers' (ddof = 0), cr3 the jackknife, for very unequal clusters.",
         ),
         click.option(
             "--interval",
@@ -100,11 +114,24 @@ computing: Callable[[F], F] = _stack(
             help="Interval of a mean.",
         ),
         click.option(
+            "--range",
+            type=Range(),
+            metavar="LOW,HIGH",
+            help="Lowest and highest value of the metric, as 0,100 for a percentage. Default: what the run declares.",
+        ),
+        click.option(
             "--repeats-are",
             type=click.Choice(["answers", "runs"]),
             default="answers",
             show_default=True,
             help="Independent answers, or runs (seeds, prompts) that move all questions together.",
+        ),
+        click.option(
+            "--questions-are",
+            type=click.Choice(["population", "fixed"]),
+            default="population",
+            show_default=True,
+            help="A sample of the questions that could be asked, or fixed: only these, judged from the repeats alone.",
         ),
     ]
 )
@@ -136,11 +163,13 @@ def mapping(items: Iterable[str], option: str) -> dict[str, str]:
 
 def read_options(choices: dict[str, Any], factors: tuple[str, ...] = ()) -> ReadOptions:
     """Take what concerns reading out of a command's options."""
+    from ..clusters import joined
     from ..scores import ReadOptions
 
     columns = choices.pop("columns")
+    choices["cluster"] = cluster = joined(choices["cluster"])
     return ReadOptions(
-        cluster=",".join(choices["cluster"]) or None,
+        cluster=cluster,
         columns=mapping(columns.split(","), "--columns") if columns else {},
         missing=choices["missing"],
         groups=mapping(choices.pop("groups"), "--group"),
@@ -148,6 +177,7 @@ def read_options(choices: dict[str, Any], factors: tuple[str, ...] = ()) -> Read
         metrics=choices.pop("metrics"),
         scorers=choices.pop("scorers"),
         factors=factors,
+        apart=choices.get("as_repeats", False),
     )
 
 
@@ -155,17 +185,24 @@ def settings(choices: dict[str, Any]) -> Settings:
     """Take what concerns computing out of a command's options."""
     from ..settings import Settings
 
-    cluster = ",".join(choices.pop("cluster")) or None
     known = [name for name in Settings.__dataclass_fields__ if name in choices]
-    return Settings(cluster=cluster, **{name: choices.pop(name) for name in known})
+    return Settings(**{name: choices.pop(name) for name in known})
 
 
-def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = False) -> list[Run]:
-    """Read every path; several runs of one model are joined if they are its repeats."""
+def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = False, some: bool = False) -> list[Run]:
+    """Read every path; several runs of one model are joined if they are its repeats.
+
+    Args:
+        paths: what the user gave.
+        options: how they are read.
+        as_repeats: join the runs of each model.
+        some: a path without what was asked for is left out with a note, if another has it.
+    """
     from .. import adapters
 
     paths = list(paths)
-    runs = [run for path in progress(paths, "reading", len(paths)) for run in adapters.read(path, options)]
+    readers = (partial(adapters.read, path, options) for path in progress(paths, "reading", len(paths)))
+    runs = adapters.those_with(readers) if some else [run for reader in readers for run in reader()]
     if as_repeats:
         from ..repeats import as_repeats as join
 
@@ -199,7 +236,7 @@ def _bar(items: Iterable[T], what: str, total: int) -> Iterable[T]:
 def show(table: Result, choices: dict[str, Any]) -> None:
     """Print a result, or write it to a file; hints go to stderr."""
     form, output = choices["form"], choices["output"]
-    if not choices["quiet"]:
+    if not choices["quiet"] and not (getattr(table, "shows_notes", False) and form in ("table", "markdown", "latex")):
         hints(getattr(table, "notes", ()))
     if form == "table" and output is None:
         from ..report import terminal

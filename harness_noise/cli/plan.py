@@ -27,7 +27,11 @@ from . import options
 @click.option("--design-effect", type=float, help="Of clusters, where ω² comes from independent questions.")
 @click.option("--cost-question", type=float, metavar="C", help="With --cost-answer: find the best K for the money.")
 @click.option("--cost-answer", type=float, metavar="C", help="Cost of one answer.")
-@click.option("--clusters", metavar="SPEC", help="What questions share, for --from.")
+@click.option("--two-like-this", is_flag=True, help="Of one run of --from: plan two runs like it, as if unrelated.")
+@click.option("--assurance", type=float, metavar="P", help="Share of such pilots whose plan has the power (0.8).")
+@click.option("--clusters", "--cluster", "cluster", metavar="SPEC", help="What questions share, for --from.")
+@click.option("--cluster-size", type=float, metavar="M", help="Questions per cluster, where ω² holds the clustering.")
+@click.option("--range", "bounds", metavar="LOW,HIGH", help="The metric's range, for --from.")
 @click.option("--task", "tasks", multiple=True, metavar="TASK", help="Which task of --from or --reference.")
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Which metric.")
 @click.option("--scorer", "scorers", multiple=True, metavar="SCORER", help="Which scorer or filter.")
@@ -44,18 +48,20 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
 
     printing = {name: choices.pop(name) for name in ("form", "output", "quiet", "debug")}
     plot, profile = choices.pop("plot"), choices.pop("reference")
-    sources, sigma2, cluster = choices.pop("sources") + more, choices.pop("sigma2"), choices.pop("clusters")
+    sources, sigma2, cluster = choices.pop("sources") + more, choices.pop("sigma2"), choices.pop("cluster")
+    bounds = choices.pop("bounds")
     if more and not _belongs(sources, more):
         raise InputError(f"{more[0]!r}: runs to take the noise from are named with --from")
     names = {name: choices.pop(name) for name in ("tasks", "metrics", "scorers")}
     if sigma2 is not None:
-        choices["sigma2"] = _numbers(sigma2)
+        choices["sigma2"] = _numbers("--sigma2", sigma2, "one number, or two with a comma")
     if profile is not None:
         choices |= _profiled(profile, names, taken=bool(sources) or choices["omega2"] is not None)
     elif sources:
-        choices |= names | {"cluster": cluster}
-    elif cluster is not None:
-        raise InputError("--clusters says how --from is read: name a run")
+        wide = None if bounds is None else tuple(_numbers("--range", bounds, "the lowest and the highest value"))
+        choices |= names | {"cluster": cluster, "range": wide}
+    elif cluster is not None or bounds is not None:
+        raise InputError("--clusters and --range say how --from is read: name a run")
     result = plan(runs=sources, **choices)
     options.show(result, printing)
     if plot is not None:
@@ -71,11 +77,11 @@ def _belongs(sources: tuple[str, ...], more: tuple[str, ...]) -> bool:
     return len(sources) > len(more)
 
 
-def _numbers(text: str) -> list[float]:
+def _numbers(option: str, text: str, wanted: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"--sigma2 {text}: write one number, or two with a comma") from None
+        raise InputError(f"{option} {text}: write {wanted}") from None
 
 
 def _profiled(path: Path, names: dict[str, tuple[str, ...]], *, taken: bool) -> dict[str, Any]:
@@ -84,5 +90,4 @@ def _profiled(path: Path, names: dict[str, tuple[str, ...]], *, taken: bool) -> 
     if taken:
         raise InputError("the noise comes from one of --reference, --from and --omega2")
     wanted = {key[:-1]: value[0] if value else None for key, value in names.items()}
-    values = reference.choose(reference.read(path), **wanted).planning()
-    return {"omega2": values["omega2"], "sigma2": (values["sigma2_a"], values["sigma2_b"])}
+    return reference.choose(reference.read(path), **wanted).planning()

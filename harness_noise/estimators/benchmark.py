@@ -5,72 +5,109 @@ from __future__ import annotations
 import re
 
 import numpy as np
+from scipy import special
 
-from .contrast import BoolArray, FloatArray, IntArray
+from .contrast import BoolArray, FloatArray
 from .ranks import NDInt, dense_ranks
 
+BLOCK = 2_000_000
+"""Scores whose tau is taken at once (some 100 MB)."""
 
-def kendall_tau(scores: FloatArray, quality: FloatArray) -> FloatArray:
-    """Kendall's tau-b of each question's scores with the models' quality; NaN where either is constant.
+FEW_LEVELS = 32
+"""Different scores of a question up to which they are gone through one by one, else the models are."""
+
+
+def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Kendall's tau-b of each question's scores with the models' means over all their other questions.
+
+    The question itself is left out of the mean (item against the rest): with it, noise alone correlates
+    with itself and averages above 0.
 
     Args:
         scores: (N, M) question means, NaN where a model has none.
-        quality: (M,) mean of each model.
 
-    Models without a score on a question are left out of its tau.
+    Returns:
+        (N,) tau, NaN where the scores or the means are constant; and (N,) how often a question to which all
+        orders of the models are equally likely has a tau as low: normal, with the variance of S = concordant
+        less discordant pairs under ties [Kendall 1970, ch. 4] and a continuity correction.
+
+    Models without a score on a question, or without another question, are left out of its tau.
     """
-    order = np.argsort(quality, kind="stable")
-    x, q = scores[:, order], quality[order]
-    W = ~np.isnan(x) & ~np.isnan(q)
-    ranks, levels = dense_ranks(np.where(W, x, 0.0), W)
-    sign = np.sign(q[:, None] - q[None, :])
-    sign[np.isnan(sign)] = 0.0
-    concordance = _concordance(ranks, W, sign, levels)
-    m = W.sum(axis=1).astype(np.float64)
-    pairs = m * (m - 1) / 2
-    tied_x = _tied(ranks, levels)
-    groups = np.cumsum(np.concatenate([[0], np.diff(q) > 0]))
-    tied_q = np.zeros(len(x))
-    for g in np.flatnonzero(np.bincount(groups) > 1):
-        tied_q += _pairs_of(W[:, groups == g].sum(axis=1))
-    scale = np.sqrt((pairs - tied_x) * (pairs - tied_q))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        tau: FloatArray = np.divide(concordance, scale)
-    tau[~(scale > 0)] = np.nan
-    return tau
+    there = ~np.isnan(scores)
+    count = there.sum(axis=0)
+    total = np.where(there, scores, 0.0).sum(axis=0)
+    tau, low = np.full(len(scores), np.nan), np.full(len(scores), np.nan)
+    step = max(1, BLOCK // max(1, scores.shape[1]))
+    for first in range(0, len(scores), step):
+        block = slice(first, first + step)
+        W = there[block] & (count > 1)
+        x = np.where(W, scores[block], 0.0)
+        ranks, levels = dense_ranks(x, W)
+        rest, places = dense_ranks(np.where(W, (total - x) / np.maximum(count - 1, 1), 0.0), W)
+        S = _concordance(ranks, levels, rest)
+        tied_x, tied_rest = _ties(ranks, levels), _ties(rest, places)
+        m = W.sum(axis=1).astype(np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            scale = np.sqrt((m * (m - 1) - tied_x[0]) * (m * (m - 1) - tied_rest[0])) / 2
+            spread = (m * (m - 1) * (2 * m + 5) - tied_x[2] - tied_rest[2]) / 18
+            spread += tied_x[0] * tied_rest[0] / (2 * m * (m - 1))
+            spread += np.where(m > 2, tied_x[1] * tied_rest[1] / (9 * m * (m - 1) * (m - 2)), 0.0)
+            tau[block] = np.where(scale > 0, S / scale, np.nan)
+            # S moves in steps of 2, or 1 where both are tied: half of a step of 2 is the cautious choice
+            low[block] = np.where(scale > 0, special.ndtr((S + 1) / np.sqrt(spread)), np.nan)
+    return tau, low
 
 
-def _pairs_of(count: IntArray | FloatArray) -> FloatArray:
-    c: FloatArray = np.asarray(count, dtype=np.float64)
-    pairs: FloatArray = c * (c - 1) / 2
-    return pairs
+def _concordance(x: NDInt, levels: int, y: NDInt) -> FloatArray:
+    """(N,) Σ over pairs of columns of sign(x_a − x_b) sign(y_a − y_b), from ranks within rows; −1 is masked."""
+    N, M = x.shape
+    out = np.zeros(N)
+    if levels > FEW_LEVELS:
+        columns, others = np.ascontiguousarray(x.T), np.ascontiguousarray(y.T)
+        for a in range(1, M):
+            step = np.sign(columns[a] - columns[:a]) * np.sign(others[a] - others[:a])
+            step[(columns[:a] < 0) | (columns[a] < 0)] = 0
+            out += step.sum(axis=0)
+        return out
+    order = np.argsort(y, axis=1, kind="stable")
+    x, y = np.take_along_axis(x, order, axis=1), np.take_along_axis(y, order, axis=1)
+    new = np.ones((N, M), dtype=np.bool_)
+    new[:, 1:] = y[:, 1:] > y[:, :-1]
+    place = np.broadcast_to(np.arange(M, dtype=np.int32), (N, M))
+    first = np.maximum.accumulate(np.where(new, place, np.int32(0)), axis=1)
+    ends = np.ones((N, M), dtype=np.bool_)
+    ends[:, :-1] = new[:, 1:]
+    last = np.minimum.accumulate(np.where(ends, place + 1, np.int32(M))[:, ::-1], axis=1)[:, ::-1]
+    below = np.zeros((N, M + 1), dtype=np.int32)
+    for level in range(1, levels):
+        np.cumsum((x >= 0) & (x < level), axis=1, out=below[:, 1:])
+        ahead = np.take_along_axis(below, first, axis=1) + np.take_along_axis(below, last, axis=1) - below[:, -1:]
+        out += np.where(x == level, ahead, 0).sum(axis=1)
+    return out
 
 
-def _concordance(ranks: NDInt, W: BoolArray, sign: FloatArray, levels: int) -> FloatArray:
-    """(N,) Σ over pairs with x_a > x_b of the sign of the quality of a less that of b."""
-    N, M = ranks.shape
-    total = np.zeros(N)
-    if levels <= max(16, M // 8):
-        for level in range(1, levels):
-            at = (ranks == level).astype(np.float64)
-            below = ((ranks >= 0) & (ranks < level)).astype(np.float64)
-            total += (at * (below @ sign.T)).sum(axis=1)
-        return total
-    columns = np.ascontiguousarray(ranks.T)
-    for a in range(1, M):
-        step = np.sign(columns[a] - columns[:a])
-        step[(columns[:a] < 0) | (columns[a] < 0)] = 0
-        total += sign[a, :a] @ step
-    return total
-
-
-def _tied(ranks: NDInt, levels: int) -> FloatArray:
-    """(N,) pairs of models that tie on each question."""
+def _ties(ranks: NDInt, levels: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(N,) Σ t(t − 1), Σ t(t − 1)(t − 2) and Σ t(t − 1)(2t + 5) over the groups of t columns of one rank."""
     N = len(ranks)
     flat = (np.arange(N)[:, None] * (levels + 1) + ranks + 1).ravel()
-    counts = np.bincount(flat, minlength=N * (levels + 1)).reshape(N, levels + 1)[:, 1:]
-    tied: FloatArray = _pairs_of(counts).sum(axis=1)
-    return tied
+    t = np.bincount(flat, minlength=N * (levels + 1)).reshape(N, levels + 1)[:, 1:].astype(np.float64)
+    two = t * (t - 1)
+    return two.sum(axis=1), (two * (t - 2)).sum(axis=1), (two * (2 * t + 5)).sum(axis=1)
+
+
+CHANCE = 0.05
+"""The most that the chance of a suspect without cause may be for one question."""
+
+
+def suspects(tau: FloatArray, low: FloatArray) -> BoolArray:
+    """(N,) questions on which better models do worse, and more clearly than chance explains.
+
+    The chance of a tau as low is below 1/N of the N questions that have one (and below 5 %): if no
+    question had anything to do with the models' quality, fewer than one suspect would be expected.
+    """
+    known = int(np.isfinite(low).sum())
+    found: BoolArray = (tau < 0) & (low < min(CHANCE, 1 / max(known, 1)))
+    return found
 
 
 def fit_beta(values: FloatArray) -> tuple[float, float] | None:

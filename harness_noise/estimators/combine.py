@@ -15,12 +15,18 @@ from typing import Literal
 import numpy as np
 from scipy import special, stats
 
+from .contrast import FloatArray
+
 Alternative = Literal["two-sided", "greater", "less"]
 
 UNPAIRED = (
     "only counts are known, so which answers belong to one question is lost: the test treats the two runs as "
     "independent, and a paired test on the samples would see more"
 )
+
+
+LEAST_DF = 20.0
+"""Degrees of freedom of every row below which inverse-variance weights and Cochran's Q are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +40,13 @@ class Combined:
     """The combined difference; None where the method gives none."""
     se: float | None
     statistic: float | None
-    p_value: float
+    p_value: float | None
     heterogeneity_p: float | None = None
     """Cochran's Q: small where the tasks do not share one difference."""
+    df: float | None = None
+    """Of the t test that the p-value comes from; None where it comes from another distribution."""
+    note: str | None = None
+    """Why a method says nothing here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +61,71 @@ class TwoCounts:
     note: str = UNPAIRED
 
 
-def _arrays(diffs: Sequence[float], ses: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-    d, s = np.asarray(diffs, dtype=np.float64), np.asarray(ses, dtype=np.float64)
-    if d.shape != s.shape or d.ndim != 1 or len(d) == 0:
-        raise ValueError(f"{d.size} differences and {s.size} standard errors: give one of each for every task")
-    if not np.isfinite(d).all() or not np.isfinite(s).all() or (s <= 0).any():
-        raise ValueError("differences must be finite and standard errors above 0: leave out what is not identified")
-    return d, s
+def _arrays(
+    diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    d, s, df = (np.asarray(values, dtype=np.float64) for values in (diffs, ses, dfs))
+    if d.ndim != 1 or len(d) == 0 or not d.shape == s.shape == df.shape:
+        raise ValueError(
+            f"{d.size} differences, {s.size} standard errors and {df.size} degrees of freedom: give one of each for "
+            "every task"
+        )
+    if not np.isfinite(d).all() or not np.isfinite(s).all() or (s <= 0).any() or not (df > 0).all():
+        raise ValueError(
+            "differences must be finite, standard errors and degrees of freedom above 0: leave out what is not "
+            "identified"
+        )
+    return d, s, df
 
 
-def inverse_variance(diffs: Sequence[float], ses: Sequence[float]) -> Combined:
-    """Σ d/se² / Σ 1/se²: the most precise mean if all tasks share one difference; with Cochran's Q."""
-    d, s = _arrays(diffs, ses)
+def equal_weights(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) -> Combined:
+    """The plain mean of the tasks' differences, whatever their sizes; SE √Σse²/T, df Satterthwaite's.
+
+    Args:
+        diffs: (T,) differences.
+        ses: (T,) their standard errors, which are estimates.
+        dfs: (T,) degrees of freedom of each standard error; infinite where it is known.
+    """
+    d, s, df = _arrays(diffs, ses, dfs)
+    mean, variance = float(d.mean()), float(s @ s)
+    se = math.sqrt(variance) / len(s)
+    spread = float((s**4 / df).sum())
+    freedom = variance**2 / spread if spread > 0 else math.inf
+    t = mean / se
+    p = float(2 * _tail(np.array([t]), np.array([freedom]))[0])
+    return Combined("equal weights", len(d), mean, se, t, p, df=freedom if math.isfinite(freedom) else None)
+
+
+def stouffer(
+    diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float], weights: Sequence[float] | None = None
+) -> Combined:
+    """Σ w z / √Σw², where z has the p-value that t = d/se has at its df; for metrics that share no scale.
+
+    Without the detour through p, t is taken for z, and small tasks reject a true null several times too often.
+    """
+    d, s, df = _arrays(diffs, ses, dfs)
+    w = np.ones(len(d)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if w.shape != d.shape or (w < 0).any() or not w.any():
+        raise ValueError("weights must be one number for each task, not negative and not all 0")
+    t = d / s
+    each = -np.sign(t) * special.ndtri(np.maximum(_tail(t, df), 1e-300))
+    z = float(w @ each / math.sqrt(w @ w))
+    return Combined("Stouffer", len(d), None, None, z, _two_sided(z))
+
+
+def inverse_variance(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) -> Combined:
+    """Σ d/se² / Σ 1/se²: the most precise mean if all tasks share one difference; with Cochran's Q.
+
+    Refused (all null, with a note) where a task has df < 20: weights from a standard error that is hardly
+    known prefer the tasks whose scatter came out small by chance, and neither its p nor Q holds.
+    """
+    d, s, df = _arrays(diffs, ses, dfs)
+    if (few := int((df < LEAST_DF).sum())) > 0:
+        note = (
+            f"inverse-variance weights and Cochran's Q take the standard errors for known, and are refused: {few} of "
+            f"{len(d)} rows {'has' if few == 1 else 'have'} fewer than {LEAST_DF:.0f} degrees of freedom"
+        )
+        return Combined("inverse variance", len(d), None, None, None, None, note=note)
     w = 1 / s**2
     mean, se = float(w @ d / w.sum()), float(w.sum() ** -0.5)
     q = float(w @ (d - mean) ** 2)
@@ -70,21 +133,10 @@ def inverse_variance(diffs: Sequence[float], ses: Sequence[float]) -> Combined:
     return Combined("inverse variance", len(d), mean, se, mean / se, _two_sided(mean / se), hetero)
 
 
-def equal_weights(diffs: Sequence[float], ses: Sequence[float]) -> Combined:
-    """The plain mean of the tasks' differences, whatever their sizes; SE √Σse²/T."""
-    d, s = _arrays(diffs, ses)
-    mean, se = float(d.mean()), float(math.sqrt(s @ s) / len(s))
-    return Combined("equal weights", len(d), mean, se, mean / se, _two_sided(mean / se))
-
-
-def stouffer(diffs: Sequence[float], ses: Sequence[float], weights: Sequence[float] | None = None) -> Combined:
-    """Σ w z / √Σw² of the tasks' z = d/se; for metrics that share no scale."""
-    d, s = _arrays(diffs, ses)
-    w = np.ones(len(d)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if w.shape != d.shape or (w < 0).any() or not w.any():
-        raise ValueError("weights must be one number for each task, not negative and not all 0")
-    z = float(w @ (d / s) / math.sqrt(w @ w))
-    return Combined("Stouffer", len(d), None, None, z, _two_sided(z))
+def _tail(t: FloatArray, df: FloatArray) -> FloatArray:
+    """P(T < −|t|), the normal one for infinite df."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(df), special.ndtr(-np.abs(t)), special.stdtr(df, -np.abs(t)))
 
 
 def _two_sided(z: float) -> float:

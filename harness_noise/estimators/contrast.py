@@ -28,6 +28,11 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 Estimator = Literal["cr0", "cr1", "cr2", "cr3"]
 
 
+FEWEST_REPEATED = 10
+"""Questions with two answers from which more questions than these may borrow their variance: the mean of fewer
+s², each of two or three answers, says next to nothing."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionStats:
     """The scores of one run, reduced to what the kernel needs."""
@@ -102,8 +107,8 @@ def contrast(
             answer borrows its variance only from its own task.
 
     A question with a single answer takes the mean s² of the others of its run and task
-    (`partly_single_repeat`); where none has two answers (`single_repeat`), or where all answers of
-    a run agree on every question (`identical_repeats`), the split is not identified.
+    (`partly_single_repeat`); where none or too few have two answers (`single_repeat`), or where all
+    answers of a run agree on every question (`identical_repeats`), the split is not identified.
     """
     n = len(runs[0])
     if len(runs) != len(coefficients) or any(len(run) != n for run in runs):
@@ -117,8 +122,8 @@ def contrast(
         single = run.count < 2
         s2 = np.where(single, 0.0, run.var)
         if single.any():
-            known = np.bincount(codes, weights=~single, minlength=1)
-            if (known[codes] == 0).any():
+            known, lone = np.bincount(codes, weights=~single), np.bincount(codes, weights=single)
+            if (known < np.minimum(FEWEST_REPEATED, lone)).any():
                 found.add("single_repeat")
             else:
                 mean_s2 = np.bincount(codes, weights=s2) / np.maximum(known, 1)
@@ -152,6 +157,8 @@ class Design:
     """False where every question is its own cluster because nobody named clusters."""
     between_tasks: bool = False
     """The tasks themselves are the sample, each one cluster."""
+    crossed: tuple[IntArray, IntArray] | None = None
+    """Codes of both ways, where the questions are clustered in two crossed ways; `clusters` is the way with fewer."""
 
 
 def design(
@@ -211,27 +218,54 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
     design alone: Satterthwaite under working independence [BM], for all four.
     A task of non-zero weight with one cluster has no residual to learn from: None.
     """
-    n = len(e)
-    G = plan.n_clusters
-    if n < 2 or G < 2:
+    if len(e) < 2 or plan.n_clusters < 2:
         return None
-    T = int(plan.strata.max()) + 1
+    return cells_variance(cells(e, plan), estimator)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Values summed by cluster and task: all that a clustered variance needs to know of the questions."""
+
+    sums: FloatArray
+    """(C,) sum of the values in each cell."""
+    sizes: FloatArray
+    """(C,) questions in each cell, n_ct."""
+    clusters: IntArray
+    """(C,) cluster codes, ascending."""
+    strata: IntArray
+    """(C,) task codes."""
+    weights: FloatArray
+    """(T,) weight of one question of each task in the mean, a_t = w_t/n_t."""
+    n_clusters: int
+
+
+def cells(values: FloatArray, plan: Design) -> Cells:
+    """The values of all questions by cluster × task."""
+    G, T = plan.n_clusters, int(plan.strata.max()) + 1
     if T == 1:
         cell_cluster, cell_stratum, cell_of = np.arange(G), np.zeros(G, dtype=np.intp), plan.clusters
     else:
-        cells, cell_of = np.unique(plan.clusters * T + plan.strata, return_inverse=True)
-        cell_cluster, cell_stratum = np.divmod(cells, T)
-    n_ct = np.bincount(cell_of).astype(np.float64)
-    n_t = np.bincount(plan.strata, minlength=T).astype(np.float64)[cell_stratum]
-    a_t = np.zeros(T)
-    a_t[plan.strata] = plan.weights
-    a = a_t[cell_stratum]
+        found, cell_of = np.unique(plan.clusters * T + plan.strata, return_inverse=True)
+        cell_cluster, cell_stratum = np.divmod(found, T)
+    weights = np.zeros(T)
+    weights[plan.strata] = plan.weights
+    sums, sizes = (np.bincount(cell_of, weights=w).astype(np.float64) for w in (values, None))
+    return Cells(sums, sizes, cell_cluster, cell_stratum, weights, G)
+
+
+def cells_variance(found: Cells, estimator: Estimator) -> Variance | None:
+    """The variance of `clustered_variance` from sums of residuals by cell."""
+    G, T, n_ct = found.n_clusters, len(found.weights), found.sizes
+    cell_cluster, cell_stratum = found.clusters, found.strata
+    n_t = np.bincount(cell_stratum, weights=n_ct, minlength=T)[cell_stratum]
+    a = found.weights[cell_stratum]
     used = a > 0
     if (n_ct[used] == n_t[used]).any():
         return None
     s = 1 / np.sqrt(np.where(used, 1 - n_ct / n_t, 1.0))
     scale = {"cr2": s, "cr3": s * s}.get(estimator, np.ones_like(s))
-    sums = np.bincount(cell_cluster, weights=a * scale * np.bincount(cell_of, weights=e), minlength=G)
+    sums = np.bincount(cell_cluster, weights=a * scale * found.sums, minlength=G)
     V = float(sums @ sums) * (G / (G - 1) if estimator == "cr1" else 1.0)
 
     # P_cd = Σ_t a_t² s_ct s_dt (n_ct δ_cd − n_ct n_dt/n_t) = diag(D) − U Uᵀ; both traces without P.
@@ -240,7 +274,7 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
     uu = np.bincount(cell_cluster, weights=u * u, minlength=G)
     trace = D.sum() - uu.sum()
     trace2 = D @ D - 2 * D @ uu + _gram_norm2(u, cell_cluster, cell_stratum, (G, T))
-    return Variance(V, _satterthwaite(float(trace), float(trace2)))
+    return Variance(V, float(satterthwaite(trace, trace2)))
 
 
 def between_task_variance(means: FloatArray, shares: FloatArray, estimator: Estimator = "cr2") -> Variance | None:
@@ -258,13 +292,14 @@ def between_task_variance(means: FloatArray, shares: FloatArray, estimator: Esti
     D, u2 = w / (1 - w), w**2 / (1 - w)
     trace = D.sum() - u2.sum()
     trace2 = D @ D - 2 * D @ u2 + u2.sum() ** 2
-    return Variance(V, _satterthwaite(float(trace), float(trace2)))
+    return Variance(V, float(satterthwaite(trace, trace2)))
 
 
-def _satterthwaite(trace: float, trace2: float) -> float:
+def satterthwaite(trace: FloatArray | float, trace2: FloatArray | float) -> FloatArray:
     """tr(P)²/tr(P²); a whole number where only rounding keeps it from being one (balanced clusters)."""
-    df = trace**2 / trace2
-    return float(round(df)) if abs(df - round(df)) < 1e-9 * df else df
+    df = np.asarray(trace**2 / trace2)
+    whole = np.rint(df)
+    return np.where(np.abs(df - whole) < 1e-9 * df, whole, df)
 
 
 def _gram_norm2(u: FloatArray, rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> float:
@@ -320,6 +355,10 @@ def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2") -> Moments:
     e[np.abs(e) <= 1e-12 * max(1.0, float(np.abs(c.d).max()))] = 0.0
     if plan.between_tasks:
         result = between_task_variance(task_means, shares, estimator)
+    elif plan.crossed is not None:
+        from .crossed import crossed_variance
+
+        result = crossed_variance(e, plan, estimator)
     else:
         result = clustered_variance(e, plan, estimator)
     if result is None:
@@ -370,10 +409,10 @@ def _difference(x: float, y: float) -> float:
 def intraclass_correlation(d: FloatArray, plan: Design) -> float | None:
     """One-way ANOVA estimate of the ICC of d within clusters of unequal size, one task.
 
-    None without clusters, over several tasks, with singletons only, or without any variance.
+    None without clusters or with crossed ones, over several tasks, with singletons only, or without any variance.
     """
     n, G = len(d), plan.n_clusters
-    if not plan.clustered or G < 2 or n <= G or plan.strata.any():
+    if not plan.clustered or plan.crossed is not None or G < 2 or n <= G or plan.strata.any():
         return None
     sizes = np.bincount(plan.clusters, minlength=G).astype(np.float64)
     means = np.bincount(plan.clusters, weights=d, minlength=G) / sizes

@@ -12,9 +12,10 @@ linear in μ² and the components, E T_g = N μ² + Σ_h σ²_h Σ_l Σ_m n²_lm
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import special
 from scipy.sparse import coo_array
 
 from .contrast import FloatArray, IntArray
@@ -36,16 +37,23 @@ class Component:
     """What it adds to the variance of the mean over all answers, σ²_h Σ (n_l/N)²."""
     df: float
     """Levels − 1; for the residual, answers − cells."""
+    low: float | None
+    """Confidence interval of the component [Tukey 1951, Williams 1962], with the chance `level`, at least 0;
+    None with the variance, and without degrees of freedom."""
+    high: float | None
     diagnostics: tuple[str, ...]
 
 
-def components(y: FloatArray, factors: Sequence[tuple[str, IntArray]], interactions: bool = True) -> list[Component]:
+def components(
+    y: FloatArray, factors: Sequence[tuple[str, IntArray]], interactions: bool = True, level: float = 0.95
+) -> list[Component]:
     """Variance components of N answers.
 
     Args:
         y: (N,) scores.
         factors: name and (N,) level codes 0 … L−1 of each factor; the first is the question.
         interactions: also the first factor with each other one.
+        level: of the confidence intervals.
 
     Raises:
         ValueError: fewer than two answers, a score that is not finite, or codes of another length.
@@ -80,6 +88,7 @@ def components(y: FloatArray, factors: Sequence[tuple[str, IntArray]], interacti
             A[g, h] = _overlap(codes, codes_of[h], sizes[g])
     # row 0 carries μ²: take it from the others, so that only components are left
     A, T = A[1:, 1:] - A[0, 1:], T[1:] - T[0]
+    levels_of = np.array([len(size) for size in sizes[1:]], dtype=np.float64)
     solution, *_ = np.linalg.lstsq(A, T, rcond=1e-10)
     identified = _identified(A)
     rounding = 1e-12 * float(y @ y) / N
@@ -101,8 +110,70 @@ def components(y: FloatArray, factors: Sequence[tuple[str, IntArray]], interacti
         df = float(N - (cells.max() + 1)) if name == RESIDUAL else float(levels - 1)
         if name == RESIDUAL and df == 0:
             df = float(max(0, N - sum(len(size) - 1 for size in sizes[1:-1]) - 1))
-        out.append(Component(name, parts, levels, value, None if value is None else value * share, df, tuple(found)))
+        out.append(
+            Component(
+                name, parts, levels, value, None if value is None else value * share, df, None, None, tuple(found)
+            )
+        )
+    return _with_limits(out, codes_of[1:], A, levels_of, 1 - level)
+
+
+def _with_limits(
+    found: Sequence[Component], codes: Sequence[IntArray], A: FloatArray, levels: FloatArray, alpha: float
+) -> list[Component]:
+    """Tukey's (1951) and Williams' (1962) interval for each component.
+
+    The mean square of a grouping, with the coarser groupings that contain it taken out, expects
+    c σ² + r, r what the other components bring: (df MS/χ²)(1 − r F/MS)/c with the quantiles of χ²_df and
+    F_{df, df_r}. df_r is Satterthwaite's from the components in r, each with its own df. Exact to within a
+    little caution in balanced designs; in others the mean square is χ² only nearly.
+    """
+    above = [
+        [g for g in range(len(codes) - 1) if g != h and levels[g] < levels[h] and _nested(codes[h], codes[g])]
+        for h in range(len(codes))
+    ]
+    out = []
+    for h, item in enumerate(found):
+        if item.variance is None or item.df <= 0 or any(other.variance is None for other in found):
+            out.append(item)
+            continue
+        if item.name == RESIDUAL:
+            low, high = (item.df * item.variance / _chi2(item.df, p) for p in (1 - alpha / 2, alpha / 2))
+            out.append(replace(item, low=max(0.0, low), high=max(0.0, high)))
+            continue
+        # of several coarser groupings, those that contain no other: main effects of an interaction, or the parent
+        parents = [g for g in above[h] if not any(g in above[k] for k in above[h])]
+        row, df = A[h] - sum((A[g] for g in parents), np.zeros(len(found))), levels[h] - 1
+        df -= sum(levels[g] - 1 for g in parents)
+        c = row[h] / df if df > 0 else 0.0
+        if c <= 0:
+            out.append(item)
+            continue
+        parts = [(row[g] / df * max(0.0, other.variance or 0.0), other.df) for g, other in enumerate(found) if g != h]
+        r = max(0.0, sum(part for part, _ in parts))
+        spread = sum(part**2 / other for part, other in parts if other > 0)
+        df_r = r**2 / spread if spread > 0 else np.inf
+        ms = max(c * item.variance + r, 0.0)
+        limits = [
+            (df * ms / _chi2(df, p) - r * df / _chi2(df, p) * _f(df, df_r, p)) / c for p in (1 - alpha / 2, alpha / 2)
+        ]
+        out.append(replace(item, low=max(0.0, float(limits[0])), high=max(0.0, float(limits[1]))))
     return out
+
+
+def _chi2(df: float, p: float) -> float:
+    return float(special.chdtri(df, 1 - p))
+
+
+def _f(df: float, other: float, p: float) -> float:
+    return float(special.chdtri(df, 1 - p) / df if np.isinf(other) else special.fdtri(df, other, p))
+
+
+def _nested(fine: IntArray, coarse: IntArray) -> bool:
+    """Every level of one grouping lies within one level of another."""
+    first = np.zeros(int(fine.max()) + 1, dtype=np.intp)
+    first[fine] = coarse
+    return bool((first[fine] == coarse).all())
 
 
 def _recode(codes: IntArray) -> IntArray:

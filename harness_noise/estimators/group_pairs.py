@@ -20,21 +20,27 @@ from .contrast import (
     IntArray,
     Moments,
     QuestionStats,
+    cells,
     clustered_variance,
     contrast,
     design,
     moments,
 )
+from .fixed import fixed_moments
+from .flips import Extension, Far, extended
+from .pair_flips import of_group
 from .pairs import Columns, Strata, Table, all_pairs
 from .ranks import one_hot
 
 _OF_KERNEL = (
     "single_repeat", "partly_single_repeat", "identical_repeats", "missing_repeats", "too_few_questions",
-    "too_few_clusters", "zero_variance", "negative_data_variance", "few_clusters", "singleton_clusters",
+    "too_few_clusters", "zero_variance", "few_flips", "negative_data_variance", "few_clusters", "singleton_clusters",
 )  # fmt: skip
 
 
-def group_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2") -> Columns:
+def group_pairs(
+    table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2", *, fixed: bool = False
+) -> Columns:
     """The columns of the pairs (a[i], b[i]) on a table with strata.
 
     Counts, correlation and wins are those of the questions, unweighted; the means, variances and what
@@ -44,20 +50,34 @@ def group_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "
     if strata is None:
         raise ValueError("a group needs its tasks: use all_pairs")
     plain = all_pairs(replace(table, clusters=None, strata=None), a, b, estimator)
-    out = _Group(plain, table, strata, estimator)
+    out = _Group(plain, table, strata, estimator, fixed=fixed)
     done = np.zeros(len(a), dtype=np.bool_)
-    if not np.isnan(table.mean).any() and not strata.between:
+    if not np.isnan(table.mean).any() and not strata.between and not fixed:
         done = out.by_gram()
     for i in np.flatnonzero(~done):
         out.by_kernel(int(i))
     return out.columns()
 
 
+def group_design(table: Table, rows: IntArray) -> Design | None:
+    """The design of these questions of a group; None where a task of non-zero weight has none of them."""
+    strata, clusters = table.strata, table.clusters
+    assert strata is not None
+    if len(rows) == 0 or strata.weights(rows) is None:
+        return None
+    codes = strata.codes[rows]
+    plan = design(len(rows), None if clusters is None else clusters[rows], codes, strata.shares)
+    if strata.between:
+        tasks, index = np.unique(codes, return_inverse=True)
+        return replace(plan, clusters=index, n_clusters=len(tasks), clustered=True, between_tasks=True)
+    return plan
+
+
 class _Group:
     """Columns that are filled in, by either way."""
 
-    def __init__(self, plain: Columns, table: Table, strata: Strata, estimator: Estimator) -> None:
-        self.plain, self.table, self.strata, self.estimator = plain, table, strata, estimator
+    def __init__(self, plain: Columns, table: Table, strata: Strata, estimator: Estimator, *, fixed: bool) -> None:
+        self.plain, self.table, self.strata, self.estimator, self.fixed = plain, table, strata, estimator, fixed
         P = len(plain)
         self.scored = ~np.isnan(table.mean)
         names = ("mean_a", "mean_b", "diff", "variance", "df", "naive", "variance_a", "variance_b", "var_data",
@@ -65,6 +85,7 @@ class _Group:
         self.numbers: dict[str, FloatArray] = {name: np.full(P, np.nan) for name in names}
         self.n_clusters = plain.n.copy()
         self.signs_a, self.signs_b = plain.signs_a.copy(), plain.signs_b.copy()
+        self.far = Far(*np.full((3, P), np.nan))
         self.zero = np.zeros(P, dtype=np.bool_)
         self.same = np.zeros(P, dtype=np.bool_)
         self.flags: dict[str, BoolArray] = {name: np.zeros(P, dtype=np.bool_) for name in _OF_KERNEL}
@@ -73,21 +94,12 @@ class _Group:
         flags = {code: has for code, has in self.plain.flags.items() if code not in _OF_KERNEL}
         found: dict[str, Any] = self.numbers | {
             "n_clusters": self.n_clusters, "signs_a": self.signs_a, "signs_b": self.signs_b, "zero": self.zero,
-            "same": self.same,
+            "same": self.same, "far": self.far,
         }  # fmt: skip
         return replace(self.plain, flags=flags | self.flags, **found)
 
     def _plan(self, rows: IntArray) -> Design | None:
-        """The design of these questions; None where a task of non-zero weight has none of them."""
-        strata, clusters = self.strata, self.table.clusters
-        if len(rows) == 0 or strata.weights(rows) is None:
-            return None
-        codes = strata.codes[rows]
-        plan = design(len(rows), None if clusters is None else clusters[rows], codes, strata.shares)
-        if strata.between:
-            tasks, index = np.unique(codes, return_inverse=True)
-            return replace(plan, clusters=index, n_clusters=len(tasks), clustered=True, between_tasks=True)
-        return plan
+        return group_design(self.table, rows)
 
     def _stats(self, model: int, rows: IntArray) -> QuestionStats:
         t = self.table
@@ -116,8 +128,13 @@ class _Group:
         codes = self.strata.codes[rows]
         stats = self._stats(a, rows), self._stats(b, rows)
         c = self._split(contrast(stats, (1.0, -1.0), codes), a, b)
-        m = moments(c, plan, self.estimator)
-        each = [moments(contrast([one], strata=codes), plan, self.estimator) for one in stats]
+        alone = [contrast([one], strata=codes) for one in stats]
+        if self.fixed:
+            m = fixed_moments(stats, (1.0, -1.0), c, plan)
+            each = [fixed_moments([one], (1.0,), only, plan) for one, only in zip(stats, alone, strict=True)]
+        else:
+            m = moments(c, plan, self.estimator)
+            each = [moments(only, plan, self.estimator) for only in alone]
         self._put(i, m, c, plan, each)
 
     def _put(self, i: int, m: Moments, c: Contrast, plan: Design, each: list[Moments]) -> None:
@@ -133,6 +150,13 @@ class _Group:
         self.same[i] = m.zero_variance and not (np.abs(c.d) > 1e-12).any()
         for code in m.diagnostics:
             self.flags[code][i] = True
+        if self.fixed:
+            self.signs_a[i] = self.signs_b[i] = 0
+            return
+        far = extended(c.d, plan, self.estimator) if m.variance else None
+        if far is not None:
+            self.flags["few_flips"][i] = True
+            self.far.mean[i], self.far.variance[i], self.far.df[i] = far.mean[0], far.variance[0], far.df[0]
         weighted = plan.weights * c.d
         sums = np.bincount(plan.clusters, weights=weighted, minlength=plan.n_clusters)
         self.numbers["gain"][i], self.numbers["loss"][i] = np.maximum(sums, 0).sum(), np.maximum(-sums, 0).sum()
@@ -159,6 +183,8 @@ class _Group:
         naive = (e * (w**2 * leverage)[:, None]).T @ e
         if self.estimator == "cr2":
             gram = naive
+        elif self.estimator == "cr3":
+            gram = (e * (w**2 * leverage**2)[:, None]).T @ e
         else:
             gram = (e * (w**2)[:, None]).T @ e * (N / (N - 1) if self.estimator == "cr1" else 1.0)
         own, own_naive = gram.diagonal(), naive.diagonal()
@@ -180,6 +206,7 @@ class _Group:
             identified &= ~flags["identical_repeats"]
         if t.unsplit is not None:
             identified &= ~(t.unsplit[a] | t.unsplit[b])
+        far = of_group(t.mean, Extension(cells(np.zeros(N), plan), self.estimator), a, b)
         data = V - (left[a] + left[b])
         data[np.abs(data) <= 1e-12 * np.maximum(V, left[a] + left[b])] = 0.0
         found = {
@@ -192,10 +219,14 @@ class _Group:
         flags |= {
             "negative_data_variance": identified & (data < 0),
             "few_clusters": np.full(len(a), reference.df < 10),
+            "few_flips": ~np.isnan(far.mean),
             "single_repeat": np.full(len(a), single),
         }
         for name, column in found.items():
             self.numbers[name][done] = column[done]
         for name, has in flags.items():
             self.flags[name][done] = has[done]
+        for mine, column in zip((self.far.mean, self.far.variance, self.far.df), (far.mean, far.variance, far.df),
+                                strict=True):  # fmt: skip
+            mine[done] = column[done]
         return done

@@ -40,11 +40,32 @@ def wilson(p: float, n: float, critical: float) -> ConfidenceInterval:
     return ConfidenceInterval(max(0.0, centre - half), min(1.0, centre + half))
 
 
-def effective_size(p: float, se: float, n_answers: float, n_clusters: int) -> float:
-    """p(1 − p)/se², at most the number of answers; the number of clusters where se = 0."""
-    if se == 0:
-        return float(n_clusters)
-    return min(max(p * (1 - p), 0.0) / se**2, n_answers)
+FEW_FAILURES = 10
+"""Questions (clusters) that hold a wrong answer, or a right one, below which an interval near the end is uncertain."""
+
+
+def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed: int) -> float:
+    """How many independent 0/1 answers know a mean p in [0, 1] as well as its standard error says: p(1 − p)/se².
+
+    Args:
+        p: the mean.
+        se: its standard error.
+        n_answers: 0/1 answers that there are, which it cannot exceed; infinite for graded scores, which vary less.
+        n_clusters: of the questions; the number of questions where these are independent.
+        mixed: clusters that hold a score below the highest, or above the lowest, whichever are fewer.
+
+    With se = 0 and all scores at one end it is the number of clusters: nothing is known of how failures go
+    together. One failure tells little more, so up to `FEW_FAILURES` clusters that hold one 1/n goes in equal
+    steps from 1/G to se²/(p(1 − p)), and the limit does not jump.
+    """
+    unknown = max(0.0, 1 - mixed / min(FEW_FAILURES, n_clusters))
+    variance = max(p * (1 - p), 0.0)
+    least = 1 / n_clusters  # 1/n, where nothing is known
+    found = se**2 / variance if variance > 0 else 0.0
+    if found < least:
+        found = (1 - unknown) * found + unknown * least
+    found = max(found, 1 / n_answers)
+    return 1 / (found or least)
 
 
 def clopper_pearson(p: float, n: float, level: float) -> ConfidenceInterval:
@@ -60,6 +81,13 @@ def korn_graubard(p: float, n_effective: float, n_answers: float, df: float, lev
     """Clopper–Pearson at n_eff · (z/t_df)², capped at the number of answers [Korn & Graubard 1998]."""
     n = min(n_effective * (z_quantile(level) / t_quantile(level, df)) ** 2, n_answers)
     return clopper_pearson(p, n, level)
+
+
+def rescaled(interval: ConfidenceInterval, bounds: tuple[float, float]) -> ConfidenceInterval:
+    """An interval on [0, 1] as one on [low, high]."""
+    low, high = bounds
+    width = high - low
+    return ConfidenceInterval(low + width * interval.low, min(high, low + width * interval.high))
 
 
 def bonett_price(d: FloatArray, level: float, weights: FloatArray | None = None) -> ConfidenceInterval:

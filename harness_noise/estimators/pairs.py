@@ -11,15 +11,16 @@ The formulas are those of `contrast` and `tests`, cited there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .contrast import BoolArray, Estimator, FloatArray, IntArray, clustered_variance, design
+from .contrast import FEWEST_REPEATED, BoolArray, Estimator, FloatArray, IntArray, clustered_variance, design
+from .fixed import spread_sums
+from .flips import Far, extended_flips
+from .pair_flips import chunks, of_task
 from .ranks import answers_above, count_above, dense_ranks, one_hot
 
-CHUNK = 400_000
-"""Entries of a pairs × questions block that is worked on at once (3 MB, so that it stays in a cache)."""
 _CANCELLED = 1e-4
 """A difference of sums of squares below this share of the sums is computed again from the questions."""
 
@@ -109,6 +110,8 @@ class Columns:
     gain: FloatArray | None = None
     """Where nothing varies, the mean over clusters of max(d, 0), and of max(−d, 0); None: of the mean."""
     loss: FloatArray | None = None
+    far: Far | None = None
+    """What the far limits of the intervals come from, where few questions (clusters) differ."""
 
     def __len__(self) -> int:
         return len(self.a)
@@ -120,7 +123,9 @@ def every_pair(n_models: int) -> tuple[IntArray, IntArray]:
     return a.astype(np.intp), b.astype(np.intp)
 
 
-def all_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2", *, counts: bool = True) -> Columns:
+def all_pairs(
+    table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2", *, counts: bool = True, fixed: bool = False
+) -> Columns:
     """The columns of the pairs (a[i], b[i]) of a table's models.
 
     Args:
@@ -129,6 +134,7 @@ def all_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr
         b: (P,) columns of the second.
         estimator: of the variance over questions.
         counts: wins and sign tests too, most of the time where scores have many levels; else 0.
+        fixed: the questions are no sample: variances from the repeats alone (`fixed.fixed_moments`).
 
     Time is that of a few matrix products (M × N)(N × M); memory O(M N + M² + pairs).
     """
@@ -171,7 +177,7 @@ def all_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr
 
         doubtful = ss_d <= _CANCELLED * (ss_a + ss_b) + 1e-20 * n
         if table.clusters is None:
-            factor = 1 / n if estimator == "cr0" else 1 / (n - 1.0)
+            factor = _small_sample(n, estimator)
             columns = _Variances(ss_d / n * factor, n - 1.0, naive, ss_a / n * factor, ss_b / n * factor, n.copy())
         else:
             columns, unsure = _clustered(table.clusters, e, W, a, b, naive, estimator)
@@ -195,6 +201,12 @@ def all_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr
         for column in (V, columns.variance_a, columns.variance_b):
             column[column <= 1e-24] = 0.0
         V[zero] = 0.0
+        if table.clusters is None and _all_binary(x):
+            far = extended_flips(np.rint(sum_a + sum_b - 2 * raw), sum_a - sum_b, n, estimator)
+        else:
+            far = of_task(x, W, table.clusters, a, b, estimator)
+        for column in (far.mean, far.variance, far.df):
+            column[unknown | zero] = np.nan
         V = columns.variance
         noise, flags = _prediction(table, W, whole, S)
         identified = noise.identified & ~unknown
@@ -208,17 +220,53 @@ def all_pairs(table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr
         "too_few_questions": n < 2,
         "too_few_clusters": (n > 1) & unknown,
         "zero_variance": zero,
+        "few_flips": ~np.isnan(far.mean),
         "negative_data_variance": var_data < 0,
         "few_clusters": columns.df < 10,
         "unpaired_questions": (only[a] > n) | (only[b] > n),
     }
     if table.clusters is not None:
         flags["singleton_clusters"] = (columns.n_clusters == n) & ~unknown
-    return Columns(
+    found = Columns(
         a, b, n.astype(np.intp), columns.n_clusters.astype(np.intp), (only[a] - n).astype(np.intp),
         (only[b] - n).astype(np.intp), *_most(table.count, W, whole, a, b), mean_a, mean_b, diff, V, columns.df,
         columns.naive, columns.variance_a, columns.variance_b, var_data, var_prediction, var_total, correlation,
-        wins_a, wins_b, signs_a, signs_b, zero, zero & (biggest <= 1e-12), flags,
+        wins_a, wins_b, signs_a, signs_b, zero, zero & (biggest <= 1e-12), flags, far=far,
+    )  # fmt: skip
+    return fixed_columns(found, fixed_sides(table, W, S), noise.identified) if fixed else found
+
+
+def fixed_sides(table: Table, W: BoolArray, S: _Sums) -> list[tuple[FloatArray, FloatArray]]:
+    """For A's and for B's side of each pair, V and its Σ (…)²/(k − 1) over the shared questions; see `fixed`."""
+    known = W & (table.count >= 2)
+    s2, k = np.where(known, table.var, 0.0), np.where(known, table.count, 1).astype(np.float64)
+    parts = [S(F) for F in (s2 / k, s2, known.astype(np.float64), *spread_sums(s2, k))]
+    n2 = np.maximum(S.n, 1.0) ** 2
+    out = []
+    for left, total, n_known, x, y, z in zip(*parts, strict=True):
+        lent = (S.n - n_known) / np.maximum(n_known, 1)
+        out.append(((left + lent * total) / n2, (x + 2 * lent * y + lent**2 * z) / n2**2))
+    return out
+
+
+def fixed_columns(c: Columns, sides: list[tuple[FloatArray, FloatArray]], identified: BoolArray) -> Columns:
+    """The columns where the questions are no sample: what belongs to a sample of questions is NaN or 0."""
+    (V_a, spread_a), (V_b, spread_b) = sides
+    known = identified & (c.n > 0) & (V_a + V_b > 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        V = np.where(known, V_a + V_b, np.nan)
+        df = V**2 / (spread_a + spread_b)
+    nothing, none = np.full(len(c), np.nan), np.zeros(len(c), dtype=np.bool_)
+    no_signs = np.zeros(len(c), dtype=np.intp)
+    prediction = np.where(known, c.var_prediction, np.nan)
+    about_a_sample = ("too_few_questions", "too_few_clusters", "zero_variance", "negative_data_variance",
+                      "singleton_clusters", "few_flips")  # fmt: skip
+    flags = {code: has for code, has in c.flags.items() if code not in about_a_sample}
+    flags |= {"few_clusters": df < 10, "too_few_questions": c.n == 0}
+    return replace(
+        c, n_clusters=c.n, variance=V, df=df, naive=nothing, variance_a=np.where(known, V_a, np.nan),
+        variance_b=np.where(known, V_b, np.nan), var_data=nothing, var_prediction=prediction, var_total=prediction,
+        signs_a=no_signs, signs_b=no_signs, zero=none, same=none, flags=flags, gain=None, loss=None, far=None,
     )  # fmt: skip
 
 
@@ -264,16 +312,11 @@ def _constant(
     if whole:
         return found
     tiny = np.flatnonzero(~found & (ss <= 1e-9 * np.maximum(1.0, np.abs(high))[side] ** 2))
-    for rows in _chunks(tiny, len(x)):
+    for rows in chunks(tiny, len(x)):
         shared = W.T[a[rows]] & W.T[b[rows]]
         values = x.T[side[rows]]
         found[rows] = np.where(shared, values, np.inf).min(axis=1) >= np.where(shared, values, -np.inf).max(axis=1)
     return found
-
-
-def _chunks(rows: IntArray, width: int) -> list[IntArray]:
-    step = max(1, CHUNK // max(1, width))
-    return [rows[start : start + step] for start in range(0, len(rows), step)]
 
 
 def _clustered(
@@ -314,8 +357,16 @@ def _clustered(
 
 
 def _leverage(sizes: FloatArray, n: FloatArray | int, estimator: Estimator) -> FloatArray:
-    """The factor (1 − n_c/n)^(−1/2) of CR2, 1 otherwise."""
-    return 1 / np.sqrt(1 - sizes / n) if estimator == "cr2" else np.ones_like(sizes)
+    """The factor (1 − n_c/n)^(−1/2) of CR2, its square of CR3, 1 otherwise."""
+    if estimator not in ("cr2", "cr3"):
+        return np.ones_like(sizes)
+    left = 1 - sizes / n
+    return 1 / (np.sqrt(left) if estimator == "cr2" else left)
+
+
+def _small_sample(n: FloatArray, estimator: Estimator) -> FloatArray:
+    """What n V is of the mean square Σ e²/n where every question is its own cluster: CR1 and CR2 are one."""
+    return {"cr0": 1 / n, "cr3": n / (n - 1.0) ** 2}.get(estimator, 1 / (n - 1.0))
 
 
 def _direct(
@@ -329,7 +380,7 @@ def _direct(
     if table.clusters is not None:
         starts = np.flatnonzero(np.diff(table.clusters[order], prepend=-1))
     biggest = []
-    for part in _chunks(rows, len(x)):
+    for part in chunks(rows, len(x)):
         shared = wt[a[part]] & wt[b[part]]
         n = shared.sum(axis=1).astype(np.float64)[:, None]
         values_a, values_b = xt[a[part]] * shared, xt[b[part]] * shared
@@ -340,7 +391,7 @@ def _direct(
         diff[part] = d.sum(axis=1) / n[:, 0]
         out.naive[part] = (e**2).sum(axis=1) / n[:, 0] / (n[:, 0] - 1)
         if starts is None:
-            factor = (1 / n if estimator == "cr0" else 1 / (n - 1))[:, 0] / n[:, 0]
+            factor = (_small_sample(n, estimator) / n)[:, 0]
             out.variance[part] = (e**2).sum(axis=1) * factor
             out.variance_a[part] = (_residual(values_a, shared, n) ** 2).sum(axis=1) * factor
             out.variance_b[part] = (_residual(values_b, shared, n) ** 2).sum(axis=1) * factor
@@ -408,9 +459,10 @@ def _prediction(table: Table, W: BoolArray, whole: bool, S: _Sums) -> tuple[_Noi
         missing = _uneven(table.count, S)
     for i in range(2):
         lone = n - n_known[i]
-        mean_s2 = np.where(n_known[i] > 0, s2_sums[i] / np.maximum(n_known[i], 1), 0.0)
-        single |= (n_known[i] == 0) & (n > 0)
-        partly |= (n_known[i] > 0) & (lone > 0)
+        enough = n_known[i] >= np.minimum(FEWEST_REPEATED, lone)
+        mean_s2 = np.where(enough, s2_sums[i] / np.maximum(n_known[i], 1), 0.0)
+        single |= ~enough & (n > 0)
+        partly |= enough & (lone > 0)
         same |= (n_known[i] > 0) & (s2_sums[i] <= 0)
         v += s2_sums[i] + lone * mean_s2
         w += s2_k[i] + lone * mean_s2

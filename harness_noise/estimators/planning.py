@@ -1,6 +1,7 @@
 """How many questions and answers a comparison needs: the sample-size formula and its inverses.
 
-Source: Miller (2024), §5 (eqs. 9–10), with σ²/K for each of the two runs.
+Source: Miller (2024), §5 (eqs. 9–10), with σ²/K for each of the two runs and the noncentral t of the
+planned design in place of the normal distribution: the variance of the new run is an estimate, too.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scipy import special
+from .power import noncentrality, power_t
+
+MOST = 10**12
+"""Units beyond which no plan makes sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +32,58 @@ class Variances:
         return max(0.0, self.omega2) + (self.sigma2_a + (self.sigma2_b or 0.0)) / repeats
 
 
-def _z(p: float) -> float:
-    return float(special.ndtri(p))
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What a design is counted in: questions, or clusters of the size seen."""
+
+    size: float = 1.0
+    """Questions of one unit."""
+    freedom: float = 1.0
+    """Degrees of freedom that one more unit brings: 1, or less where clusters are of unequal size."""
+
+    def df(self, n: float) -> float:
+        """Degrees of freedom of a design with n questions: n − 1, G − 1, or the pilot's in proportion; at least 1."""
+        return max(1.0, self.freedom * n / self.size - 1)
+
+    def questions(self, units: int) -> int:
+        """Questions of that many units, rounded up."""
+        return math.ceil(units * self.size - 1e-9)
 
 
-def required_questions(variance: float, effect: float, alpha: float, power: float) -> float:
-    """n = (z_{α/2} + z_β)² · variance / δ² for a two-sided test [Miller, eq. 9]; not rounded."""
-    return (_z(1 - alpha / 2) + _z(power)) ** 2 * variance / effect**2
+QUESTIONS = Units()
 
 
-def detectable_effect(variance: float, n: float, alpha: float, power: float) -> float:
-    """δ = (z_{α/2} + z_β) √(variance/n) [Miller, eq. 10]."""
-    return (_z(1 - alpha / 2) + _z(power)) * math.sqrt(variance / n)
+def required_units(variance: float, effect: float, alpha: float, power: float, units: Units = QUESTIONS) -> int:
+    """The fewest units at which n = nc² · variance / δ² [Miller, eq. 9], nc the noncentrality at their df; at least 2.
+
+    Raises:
+        ValueError: more than 10¹² of them.
+    """
+
+    def enough(count: int) -> bool:
+        return detectable_effect(variance, count * units.size, alpha, power, units) <= effect * (1 + 1e-12)
+
+    low, high = 1, 2
+    while not enough(high):
+        low, high = high, 2 * high
+        if high > MOST:
+            raise ValueError(f"an effect of {effect:g} needs more than 10^12 units at a variance of {variance:g}")
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
-def achieved_power(variance: float, n: float, effect: float, alpha: float) -> float:
-    """Φ(|δ|/√(variance/n) − z_{α/2}); the chance of significance in the wrong direction is left out."""
+def detectable_effect(variance: float, n: float, alpha: float, power: float, units: Units = QUESTIONS) -> float:
+    """δ = nc √(variance/n) [Miller, eq. 10], nc the noncentrality with that power at the design's df."""
+    return float(noncentrality(alpha, power, units.df(n))) * math.sqrt(variance / n)
+
+
+def achieved_power(variance: float, n: float, effect: float, alpha: float, units: Units = QUESTIONS) -> float:
+    """The chance that the two-sided t test finds δ, in whichever direction."""
     if variance == 0:
         return 1.0
-    return float(special.ndtr(abs(effect) / math.sqrt(variance / n) - _z(1 - alpha / 2)))
+    return float(power_t(effect / math.sqrt(variance / n), alpha, units.df(n)))
 
 
 def best_repeats(v: Variances, cost_question: float, cost_answer: float, k_max: int) -> int:

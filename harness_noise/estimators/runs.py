@@ -27,6 +27,8 @@ class RunComponent:
     residual: float
     """What of it answers that are independent would give, MS_res / n."""
     df_residual: float
+    means: FloatArray
+    """(K,) mean of each run."""
     stats: QuestionStats
     """Question statistics after the run means are taken out; `var` estimates σ²_res."""
 
@@ -41,6 +43,23 @@ class RunComponent:
         if self.residual <= 0:
             return None
         return float(special.fdtrc(self.runs - 1, self.df_residual, self.between / self.residual))
+
+    @property
+    def first_p_value(self) -> float | None:
+        """F test of one contrast, that run 0 has the mean of the others; None without any residual."""
+        if self.residual <= 0:
+            return None
+        apart = float(self.means[0] - self.means[1:].mean())
+        scale = self.residual * self.runs / (self.runs - 1)
+        return float(special.fdtrc(1, self.df_residual, apart**2 / scale))
+
+    @property
+    def others_p_value(self) -> float | None:
+        """F test of σ²_run = 0 without run 0; None without any residual, or with fewer than two others."""
+        if self.residual <= 0 or self.runs < 3:
+            return None
+        F = float(self.means[1:].var(ddof=1)) / self.residual
+        return float(special.fdtrc(self.runs - 2, self.df_residual, F))
 
 
 def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> RunComponent | None:
@@ -69,9 +88,11 @@ def run_component(values: FloatArray, weights: FloatArray, strata: IntArray) -> 
     correction = size / np.maximum(size - 1, 1)  # the run means took n_t − 1 of n_t degrees
     stats = QuestionStats(stats.mean, stats.var * correction[strata], stats.count)
     a = (shares / np.maximum(size, 1))[task]
+    means = shares @ task_runs
     return RunComponent(
         runs=K,
-        between=float((shares @ task_runs).var(ddof=1)),
+        means=means,
+        between=float(means.var(ddof=1)),
         residual=float((a**2) @ stats.var[complete]),
         df_residual=float((size[shares > 0] - 1).sum() * (K - 1)),
         stats=stats,

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
 from .contrast import FloatArray, IntArray
+from .power import noncentrality
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 MANY_PAIRS = 10_000
 """Pairs of answers per question beyond which sorting the answers is faster than comparing each with each."""
@@ -17,6 +22,16 @@ def t_test(estimate: float, se: float, df: float) -> tuple[float, float]:
     """(t, two-sided p) of estimate / se."""
     t = estimate / se
     return t, float(2 * special.stdtr(df, -abs(t)))
+
+
+def welch_p(x: FloatArray, y: FloatArray) -> float:
+    """Two-sided p of Welch's test that two independent samples, of two values or more each, have one mean."""
+    a, b = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
+    gap = float(x.mean() - y.mean())
+    if a + b <= 1e-24:
+        return 1.0 if abs(gap) <= 1e-12 else 0.0
+    df = (a + b) ** 2 / (a**2 / (len(x) - 1) + b**2 / (len(y) - 1))
+    return t_test(gap, float(np.sqrt(a + b)), float(df))[1]
 
 
 def sign_test(d: FloatArray, clusters: IntArray | None = None) -> float | None:
@@ -67,7 +82,7 @@ def _above_by_rank(a: FloatArray, b: FloatArray) -> IntArray:
     return found
 
 
-def holm(p: Sequence[float]) -> FloatArray:
+def holm(p: ArrayLike) -> FloatArray:
     """Holm (1979) step-down adjusted p-values."""
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values)
@@ -77,7 +92,7 @@ def holm(p: Sequence[float]) -> FloatArray:
     return out
 
 
-def benjamini_hochberg(p: Sequence[float]) -> FloatArray:
+def benjamini_hochberg(p: ArrayLike) -> FloatArray:
     """Benjamini & Hochberg (1995) step-up adjusted p-values."""
     values = np.asarray(p, dtype=np.float64)
     m = len(values)
@@ -103,6 +118,13 @@ def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
     return out
 
 
-def minimum_detectable(se: float, level: float, power: float = 0.80) -> float:
-    """The difference found significant with the given power, (z_{α/2} + z_power) · se [Miller, eq. 9]."""
-    return float(special.ndtri(0.5 + level / 2) + special.ndtri(power)) * se
+def minimum_detectable(se: ArrayLike, df: ArrayLike, level: float, power: float = 0.80) -> FloatArray:
+    """The difference found significant with the given power: the noncentrality of t that has it, times se.
+
+    NaN where se or df is, and where the test of this level finds more than `power` of anything.
+    """
+    alpha = 1 - level
+    if alpha >= power:
+        return np.full(np.broadcast_shapes(np.shape(se), np.shape(df)), np.nan)
+    out: FloatArray = noncentrality(alpha, power, np.asarray(df, dtype=np.float64)) * np.asarray(se)
+    return out

@@ -103,8 +103,11 @@ def _steps(board: Board) -> list[str]:
 
 def _question_words(board: Board) -> str:
     q = board.questions
-    suspects = int((q.tau < 0).sum())
-    parts = [f"{len(q)} questions; {suspects} of them are suspects, on which better models do worse (tau < 0)"]
+    suspects = int(q.suspect.sum())
+    parts = [
+        f"{len(q)} questions; {suspects} of them {'is a suspect' if suspects == 1 else 'are suspects'}, on which "
+        "better models do worse (fewer than one is expected by chance)"
+    ]
     if q.n_solved is not None:
         none, one = int((q.n_solved == 0).sum()), int((q.n_solved == 1).sum())
         parts.append(f"{none} are solved by no model and {one} by one model only")

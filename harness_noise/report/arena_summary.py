@@ -10,11 +10,14 @@ import numpy as np
 
 from .summary import (
     MISSING,
+    THESE_QUESTIONS,
     Column,
     Section,
     Summary,
     _drop_empty,
+    by_test,
     count,
+    data_noise,
     decimals,
     interval,
     metric_name,
@@ -64,7 +67,9 @@ def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
         if len(rows) < len(board.pairs):
             title += f" ({len(rows)} of {len(board.pairs)}, neighbours in rank first)"
         sections.append(_without(pair_table([board.pairs[i] for i in rows], marks, title), _WIDE))
-    return Summary(tuple(sections), marks.legend(), tuple(line for board in arena.boards for line in sentences(board)))
+    lines = [line for board in arena.boards for line in sentences(board)]
+    fixed = any(board.pairs.common["estimand"] == "these_questions" for board in arena.boards)
+    return Summary(tuple(sections), marks.legend(), (*lines, THESE_QUESTIONS) if fixed else tuple(lines))
 
 
 _WIDE = (
@@ -118,6 +123,8 @@ def sentences(board: Board) -> list[str]:
     row = board.benchmark
     out = []
     name = board_name(board)
+    if board.pairs.common["estimand"] == "these_questions":
+        name += " (estimand: these questions)"
     if row.best:
         best = [shorten(model, NAME) for model in row.best]
         level = f"{100 * board.pairs.common['level']:g} %"
@@ -147,15 +154,15 @@ def sentences(board: Board) -> list[str]:
 
 
 def _adjustment(board: Board, name: str) -> list[str]:
-    """How many verdicts, which are those of single intervals, the adjusted p-values would not give."""
-    alpha = 1 - board.pairs.common["level"]
-    better = np.isin(board.pairs.verdict, [1, 2])
-    lost = int((better & (board.pairs.columns["p_adjusted"] >= alpha)).sum())
-    if not lost:
+    """How many pairs have another verdict than their own intervals would give."""
+    taken_back = board.pairs.flags.get("not_after_adjustment")
+    if taken_back is None:
         return []
+    lost = int(taken_back.sum())
+    all_ = lost + int(np.isin(board.pairs.verdict, [1, 2]).sum())
     return [
-        f"{name}: verdicts are those of single intervals; of {int(better.sum())} that find a difference, {lost} "
-        f"would not once p is adjusted for all {len(board.pairs)} pairs."
+        f"{name}: {lost} of the {all_} pairs whose own interval shows a difference are not significant once p is "
+        f"adjusted for all {len(board.pairs)} pairs, and their verdict says so."
     ]
 
 
@@ -181,8 +188,8 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
         Column("prediction", hint="what the models' own randomness adds"),
         Column("corr.", hint="correlation of two models' question means"),
         Column("A ≠ B", hint="share of questions that two models score differently"),
-        Column("min sig.", hint="smallest difference found significant"),
-        Column("max n.s.", hint="largest difference found not significant"),
+        Column("min sig.", hint="smallest difference found significant, each pair by its own interval"),
+        Column("max n.s.", hint="largest difference found not significant, each pair by its own interval"),
         Column("vs Beta", hint="total SE over that of the Beta(p, 1 − p) theory"),
         Column("vs rule", hint="total SE over √(p(1 − p)/n)"),
         Column("unsolved", hint="questions that no model solves"),
@@ -240,7 +247,10 @@ def models(board: Board, marks: Marks, title: str) -> Section:
                 shorten(item.model, NAME),
                 number(item.mean, digits),
                 interval(item.ci_low, item.ci_high, digits),
-                *(number(value, digits) for value in (item.se, item.se_total, item.se_data, item.se_prediction)),
+                number(item.se, digits),
+                number(item.se_total, digits),
+                data_noise(item, digits),
+                number(item.se_prediction, digits),
                 number(item.win_rate, 3),
                 number((item.pass_at_k or {}).get(top) if top > 1 else None, digits),
                 "yes" if item.among_best else "" if item.among_best is not None else MISSING,
@@ -281,7 +291,8 @@ def pair_table(items: Sequence[Difference], marks: Marks, title: str) -> Section
         Column(f"{level} CI", hint="of the paired difference"),
         Column("p", hint="two-sided"),
         Column("p adj.", hint="adjusted for all pairs of this benchmark"),
-        Column("Verdict", text=True, hint="from the unadjusted interval"),
+        Column("Test", text=True, hint="what p and the interval come from"),
+        Column("Verdict", text=True, hint="from the adjusted p"),
         *_SES,
         Column("corr.", hint="correlation of the two models' question means"),
         Column("wins A : B : ties", hint="expected over all pairs of answers"),
@@ -302,8 +313,12 @@ def pair_table(items: Sequence[Difference], marks: Marks, title: str) -> Section
                 interval(item.ci_low, item.ci_high, digits),
                 p_text(item.p_value),
                 p_text(item.p_adjusted),
+                by_test(item),
                 item.verdict,
-                *(number(value, digits) for value in (item.se, item.se_total, item.se_data, item.se_prediction)),
+                number(item.se, digits),
+                number(item.se_total, digits),
+                data_noise(item, digits),
+                number(item.se_prediction, digits),
                 number(item.correlation, 2),
                 wins,
                 p_text(item.p_sign),
@@ -320,7 +335,7 @@ def question_table(board: Board, limit: int) -> Section:
     q = board.questions
     tau = np.where(np.isnan(q.tau), np.inf, q.tau)
     hard = -np.nan_to_num(q.difficulty)
-    order = np.lexsort((tau, hard, np.where(tau < 0, 0, 1)))[:limit]
+    order = np.lexsort((tau, hard, np.where(q.suspect, 0, 1)))[:limit]
     columns = (
         Column("Question", text=True),
         Column("Text", text=True),
@@ -328,8 +343,9 @@ def question_table(board: Board, limit: int) -> Section:
         Column("difficulty", hint="1 − mean score over the models"),
         Column("models", hint="models that have a score"),
         Column("solved by", hint="models with at least one answer of score 1"),
-        Column("tau", hint="Kendall's tau-b with the models' means"),
-        Column("Suspect", text=True, hint="better models do worse on it: tau below 0"),
+        Column("tau", hint="Kendall's tau-b with the models' means over the other questions"),
+        Column("p", hint="how often chance alone gives a tau as low"),
+        Column("Suspect", text=True, hint="better models do worse on it, more clearly than chance explains"),
     )
     rows = [
         (
@@ -340,7 +356,8 @@ def question_table(board: Board, limit: int) -> Section:
             str(int(q.n_models[i])),
             "" if q.n_solved is None else str(int(q.n_solved[i])),
             number(None if np.isnan(q.tau[i]) else float(q.tau[i]), 3),
-            "suspect" if q.tau[i] < 0 else "",
+            p_text(None if np.isnan(q.p_tau[i]) else float(q.p_tau[i])),
+            "suspect" if q.suspect[i] else "",
         )
         for i in order
     ]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
 from ..results import Analysis, Comparison, Difference, Estimate
-from .summary import number, sentence, shorten, summarise
+from .summary import number, sentence, shorten, summarise, taken_back
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -52,7 +52,10 @@ def page(table: Analysis | Comparison, title: str | None = None) -> str:
         title=title or _title(table),
         summary=summary,
         heading=heading,
-        sentences=[(sentence(item), _kind(item)) for item in rows if item.se is not None],
+        sentences=[
+            *((sentence(item), _kind(item)) for item in rows if item.se is not None),
+            *((line, "is-none") for line in (taken_back(table) if isinstance(table, Comparison) else ())),
+        ],
         plots=plots,
         plot_head="drawn",
         plot_after=after,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..results import Plan
-from .summary import Column, Section, Summary, decimals, number
+from .summary import MISSING, Column, Section, Summary, decimals, number
 
 _BARS = 28
 
@@ -16,26 +16,50 @@ def summarise(plan: Plan) -> Summary:
     sections = [_design(plan, digits), _grid(plan, digits), _curve(plan, digits)]
     if plan.theory:
         sections.append(_theory(plan, digits))
-    return Summary(tuple(sections), (), (_sentence(plan, digits),))
+    return Summary(tuple(sections), (), (_sentence(plan, digits), *plan.notes))
 
 
 def _design(plan: Plan, digits: int) -> Section:
-    rows = [
-        ("questions", str(plan.n_questions)),
-        ("answers per question, K", str(plan.repeats)),
-        ("effect", number(plan.effect, digits)),
-        ("power", f"{100 * plan.power:.0f} %"),
-        ("smallest detectable difference", number(plan.mde, digits)),
-        ("data variance per question, ω²", f"{plan.omega2:.4g}"),
+    """The plan and, where it starts from a pilot, what the pilot's own estimate says beside it."""
+    other = plan.plug_in
+    rows = [("questions", str(plan.n_questions), str(other.n_questions) if other else MISSING)]
+    if plan.n_clusters is not None:
+        of = f" of {plan.cluster_size:.3g} questions"
+        rows.insert(0, ("clusters", f"{plan.n_clusters}{of}", f"{other.n_clusters}{of}" if other else MISSING))
+    rows += [
+        ("answers per question, K", str(plan.repeats), str(plan.repeats) if other else MISSING),
+        ("effect", number(plan.effect, digits), number(other.effect if other else None, digits)),
+        ("power", f"{100 * plan.power:.0f} %", f"{100 * other.power:.0f} %" if other else MISSING),
+        ("smallest detectable difference", number(plan.mde, digits), number(other.mde if other else None, digits)),
     ]
+    if plan.omega2 is None:
+        same = f"{other.variance:.4g}" if other else MISSING
+        rows.append(("variance per question, both noises", f"{plan.variance:.4g}", same))
+    else:
+        upper = plan.omega2 if plan.omega2_upper is None else plan.omega2_upper
+        rows.append(("data variance per question, ω²", f"{upper:.4g}", f"{plan.omega2:.4g}"))
     if plan.sigma2_a is not None:
         pair = "" if plan.sigma2_b is None else f" and {plan.sigma2_b:.4g}"
-        rows.append(("prediction variance of an answer, σ²", f"{plan.sigma2_a:.4g}{pair}"))
+        text = f"{plan.sigma2_a:.4g}{pair}"
+        rows.append(("prediction variance of an answer, σ²", text, text))
     if plan.best_repeats is not None:
-        rows.append(("best K for the costs", str(plan.best_repeats)))
+        rows.append(("best K for the costs", str(plan.best_repeats), MISSING))
     if plan.cost is not None:
-        rows.append(("cost", f"{plan.cost:.6g}"))
-    return Section("", (Column("Design", text=True), Column("")), tuple(rows))
+        cost = other.cost if other else None
+        rows.append(("cost", f"{plan.cost:.6g}", MISSING if cost is None else f"{cost:.6g}"))
+    if plan.assurance is None:
+        return Section("", (Column("Design", text=True), Column("")), tuple(row[:2] for row in rows))
+    columns = (
+        Column("Design", text=True),
+        Column(f"{plan.assurance:.0%} assured", hint="from the upper limit of the pilot's variance"),
+        Column("plug-in", hint="from the pilot's estimate, as if it were the truth"),
+    )
+    return Section(plan.compared, columns, tuple(rows))
+
+
+def _size(plan: Plan, n: int) -> str:
+    """Questions, and where they come in clusters how many of these."""
+    return str(n) if plan.cluster_size is None else f"{n} ({round(n / plan.cluster_size)} clusters)"
 
 
 def _grid(plan: Plan, digits: int) -> Section:
@@ -44,7 +68,7 @@ def _grid(plan: Plan, digits: int) -> Section:
     cells = {(row.n_questions, row.repeats): number(row.mde, digits) for row in plan.table}
     sizes = sorted({row.n_questions for row in plan.table})
     columns = (Column("questions"), *(Column(f"K = {k}") for k in repeats))
-    rows = tuple((str(n), *(cells[n, k] for k in repeats)) for n in sizes)
+    rows = tuple((_size(plan, n), *(cells[n, k] for k in repeats)) for n in sizes)
     return Section("Smallest detectable difference", columns, rows)
 
 
@@ -53,7 +77,7 @@ def _curve(plan: Plan, digits: int) -> Section:
     rows = sorted((row for row in plan.table if row.repeats == plan.repeats), key=lambda row: row.n_questions)
     longest = max((row.mde for row in rows), default=1.0) or 1.0
     bars = tuple(
-        (str(row.n_questions), "█" * max(1, round(_BARS * row.mde / longest)) + f" {number(row.mde, digits)}")
+        (_size(plan, row.n_questions), "█" * max(1, round(_BARS * row.mde / longest)) + f" {number(row.mde, digits)}")
         for row in rows
     )
     return Section(f"… at K = {plan.repeats}", (Column("questions"), Column("", text=True)), bars)
@@ -68,10 +92,11 @@ def _theory(plan: Plan, digits: int) -> Section:
 
 
 def _sentence(plan: Plan, digits: int) -> str:
+    clusters = "" if plan.n_clusters is None else f"{plan.n_clusters} clusters of {plan.cluster_size:.3g} questions, "
     return (
-        f"With {plan.n_questions} questions and K = {plan.repeats}, a true difference of "
+        f"With {clusters}{plan.n_questions} questions and K = {plan.repeats}, a true difference of "
         f"{number(plan.effect, digits)} is found with {100 * plan.power:.0f} % power "
-        f"(two-sided, α = {plan.alpha:g})."
+        f"(two-sided t test, {plan.df:.4g} df, α = {plan.alpha:g})."
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from ..places import telling_parts
 from ..results import DIAGNOSTICS, Analysis, Comparison, Difference, Estimate, Plan
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena
 
 MISSING = "–"
+THESE_QUESTIONS = (
+    "Estimand: these questions. Standard errors, intervals and p-values come from the repeated answers alone; nothing "
+    "is said of other questions of their kind, and clusters play no part."
+)
 MOST_DECIMALS = 6
 
 
@@ -74,6 +79,7 @@ def _factors(table: Factors) -> Summary:
         (
             plain(item.factor),
             number(item.var, decimals(item.var)),
+            interval(item.var_low, item.var_high, decimals(item.var, item.var_high)),
             MISSING if item.share is None else f"{100 * item.share:.1f} %",
             number(item.se, decimals(item.se)),
             f"{item.df:g}",
@@ -86,6 +92,7 @@ def _factors(table: Factors) -> Summary:
     columns = (
         Column("Source", text=True),
         Column("variance", hint="variance component of one answer"),
+        Column("95 % interval", hint="of the variance component"),
         Column("share", hint="of the sum of all components"),
         Column("SE", hint="what it adds to the standard error of the mean of all these answers"),
         Column("df"),
@@ -96,7 +103,7 @@ def _factors(table: Factors) -> Summary:
     digits = decimals(max((item.se or 0.0 for item in table.factors), default=None))
     title = f"{table.n_answers} answers, mean {number(table.mean, digits)}"
     shown = _drop_empty(columns, rows, ("",))
-    return Summary((Section(title, *shown),), _legend(marks), (table.advice,))
+    return Summary((Section(title, *shown),), _legend(marks), (table.advice, *table.notes))
 
 
 def decimals(se: float | None, fallback: float | None = None) -> int:
@@ -114,6 +121,34 @@ def number(value: float | None, digits: int) -> str:
     if digits == MOST_DECIMALS and 0 < abs(value) < 100 * 10**-digits:  # a small metric is not zero
         text = f"{value:.2e}"
     return text.replace("-", "−") if float(text) else text.lstrip("-")
+
+
+def data_noise(item: Estimate | Difference, digits: int) -> str:
+    """`se_data`; where its estimate is negative "< x", x its upper limit rounded up: noise below that is not seen."""
+    if item.var_data is None or item.var_data >= 0 or item.se_data_upper is None:
+        return number(item.se_data, digits)
+    unit = 10.0**-digits
+    return f"< {number(max(1, math.ceil(item.se_data_upper / unit - 1e-9)) * unit, digits)}"
+
+
+_INTERVALS = {"wilson": "Wilson", "korn-graubard": "Korn–Graubard", "bootstrap": "bootstrap", "t": "t"}
+
+
+def mean_interval_name(item: Estimate) -> str:
+    """The interval's method and its degrees of freedom: "Wilson, t 19 df"."""
+    if item.interval == "clopper-pearson":
+        return "Clopper–Pearson"
+    if item.interval not in _INTERVALS or item.df is None:
+        return ""
+    df = f"{degrees(item.df)} df"
+    return f"t, {df}" if item.interval == "t" else f"{_INTERVALS[item.interval]}, t {df}"
+
+
+def if_missing(item: Estimate, digits: int) -> str:
+    """The mean if all missing answers were wrong, and if all were right, where that matters."""
+    if "missing_matters" not in item.diagnostics:
+        return ""
+    return f"{number(item.mean_if_missing_wrong, digits)} … {number(item.mean_if_missing_right, digits)}"
 
 
 def interval(low: float | None, high: float | None, digits: int) -> str:
@@ -153,8 +188,16 @@ def _letter(i: int) -> str:
     return chr(ord("a") + i % 26) * (1 + i // 26)
 
 
-def _legend(marks: dict[str, str]) -> tuple[tuple[str, str, str], ...]:
-    return tuple((mark, code, DIAGNOSTICS.get(code, "")) for code, mark in marks.items())
+def _legend(
+    marks: dict[str, str], rows: Sequence[Estimate] | Sequence[Difference] = ()
+) -> tuple[tuple[str, str, str], ...]:
+    """What the marks mean; of few degrees of freedom it says whether clusters or questions are few."""
+    few = {item.cluster is not None for item in rows if "few_clusters" in item.diagnostics}
+    what = {frozenset((True,)): "few clusters: ", frozenset((False,)): "few questions: "}.get(frozenset(few), "")
+    return tuple(
+        (mark, code, (what if code == "few_clusters" else "") + DIAGNOSTICS.get(code, ""))
+        for code, mark in marks.items()
+    )
 
 
 def _drop_empty(columns: Sequence[Column], rows: Sequence[Sequence[str]], optional: Iterable[str]) -> tuple[
@@ -182,33 +225,40 @@ def _analysis(table: Analysis) -> Summary:
     several = len({(item.model, item.run) for item in table.estimates}) > 1
     level = _level(table.estimates)
     clustered = any(item.cluster for item in table.estimates)
+    methods = {name for item in table.estimates if (name := mean_interval_name(item))}
+    runs = _run_names(table.estimates)
     for item in table.estimates:
         digits = decimals(item.se, item.mean)
         rows.append(
             (
                 plain(item.model) if several else "",
+                plain(runs.get((item.model, item.run), "")),
                 plain(item.task),
                 metric_name(item.metric, item.scorer),
                 number(item.mean, digits),
                 interval(item.ci_low, item.ci_high, digits),
+                mean_interval_name(item) if len(methods) > 1 else "",
                 number(item.se, digits),
                 number(item.se_total, digits),
-                number(item.se_data, digits),
+                data_noise(item, digits),
                 number(item.se_prediction, digits),
                 str(item.n_questions) if item.n_questions else MISSING,
                 span(item.repeats_min, item.repeats_max) if item.n_questions else MISSING,
                 (str(item.n_clusters) if item.cluster else MISSING) if clustered else "",
                 number(item.design_effect, 2) if item.cluster else (MISSING if clustered else ""),
                 str(item.n_missing) if item.n_missing else "",
+                if_missing(item, digits),
                 " ".join(marks[code] for code in item.diagnostics),
             )
         )
     columns = (
         Column("Model", text=True),
+        Column("Run", text=True, hint="what tells the runs of one model apart"),
         Column("Task", text=True),
         Column("Metric", text=True),
         Column("Mean"),
         Column(f"{level} CI"),
+        Column("interval", text=True, hint="method of the interval, and degrees of freedom of Student's t"),
         _SE,
         _TOTAL,
         _DATA,
@@ -218,11 +268,30 @@ def _analysis(table: Analysis) -> Summary:
         Column("G", hint="clusters"),
         Column("deff", hint="design effect: how much clustering inflates the variance"),
         Column("missing", hint="answers without a score"),
+        Column("if wrong … right", hint="the mean if all missing answers were wrong, and if all were right"),
         _NOTES,
     )
-    shown = _drop_empty(columns, rows, ("Model", "G", "deff", "missing", ""))
-    sentences = [sentence(item) for item in table.estimates if item.se is not None][:1]
-    return Summary((Section("", *shown),), _legend(marks), tuple(sentences))
+    shown = _drop_empty(columns, rows, ("Model", "Run", "interval", "G", "deff", "missing", "if wrong … right", ""))
+    # one sentence for each task and group of each run, about its first metric
+    first: dict[tuple[str, str, str], Estimate] = {}
+    for item in table.estimates:
+        if item.se is not None:
+            first.setdefault((item.model, item.run, item.task), item)
+    sentences = [*map(sentence, first.values()), *estimand_line(table.estimates)]
+    return Summary((Section("", *shown),), _legend(marks, table.estimates), tuple(sentences))
+
+
+def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
+    """(model, run) → what tells the run apart, where the model's name does not."""
+    models: dict[str, dict[str, None]] = {}
+    for item in items:
+        models.setdefault(item.model, {})[item.run] = None
+    return {
+        (model, run): part
+        for model, runs in models.items()
+        if len(runs) > 1
+        for run, part in zip(runs, telling_parts(list(runs)), strict=True)
+    }
 
 
 def _level(items: Sequence[Estimate] | Sequence[Difference]) -> str:
@@ -252,6 +321,7 @@ def _comparison(table: Comparison) -> Summary:
                 interval(item.ci_low, item.ci_high, digits),
                 p_text(item.p_value),
                 p_text(item.p_adjusted) if adjusted else "",
+                by_test(item),
                 item.verdict,
                 " ".join(marks[code] for code in item.diagnostics),
             )
@@ -261,7 +331,7 @@ def _comparison(table: Comparison) -> Summary:
                 *names,
                 number(item.se, digits),
                 number(item.se_total, digits),
-                number(item.se_data, digits),
+                data_noise(item, digits),
                 number(item.se_prediction, digits),
                 number(item.se_unpaired, digits),
                 number(item.mde, digits),
@@ -283,7 +353,8 @@ def _comparison(table: Comparison) -> Summary:
         Column("A − B"),
         Column(f"{_level(items)} CI", hint="of the paired difference"),
         Column("p", hint="two-sided"),
-        Column("p adj.", hint="adjusted for all rows of this table"),
+        Column("p adj.", hint="adjusted for the rows of its family; the verdict follows it"),
+        Column("Test", text=True, hint="what p and the interval come from"),
         Column("Verdict", text=True),
         _NOTES,
     )
@@ -313,7 +384,65 @@ def _comparison(table: Comparison) -> Summary:
     if table.flips:
         sections.append(_flips(table))
     sentences = [sentence(item) for item in items if item.se is not None][:1]
-    return Summary(tuple(sections), _legend(marks), tuple(sentences))
+    sentences += [f"{item.method}: {item.note}." for item in table.combined if item.note]
+    return Summary(tuple(sections), _legend(marks, items), (*sentences, *taken_back(table), *estimand_line(items)))
+
+
+def taken_back(table: Comparison) -> list[str]:
+    """Which rows have another verdict than their own interval would give, and why."""
+    rows = [item for item in table.comparisons if "not_after_adjustment" in item.diagnostics]
+    if not rows:
+        return []
+    method = {"holm": "Holm's", "bh": "Benjamini and Hochberg's"}.get(str(table.settings.get("adjust")), "the")
+    names = [" ".join(part for part in (item.task, metric_name(item.metric, item.scorer)) if part) for item in rows]
+    where = ", ".join(names[:6]) + (f" and {len(rows) - 6} more" if len(rows) > 6 else "")
+    which, are, verdicts = ("these rows", "they are", "verdicts follow") if len(rows) > 1 else (
+        "this row", "it is", "verdict follows"
+    )  # fmt: skip
+    return [
+        f"{where}: the interval of {which} alone would show a difference, but among the rows that are tested together "
+        f"{are} not significant ({method} adjustment), and the {verdicts} that."
+    ]
+
+
+_TESTS = {
+    "t": "t", "reference": "t", "sign": "sign test", "permutation": "permutation", "bootstrap": "bootstrap",
+    "wild": "wild bootstrap",
+    "fisher": "Fisher's exact", "bonett-price": "Bonett–Price", "agresti-caffo": "Agresti–Caffo",
+}  # fmt: skip
+
+
+def _named(what: str, item: Difference) -> str:
+    name = _TESTS.get(what, what)
+    if name == "t":
+        return "t" if item.df is None else f"t, {degrees(item.df)} df"
+    return f"cluster {name}" if what in ("bootstrap", "permutation", "wild") and item.cluster else name
+
+
+def degrees(df: float) -> str:
+    """Degrees of freedom: whole, or with one decimal where they are few."""
+    return f"{df:.0f}" if df >= 100 or df == round(df) else f"{df:.1f}"
+
+
+def interval_name(item: Difference) -> str:
+    """Whose interval a comparison shows."""
+    return _named(item.interval, item)
+
+
+def by_test(item: Difference) -> str:
+    """What p comes from, and what the interval, where that is something else."""
+    test = item.test
+    if item.p_value is None:
+        test = "sign" if item.p_sign is not None and item.interval != "t" else item.interval
+    if test == "none" or (item.p_value is None and item.ci_low is None and item.p_sign is None):
+        return MISSING
+    name, shown = _named(test, item), interval_name(item)
+    return name if shown == name or item.interval == "none" else f"{name}; CI: {shown}"
+
+
+def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
+    """What the rows are about, where that is not the population that the questions come from."""
+    return [THESE_QUESTIONS] if any(item.estimand == "these_questions" for item in items) else []
 
 
 def names_of(item: Difference) -> tuple[str, str]:
@@ -338,6 +467,7 @@ def _combined(table: Comparison) -> Section:
         Column("n", hint="tasks or models"),
         Column("A − B"),
         Column("SE"),
+        Column("df", hint="of the t test; none: another distribution"),
         Column("p"),
         Column("p heterogeneity", hint="Cochran's Q: small where the tasks do not share one difference"),
     )
@@ -347,6 +477,7 @@ def _combined(table: Comparison) -> Section:
             str(item.n),
             number(item.diff, decimals(item.se)),
             number(item.se, decimals(item.se)),
+            number(item.df, 0),
             p_text(item.p_value),
             p_text(item.heterogeneity_p),
         )
@@ -395,10 +526,11 @@ def sentence(item: Estimate | Difference) -> str:
     return plain(_estimate_sentence(item) if isinstance(item, Estimate) else _difference_sentence(item))
 
 
-def _sample(n: int, clusters: int, cluster: str | None, repeats: str) -> str:
-    grouped = f" in {clusters} clusters ({cluster})" if cluster else ""
+def _sample(item: Estimate | Difference, repeats: str) -> str:
+    grouped = f" in {item.n_clusters} clusters ({item.cluster})" if item.cluster else ""
     answers = f", {repeats} answers each" if repeats != "1" else ", one answer each"
-    return f"n = {n} questions{grouped}{answers}"
+    estimand = "; estimand: these questions" if item.estimand == "these_questions" else ""
+    return f"n = {item.n_questions} questions{grouped}{answers}{estimand}"
 
 
 def _kind(cluster: str | None, estimator: object) -> str:
@@ -412,15 +544,23 @@ def _estimate_sentence(item: Estimate) -> str:
         + (f" ± {number(item.se, digits)} ({_kind(item.cluster, item.estimator)})" if item.se else "")
         + (f" on {item.task}" if item.task else "")
         + f" ({metric_name(item.metric, item.scorer)}; "
-        + _sample(item.n_questions, item.n_clusters, item.cluster, span(item.repeats_min, item.repeats_max))
+        + _sample(item, span(item.repeats_min, item.repeats_max))
         + ")"
     ]
     if item.ci_low is not None:
-        parts.append(f"{_level([item])} CI {interval(item.ci_low, item.ci_high, digits)}")
+        name = mean_interval_name(item)
+        parts.append(
+            f"{_level([item])} CI {interval(item.ci_low, item.ci_high, digits)}" + (f" ({name})" if name else "")
+        )
+    if "missing_matters" in item.diagnostics:
+        parts.append(
+            f"between {' and '.join(if_missing(item, digits).split(' … '))} if its {item.n_missing} missing "
+            "answers were all wrong or all right"
+        )
     if item.se_data is not None:
         parts.append(
             f"with one answer per question its standard error would be {number(item.se_total, digits)} "
-            f"(data {number(item.se_data, digits)}, prediction {number(item.se_prediction, digits)})"
+            f"(data {data_noise(item, digits)}, prediction {number(item.se_prediction, digits)})"
         )
     return "; ".join(parts) + "."
 
@@ -436,12 +576,16 @@ def _difference_sentence(item: Difference) -> str:
         + f" ({metric_name(item.metric, item.scorer)}; "
         + ("unpaired" if "unpaired" in item.diagnostics else "paired")
         + (", clustered" if item.cluster else "")
-        + f"; {_sample(item.n_questions, item.n_clusters, item.cluster, repeats)})"
+        + f"; {_sample(item, repeats)})"
     )
+    shown = interval_name(item)
     if item.ci_low is not None:
-        text += f"; {_level([item])} CI {interval(item.ci_low, item.ci_high, digits)}"
-    if item.p_value is not None:
-        p = p_text(item.p_value)
-        text += f", p {p}" if p.startswith("<") else f", p = {p}"
+        text += f"; {_level([item])} CI {interval(item.ci_low, item.ci_high, digits)} ({shown})"
+    for name, value in (("p", item.p_value), ("adjusted p", item.p_adjusted)):
+        if value is None or (name != "p" and value == item.p_value):
+            continue
+        p, test = p_text(value), _named(item.test, item)
+        text += f", {name} {p}" if p.startswith("<") else f", {name} = {p}"
+        text += f" ({test})" if name == "p" and (test != shown or item.ci_low is None) else ""
     winner = {"A better": name_a, "B better": name_b}.get(item.verdict)
     return f"{text}: {winner} is better." if winner else f"{text}: {item.verdict}."

@@ -130,11 +130,14 @@ def test_an_augmented_log_keeps_its_clusters(source, tmp_path):
 def test_inspect_still_works_with_it(source, tmp_path):
     from inspect_ai.log import list_eval_logs, recompute_metrics
 
+    from harness_noise_adapters.inspect_logs import hook
+
+    hook.uninstall()  # of a test before
     (target,) = export(source, tmp_path / "out")
     assert len(list_eval_logs(str(tmp_path / "out"))) == 1
     log = read_eval_log(str(target))
     recompute_metrics(log)
-    assert list(of(log)) == ["accuracy", "stderr"]  # ours would be stale, and are gone
+    assert list(of(log)) == ["accuracy", "stderr"]  # ours would be stale, and are gone; see test_inspect_rescore
 
 
 def test_a_live_log_is_left_alone(canned, tmp_path):
@@ -185,14 +188,17 @@ def test_logs_that_cannot_be_used_are_named(inspect_logs, tmp_path, capsys):
 
 def test_real_logs(shared_data, tmp_path):
     folder = shared_data / "inspect"
-    for name in ("mmlu_gpt-4_285.eval", "versions/log_streaming.eval", "versions/log_formats.json",
+    for name in ("mmlu_gpt-4_285.eval", "versions/log_streaming.eval",
                  "versions/2025-05-12T20-28-13-04-00_popularity.json"):  # fmt: skip
         source = folder / name
         (target,) = export(source, tmp_path, cluster="none")
         old, new = read_eval_log(str(source)), read_eval_log(str(target))
         assert body(target) == body(source)
         assert {key: value for key, value in of(new).items() if key not in NAMES} == of(old)
-        assert ("noise_se" in of(new)) == (len({sample.id for sample in old.samples}) > 1)
+        assert "noise_se" in of(new)
+    with pytest.raises(hn.InputError, match="nothing to add"):  # one question has no standard error
+        export(folder / "versions" / "log_formats.json", tmp_path, cluster="none")
+    assert not (tmp_path / "log_formats.json").exists()
 
 
 def test_another_file_of_that_name_is_not_replaced(source, inspect_logs, tmp_path, capsys):

@@ -85,7 +85,7 @@ def test_every_version_is_read_or_refused_with_a_reason(shared_data):
 
 
 def test_a_folder_of_them_notes_what_it_leaves_out(shared_data):
-    runs = hn.read(shared_data / "inspect" / "versions")
+    runs = hn.read(shared_data / "inspect" / "versions", apart=True)
     assert len(runs) == len(READ)
     assert len({run.name for run in runs}) == len(READ)
     assert [note for run in runs for note in run.notes if "has no scores" in note]
@@ -539,18 +539,45 @@ def test_tasks_of_one_model_in_a_folder_are_one_run(canned, tmp_path):
         rows = {item.task: item for item in hn.analyze(run).estimates}
         want = rows["left"].mean * 12 + rows["right"].mean * 9
         assert rows["both"].mean == pytest.approx(want / 21)
-    names = [run.name for run in runs]
-    assert len(set(names)) == 2
+    assert {run.name for run in runs} == {str(tmp_path)}
     again = hn.analyze(runs[0], cluster="passage")
     assert {item.model for item in again.estimates} == {runs[0].model}
     assert {item.n_clusters for item in again.estimates if item.task == "left"} == {4}
 
 
-def test_two_runs_of_a_task_in_a_folder_stay_two(canned, inspect_logs, tmp_path):
+def test_of_two_runs_of_a_task_in_a_folder_the_newest_counts(canned, inspect_logs, tmp_path):
     shutil.copy(inspect_logs.a, tmp_path / "one.eval")
     second = canned.eval(canned.task(), tmp_path, model="mockllm/alpha", epochs=2)[0]
-    runs = hn.read(tmp_path)
+    run = hn.read(tmp_path)
+    assert run.name == str(Path(second.location))
+    assert [note for note in run.notes if "older run" in note and "one.eval" in note]
+    runs = hn.read(tmp_path, apart=True)
     assert {run.name for run in runs} == {str(tmp_path / "one.eval"), str(Path(second.location))}
+
+
+def test_logs_that_share_a_task_id_are_copies_only_if_their_answers_are(canned, inspect_logs, tmp_path):
+    """Other programs that write such logs give one id to a task, whichever model answers it, and whenever."""
+
+    def of_other_model(log: EvalLog):
+        log.eval.model = "other/model"
+
+    scorer = next(iter(read_eval_log(str(inspect_logs.a)).samples[0].scores))
+    change(inspect_logs.a, tmp_path / "one.eval", lambda log: None)
+    change(inspect_logs.a, tmp_path / "two.eval", of_other_model)
+    runs = hn.read(tmp_path)
+    assert {run.model for run in runs} == {"mockllm/alpha", "other/model"}
+    assert not [note for run in runs for note in run.notes if "has the answers of" in note]
+
+    def rerun(log: EvalLog):
+        log.eval.created = "2999-01-01T00:00:00+00:00"
+        for sample in log.samples:
+            sample.uuid = None
+            sample.scores[scorer].value = "I" if sample.scores[scorer].value == "C" else "C"
+
+    change(inspect_logs.a, tmp_path / "three.eval", rerun)
+    runs = hn.read(tmp_path)
+    assert not [note for run in runs for note in run.notes if "has the answers of" in note]
+    assert [note for run in runs for note in run.notes if "older run" in note and "one.eval" in note]
 
 
 def test_a_copy_and_an_earlier_try_do_not_count_twice(canned, inspect_logs, tmp_path):

@@ -10,8 +10,9 @@ import pytest
 
 import harness_noise as hn
 
-inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
+pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
+import inspect_ai
 from inspect_ai.scorer import Score, accuracy, grouped, match, mean, metric, scorer, std, stderr, value_to_float
 
 NAMES = ["noise_se", "noise_ci_low", "noise_ci_high", "noise_total", "noise_data", "noise_prediction"]
@@ -113,7 +114,8 @@ def test_each_key_of_several_by_its_name(canned, tmp_path):
     several = dictionaries(
         [
             aggregate("score", agg=mean()), aggregate("score", agg=std()),
-            aggregate("part", agg=accuracy(), on_missing="skip"), aggregate("grade", agg=mean(), to_float=value_to_float()),
+            aggregate("part", agg=accuracy(), on_missing="skip"),
+            aggregate("grade", agg=mean(), to_float=value_to_float()),
         ],
         value,
     )  # fmt: skip
@@ -298,7 +300,9 @@ def test_categories_have_no_noise_of_one_unnamed(canned, tmp_path, warned):
     found = {(es.name, es.reducer): ours(es) for es in log.results.scores}
     assert found.pop(("grades", "mean")) == pytest.approx(expected(coins(canned)), rel=1e-12)
     assert not any(found.values())
-    assert warned() == ["noise: coins: words has no error bars: its metrics are of categories, not one mean of its scores"]
+    assert warned() == [
+        "noise: coins: words has no error bars: its metrics are of categories, not one mean of its scores"
+    ]
     read = {item.scorer: item for item in hn.analyze(log.location).estimates}
     assert read["grades"].se == pytest.approx(expected(coins(canned))["noise_se"], rel=1e-12)
     assert (read["words"].se, read["words"].diagnostics) == (None, ("skipped_metric",))

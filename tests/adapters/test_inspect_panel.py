@@ -73,6 +73,19 @@ def test_the_log_keeps_everything_even_where_it_shares_the_results(monkeypatch):
     assert {len(es.metrics) for es in log.results.scores} == {8}
 
 
+def test_a_fault_of_the_panel_costs_a_warning(canned, tmp_path, monkeypatch, caplog):
+    def fault(*_args):
+        raise RuntimeError("by accident")
+
+    monkeypatch.setattr(panel, "shown_scores", fault)
+    (log,) = canned.eval(canned.task(), tmp_path, epochs=3, metadata={"noise": True}, display="plain")
+    assert log.status == "success"
+    assert list(log.results.scores[0].metrics) == ["accuracy", "stderr", *NAMES]
+    assert [r.getMessage() for r in caplog.records if "by accident" in r.getMessage()] == [
+        "noise: the end of a task (by accident)"
+    ]
+
+
 TASK = """
 import os, signal, anyio
 from inspect_ai import Task, task

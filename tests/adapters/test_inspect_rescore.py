@@ -13,10 +13,15 @@ import pytest
 
 import harness_noise as hn
 
-inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
+pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
+import inspect_ai
 from inspect_ai.log import read_eval_log, recompute_metrics, write_eval_log
 from inspect_ai.scorer import accuracy, match, stderr
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import fault_walk as walk
 
 from harness_noise_adapters.inspect_logs import hook, rescore
 
@@ -154,6 +159,24 @@ def test_a_fault_loses_no_score_and_says_how_to_get_it_back(canned, tmp_path, mo
         assert "by accident" in warned()[-1]
         assert "harness-noise export LOG -o DIR" in warned()[-1]
         log.results.scores[0].metrics = dict(log.results.scores[0].metrics)
+
+
+def test_an_exception_at_every_call(canned, tmp_path):
+    """The new native values are there, and ours whole or not at all."""
+    log = run(canned, tmp_path)
+    recompute_metrics(log)
+    whole = ours(log.results.scores[0])
+    native = {k: m.value for k, m in log.results.scores[0].metrics.items() if m.group != "noise"}
+    wrappers = ("_with_noise.<locals>.eval_results", "_noting.<locals>.noting")  # Inspect's own calls: nothing of ours
+    points = [p for p in walk.points(lambda: recompute_metrics(log)) if p.name not in wrappers]
+    assert len(points) > 50
+    for point in points:
+        walk.raising(point, RuntimeError("injected fault"), lambda: recompute_metrics(log))
+        (es,) = log.results.scores
+        assert {k: m.value for k, m in es.metrics.items() if m.group != "noise"} == native, point
+        assert ours(es) in (whole, {}), point
+        recompute_metrics(log)
+        assert ours(log.results.scores[0]) == whole, point
 
 
 def test_a_stranger_is_left_alone(monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 
 from harness_noise import files
 from harness_noise.analysis import analyze_run
-from harness_noise.errors import InputError
+from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.results import json_schema
 from harness_noise.scores import ReadOptions
 from harness_noise.settings import Settings
@@ -78,7 +78,7 @@ def test_the_models_folder_is_kept_whatever_part_of_the_run_is_named(lm_eval_run
 
 
 def test_native_values_and_bytes_are_untouched(lm_eval_runs, tmp_path):
-    for name in ("a", "special", "predicted"):
+    for name in ("a", "special"):
         write(lm_eval_runs / name, tmp_path / name, **({"cluster": "template"} if name == "a" else {}))
         native = dict(leaves(json.loads(results_in(lm_eval_runs / name).read_bytes())))
         ours = dict(leaves(json.loads(results_in(tmp_path / name).read_bytes())))
@@ -87,6 +87,12 @@ def test_native_values_and_bytes_are_untouched(lm_eval_runs, tmp_path):
             other = tmp_path / name / path.relative_to(lm_eval_runs / name)
             for before, after in zip(path.read_bytes().splitlines(), other.read_bytes().splitlines(), strict=True):
                 assert after.startswith(before[:-1])
+
+
+def test_a_run_that_scored_nothing_is_not_written(lm_eval_runs, tmp_path):
+    with pytest.raises(NothingToAddError, match="nothing to add"):
+        write(lm_eval_runs / "predicted", tmp_path / "out")
+    assert not list(tmp_path.glob("out/*"))
 
 
 def test_what_is_added(lm_eval_runs, tmp_path):
@@ -116,7 +122,7 @@ def test_what_is_added(lm_eval_runs, tmp_path):
     assert mc[0]["scores_per_repeat"] == {"acc": [mc[0]["acc"]], "acc_norm": [mc[0]["acc_norm"]]}
 
 
-@pytest.mark.parametrize("name", ["a", "special", "several", "predicted", "live"])
+@pytest.mark.parametrize("name", ["a", "special", "several", "live"])
 def test_twice_is_once(lm_eval_runs, tmp_path, name):
     options = {"cluster": "template"} if name == "a" else {}
     write(lm_eval_runs / name, tmp_path / "one", **options)

@@ -307,10 +307,11 @@ def told(world: World, ended: Ended, text: str) -> bool:
 
 
 BEFORE = ("options.py", "clusters.py:ClusterSpec.parse", "settings.py:Settings.__post_init__", "hook.py:noise",
-          "hook.py:installed", "hook.py:wrap:")  # fmt: skip
+          "hook.py:installed", "hook.py:wrap:", "hook.py:wrap_outer:")  # fmt: skip
 """Calls that the user makes before lm-eval is called: what is wrong there is raised there. A `with` block of ours
 is left by one assignment, so there is nothing in it that could fail."""
-DOORS = ("hook.py:wrap.<locals>.evaluate", "repeats.py:Repeats._generate.<locals>.generate_until",
+DOORS = ("hook.py:wrap.<locals>.evaluate", "hook.py:wrap_outer.<locals>.simple_evaluate",
+         "repeats.py:Repeats._generate.<locals>.generate_until",
          "repeats.py:Repeats._filter.<locals>.apply_filters")  # fmt: skip
 """What lm-eval itself calls: no statement of ours has run at its entry, and none is left at its return. An exception
 there could come from the interpreter only (a signal), and ends a run as it does without us."""

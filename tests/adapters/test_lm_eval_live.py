@@ -726,5 +726,5 @@ def test_a_class_task_with_two_kinds_of_requests(tmp_path: Path) -> None:
     np.testing.assert_array_equal(scores(session, "two", "right", "none").values, expected)
     likelihood = scores(session, "two", "likelihood", "none").values
     np.testing.assert_array_equal(likelihood, np.repeat([[row["resps"][1][0][0]] for row in rows], 4, axis=1))
-    assert "identical_repeats" in estimate(session, "two", "likelihood", "none").diagnostics
+    assert "identical_scores_only" in estimate(session, "two", "likelihood", "none").diagnostics
     assert "identical_repeats" not in estimate(session, "two", "right", "none").diagnostics

@@ -148,12 +148,15 @@ def test_nested_groups_and_both_weightings(lm_eval_runs):
     assert rows["outer"].mean == pytest.approx(np.mean(leaves), abs=1e-12)
 
 
-def test_several_runs_in_a_folder_are_several_runs(lm_eval_runs):
+def test_of_several_runs_in_a_folder_the_newest_counts(lm_eval_runs):
     runs = adapter.read(lm_eval_runs / "several", ReadOptions())
     assert len({run.name for run in runs}) == 3
     assert {run.model for run in runs} == {"sim/model-1"}
     assert [len(run.scores[0].questions) for run in runs] == [12, 5, 3]  # by date
-    assert isinstance(hn.read(lm_eval_runs / "several"), list)
+    assert [run.date for run in runs] == sorted(run.date for run in runs)
+    newest = hn.read(lm_eval_runs / "several")
+    assert (newest.name, len(newest.scores[0].questions)) == (runs[2].name, 3)
+    assert len([note for note in newest.notes if "older run" in note]) == 2
 
 
 def test_limit_is_said(lm_eval_runs):
@@ -266,6 +269,7 @@ def test_a_run_that_only_predicted_has_no_scores(lm_eval_runs):
     run = one(lm_eval_runs / "predicted")
     assert run.scores == ()
     assert "predict_only" in run.skipped[0].reason
+    assert run.skipped[0].native is None  # the placeholder 999 is no value
 
 
 def test_a_live_run_read_back_says_what_it_said(lm_eval_runs):
@@ -376,7 +380,7 @@ def test_named_groups(lm_eval_runs):
         ("acc_norm", "mc2", "mc3"),
         ("acc_prob", "mc2", "mc3"),
     }
-    with pytest.raises(InputError, match=r"no task matches; there are .*mc3"):
+    with pytest.raises(InputError, match=r"matches no task of this run; there are .*mc3"):
         one(lm_eval_runs / "a", groups={"x": "nothing*"})
     with pytest.raises(InputError, match="no metric in common"):
         one(lm_eval_runs / "a", groups={"x": "*"})

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from harness_noise.cli import main
+from harness_noise.estimators.power import noncentrality
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +34,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object
 
 def test_the_plan_of_the_papers_example(capsys: pytest.CaptureFixture[str]) -> None:
     plan = run(capsys, "plan", "--effect", "0.03", "--omega2", str(1 / 9), "--sigma2", "0")["plan"]
-    assert plan["n_questions"] == 969
-    for K, mde in (("1", 0.1327), ("10", 0.0757)):
+    assert plan["n_questions"] == 971
+    for K, mde in (("1", 0.1334), ("10", 0.0760)):
         arguments = ["plan", "--n", "198", "--omega2", str(1 / 9), "--sigma2", str(1 / 6), "--repeats", K]
         assert run(capsys, *arguments)["plan"]["mde"] == pytest.approx(mde, abs=5e-5)
 
@@ -47,7 +48,15 @@ def test_a_plan_from_runs_is_the_comparisons_noise(scores: Path, capsys: pytest.
         path.write_text("\n".join([lines[0], *(line for line in lines[1:] if f",{name}," in line)]) + "\n")
     plan = run(capsys, "plan", "--n", "120", "--repeats", "3", "--from", str(one), str(two))["plan"]
     assert plan["omega2"] == pytest.approx(120 * row["var_data"])
-    assert plan["mde"] == pytest.approx(row["mde"], rel=1e-9)
+    assert plan["plug_in"]["mde"] == pytest.approx(float(noncentrality(0.05, 0.8, row["df"])) * row["se"], rel=1e-9)
+    assert plan["mde"] > plan["plug_in"]["mde"]
+    assert (plan["assurance"], plan["n_clusters"], plan["cluster_size"]) == (0.8, 24, 5)
+    assert main(["plan", "--effect", "0.1", "--from", str(one), str(two)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "80% assured" in shown
+    assert "plug-in" in shown
+    assert "clusters of 5 questions" in shown
+    assert "Planned is A − B of two runs like these" in shown
 
 
 def test_clusters_of_a_plan_can_be_chosen(scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,8 +68,9 @@ def test_clusters_of_a_plan_can_be_chosen(scores: Path, capsys: pytest.CaptureFi
         for name, at in zip(("m0", "m3"), path, strict=True):
             Path(at).write_text("\n".join([lines[0], *(x for x in lines[1:] if f",{name}," in x)]) + "\n")
         found = run(capsys, "plan", "--n", "120", "--repeats", "3", "--clusters", spec, "--from", *path)["plan"]
-        mde[spec] = found["mde"]
-        assert mde[spec] == pytest.approx(row["mde"], rel=1e-9)
+        mde[spec] = found["plug_in"]["mde"]
+        assert mde[spec] == pytest.approx(float(noncentrality(0.05, 0.8, row["df"])) * row["se"], rel=1e-9)
+        assert run(capsys, "plan", "--n", "120", "--repeats", "3", "--cluster", spec, "--from", *path)["plan"] == found
     assert mde["cluster"] != pytest.approx(mde["none"], rel=1e-3)
 
 
@@ -90,6 +100,9 @@ def test_without_data_three_theories_are_shown(capsys: pytest.CaptureFixture[str
         (["--accuracy", "0.5", "--effect", "0.1", "run"], "named with --from"),
         (["--omega2", "0.1", "--sigma2", "a,b", "--effect", "0.1"], "--sigma2 a,b"),
         (["--accuracy", "0.5", "--effect", "0.1", "--clusters", "x"], "--clusters"),
+        (["--accuracy", "0.5", "--effect", "2"], "did you mean 0.02?"),
+        (["--accuracy", "0.5", "--effect", "0.1", "--assurance", "0.9"], "go with --from"),
+        (["--omega2", "0.1", "--effect", "0.1", "--range", "0,1"], "name a run"),
         (["--reference", "{missing}", "--effect", "0.1"], "cannot be read"),
     ],
 )
@@ -223,17 +236,24 @@ def test_noise_by_factor_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixtur
     rng = np.random.default_rng(2)
     prompt = rng.normal(0, 0.2, 6)
     rows = [
-        f"q{q},p{p},s{s},{0.5 + prompt[p] + rng.normal(0, 0.05)}" for q in range(30) for p in range(6) for s in "12"
+        f"q{q},p{p},s{s},{0.5 + prompt[p] + rng.normal(0, 0.05)}" for q in range(30) for p in range(6) for s in "12345"
     ]
     path = tmp_path / "scores.csv"
     path.write_text("question,prompt,seed,score\n" + "\n".join(rows) + "\n")
     found = run(capsys, "factors", str(path), "--factor", "prompt=prompt", "--factor", "seed=seed")
     share = {row["factor"]: row["share"] for row in found["factors"]}
-    assert found["n_answers"] == 360
+    assert found["n_answers"] == 900
     assert share["prompt"] > 0.8
     assert "new levels of prompt" in found["advice"]
     assert main(["factors", str(path), "--factor", "prompt=prompt"]) == 0
     assert "new levels of prompt" in capsys.readouterr().out
+    path.with_name("few.csv").write_text(
+        "\n".join(["question,prompt,seed,score", *(row for row in rows if ",p5," in row or ",p4," in row)])
+    )
+    assert main(["factors", str(path.with_name("few.csv")), "--factor", "prompt=prompt"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "nobody can say where more answers would help most" in shown
+    assert "prompt has 2 levels: its variance lies anywhere between" in shown
     assert main(["factors", str(path), "--factor", "judge=judge"]) == 2
     assert "there are question, prompt, seed, score" in capsys.readouterr().err
     assert main(["factors", str(path)]) == 2

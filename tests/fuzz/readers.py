@@ -167,6 +167,8 @@ def _parquet(draw: st.DrawFn, name: str, data: bytes) -> bytes:
 
 def _zip(draw: st.DrawFn, name: str, data: bytes) -> bytes:
     """An .eval log: the JSON of a member changed, the members' list, or the file's bytes."""
+    import inspect_ai.log  # noqa: F401 - teaches zipfile Zstandard, which Inspect packs with
+
     kind = draw(st.integers(0, 5))
     if kind == 0:
         return mutate.edited(data, draw(mutate.edits))
@@ -182,7 +184,7 @@ def _zip(draw: st.DrawFn, name: str, data: bytes) -> bytes:
     else:
         members[chosen] = _json(draw, chosen, members[chosen])
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", draw(st.sampled_from((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED)))) as file:
+    with zipfile.ZipFile(out, "w", draw(st.sampled_from((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, 93)))) as file:
         for item, content in members.items():
             file.writestr(item, content)
     return out.getvalue()
@@ -218,11 +220,21 @@ def _samples(folder: Path) -> list[tuple[str, Files]]:
     return with_results + [(name, {name: files[name]}) for name, files in runs]
 
 
+def _old_samples(folder: Path) -> list[tuple[str, Files]]:
+    """Samples in one array, as lm-eval wrote them before 0.4.3."""
+    found = []
+    for name, files in _runs("samples_*.jsonl")(folder):
+        rows = [json.loads(line) for line in files[name].splitlines()]
+        found.append(("old.jsonl", {"old.jsonl": json.dumps(rows, indent=1).encode()}))
+    return found[:2]
+
+
 READERS = {
     reader.name: reader
     for reader in (
         Reader("results", _runs("results_*.json"), _json, used),
         Reader("samples", _samples, _lines, used),
+        Reader("samples-old", _old_samples, _json, used),
         Reader("eval", _alone("inspect/*.eval"), _zip, used),
         Reader("inspect-json", _alone("inspect/*.json"), _json, used),
         Reader("csv", _alone("tables/*.csv"), _csv, used),

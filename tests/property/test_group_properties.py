@@ -36,7 +36,7 @@ def groups(draw):
     return Run("m", "r", "test", scores=tuple(parts), groups=(group,))
 
 
-@given(groups(), st.sampled_from(["cr0", "cr1", "cr2"]))
+@given(groups(), st.sampled_from(["cr0", "cr1", "cr2", "cr3"]))
 def test_law_of_total_variance_in_groups(run, se):
     rows = analyze_run(run, Settings(se=se)).estimates
     for row in rows:

@@ -17,7 +17,7 @@ from harness_noise.comparison import estimate_difference
 from harness_noise.results import DIAGNOSTICS
 
 GRADES = st.sampled_from([0.0, 1.0, 0.5, 0.25, 1 / 3, 2.5, -1.0, math.nan])
-ESTIMATORS = st.sampled_from(["cr0", "cr1", "cr2"])
+ESTIMATORS = st.sampled_from(["cr0", "cr1", "cr2", "cr3"])
 
 
 @st.composite

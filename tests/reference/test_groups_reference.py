@@ -38,7 +38,7 @@ def brute(parts, shares, kind="cr2"):
         labels = part.clusters or [f"{t}/{i}" for i in range(n)]
         for c in set(labels):
             rows = [i for i in range(n) if labels[i] == c]
-            scale = (1 - len(rows) / n) ** -0.5 if kind == "cr2" else 1.0
+            scale = (1 - len(rows) / n) ** {"cr2": -0.5, "cr3": -1.0}.get(kind, 0.0)
             total[c] = total.get(c, 0.0) + shares[t] / n * scale * sum(m[i] - m.mean() for i in rows)
     V = sum(value**2 for value in total.values())
     return V * len(total) / (len(total) - 1) if kind == "cr1" else V
@@ -54,7 +54,7 @@ def languages():
     ]
 
 
-@pytest.mark.parametrize("se", ["cr0", "cr1", "cr2"])
+@pytest.mark.parametrize("se", ["cr0", "cr1", "cr2", "cr3"])
 @pytest.mark.parametrize("weighting", ["size", "equal", "nested"])
 def test_group_row(languages, weighting, se):
     sizes = np.array([30, 20, 11])

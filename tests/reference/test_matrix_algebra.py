@@ -33,7 +33,7 @@ def explicit(d, X, shares, clusters, kind="cr2"):
         rows = np.flatnonzero(clusters == c)
         A = inverse_root(rest[np.ix_(rows, rows)])
         g.append(rest[:, rows] @ A @ X[rows] @ bread @ shares)
-        used = A if kind == "cr2" else np.eye(len(rows))
+        used = {"cr2": A, "cr3": A @ A}.get(kind, np.eye(len(rows)))  # CR3: the inverse of I − H itself
         V += float(shares @ bread @ X[rows].T @ used @ e[rows]) ** 2
     if kind == "cr1":
         V *= len(labels) / (len(labels) - 1)
@@ -41,7 +41,7 @@ def explicit(d, X, shares, clusters, kind="cr2"):
     return V, np.trace(P) ** 2 / np.trace(P @ P)
 
 
-@pytest.mark.parametrize("kind", ["cr0", "cr1", "cr2"])
+@pytest.mark.parametrize("kind", ["cr0", "cr1", "cr2", "cr3"])
 @pytest.mark.parametrize("seed", range(12))
 def test_one_task(seed, kind):
     rng = np.random.default_rng(seed)
@@ -67,7 +67,7 @@ def test_paired_difference(seed):
     assert (d.se**2, d.df) == pytest.approx((V, df), rel=1e-10)
 
 
-@pytest.mark.parametrize("kind", ["cr0", "cr1", "cr2"])
+@pytest.mark.parametrize("kind", ["cr0", "cr1", "cr2", "cr3"])
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("seed", range(8))
 def test_clusters_across_tasks(seed, equal, kind):

@@ -17,13 +17,14 @@ from harness_noise.analysis import analyze_runs
 from harness_noise.arena_build import arena, best_p, distinct_names
 from harness_noise.comparison import compare_runs
 from harness_noise.errors import InputError
-from harness_noise.estimators.benchmark import fit_beta, kendall_tau, size_of
+from harness_noise.estimators.benchmark import fit_beta, kendall_tau, size_of, suspects
 from harness_noise.estimators.passk import steps_of_k
 from harness_noise.estimators.planning import Variances
 from harness_noise.estimators.theory import beta_variance
 from harness_noise.repeats import as_repeats
 from harness_noise.report import terminal, text
 from harness_noise.results import json_schema
+from harness_noise.samples import as_scores
 from harness_noise.scores import CorpusScores, Questions, Run, Scores
 from harness_noise.settings import Settings
 
@@ -201,35 +202,85 @@ def test_sizes_in_names(name: str, expected: tuple[str, float] | None) -> None:
 # Questions
 
 
-def test_tau_is_scipys_with_ties_and_gaps() -> None:
+@pytest.mark.parametrize("levels", [2, 4, 1000])
+def test_tau_is_scipys_of_the_item_against_the_rest(levels: int) -> None:
     from scipy.stats import kendalltau
 
     rng = np.random.default_rng(0)
-    for levels in (2, 4, 1000):
-        scores = rng.integers(0, levels, (60, 25)).astype(float)
-        scores[rng.uniform(size=scores.shape) < 0.2] = np.nan
-        scores[0] = 1.0
-        quality = np.round(rng.uniform(size=25), 1)
-        ours = kendall_tau(scores, quality)
-        for row, tau in zip(scores, ours, strict=True):
-            has = ~np.isnan(row)
-            expected = kendalltau(row[has], quality[has]).statistic
-            assert tau == pytest.approx(expected, nan_ok=True)
+    scores = rng.integers(0, levels, (60, 45)).astype(float)
+    scores[rng.uniform(size=scores.shape) < 0.2] = np.nan
+    scores[0] = 1.0
+    scores[:, 44] = np.nan
+    scores[1, 44] = 1.0  # one question only: no rest to compare with
+    for i, tau in enumerate(kendall_tau(scores)[0]):
+        rest = np.full(45, np.nan)
+        others = np.delete(scores, i, axis=0)
+        rest[:44] = np.nanmean(others[:, :44], axis=0)
+        has = ~np.isnan(scores[i]) & ~np.isnan(rest)
+        assert tau == pytest.approx(kendalltau(scores[i][has], np.round(rest[has], 12)).statistic, nan_ok=True)
+
+
+@pytest.mark.parametrize(("M", "ties"), [(8, 2), (7, 7), (6, 3)])
+def test_the_chance_of_a_low_tau_is_that_of_all_orders(M: int, ties: int) -> None:
+    """Against every order of the models, whose means differ; never too small where it counts."""
+    from itertools import permutations
+
+    rng = np.random.default_rng(M)
+    item = np.sort(rng.integers(0, ties, M)).astype(float)
+    others = np.arange(M) + 10.0
+    taus, chances = [], []
+    for order in set(permutations(item)):
+        tau, low = kendall_tau(np.stack([order, others]))
+        taus.append(tau[0])
+        chances.append(low[0])
+    found = np.array(sorted(zip(taus, chances, strict=True)))
+    exact = np.searchsorted(found[:, 0], found[:, 0] + 1e-9) / len(found)
+    tail = exact < 0.1
+    assert (found[tail, 1] > 0.85 * exact[tail]).all()
+    assert np.abs(found[:, 1] - exact).max() < 0.12
+
+
+@pytest.mark.parametrize(("M", "K"), [(8, 1), (40, 1), (20, 4)])
+def test_noise_alone_averages_a_tau_of_0_and_hardly_a_suspect(M: int, K: int) -> None:
+    rng = np.random.default_rng(M)
+    taus, suspected = [], []
+    for _ in range(60):
+        scores = rng.binomial(K, rng.uniform(0.2, 0.8, (100, 1)), (100, M)) / K
+        tau, low = kendall_tau(scores)
+        taus.append(np.nanmean(tau))
+        suspected.append(suspects(tau, low).sum())
+    assert abs(np.mean(taus)) < 4 * np.std(taus) / 60**0.5
+    assert abs(np.mean(taus)) < 0.01
+    assert np.mean(suspected) < 1.2
+    with_itself = np.mean([np.corrcoef(row, scores.mean(axis=0))[0, 1] for row in scores if row.std() > 0])
+    assert with_itself > 0.05  # what the item brings along when it is left in
+
+
+def test_a_wrong_reference_answer_is_a_suspect_among_enough_models() -> None:
+    rng = np.random.default_rng(0)
+    skill, ease = np.linspace(-2, 2, 40), rng.normal(0, 1, 300)
+    scores = (rng.random((300, 40)) < 1 / (1 + np.exp(-(skill - ease[:, None])))).astype(float)
+    scores[:5] = 1 - scores[:5]
+    found = suspects(*kendall_tau(scores))
+    assert found[:5].sum() >= 3
+    assert found[5:].sum() == 0
+    assert not suspects(*kendall_tau(scores[:, ::13])).any()  # four models cannot tell
 
 
 def test_questions_tell_difficulty_solvers_and_suspects() -> None:
-    runs = board(M=6, K=2, spread=0.1)
+    runs = board(M=16, K=2, spread=0.05)
     odd = []
     for m, run in enumerate(runs):
         values = values_of(run).copy()
-        values[0], values[1], values[2] = 0.0, float(m == 3), float(m < 2)  # nobody, one, the worst two
+        values[0], values[1], values[2] = 0.0, float(m == 3), float(m < 8)  # nobody, one, the worst half
         odd.append(with_values(run, values))
     rows = list(arena(odd, Settings()).questions)
-    assert [row.n_solved for row in rows[:3]] == [0, 1, 2]
-    assert [row.difficulty for row in rows[:3]] == pytest.approx([1.0, 5 / 6, 4 / 6])
+    assert [row.n_solved for row in rows[:3]] == [0, 1, 8]
+    assert [row.difficulty for row in rows[:3]] == pytest.approx([1.0, 15 / 16, 8 / 16])
     assert rows[0].tau is None
-    assert rows[0].suspect is None
+    assert rows[0].suspect is rows[0].p_tau is None
     assert rows[2].suspect
+    assert rows[2].p_tau < 1 / len(rows)
     assert arena(odd, Settings()).benchmarks[0].solved_by_none == sum(row.n_solved == 0 for row in rows)
 
 
@@ -445,6 +496,7 @@ def test_a_profile_of_few_clusters_keeps_their_degrees_of_freedom(tmp_path: Path
     assert (profile.n_clusters, profile.df) == (6, pytest.approx(5))
     row = reference.compare(profile, 0.6, 0.5)
     assert (row.n_clusters, row.df) == (6, pytest.approx(5))
+    assert profile.planning()["cluster_size"] == pytest.approx(N / 6)
     assert row.se is not None
     assert row.ci_high == pytest.approx(0.1 + 2.570582 * row.se)  # the t quantile of 5 degrees of freedom
 
@@ -453,10 +505,11 @@ def test_a_profile_plans_as_the_runs_do(tmp_path: Path) -> None:
     found = arena(board(M=6, K=4), Settings())
     reference.write(found, tmp_path / "p.json")
     inputs = reference.choose(reference.read(tmp_path / "p.json")).planning()
-    variances = Variances(**inputs)
+    variances = Variances(inputs["omega2"], *inputs["sigma2"])
     row = found.benchmarks[0]
     assert row.se_prediction is not None
-    assert inputs["sigma2_a"] == pytest.approx(N * row.se_prediction.median**2 / 2)
+    assert inputs["cluster_size"] is None
+    assert variances.sigma2_a == pytest.approx(N * row.se_prediction.median**2 / 2)
     assert variances.omega2 >= 0
 
 
@@ -466,6 +519,7 @@ def test_a_profile_of_single_answers_does_not_invent_the_split(tmp_path: Path) -
     profile = reference.choose(reference.read(tmp_path / "p.json"))
     assert profile.se_data is None
     assert profile.planning()["omega2"] == pytest.approx(N * profile.se_total.median**2)
+    assert profile.planning()["sigma2"] is None
     with pytest.raises(InputError, match="one answer per question"):
         reference.compare(profile, 0.6, 0.5, repeats=(4, 4))
 
@@ -512,3 +566,22 @@ def test_the_public_function_reads_and_compares(tmp_path: Path) -> None:
     assert [pair.p_adjusted for pair in found.pairs] == pytest.approx([pair.p_adjusted for pair in expected.pairs])
     with pytest.raises(InputError, match="unknown option"):
         hn.arena(path, colour="red")
+
+
+def test_scores_that_agree_where_answers_are_known_to_differ():
+    """The code that one pair alone has, too; answers of which nothing is known stay `identical_repeats`."""
+    rng = np.random.default_rng(5)
+    constant = np.repeat((rng.random((40, 1)) < 0.6).astype(float), 3, axis=1)
+    varied = (rng.random((40, 3)) < 0.5).astype(float)
+    for differ, code in ((True, "identical_scores_only"), (False, "identical_repeats")):
+        runs = [
+            Run(
+                model=name, name=name, harness="array", scores=(as_scores(x, answers_differ=differ, bounds=(0.0, 1.0)),)
+            )
+            for name, x in (("a", constant), ("b", varied))
+        ]
+        (pair,) = arena(runs, Settings()).pairs
+        (alone,) = compare_runs([(runs[0], runs[1])], Settings()).comparisons
+        assert {"identical_scores_only", "identical_repeats"} & set(pair.diagnostics) == {code}
+        assert pair.diagnostics == alone.diagnostics
+        assert pair.se_prediction is None

@@ -24,30 +24,73 @@ from harness_noise.estimators.combine import (
 )
 
 D, SE = [0.03, -0.01, 0.05, 0.02], [0.01, 0.02, 0.03, 0.015]
+DF, KNOWN = [40.0, 25.0, 60.0, 21.0], [math.inf] * 4
 
 
 def test_inverse_variance_is_fixed_effect_meta_analysis():
-    ours, theirs = inverse_variance(D, SE), combine_effects(np.array(D), np.array(SE) ** 2)
+    ours, theirs = inverse_variance(D, SE, DF), combine_effects(np.array(D), np.array(SE) ** 2)
     assert (ours.diff, ours.se) == pytest.approx((theirs.mean_effect_fe, theirs.sd_eff_w_fe), rel=1e-10)
     assert ours.heterogeneity_p == pytest.approx(stats.chi2.sf(theirs.q, 3), rel=1e-10)
-    assert inverse_variance([0.1], [0.05]).heterogeneity_p is None
+    assert inverse_variance([0.1], [0.05], [30]).heterogeneity_p is None
 
 
-def test_equal_weights():
-    ours = equal_weights(D, SE)
-    assert (ours.diff, ours.se) == pytest.approx((0.0225, math.sqrt(sum(s * s for s in SE)) / 4))
-    assert ours.p_value == pytest.approx(2 * stats.norm.sf(ours.diff / ours.se))
+def test_equal_weights_are_a_t_test_with_welchs_df():
+    """Of two tasks the sum of means is Welch's unpaired test with one sign turned."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0.3, 1, 9), rng.normal(0.1, 2, 14)
+    theirs = stats.ttest_ind(a, -b, equal_var=False)
+    ses = [float(x.std(ddof=1) / len(x) ** 0.5) for x in (a, b)]
+    ours = equal_weights([float(a.mean()), float(b.mean())], ses, [8, 13])
+    assert (ours.statistic, ours.p_value, ours.df) == pytest.approx((theirs.statistic, theirs.pvalue, theirs.df))
+    known = equal_weights(D, SE, KNOWN)
+    assert (known.diff, known.se) == pytest.approx((0.0225, math.sqrt(sum(s * s for s in SE)) / 4))
+    assert known.p_value == pytest.approx(2 * stats.norm.sf(known.diff / known.se))
+    assert known.df is None
 
 
+@pytest.mark.parametrize("dfs", [KNOWN, DF, [4, 4, 9, 1.5]])
 @pytest.mark.parametrize("weights", [None, [4, 3, 2, 1]])
-def test_stouffer_is_scipy(weights):
+def test_stouffer_is_scipy_on_p_values_of_t(weights, dfs):
     """scipy combines one-sided p-values; ours combines z and is two-sided."""
-    one_sided = stats.norm.sf(np.array(D) / SE)
+    one_sided = stats.t.sf(np.array(D) / SE, dfs)
     theirs = stats.combine_pvalues(one_sided, method="stouffer", weights=weights)
-    ours = stouffer(D, SE, weights)
+    ours = stouffer(D, SE, dfs, weights)
     assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-10)
     assert ours.p_value == pytest.approx(2 * min(theirs.pvalue, 1 - theirs.pvalue), rel=1e-8)
     assert ours.diff is None
+
+
+def test_stouffer_of_what_no_p_value_can_hold():
+    assert math.isfinite(stouffer([1.0, 1.0], [1e-6, 1e-6], [500, math.inf]).statistic)
+
+
+def test_inverse_variance_and_q_are_refused_for_small_rows():
+    found = inverse_variance(D, SE, [40.0, 19.9, 4.0, 60.0])
+    assert (found.diff, found.se, found.statistic, found.p_value, found.heterogeneity_p) == (None,) * 5
+    assert "refused: 2 of 4 rows have fewer than 20 degrees of freedom" in found.note
+    assert inverse_variance(D, SE, [20.0] * 4).note is None
+
+
+@pytest.mark.slow
+def test_type_one_error_over_many_small_tasks():
+    """57 tasks of 5 questions without a difference: what stays near 5 %, and what the refused ones did."""
+    rng = np.random.default_rng(0)
+    reps, tasks, n = 2000, 57, 5
+    scale = rng.uniform(0.1, 0.5, tasks)
+    d = rng.normal(0, 1, (reps, tasks, n)) * scale[:, None]
+    diffs, ses = d.mean(axis=2), d.std(axis=2, ddof=1) / n**0.5
+    dfs = [n - 1.0] * tasks
+    rejected = {
+        method.__name__: np.mean([method(*row, dfs).p_value < 0.05 for row in zip(diffs, ses, strict=True)])
+        for method in (equal_weights, stouffer)
+    }
+    assert 0.040 < rejected["equal_weights"] < 0.062
+    assert 0.033 < rejected["stouffer"] < 0.060
+    infinite = [math.inf] * tasks
+    naive = [[m(*row, infinite) for m in (stouffer, inverse_variance)] for row in zip(diffs, ses, strict=True)]
+    assert np.mean([one.p_value < 0.05 for one, _ in naive]) > 0.12
+    assert np.mean([two.p_value < 0.05 for _, two in naive]) > 0.30
+    assert np.mean([two.heterogeneity_p < 0.05 for _, two in naive]) > 0.75
 
 
 class TestWilcoxon:
@@ -103,11 +146,13 @@ class TestCounts:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: inverse_variance([0.1], [0.1, 0.2]), "one of each"),
-        (lambda: equal_weights([], []), "one of each"),
-        (lambda: stouffer([0.1, 0.2], [0.1, 0.0]), "above 0"),
-        (lambda: inverse_variance([math.nan], [0.1]), "finite"),
-        (lambda: stouffer([0.1, 0.2], [0.1, 0.1], [0, 0]), "not all 0"),
+        (lambda: inverse_variance([0.1], [0.1, 0.2], [30]), "one of each"),
+        (lambda: equal_weights([], [], []), "one of each"),
+        (lambda: stouffer([0.1, 0.2], [0.1, 0.0], [9, 9]), "above 0"),
+        (lambda: inverse_variance([math.nan], [0.1], [30]), "finite"),
+        (lambda: stouffer([0.1, 0.2], [0.1, 0.1], [9, 9], [0, 0]), "not all 0"),
+        (lambda: equal_weights([0.1], [0.1], [0.0]), "above 0"),
+        (lambda: equal_weights([0.1, 0.2], [0.1, 0.2], [9]), "one of each"),
         (lambda: wilcoxon([math.inf]), "finite"),
         (lambda: fisher_exact(5, 4, 1, 2), "between 0 and the number"),
         (lambda: acc_prob([], 0), "at least one"),
@@ -147,12 +192,13 @@ class TestRows:
         rows = self.rows()
         found = combine(rows)
         assert [item.method for item in found] == [
-            "inverse variance",
             "equal weights",
             "Stouffer",
+            "inverse variance",
             "Wilcoxon signed-rank",
         ]
-        assert found[1].diff == pytest.approx(np.mean([row.diff for row in rows]))
+        assert found[0].diff == pytest.approx(np.mean([row.diff for row in rows]))
+        assert found[0].df == pytest.approx(sum(r.se**2 for r in rows) ** 2 / sum(r.se**4 / r.df for r in rows))
 
     def test_lower_is_better_is_turned(self):
         one, other = combine(self.rows()), combine(self.rows((True, False, True)))

@@ -50,7 +50,7 @@ class TestOneRun:
     def test_single_repeat_is_null_not_zero(self):
         e = estimate([0.0, 1.0, 1.0, 0.0])
         assert [getattr(e, name) for name in SPLIT] == [None] * 4
-        assert e.diagnostics == ("few_clusters", "single_repeat")
+        assert e.diagnostics == ("few_clusters", "few_failures", "single_repeat")
         assert e.se_total == e.se == pytest.approx(np.std([0, 1, 1, 0], ddof=1) / 2)
 
     def test_identical_repeats_are_null_not_zero(self):
@@ -126,7 +126,7 @@ class TestOneRun:
             ([0.0, 1.0], {"clusters": np.array([1.0, NAN])}, "label is missing"),
             ([0.0, 1.0], {"level": 1.0}, "level 1"),
             ([0.0, 1.0], {"level": NAN}, "level nan"),
-            ([0.0, 1.0], {"se": "hc3"}, "'hc3' is not one of cr0, cr1, cr2"),
+            ([0.0, 1.0], {"se": "hc3"}, "'hc3' is not one of cr0, cr1, cr2, cr3"),
             ([0.0, 1.0], {"resamples": 1}, "resamples 1"),
             ([0.0, 2.0], {"interval": "wilson"}, "scores in [0, 1]"),
             ([0.0, 0.5], {"interval": "clopper-pearson"}, "korn-graubard"),
@@ -263,7 +263,7 @@ class TestGroups:
             assert (row.se is None) == (mean is None)
             assert ("too_few_questions" in row.diagnostics) == (mean is None)
 
-    @pytest.mark.parametrize("se", ["cr0", "cr1", "cr2"])
+    @pytest.mark.parametrize("se", ["cr0", "cr1", "cr2", "cr3"])
     def test_task_with_a_single_cluster(self, se):
         parts = scores("a", [[1.0], [0.0], [1.0]], clusters="xyz"), scores("b", [[1.0], [0.0]], clusters="uu")
         group = Group("g", "acc", "none", ("a", "b"))

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from harness_noise.analysis import as_scores
 from harness_noise.errors import InputError
@@ -54,6 +55,48 @@ def test_one_answer_per_cell_folds_the_interaction_into_the_residual():
     assert found[2].df == 24
 
 
+def test_limits_of_a_balanced_design_are_williams_and_tukeys():
+    """From mean squares by hand, of the prompt, of the interaction and of the residual."""
+    Q, L, K = 7, 4, 3
+    y, questions, prompts = crossed(Q, L, K)
+    m, mq, mp, mqp = y.mean(), y.mean((1, 2)), y.mean((0, 2)), y.mean(2)
+    ms_p = Q * K * ((mp - m) ** 2).sum() / (L - 1)
+    ms_qp = K * ((mqp - mq[:, None] - mp + m) ** 2).sum() / ((Q - 1) * (L - 1))
+    ms_e = ((y - mqp[..., None]) ** 2).sum() / (Q * L * (K - 1))
+    found = {item.name: item for item in components(y.ravel(), [("question", questions), ("prompt", prompts)])}
+
+    def limits(ms, df, rest, df_rest, c):
+        return [
+            max(0.0, df * ms / stats.chi2.ppf(p, df) * (1 - rest * stats.f.ppf(p, df, df_rest) / ms) / c)
+            for p in (0.975, 0.025)
+        ]
+
+    item = found["residual"]
+    assert [item.low, item.high] == pytest.approx([56 * ms_e / stats.chi2.ppf(p, 56) for p in (0.975, 0.025)])
+    item = found["question × prompt"]
+    assert [item.low, item.high] == pytest.approx(limits(ms_qp, 18, ms_e, 56, K), rel=1e-9)
+    # the rest of the prompt's mean square, K σ²_qp + σ²_e, is MS_qp; its df are Satterthwaite's of the two parts
+    v = found["question × prompt"].variance * K
+    df = ms_qp**2 / (v**2 / found["question × prompt"].df + ms_e**2 / 56)
+    item = found["prompt"]
+    assert [item.low, item.high] == pytest.approx(limits(ms_p, 3, ms_qp, df, Q * K), rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("L", [3, 5])
+def test_limits_cover(L):
+    """95 % nominal; four standard errors of 800 replications are 3 %."""
+    rng = np.random.default_rng(L)
+    Q, K, truth = 30, 3, np.array([1.0, 0.25, 0.16, 0.49])
+    q, p, _ = (x.ravel() for x in np.meshgrid(range(Q), range(L), range(K), indexing="ij"))
+    hits = np.zeros(4)
+    for _ in range(800):
+        y = rng.normal(0, 1, Q)[q] + rng.normal(0, 0.5, L)[p] + rng.normal(0, 0.4, (Q, L))[q, p]
+        found = components(y + rng.normal(0, 0.7, len(q)), [("question", q), ("prompt", p)])
+        hits += [item.low <= value <= item.high for item, value in zip(found, truth, strict=True)]
+    assert (np.abs(hits / 800 - 0.95) < 0.031).all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("design", ["crossed, unbalanced", "nested", "two factors"])
 def test_unbiased(design):
@@ -96,7 +139,7 @@ class TestRows:
 
     def test_gain_is_what_a_larger_design_has(self):
         """Twice the questions: the closed form of a balanced design."""
-        y, questions, prompts = crossed(30, 4, 5)
+        y, questions, prompts = crossed(30, 5, 4)
         found = factor_noise(y.ravel(), questions, {"prompt": prompts}, more=600)
         v = {row.factor: row.var for row in found.factors}
 
@@ -104,10 +147,23 @@ class TestRows:
             return v["question"] / Q + v["prompt"] / L + v["question × prompt"] / (Q * L) + v["residual"] / (Q * L * K)
 
         gain = {row.factor: row.gain for row in found.factors}
-        now = variance(30, 4, 5)
-        assert gain["question"] == pytest.approx(1 - variance(60, 4, 5) / now)
-        assert gain["prompt"] == pytest.approx(1 - variance(30, 8, 5) / now)
-        assert gain["residual"] == pytest.approx(1 - variance(30, 4, 10) / now)
+        now = variance(30, 5, 4)
+        assert gain["question"] == pytest.approx(1 - variance(60, 5, 4) / now)
+        assert gain["prompt"] == pytest.approx(1 - variance(30, 10, 4) / now)
+        assert gain["residual"] == pytest.approx(1 - variance(30, 5, 8) / now)
+
+    @pytest.mark.parametrize("levels", [2, 3, 4])
+    def test_few_levels_give_no_advice(self, levels):
+        """Three prompts: their variance is known to a factor of a hundred, and the output says that."""
+        y, questions, prompts = crossed(40, levels, 3)
+        found = factor_noise(y.ravel(), questions, {"prompt": prompts})
+        assert "nobody can say where more answers would help" in found.advice
+        assert {row.gain for row in found.factors} == {None}
+        assert found.notes[0].startswith(f"prompt has {levels} levels: its variance lies anywhere between")
+        row = found.factors[1]
+        assert row.var_high > 10 * row.var_low
+        assert found.to_dict()["notes"] == list(found.notes)
+        assert factor_noise(*(lambda y, q, p: (y.ravel(), q, {"prompt": p}))(*crossed(40, 5, 3))).notes == ()
 
     def test_one_level(self):
         y, questions, _ = crossed(20, 3, 1)

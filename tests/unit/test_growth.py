@@ -5,12 +5,13 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise import corpus
+from harness_noise import corpus_noise
 from harness_noise.api import compare
 from harness_noise.arena_build import distinct_names
 from harness_noise.estimators import tests
@@ -133,21 +134,26 @@ def test_runs_are_joined_in_time_linear_in_what_they_measured() -> None:
 
 def test_copies_of_a_log_are_found_in_linear_time() -> None:
     pytest.importorskip("inspect_ai")
-    from harness_noise_adapters.inspect_logs import read
-    from harness_noise_adapters.inspect_logs.read import About
+    from harness_noise_adapters.inspect_logs import identity
 
     def work(n: int) -> Callable[[], object]:
-        logs = [(run(2), About(f"{i}.eval", "t", Counted(f"id{i // 2}"), "r", str(i))) for i in range(n)]  # type: ignore[arg-type]
-        return lambda: read._once(logs)
+        logs = []
+        for i in range(n):
+            asked = ("t", Counted(f"id{i // 2}"), "m")
+            about = identity.About(Path(f"{i}.eval"), asked, bytes(8))
+            logs.append((replace(run(2), date=f"{i:04}"), about))
+        return lambda: identity._once(logs)
 
+    kept, notes = identity._once([(run(2), identity.About(Path(f"{i}.eval"), ("t", "id"), bytes(8))) for i in (0, 1)])
+    assert (len(kept), len(notes)) == (1, 1)
     assert 0 < comparisons(work(400)) <= DOUBLE * comparisons(work(200))
 
 
 def test_sums_of_clusters_are_made_once_however_many_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """There are the more batches of resamples, the more clusters: sums for each would be quadratic."""
     made = []
-    sums = corpus._Side.sums
-    monkeypatch.setattr(corpus._Side, "sums", lambda self, repeats: (made.append(1), sums(self, repeats))[1])
+    sums = corpus_noise.Side.sums
+    monkeypatch.setattr(corpus_noise.Side, "sums", lambda self, repeats: (made.append(1), sums(self, repeats))[1])
     n = 30_000
     counts = np.random.default_rng(0).integers(0, 3, (n, 1, 2)).astype(float)
     item = CorpusScores(
@@ -155,7 +161,7 @@ def test_sums_of_clusters_are_made_once_however_many_batches(monkeypatch: pytest
     )
     found = hn.analyze(Run("m", "r", "array", corpus=(item,)), resamples=200).estimates[0]
     assert found.se is not None
-    assert len(made) == 1
+    assert len(made) == 2  # for the resamples and for the jackknife
 
 
 @pytest.mark.parametrize("levels", [2, 7, 10**6])

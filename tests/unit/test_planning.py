@@ -4,24 +4,62 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import integrate, stats
+from statsmodels.stats.power import TTestPower
 
-from harness_noise.analysis import estimate
+from harness_noise.analysis import as_scores, estimate
 from harness_noise.comparison import estimate_difference
 from harness_noise.errors import InputError
 from harness_noise.estimators import theory
 from harness_noise.estimators.planning import Variances, best_repeats, best_unequal_repeats
+from harness_noise.estimators.power import noncentrality
 from harness_noise.planning import plan
+from harness_noise.scores import Run
+from harness_noise.settings import check_scale, scale_of
+
+
+def text(found):
+    from io import StringIO
+
+    from rich.console import Console
+
+    out = StringIO()
+    Console(file=out, width=400).print(found)
+    return out.getvalue()
+
+
+def NC(power, df):
+    return float(noncentrality(0.05, power, df))
 
 
 class TestFormula:
     def test_miller(self):
-        assert plan(omega2=1 / 9, sigma2=0, effect=0.03, power=0.8).n_questions == 969
+        """Miller's examples (969; .1327, .0757 are the normal ones) with the noncentral t."""
+        assert plan(omega2=1 / 9, sigma2=0, effect=0.03, power=0.8).n_questions == 971
         at = {K: plan(omega2=1 / 9, sigma2=1 / 6, n=198, repeats=K).mde for K in (1, 10)}
-        assert at == pytest.approx({1: 0.1327, 10: 0.0757}, abs=5e-5)
+        assert at == pytest.approx({1: 0.1334, 10: 0.0760}, abs=5e-5)
+
+    @pytest.mark.parametrize("effect", [0.4, 0.1, 0.03])
+    def test_questions_are_those_of_statsmodels(self, effect):
+        n = TTestPower().solve_power(effect_size=effect / 0.5, alpha=0.05, power=0.8)
+        assert plan(omega2=0.25, sigma2=0, effect=effect).n_questions == math.ceil(n)
+
+    def test_power_is_that_of_statsmodels(self):
+        p = plan(omega2=0.25, sigma2=0, effect=0.3, n=12)
+        assert p.power == pytest.approx(TTestPower().power(0.6, 12, 0.05), abs=1e-9)
+        assert p.df == 11
+
+    def test_clusters_bring_their_own_df(self):
+        p = plan(omega2=0.5, sigma2=0, effect=0.1, cluster_size=10)
+        assert (p.n_questions, p.n_clusters, p.cluster_size) == (10 * p.n_clusters, p.n_clusters, 10)
+        assert p.df == p.n_clusters - 1
+        # as many clusters as a t test on cluster means, of variance 0.5/10, needs
+        assert p.n_clusters == math.ceil(TTestPower().solve_power(effect_size=0.1 / 0.05**0.5, alpha=0.05, power=0.8))
+        assert p.n_questions > plan(omega2=0.5, sigma2=0, effect=0.1).n_questions
 
     def test_uniform_difficulty(self):
         v = Variances(1 / 12, 1 / 6)
@@ -33,16 +71,17 @@ class TestFormula:
         assert plan(omega2=0.1, sigma2=(0.1, 0.2), n=first.n_questions - 1, power=0.9, repeats=3).effect > 0.05
         back = plan(omega2=0.1, sigma2=(0.1, 0.2), n=first.n_questions, effect=0.05, repeats=3)
         assert back.power == pytest.approx(0.9, abs=0.002)
-        assert back.mde == pytest.approx(back.effect * 2.801585 / 3.241515, rel=1e-3)
+        df = first.n_questions - 1
+        assert back.mde == pytest.approx(back.effect * NC(0.8, df) / NC(0.9, df), rel=2e-3)
 
     def test_sigma2_is_for_each_model(self):
         one, two = plan(omega2=0.1, sigma2=0.2, effect=0.1), plan(omega2=0.1, sigma2=(0.2, 0.2), effect=0.1)
         assert one == two
-        assert one.n_questions == math.ceil((1.959964 + 0.841621) ** 2 * 0.5 / 0.01)
+        assert one.n_questions == math.ceil(TTestPower().solve_power(effect_size=0.1 / 0.5**0.5, alpha=0.05, power=0.8))
 
     def test_design_effect_is_of_the_data_only(self):
         p = plan(omega2=0.1, sigma2=0.2, n=100, design_effect=3)
-        assert p.mde == pytest.approx(2.801585 * math.sqrt((0.3 + 0.4) / 100), rel=1e-6)
+        assert p.mde == pytest.approx(NC(0.8, 99) * math.sqrt((0.3 + 0.4) / 100), rel=1e-6)
         assert (p.omega2, p.design_effect) == (pytest.approx(0.3), 3)
 
     def test_table(self):
@@ -50,7 +89,9 @@ class TestFormula:
         assert [row.repeats for row in p.table[:5]] == [1, 2, 4, 8, 10]
         assert p.n_questions in {row.n_questions for row in p.table}
         for row in p.table:
-            assert row.mde == pytest.approx(2.801585 * math.sqrt((0.1 + 0.4 / row.repeats) / row.n_questions), rel=1e-6)
+            assert row.mde == pytest.approx(
+                NC(0.8, row.n_questions - 1) * math.sqrt((0.1 + 0.4 / row.repeats) / row.n_questions), rel=1e-6
+            )
         assert list(p.to_frame().columns) == ["n_questions", "repeats", "mde"]
         json.dumps(p.to_dict(), allow_nan=False)
 
@@ -93,7 +134,7 @@ class TestRepeats:
     def test_a_negative_estimate_is_no_bonus(self):
         """Twenty answers would make ω² + 2σ²/K negative; the floor of the data noise is 0, not below."""
         p = plan(omega2=-0.02, sigma2=0.2, n=100, repeats=20)
-        assert p.mde == pytest.approx(2.801585 * math.sqrt(0.4 / 20 / 100), rel=1e-6)
+        assert p.mde == pytest.approx(NC(0.8, 99) * math.sqrt(0.4 / 20 / 100), rel=1e-6)
         assert p.omega2 == -0.02
 
     def test_no_data_noise_means_as_many_as_allowed(self):
@@ -120,14 +161,17 @@ class TestFromRuns:
     def test_from_a_difference(self, ab):
         d = estimate_difference(*ab)
         p = plan(runs=[d], n=150, repeats=6)
-        assert p.mde == pytest.approx(d.mde, rel=1e-9)
+        assert p.plug_in.mde == pytest.approx(NC(0.8, 149) * d.se, rel=1e-9)
+        up = 150 * (d.se**2 * 149 / stats.chi2.ppf(0.2, 149) - (d.se**2 - d.var_data))
+        assert p.omega2_upper == pytest.approx(up, rel=1e-9)
+        assert p.mde == pytest.approx(NC(0.8, 149) * math.sqrt((up + 150 * d.var_prediction / 6) / 150), rel=1e-9)
+        assert (p.assurance, p.df, p.compared) == (0.8, 149, "A − B of two runs")
+        less = plan(runs=[d], n=150, repeats=6, assurance=0.5)
+        assert p.plug_in.mde < less.mde < p.mde
         assert p.omega2 == pytest.approx(150 * d.var_data)
         assert p.sigma2_a + p.sigma2_b == pytest.approx(150 * d.var_prediction)
 
     def test_from_two_runs(self, ab):
-        from harness_noise.analysis import as_scores
-        from harness_noise.scores import Run
-
         runs = [Run(model=m, name=m, harness="test", scores=(as_scores(x),)) for m, x in zip("ab", ab, strict=True)]
         p = plan(runs=runs, effect=0.05)
         assert p.sigma2_a == pytest.approx(ab[0].var(axis=1, ddof=1).mean())
@@ -139,7 +183,9 @@ class TestFromRuns:
     def test_one_answer_promises_nothing_of_more(self, ab):
         d = estimate_difference(ab[0][:, 0], ab[1][:, 0])
         p = plan(runs=[d], n=150)
-        assert p.mde == pytest.approx(d.mde)
+        assert p.plug_in.mde == pytest.approx(NC(0.8, 149) * d.se)
+        assert p.mde == pytest.approx(p.plug_in.mde * math.sqrt(149 / stats.chi2.ppf(0.2, 149)))
+        assert (p.omega2, p.omega2_upper) == (None, None)  # the sum of both noises is no data variance
         assert (p.sigma2_a, p.sigma2_b, p.best_repeats) == (None, None, None)
         assert {row.repeats for row in p.table} == {1}
         assert "single_repeat" in p.diagnostics
@@ -149,9 +195,116 @@ class TestFromRuns:
     def test_clustered_runs_hold_their_clustering(self, ab):
         d = estimate_difference(*ab, clusters=np.arange(150) // 5)
         assert d.var_data > 0
-        assert plan(runs=[d], n=150, repeats=6).mde == pytest.approx(d.mde)
+        p = plan(runs=[d], n=150, repeats=6)
+        assert p.plug_in.mde == pytest.approx(NC(0.8, 29) * d.se)
+        assert (p.n_clusters, p.cluster_size, p.df) == (30, 5, pytest.approx(29))
         with pytest.raises(InputError, match="holds the clustering"):
             plan(runs=[d], n=150, design_effect=2)
+
+    def test_clustered_runs_are_answered_in_their_clusters(self):
+        """Twenty templates: the answer is in templates, and not less for their few degrees of freedom."""
+        rng = np.random.default_rng(3)
+        clusters = np.repeat(np.arange(20), 10)
+        d = estimate_difference(
+            rng.normal(0, 0.3, 20)[clusters] + rng.normal(0.02, 0.3, 200), rng.normal(0, 0.1, 200), clusters=clusters
+        )
+        p = plan(runs=[d], effect=0.03)
+        assert p.n_questions == 10 * p.n_clusters
+        assert p.n_clusters > p.plug_in.n_clusters
+        assert p.df == pytest.approx(p.n_clusters - 1)
+        assert any("in clusters of 10 questions" in note for note in p.notes)
+        assert f"{p.n_clusters} clusters of 10 questions" in text(p)
+        with pytest.raises(InputError, match="at least two clusters"):
+            plan(runs=[d], n=15)
+
+    def test_what_is_compared_is_said(self, ab):
+        one = estimate(ab[0])
+        p, two = plan(runs=[one], effect=0.05), plan(runs=[one], effect=0.05, two_like_this=True)
+        assert p.compared == "the mean of one run against a fixed number"
+        assert "one run like this one against a fixed number" in p.notes[0]
+        assert two.compared == "two runs like this one, as if unrelated"
+        assert two.n_questions == pytest.approx(2 * p.n_questions, rel=0.01)
+        assert (two.omega2, two.sigma2_b) == (pytest.approx(2 * p.omega2), p.sigma2_a)
+        with pytest.raises(InputError, match="makes two runs of one"):
+            plan(runs=[estimate_difference(*ab)], effect=0.05, two_like_this=True)
+
+    def test_a_negative_estimate_promises_nothing(self):
+        """One model run twice: the estimate of ω² is below 0, and answers for questions would be a bargain."""
+        rng = np.random.default_rng(4)
+        u = rng.random((42, 1))
+        d = estimate_difference(*((rng.random((42, 8)) < u).astype(float) for _ in range(2)))
+        assert d.var_data < 0
+        p = plan(runs=[d], effect=0.05, cost_question=10, cost_answer=1, k_max=64)
+        assert p.plug_in is None
+        assert p.omega2 < 0 < p.omega2_upper
+        assert (p.best_repeats, p.repeats) == (None, 1)
+        assert p.n_questions > 1000
+        assert "cannot say how many answers" in p.notes[-1]
+        assert any("below 0 and promises too much" in note for note in p.notes)
+        assert "below 0 and promises" in text(p)
+        assert json.loads(p.to_json())["plan"]["plug_in"] is None
+
+    @pytest.mark.slow
+    def test_assured_plans_reach_their_power(self):
+        """ω² = .01, pilots of 50 questions × 4 answers: the plug-in misses one time in four."""
+        rng = np.random.default_rng(5)
+        sigma2, reached = 0.1, {"assured": [], "plug-in": []}
+        for _ in range(400):
+            item = rng.normal(0, 0.1, (50, 1))
+            d = estimate_difference(item + rng.normal(0, sigma2**0.5, (50, 4)), rng.normal(0, sigma2**0.5, (50, 4)))
+            p = plan(runs=[d], effect=0.03, repeats=16)
+            for name, found in (("assured", p), ("plug-in", p.plug_in)):
+                n = 2 if found is None else found.n_questions
+                true = plan(omega2=0.01, sigma2=sigma2, effect=0.03, n=n, repeats=16).power
+                reached[name].append(true)
+        share = {name: np.mean(np.array(powers) >= 0.7) for name, powers in reached.items()}
+        assert share["assured"] >= 0.8
+        assert share["plug-in"] < 0.75
+        assert np.mean(np.array(reached["assured"]) >= 0.8) == pytest.approx(0.8, abs=0.06)
+
+
+class TestScale:
+    """A percentage is not a number on a metric in [0, 1]."""
+
+    def runs(self, factor=1.0, bounds=None):
+        rng = np.random.default_rng(0)
+        return [
+            Run(model=m, name=m, harness="test", scores=(
+                replace(as_scores(factor * rng.integers(0, 2, 60)), bounds=bounds),
+            ))
+            for m in "ab"
+        ]  # fmt: skip
+
+    def test_effect(self):
+        for how in ({"runs": self.runs()}, {"accuracy": 0.7}):
+            with pytest.raises(InputError, match=r"--effect 2 .* from 0 to 1.*did you mean 0\.02\?"):
+                plan(effect=2, **how)
+        assert plan(effect=2, runs=self.runs(100)).effect == 2
+        assert plan(effect=2, runs=self.runs(), range=(0.0, 100.0)).effect == 2
+        assert plan(effect=2, runs=self.runs(bounds=(0.0, 10.0))).effect == 2
+        with pytest.raises(InputError, match="from 0 to 100: no difference"):
+            plan(effect=150, runs=self.runs(100, bounds=(0.0, 100.0)))
+
+    @pytest.mark.parametrize("margin", [1, 5])
+    def test_margin(self, margin):
+        from harness_noise.arena_build import arena
+        from harness_noise.comparison import compare_runs
+        from harness_noise.settings import Settings
+
+        a, b = self.runs()
+        for call in (lambda s: compare_runs([(a, b)], s), lambda s: arena([a, b], s)):
+            with pytest.raises(InputError, match=f"--margin {margin} .*did you mean 0.0{margin}"):
+                call(Settings(margin=margin))
+            call(Settings(margin=0.02))
+            call(Settings(margin=margin, range=(0.0, 100.0)))
+        a, b = self.runs(100)
+        assert compare_runs([(a, b)], Settings(margin=margin)).comparisons
+
+    def test_a_metric_that_is_0_throughout_is_no_proportion(self):
+        assert scale_of([as_scores([0.0, 0.0])], None) is None
+        assert scale_of([as_scores([0.0, 1.0])], None) == (0, 1)
+        assert scale_of([], None) is None
+        check_scale("--margin", None, (0, 1))
 
 
 class TestTheory:
@@ -171,7 +324,11 @@ class TestTheory:
         found = plan(accuracy=0.7, effect=0.03)
         assert [row.theory for row in found.theory] == ["rule of thumb", "Beta theory", "independence bound"]
         assert [row.variance for row in found.theory] == pytest.approx([0.21, 0.21, 0.42])
-        assert found.n_questions == found.theory[0].n_questions == math.ceil(7.848880 * 0.21 / 0.0009)
+        assert (
+            found.n_questions
+            == found.theory[0].n_questions
+            == math.ceil(TTestPower().solve_power(effect_size=0.03 / 0.21**0.5, alpha=0.05, power=0.8))
+        )
         assert found.theory[2].mde == pytest.approx(found.mde * math.sqrt(2))
 
 
@@ -185,6 +342,11 @@ class TestTheory:
         ({"omega2": 0.1, "effect": -0.1}, "--effect -0.1"),
         ({"omega2": 0.1, "n": 1}, "two questions"),
         ({"omega2": 0.1, "n": 9, "power": 1.0}, "--power 1"),
+        ({"omega2": 0.1, "n": 9, "power": 0.05}, "must be above --alpha"),
+        ({"omega2": 0.1, "n": 9, "assurance": 0.8}, "about a pilot"),
+        ({"omega2": 0.1, "effect": 1e-9}, "no plan finds so small a difference"),
+        ({"omega2": 0.1, "n": 90, "cluster_size": 5, "design_effect": 2}, "holds the clustering"),
+        ({"accuracy": 0.5, "omega2": 0.1, "sigma2": 0.1, "n": 9}, "2 of them"),
         ({"omega2": 0.1, "n": 9, "repeats": 2}, "not known here"),
         ({"omega2": 0.1, "n": 9, "sigma2": (1, 2, 3)}, "one number or two"),
         ({"omega2": 0.1, "n": 9, "sigma2": -1}, "not negative"),

@@ -13,8 +13,8 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
-from harness_noise.cli.compare import _regressed
 from harness_noise.factors import factor_noise
+from harness_noise.gate import regressions
 from harness_noise.repeats import as_repeats
 from harness_noise.report.summary import number, sentence
 from harness_noise.results import json_schema
@@ -196,7 +196,7 @@ def test_a_loss_counts_the_other_way_round(lower: bool) -> None:
     for a, b, a_wins in ((low, high, lower), (high, low, not lower)):
         result = hn.compare(a, b)
         assert result.comparisons[0].verdict == ("A better" if a_wins else "B better")
-        assert _regressed(result.comparisons[0], result) is (not a_wins)
+        assert regressions(result).tripped is (not a_wins)
 
 
 @pytest.mark.parametrize("column", ["model", "task"])

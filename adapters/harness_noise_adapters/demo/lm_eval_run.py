@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,23 @@ def register() -> None:
             raise TypeError("a simulated model only answers")
 
 
+@contextmanager
+def _without_git() -> Iterator[None]:
+    """Outside of a repository git only complains when lm-eval asks it for the commit: it is not asked."""
+    from lm_eval import evaluator
+
+    here = Path.cwd()
+    if any((folder / ".git").exists() for folder in (here, *here.parents)):
+        yield
+        return
+    asked = evaluator.get_git_commit_hash
+    evaluator.get_git_commit_hash = lambda: None
+    try:
+        yield
+    finally:
+        evaluator.get_git_commit_hash = asked
+
+
 def _prepare(out: Path) -> Path:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("HF_DATASETS_CACHE", str(out / ".cache"))
@@ -120,7 +138,9 @@ def run(
         "--noise", "--noise_repeats", str(repeats), "--noise_cluster", "template",
     ]  # fmt: skip
     show(["harness-noise", "lm-eval", *arguments])
-    if code := cli(arguments):
+    with _without_git():
+        code = cli(arguments)
+    if code:
         raise RuntimeError(f"lm-eval ended with exit code {code}")
     return folder
 
@@ -136,7 +156,7 @@ def run_many(models: Sequence[SimulatedModel], out: Path, repeats: int = 5) -> P
     tasks = TaskManager(include_path=str(_prepare(out)), include_defaults=False)
     for model in models:
         tracker = EvaluationTracker(output_path=str(out / "lm-eval" / model.name))
-        with noise(repeats=repeats, cluster="template"):
+        with _without_git(), noise(repeats=repeats, cluster="template"):
             results = simple_evaluate(
                 "simulated",
                 model_args=f"model={model.name}",

@@ -47,10 +47,10 @@ class InspectAdapter:
         return read_one(part, options)
 
     def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
-        """Logs of one model are one Run if they are of different tasks, else one for each `inspect eval`."""
-        from .read import join
+        """One Run for each log, but for copies and the earlier tries of a retried one."""
+        from .identity import joined
 
-        return join(path, found, options)
+        return joined(path, found)
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
         from .export import export

@@ -9,12 +9,12 @@ from __future__ import annotations
 import filecmp
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise._version import __version__
-from harness_noise.errors import InputError
+from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.files import Unchanged, replacing_path, sweep, write_bytes
 from harness_noise.scores import ReadOptions
 
@@ -39,15 +39,17 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
     """Write the log at `path`, or all logs of a folder, under folder `out`.
 
     Returns:
-        The logs with noise in `out`, also those that were there already, with the same content. Of a folder, its
-        other files are copied, too.
+        The logs with noise in `out`, also those that were there already, with the same content; none for a log
+        to which there is nothing to add. Of a folder, its other files are copied, too.
 
     Raises:
+        NothingToAddError: none at all.
         InputError: a log that cannot be used, or a target that is another log.
     """
     if not path.is_dir():
         sources = Unchanged([path])
-        return [_export(read_log(path, options), out / path.name, analyze, sources)]
+        written = _export(read_log(path, options), out / path.name, analyze, sources)
+        return _something(path, [written])
     if _is_inside(out, path):
         raise InputError(
             f"{out}: lies inside {path}, where a copy of a log would hide the original from Inspect; "
@@ -56,11 +58,11 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
     sources = Unchanged(logs_in(path))
     logs = read_logs(path, options)
     rest = [] if _is_one(out, path) else _rest(path, out, {log.path for log in logs})
-    written = [_export(log, out / log.path.relative_to(path), analyze, sources) for log in logs]
+    found = _something(path, [_export(log, out / log.path.relative_to(path), analyze, sources) for log in logs])
     for source, target in rest:
         with replacing_path(target) as temporary:
             shutil.copyfile(source, temporary)
-    return written
+    return found
 
 
 def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path]]:
@@ -90,6 +92,18 @@ def _is_one(folder: Path, other: Path) -> bool:
     return folder.exists() and folder.samefile(other)
 
 
+def _something(path: Path, written: Sequence[Path | None]) -> list[Path]:
+    """The files that there are.
+
+    Raises:
+        NothingToAddError: there is none.
+    """
+    found = [target for target in written if target is not None]
+    if not found:
+        raise NothingToAddError(path, "no native value of it is a mean that its scores reproduce on its own scale")
+    return found
+
+
 def _is_inside(folder: Path, other: Path) -> bool:
     try:
         there, here = folder.resolve(), other.resolve()
@@ -98,12 +112,15 @@ def _is_inside(folder: Path, other: Path) -> bool:
     return there != here and there.is_relative_to(here)
 
 
-def _export(log: Log, target: Path, analyze: Analyzer, sources: Unchanged) -> Path:
+def _export(log: Log, target: Path, analyze: Analyzer, sources: Unchanged) -> Path | None:
+    """The file with its additions; None, and no file, where there is nothing to add."""
     native = _native_header(log.path)
     analysis = analyze(log.run)
     header = native.model_copy(deep=True)
     assert header.results is not None
     insert(header.results, log, analysis)
+    if not any(map(inject.injected, header.results.scores)):
+        return None
     if _is_done(log, native, target, header.results):
         sweep(target.parent)
         return target

@@ -12,7 +12,7 @@ import numpy as np
 
 from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller
 from harness_noise.errors import InputError
-from harness_noise.scores import Questions, Scores, Skipped, check_grid
+from harness_noise.scores import Questions, Scores, Skipped, check_grid, fitting, reproduces
 
 from . import reducers
 from .means import GROUP, Part, close, own_cluster, parts, unexplained
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.intp]
     BoolArray = NDArray[np.bool_]
 
-_OWN_CODE = "a metric of the task's own code, which is not the mean of the scores"
+_OWN_CODE = "a metric of the task's own code, which is not known as a mean of the scores"
 _WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
@@ -206,9 +206,7 @@ def gather(
         es = eval_scores[i]
         several = reduce is not None and answers.repeats > 1
         if (reduce is None and es.reducer not in (None, "mean")) or (several and not logged):
-            name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
-            reason = f"its reducer {es.reducer} is not a mean over repeats"
-            out.skipped.append(Skipped(task, name, label, reason, _finite(value)))
+            out.skipped.append(_other_reducer(task, label, es))
             continue
         how = _How(answers, reduce, not_counted)
         found = parts(es, raw, how.mean_of, every=logged)
@@ -227,14 +225,7 @@ def gather(
             if own is not None and shared is not None and (by_key := own(shared))[0] is not None:
                 its = by_key
                 clustered.setdefault(shared, []).append(called)
-            out.scores.append(
-                Scores(
-                    task=task, metric=one.metric, scorer=called, questions=questions, values=one.table,
-                    clusters=its[0], cluster_spec=its[1],
-                    higher_is_better=True if one.metric == "accuracy" else None, native=one.native,
-                    n_missing=one.n_missing + n_not_seen, diagnostics=one.diagnostics,
-                )
-            )  # fmt: skip
+            out.scores.append(one.scores(task, called, questions, its, n_not_seen))
             out.indices.append(i)
             out.keys.append(key)
             out.reproduced.append(one.agrees)
@@ -248,6 +239,11 @@ def gather(
         out.notes.append(f"{task}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
     out.own_clusters = bool(clustered)
     return out
+
+
+def _other_reducer(task: str, label: str, es: EvalScore) -> Skipped:
+    name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
+    return Skipped(task, name, label, f"its reducer {es.reducer} is not a mean over repeats", _finite(value))
 
 
 def _labels(eval_scores: Sequence[EvalScore], repeats: int) -> dict[int, tuple[str, reducers.Reduce | None]]:
@@ -329,6 +325,15 @@ class _Mean:
     explains: str | None
     """The native value that it is."""
 
+    def scores(self, task: str, label: str, questions: Questions, clusters: Clusters, n_not_seen: int) -> Scores:
+        return Scores(
+            task=task, metric=self.metric, scorer=label, questions=questions, values=self.table,
+            clusters=clusters[0], cluster_spec=clusters[1],
+            higher_is_better=True if self.metric == "accuracy" else None,
+            bounds=fitting((0.0, 1.0), self.table) if self.metric == "accuracy" else None, native=self.native,
+            n_missing=self.n_missing + n_not_seen, diagnostics=self.diagnostics,
+        )  # fmt: skip
+
 
 def _one(
     task: str, label: str, es: EvalScore, part: Part, how: _How, excluded: BoolArray | None, cancelled: bool,
@@ -352,8 +357,13 @@ def _one(
     if absent.all():
         return skip("no sample has a score that is a number")
     ours = how.mean(read.values)
-    metric = next((key for key in part.metrics or part.like if close(ours, es.metrics[key].value)), part.usual)
-    agrees = metric is not None and close(ours, es.metrics[metric].value)
+    candidates = part.metrics or part.like
+    # what is rounded, or in percent, counts only where nothing else does
+    alike = (key for same in (close, reproduces) for key in candidates if same(ours, es.metrics[key].value))
+    metric = next(alike, part.usual)
+    agrees = metric is not None and reproduces(ours, es.metrics[metric].value)
+    # our error bars stand beside a value only on its own scale
+    beside = metric is not None and reproduces(ours, es.metrics[metric].value, percent=False)
     if read.words and not agrees:
         return skip(f"{read.words} of its values are not numbers, such as {_short(read.example)}")
     if math.isnan(ours):
@@ -386,7 +396,7 @@ def _one(
     n_missing = int((absent | out).sum())
     if how.uses_all:
         n_missing, codes = int(np.isnan(table).sum()), (*codes, "uses_all_repeats")
-    own = agrees and bool(part.metrics)
+    own = (beside or cancelled) and agrees and bool(part.metrics)
     return _Mean(part.name or metric or "mean", table, native, own, n_missing, codes, note, metric if agrees else None)
 
 

@@ -64,6 +64,8 @@ class Header:
     run_id: str
     created: str
     model: str
+    dataset: tuple[str, str]
+    """Name and place."""
     metadata: Mapping[str, Any]
     """Of the run: where the flag's settings are."""
     task_args: Mapping[str, Any]
@@ -108,6 +110,7 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         run_id=_text(spec.get("run_id")),
         created=_utc(_text(spec.get("created"))),
         model=named["model"],
+        dataset=(_text(dataset.get("name")), _text(dataset.get("location"))),
         metadata=object_of(spec.get("metadata"), "eval.metadata", faults),
         task_args=object_of(spec.get("task_args"), "eval.task_args", faults),
         sample_ids=ids if isinstance(ids, list) else None,

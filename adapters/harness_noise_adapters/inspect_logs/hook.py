@@ -67,7 +67,7 @@ class Live:
     results: EvalResults | None = None
     """What Inspect's own panel is going to show."""
     logged: dict[tuple[str, int], Mapping[str, SampleScore]] = field(default_factory=dict)
-    """By id and epoch, the scores of the answers that are in the log; of a cancelled run Inspect's results lack some."""
+    """By id and epoch, the scores of the answers in the log; of a cancelled run Inspect's results lack some."""
 
 
 _live: ContextVar[Live | None] = ContextVar("harness_noise_live", default=None)
@@ -252,8 +252,8 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     late = int(answers.not_counted.sum())
     if late:
         warnings.append(
-            f"{task}: the run was cancelled: Inspect's own values are of {len(answers.rows) - late} answers, the noise of the "
-            f"{len(answers.rows)} that have gone into the log"
+            f"{task}: the run was cancelled: Inspect's own values are of {len(answers.rows) - late} answers, the "
+            f"noise of the {len(answers.rows)} that have gone into the log"
         )
     fresh = _estimates(live, results, found, warnings)
     warnings += _remarks(task, [item for part in fresh.values() for item in part.values()], found)

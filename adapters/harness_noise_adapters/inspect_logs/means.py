@@ -61,7 +61,8 @@ def parts(
         es: the native result.
         raw: the N values that a scorer gave, None where it gave none; None for an unknown scorer.
         mean: of N values, as Inspect reports it; None where they are no numbers.
-        every: whether a key of dictionaries counts that no metric is the mean of.
+        every: whether the keys of dictionaries count that no metric is the mean of, where there is a native value
+            that is no mean.
     """
     values = raw(es.scorer)
     if values is not None and dict in set(map(type, values)) and es.name == es.scorer:
@@ -70,9 +71,10 @@ def parts(
             if len(keys) > MOST_KEYS:
                 return [Part(None, (), refused=_TOO_MANY)]
             known = _keyed(es, values, list(keys), mean)
-            if every:
+            said = [name for part in known for name in part.metrics]
+            if every and (not known or unexplained(es, known, said)):
                 named = {part.key for part in known}
-                known += [_other_key(es, values, key, mean) for key in keys if key not in named]
+                known += _other_keys(es, values, [key for key in keys if key not in named], mean)
             return known or [Part(None, (), refused=_DICTIONARIES)]
     usual = [key for key in ("accuracy", "mean") if key in es.metrics]
     single = [key for key, metric in es.metrics.items() if _is_single(metric)]
@@ -163,15 +165,24 @@ def _called(metric: EvalMetric | Metric) -> str:
     return (inner or metric.name).rsplit("/", 1)[-1]
 
 
-def _other_key(
-    es: EvalScore | ScoreRow, values: Column, key: str, mean: Callable[[Column], float | None]
-) -> Part:  # fmt: skip
-    """A key that no metric is known to be the mean of; what a metric that returns several values says of it."""
-    column = _of_key(values, key, False)
-    ours = mean(column)
-    words = set(key.split("_"))
-    like = [name for name in _values(es) if ours is not None and close(ours, es.metrics[name].value)]
-    return Part(column, (), key=key, like=tuple(sorted(like, key=lambda name: -len(words & set(name.split("_"))))))
+def _other_keys(
+    es: EvalScore | ScoreRow, values: Column, keys: Sequence[str], mean: Callable[[Column], float | None]
+) -> list[Part]:  # fmt: skip
+    """The keys that no metric is known to be the mean of; a native value that is the mean of one only is said."""
+    columns = {key: _of_key(values, key, False) for key in keys}
+    means = {key: mean(column) for key, column in columns.items()}
+    like: dict[str, list[str]] = {key: [] for key in keys}
+    for name in _values(es):
+        words = set(name.split("_"))
+        equal = {
+            key: len(words & set(key.split("_")))
+            for key, ours in means.items()
+            if ours is not None and close(ours, es.metrics[name].value)
+        }
+        nearest = [key for key, shared in equal.items() if shared == max(equal.values())]
+        if len(nearest) == 1:
+            like[nearest[0]].append(name)
+    return [Part(columns[key], (), key=key, like=tuple(like[key])) for key in keys]
 
 
 def _values(es: EvalScore | ScoreRow) -> list[str]:

@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from harness_noise.adapters import PartRead
 from harness_noise.clusters import MissingFieldError, labeller, text_label
 from harness_noise.errors import InputError
-from harness_noise.scores import Questions, ReadOptions, Run, occurrences, with_groups
+from harness_noise.scores import Questions, ReadOptions, Run, occurrences
 
 from . import inject, logfile
 from .finding import logs_in
 from .flags import cluster_text
 from .gather import Clusters, Gathered, Grid, auto_hint, cluster_labels, gather, grid, own_clusters, spec_for
 from .header import Header
+from .identity import About, FieldError, left_out, marks, none_of
 from .logfile import LogFile
 from .means import names_cluster
 from .presets import natural
 from .records import Question
-
-
-class FieldError(InputError):
-    """The samples lack a field that the user named; of a folder, too, an error and not a note."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,59 +34,15 @@ class Log:
     header: Header
     run: Run
     found: Gathered
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What a log says of itself, for those that lie beside it."""
-
-    path: Path
-    task: str
-    task_id: str
-    """The same for a log, its copies and its retries."""
-    run_id: str
-    """The same for all logs of one `inspect eval`."""
-    created: str
-
-    @property
-    def key(self) -> str:
-        return self.task_id or str(self.path)
-
-
-Known: TypeAlias = tuple[Run, About]
+    answers: bytes = b""
+    """Which answers they are, see `identity.marks`."""
 
 
 def read_one(path: Path, options: ReadOptions) -> PartRead:
     """One log, as `join` takes it."""
     log = read_log(path, options)
     head = log.header
-    return PartRead((log.run,), About(path, head.task, head.task_id, head.run_id, head.created))
-
-
-def join(folder: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
-    """All runs of a folder, or of one log.
-
-    Logs of one model are one Run if they are of different tasks; if not, they are one Run for each
-    `inspect eval` that wrote them, or in the last resort one for each log. A log that cannot be used is
-    a note of the first that can, unless it lacks a field that the user named.
-    """
-    missing: list[Run | InputError] = [item for item in found if isinstance(item, FieldError)]
-    refused = [item for item in found if isinstance(item, InputError) and not isinstance(item, FieldError)]
-    logs: list[Known] = [(item.runs[0], item.about) for item in found if isinstance(item, PartRead)]
-    if not logs:
-        return missing or [_none_of(folder, refused)]
-    kept, more = _once(logs)
-    first, about = kept[0]
-    kept[0] = (replace(first, notes=(*first.notes, *_left_out(refused), *more)), about)
-    runs = [_attempt(_merge(folder, group), options) for group in _grouped(kept)]
-    return missing + runs
-
-
-def _attempt(run: Run, options: ReadOptions) -> Run | InputError:
-    try:
-        return with_groups(run, options.groups)
-    except InputError as error:
-        return error
+    return PartRead((log.run,), About(path, (head.task, head.task_id, head.model, *head.dataset), log.answers))
 
 
 def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
@@ -108,69 +61,9 @@ def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
         except InputError as error:
             refused.append(error)
     if not logs:
-        raise _none_of(folder, refused)
-    first = replace(logs[0], run=replace(logs[0].run, notes=(*logs[0].run.notes, *_left_out(refused))))
+        raise none_of(folder, refused)
+    first = replace(logs[0], run=replace(logs[0].run, notes=(*logs[0].run.notes, *left_out(refused))))
     return [first, *logs[1:]]
-
-
-def _none_of(folder: Path, refused: Sequence[InputError]) -> InputError:
-    if len(refused) == 1:
-        return refused[0]
-    return InputError(f"{folder}: none of its {len(refused)} Inspect logs can be used; the first: {refused[0]}")
-
-
-def _left_out(refused: Sequence[InputError]) -> list[str]:
-    return [f"left out: {error}" for error in refused]
-
-
-def _once(logs: Sequence[Known]) -> tuple[list[Known], list[str]]:
-    """Of a log, its copies and its retries the newest: they hold the same answers, which must not count twice."""
-    newest: dict[str, Known] = {}
-    for log in logs:
-        key = log[1].key
-        if key not in newest or log[1].created > newest[key][1].created:
-            newest[key] = log
-    notes = [
-        f"left out: {about.path}: has the answers of {newest[about.key][1].path}, as its copy or earlier try"
-        for _, about in logs
-        if about != newest[about.key][1]
-    ]
-    return list(newest.values()), notes
-
-
-def _grouped(logs: Sequence[Known]) -> list[list[Known]]:
-    models: dict[str, list[Known]] = {}
-    for log in logs:
-        models.setdefault(log[0].model, []).append(log)
-    out: list[list[Known]] = []
-    for group in models.values():
-        if _distinct(group):
-            out.append(group)
-            continue
-        by_run: dict[str, list[Known]] = {}
-        for log in group:
-            by_run.setdefault(log[1].run_id, []).append(log)
-        for part in by_run.values():
-            out += [part] if _distinct(part) else [[log] for log in part]
-    return out
-
-
-def _distinct(logs: Sequence[Known]) -> bool:
-    return len({about.task for _, about in logs}) == len(logs)
-
-
-def _merge(folder: Path, logs: Sequence[Known]) -> Run:
-    first, about = logs[0]
-    if len(logs) == 1:
-        return first
-    return replace(
-        first,
-        name=f"{folder} ({first.model}, {about.run_id[:8]})",
-        path=str(folder),
-        scores=tuple(item for run, _ in logs for item in run.scores),
-        skipped=tuple(item for run, _ in logs for item in run.skipped),
-        notes=tuple(note for run, _ in logs for note in run.notes),
-    )
 
 
 def read_log(path: Path, options: ReadOptions) -> Log:
@@ -275,11 +168,12 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         name=str(path),
         harness="inspect",
         path=str(path),
+        date=header.created,
         scores=tuple(gathered.scores),
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),
     )
-    return Log(path, header, run, gathered)
+    return Log(path, header, run, gathered, marks(rows.marks))
 
 
 def _clusters(

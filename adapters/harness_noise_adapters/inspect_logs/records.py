@@ -17,6 +17,7 @@ from typing import Any
 from harness_noise.scores import content_hash
 
 from .header import Faults, NotALogError, ScoreRow, kind_of, object_of, one
+from .identity import mark
 
 CUT_TEXT = "(content truncated)"
 CUT_OBJECT = "Key removed from summary (> 1k)"
@@ -53,6 +54,8 @@ class Answers:
     scores: dict[str | None, list[Any]] = field(default_factory=dict)
     """Scorer → N values, None where it gave none; a scorer without a name is that of the first version."""
     invalid: list[bool] = field(default_factory=list)
+    marks: list[bytes] = field(default_factory=list)
+    """Which answers they are; see `identity.mark`."""
     questions: dict[str, Question] = field(default_factory=dict)
     """id → the question as the first of its samples has it."""
     faults: Faults = field(default_factory=Faults)
@@ -93,8 +96,10 @@ class Answers:
             self.ids.append(name)
             self.epochs.append(epoch)
             self.invalid.append(invalid)
+            self.marks.append(b"")
         else:
             self.invalid[place] = invalid
+        self.marks[place] = mark(name, epoch, sample)
         self._score(place, sample)
         if question is None or question.epoch == epoch:
             self.questions[name] = self._question(epoch, sample)

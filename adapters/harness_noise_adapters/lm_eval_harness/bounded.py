@@ -2,7 +2,8 @@
 
 A regular expression can take years over one line, and a template a machine's memory: no sandbox sees
 that before. So such work is done by a fork of this process, with a limit on its computing time and
-its memory; its results come back as JSON. Where a process cannot fork, it is done here, unbounded.
+its memory; its results come back as JSON. Where a process cannot fork, it is done here, unbounded; where the
+system ends a fork of a process with threads (macOS may), its work counts as stopped.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ def results(work: Callable[[], Iterator[Any]]) -> Iterator[Any]:
         StoppedError: it took too long or too much, or raised an exception.
     """
     if not hasattr(os, "fork"):
-        yield from map(_through_json, work())
+        try:
+            yield from map(_through_json, work())
+        except Exception as error:  # as the fork tells it
+            raise StoppedError(str(error), type(error).__name__) from error
         return
     source, target = os.pipe()
     with warnings.catch_warnings():

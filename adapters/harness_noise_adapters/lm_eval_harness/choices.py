@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 METRIC = "acc_prob"
 BOUNDS = (0.0, 1.0)
 BESIDE = "acc"
+BRIER = "brier_score"
 _REDUCED = 4096
 """Questions whose log-likelihoods are kept before they are reduced."""
 
@@ -173,6 +174,28 @@ def _overrides(task: Any) -> bool:
 
 
 # a finished run: the log has the target as text
+
+
+def brier_score(row: Mapping[str, Any], doubled: bool) -> Any:
+    """A question's Brier score from its logged log-likelihoods, as lm-eval makes it of what it logs as text.
+
+    lm-eval logs (gold, probabilities), and of an array of numpy's only the words: digits are cut, and JSON cannot
+    read them. What is logged stays where it is a number, and where nothing better can be made of the row.
+    """
+    import numpy as np
+
+    logged = row.get(BRIER)
+    if not isinstance(logged, (list, tuple)) or len(logged) != 2 or type(logged[0]) is not int:
+        return logged
+    try:
+        found = np.array([float(pair[0]) for pair in row["filtered_resps"]])
+        found = found[: len(found) // 2 if doubled else None]
+        found = np.exp(found - found.max())
+        found /= found.sum()
+        found[logged[0]] -= 1.0
+    except (KeyError, TypeError, ValueError, IndexError):
+        return logged
+    return float((found**2).sum())
 
 
 @dataclass(slots=True)

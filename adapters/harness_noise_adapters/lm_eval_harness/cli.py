@@ -24,6 +24,12 @@ _FLAGS = ("noise", "noise_repeats", "noise_cluster", "noise_group", "noise_confi
           "noise_no_reseed", "noise_level")  # fmt: skip
 
 
+_EPILOG = f"""error bars (harness-noise), options of run; `lm-eval run --help` explains them:
+  --{" --".join(_FLAGS[:5])}
+  --{" --".join(_FLAGS[5:])}
+"""
+
+
 def main(argv: list[str]) -> int:
     """Run `lm-eval ARGV`; returns its exit code.
 
@@ -68,6 +74,8 @@ def _execute() -> None:
     class NoiseCLI(HarnessCLI):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
+            with suppress(Exception):  # words for `--help`; what can be run does not depend on them
+                self._parser.epilog = f"{self._parser.epilog or ''}\n{_EPILOG}"
             parser = self._subparsers.choices["run"]
             # an option that nobody named must not make lm-eval's abbreviations ambiguous (--n)
             if any(word.startswith("--noise") or word in ("-h", "--help") for word in sys.argv):
@@ -205,7 +213,8 @@ def report(session: Any) -> None:
     try:
         from harness_noise.report import terminal
 
-        terminal.print_to(sys.stdout, session.analysis)
+        if session.analysis.estimates:
+            terminal.print_to(sys.stdout, session.analysis)
     except Exception as error:  # noqa: BLE001 - anything may be wrong with a terminal
         session.failed("the noise table could not be printed", error)
     for note in session.analysis.notes:

@@ -25,10 +25,19 @@ from harness_noise.scores import (
     with_groups,
 )
 
-from . import aggregates, choices, passes, presets
+from . import aggregates, choices, passes, presets, ranges
 from .measure import close
 from .options import Options
-from .rescore import FilterScores, Row, identical_answers, logged, rescore, unrepeated
+from .rescore import (
+    FilterScores,
+    Row,
+    copied_answers,
+    identical_answers,
+    logged,
+    rescore,
+    unrepeated,
+    without_copies,
+)
 
 log = logging.getLogger("harness_noise")
 
@@ -42,6 +51,11 @@ class TaskScores:
     """filter → logged samples, one for each question, all filters in one order."""
     filters: dict[str, FilterScores] = field(default_factory=dict)
     identical: bool = False
+    """Whether all answers of every question are the same."""
+    differ: bool = False
+    """Whether some answers to one question differ."""
+    copied: bool = False
+    """Whether lm-eval's own answers are copies of each other, and count as one."""
     clusters: tuple[str, ...] | None = None
     cluster_spec: str | None = None
 
@@ -126,8 +140,10 @@ def collect(
     left_out: dict[str, list[str]] = {}
     budget = aggregates.Budget()
     for name, item in found.items():
-        native_K = repeats.get(name, (1, 1))[0]
+        native_K = 1 if item.copied else repeats.get(name, (1, 1))[0]
         parts = list(_measured(item, tasks[name], results, native_K, budget))
+        if not parts:
+            notes.append(f"{name}: the run only predicts (predict_only): nothing was scored, so it has no error bar")
         scores += passes.with_passes([part for part in parts if isinstance(part, Scores)], native_K)
         corpus += [part for part in parts if isinstance(part, CorpusScores)]
         skipped += [part for part in parts if isinstance(part, Skipped)]
@@ -183,10 +199,20 @@ def _score(name: str, task: Any, rows: dict[str, list[Row]], repeats: tuple[int,
     out = TaskScores(name, rows)
     native_K, K = repeats
     out.identical = K > 1 and identical_answers(out.questions, K)
+    repeated = any(len(answers) > 1 for row in out.questions for answers in row["resps"])
+    out.differ = K > 1 and repeated and not out.identical
+    copies = copied_answers(out.questions, native_K, K)
+    out.copied = copies > 0
+    if copies:
+        notes.append(
+            f"{name}: lm-eval's own {native_K} answers are copies of each other on {copies} of {len(out.questions)} "
+            "questions (one seed for all of them?) and count as one answer (copied_repeats)"
+        )
     ensembles = {ensemble.name: ensemble for ensemble in getattr(task, "_filters", ())}
     for key, samples in rows.items():
         if K > 1 and key in ensembles:
             scores = rescore(task, ensembles[key], samples, K, native_K)
+            scores = without_copies(scores, native_K) if out.copied else scores
         elif all("scores_per_repeat" in row for row in samples):
             scores = logged(key, samples)
         else:
@@ -276,6 +302,8 @@ def _measured(
         for metric, raw in scores.values.items():
             value = results["results"][item.name].get(f"{metric},{filter_name}")
             native = float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+            if metric == "bypass":  # its 999 is a placeholder
+                native = None
             aggregation = task.aggregation().get(metric)
             if (
                 _name(aggregation) == "brier_score"
@@ -290,24 +318,32 @@ def _measured(
                 "task": item.name, "metric": metric, "scorer": filter_name, "questions": questions,
                 "clusters": item.clusters, "cluster_spec": item.cluster_spec, "higher_is_better": arrows.get(metric),
                 "native": native if told else None, "native_is_first": scores.first and K > 1,
+                "answers_differ": item.differ,
                 "diagnostics": (
                     *(["mean_mismatch"] if metric in scores.mismatch else []),
                     *(["identical_repeats"] if item.identical and K > 1 else []),
+                    *(["copied_repeats"] if item.copied else []),
                 ),
             }  # fmt: skip
-            reason = _not_scored(metric, array, aggregation)
+            if metric == "bypass" or _name(aggregation) == "bypass_agg":
+                continue  # the run only predicts; `collect` says so
+            reason = _not_scored(array, aggregation)
             if reason is None and array is not None and _is_mean(aggregation, scores.native.get(metric, ()), native):
-                part = Scores(values=array, n_missing=int(np.isnan(array).sum()), **known)
-                yield part
-                if scores.apart and K > 1:
+                bounds = ranges.of_metric(item.name, metric, array)
+                part = Scores(values=array, n_missing=int(np.isnan(array).sum()), bounds=bounds, **known)
+                at_once = scores.together and passes.order(metric) == 0
+                if K > 1 or not at_once:
+                    yield part
+                if at_once:
                     own = as_array([[value] for value in scores.native[metric]])
                     if own is not None:
-                        yield passes.vote(part, own[:, 0].tolist(), native, native_K)
+                        yield passes.vote(part, own[:, 0].tolist(), native, scores.together)
                 continue
             try:
                 if reason is not None or native is None:
                     raise aggregates.NotPossibleError(reason or f"lm-eval has no number for it ({_name(aggregation)})")
-                yield aggregates.corpus_scores(raw, aggregation, budget, **known)
+                bounds = ranges.AGGREGATIONS.get(_name(aggregation)) if _lm_evals(aggregation) else None
+                yield aggregates.corpus_scores(raw, aggregation, budget, bounds=bounds, **known)
             except aggregates.NotPossibleError as error:
                 yield Skipped(item.name, metric, filter_name, str(error), native)
 
@@ -323,10 +359,8 @@ def as_array(raw: Sequence[Sequence[Any]]) -> np.ndarray[Any, np.dtype[np.float6
     return np.array(raw, dtype=np.float64).reshape(len(raw), K)
 
 
-def _not_scored(metric: str, array: np.ndarray[Any, Any] | None, aggregation: Any) -> str | None:
+def _not_scored(array: np.ndarray[Any, Any] | None, aggregation: Any) -> str | None:
     """Why there is nothing to analyse; None where there is."""
-    if metric == "bypass" or _name(aggregation) == "bypass_agg":
-        return "the run only predicts (predict_only): nothing was scored"
     if array is None:
         return "its values are not numbers" if aggregation is None else None
     if np.isinf(array).any():

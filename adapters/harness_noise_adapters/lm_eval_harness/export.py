@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise import files
-from harness_noise.errors import InputError
+from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.scores import ReadOptions
 
 from . import outputs
@@ -37,15 +37,19 @@ def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> lis
         options: how the run is read; `tasks`, `metrics` and `scorers` do not matter here.
 
     Returns:
-        The files, in the order in which they were written.
+        The files, in the order in which they were written; a run without any error bar is not.
 
     Raises:
+        NothingToAddError: no run has one.
         InputError: the run cannot be read, a file cannot be written, or `out` would change the input
             without being its folder. A file that had been written by then is whole.
     """
     options = replace(options, tasks=(), metrics=(), scorers=())
     found = [_whole(output) for output in outputs.find(path)]
-    return [file for output in found for file in _write_run(output, path, out, analyze, options)]
+    written = [file for output in found for file in _write_run(output, path, out, analyze, options)]
+    if not written:
+        raise NothingToAddError(path)
+    return written
 
 
 def _whole(output: Output) -> Output:
@@ -61,6 +65,8 @@ def _write_run(output: Output, path: Path, out: Path, analyze: Analyzer, options
     results = where.of(output.results) if output.results is not None else None
     # the block must not depend on where the run lies
     analysis = analyze(replace(zeros_for_missing(reading, options), name=output.path.name))
+    if all("skipped_metric" in item.diagnostics for item in analysis.estimates):
+        return []
     drop = options.cluster is not None
     with files.alone(out):
         for task, target in targets.items():

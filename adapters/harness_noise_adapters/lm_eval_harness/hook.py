@@ -84,18 +84,62 @@ def noise(**options: Any) -> Iterator[Session]:
 
 @contextmanager
 def installed(session: Session) -> Iterator[Session]:
-    """Wrap `lm_eval.evaluator.evaluate` for `session`; the name is as before afterwards.
+    """Wrap `lm_eval.evaluator.evaluate` and `simple_evaluate` for `session`; the names are as before afterwards.
 
     Inside another session this one takes its place.
     """
     from lm_eval import evaluator
 
-    before = evaluator.evaluate
-    evaluator.evaluate = wrap(getattr(before, _MARK, before), session)
+    before = evaluator.evaluate, evaluator.simple_evaluate
+    inner, outer = (getattr(function, _MARK, function) for function in before)
     try:
+        evaluator.evaluate, evaluator.simple_evaluate = wrap(inner, session), wrap_outer(outer, session)
         yield session
     finally:
-        evaluator.evaluate = before
+        evaluator.evaluate, evaluator.simple_evaluate = before
+
+
+def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
+    """`simple_evaluate`, which refuses a wrong cluster field before it loads the model."""
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
+        try:
+            arguments = signature.bind(*args, **kwargs).arguments
+            manager, spec = arguments.get("task_manager"), session.options.cluster
+            fields = {spec.default, *dict(spec.by_task).values()} - {None, "auto", "none", "task"}
+            # without fields there is nothing to look for, and a model that is here was loaded long ago
+            if fields and manager is not None and isinstance(arguments.get("model"), str):
+                with same_random_state():
+                    load = getattr(manager, "load", None) or manager.load_task_or_group
+                    check_clusters(load(arguments["tasks"]), session.options)
+        except InputError:
+            raise
+        except Exception as error:  # noqa: BLE001 - lm-eval comes to it again, and says what is wrong
+            with suppress(Exception):
+                session.say(f"the cluster fields could not be checked before the model is loaded ({words(error)})")
+        return original(*args, **kwargs)
+
+    setattr(simple_evaluate, _MARK, original)
+    return simple_evaluate
+
+
+def check_clusters(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
+    """Warnings about cluster fields.
+
+    Raises:
+        InputError: a field that the user named is not in the documents.
+    """
+    from .collect import first_missing, flat_tasks
+
+    errors, warnings = first_missing(flat_tasks(task_dict), options.cluster)
+    if errors:
+        raise InputError(
+            f"--noise_cluster does not fit: {'; '.join(errors)}. Name a field that is there, or say "
+            "TASK=SPEC for the tasks that have it"
+        )
+    return [f"not clustered: {text}" for text in warnings]
 
 
 def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
@@ -165,7 +209,7 @@ class _Live:
         self.groups = native_groups(arguments["task_dict"])
         options = session.options
         self.repeats = Repeats(self.lm, self.tasks, options.repeats, reseed=options.reseed, say=session.say)
-        self.notes = [*self._check_clusters(), *self._check_repeats()]
+        self.notes = [*check_clusters(arguments["task_dict"], options), *self._check_repeats()]
         self._check_groups()
         at_start = silent_zeros(
             self.lm, self.tasks, options.repeats, reseed=options.reseed,
@@ -174,17 +218,6 @@ class _Live:
         self.notes += at_start
         for text in self.notes if getattr(self.lm, "rank", 0) == 0 else ():
             session.say(text)
-
-    def _check_clusters(self) -> list[str]:
-        from .collect import first_missing
-
-        errors, warnings = first_missing(self.tasks, self.session.options.cluster)
-        if errors:
-            raise InputError(
-                f"--noise_cluster does not fit: {'; '.join(errors)}. Name a field that is there, or say "
-                "TASK=SPEC for the tasks that have it"
-            )
-        return [f"not clustered: {text}" for text in warnings]
 
     def _check_groups(self) -> None:
         from fnmatch import fnmatchcase

@@ -8,14 +8,15 @@ Everything else is listed with the reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.scores import CONTENT_KEYS, CorpusScores, Questions, Scores, Skipped
 
-from . import choices, rebuild
-from .samples import Column, Samples, Wanted, changed, stamp
+from . import choices, ranges, rebuild
+from .samples import Column, Samples, Wanted, changed, rows, stamp
 
 if TYPE_CHECKING:
     from harness_noise.scores import FloatArray
@@ -95,6 +96,7 @@ def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: 
         inputs, texts = documents.read()
         questions = Questions(found.keys, found.kind, inputs, found.targets, found.prompts, texts)
     reported = native.metrics(task)
+    answers_differ = cache(lambda: found.answers > 1 and _answers_differ(documents.path, found.answers))
     for key in dict.fromkeys((*reported, *found.columns)):
         column, value = found.columns.get(key), reported.get(key)
         if column is None:
@@ -106,7 +108,7 @@ def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: 
         known = key in reported or (found.scored and values.shape[1] > 1)
         reason = _not_a_mean(key[0], column, values, value, aggregation, known=known, any_known=bool(reported))
         if reason is not None:
-            yield _whole(task, key, column, questions, native, reason, budget)
+            yield _whole(task, key, column, questions, native, reason, budget, notes, answers_differ)
             continue
         first, all_ = _means(values)
         agrees_first, agrees_whole = (value is not None and close(mean, value) for mean in (first, all_))
@@ -119,30 +121,61 @@ def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: 
                 f"together (majority vote, pass@k) and has a row of its own; ours is the mean of single answers"
             )
         part = Scores(
+            answers_differ=_same_scores(values) and answers_differ(),
+            diagnostics=("copied_repeats",) if task in native.copied else (),
             task=task,
             metric=key[0],
             scorer=key[1],
             questions=questions,
             values=values,
             higher_is_better=native.higher_is_better(task, key[0]),
+            bounds=ranges.of_metric(task, key[0], values),
             native=None if apart else value,
             native_is_first=values.shape[1] > 1 and (agrees_first or not agrees_whole),
             n_missing=_missing(values, asked),
         )
         yield part
         if apart:
-            K = native.answers(task, found.answers)
+            K = native.together(task, key[1], found.answers)
             yield passes.vote(part, column.own_values(len(questions)), value, K)
 
 
+def _same_scores(values: FloatArray) -> bool:
+    """Whether there are several scores to a question, and all of them agree on every question."""
+    import numpy as np
+
+    if values.shape[1] == 1:
+        return False
+    low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
+    return not (low < high).any()
+
+
+def _answers_differ(path: Path, K: int) -> bool:
+    """Whether any question got other answers than one, K times: a pass of its own, up to the first that did."""
+    return any(
+        isinstance(answers, list) and any(answer != answers[0] for answer in answers[:K])
+        for _, _, row, _ in rows(path, whole=True)
+        for answers in (row["resps"] if isinstance(row.get("resps"), list) else ())
+    )
+
+
 def _whole(
-    task: str, key: Key, column: Column, questions: Questions, native: Native, reason: str, budget: Budget
+    task: str,
+    key: Key,
+    column: Column,
+    questions: Questions,
+    native: Native,
+    reason: str,
+    budget: Budget,
+    notes: list[str],
+    answers_differ: Callable[[], bool],
 ) -> CorpusScores | Skipped:
-    """A metric that is made from all questions at once, by lm-eval's own aggregation."""
-    from . import aggregates
+    """A metric that is made from all questions at once, by lm-eval's own aggregation or a kind of F1."""
+    from . import aggregates, pairs
 
     value, name = native.metrics(task).get(key), native.aggregation(task, key[0])
-    if column.raw is None or name is None or value is None:
+    own_code = key[0] in pairs.METRICS and "other" in column.kinds and not aggregates.is_registered(name)
+    if column.raw is None or not (own_code or (name is not None and value is not None)):
         return Skipped(task, *key, reason, value)
     K = max(len(repeats) for _, repeats in column.raw)
     raw: list[list[Any]] = [[None] * K for _ in questions.keys]
@@ -150,6 +183,22 @@ def _whole(
     for document, (single, repeats) in zip(column.rows, column.raw, strict=True):
         raw[document], own[document] = repeats, single
     try:
+        if own_code:
+            first_only = {"native": value, "native_is_first": K > 1}
+            fields = {"task": task, "metric": key[0], "scorer": key[1], "questions": questions} | first_only
+            fields["higher_is_better"] = native.higher_is_better(task, key[0])
+            found, kind = pairs.scores(raw, budget, **fields)
+            notes.append(
+                f"{task}, {key[0]}: read as {kind}, "
+                + (
+                    "which reproduces lm-eval's own value"
+                    if value is not None
+                    else "which lm-eval's task of this name uses"
+                )
+            )
+            return found
+        assert name is not None
+        assert value is not None
         aggregation = aggregates.registered(name)
         apart = False
         if K > 1:
@@ -160,7 +209,8 @@ def _whole(
         return aggregates.corpus_scores(
             raw, aggregation, budget, task=task, metric=key[0], scorer=key[1], questions=questions,
             native=None if apart else value, native_is_first=K > 1 and not apart,
-            higher_is_better=native.higher_is_better(task, key[0]),
+            answers_differ=K > 1 and answers_differ(), diagnostics=("copied_repeats",) if task in native.copied else (),
+            higher_is_better=native.higher_is_better(task, key[0]), bounds=ranges.AGGREGATIONS.get(name),
         )  # fmt: skip
     except aggregates.NotPossibleError as error:
         return Skipped(task, *key, str(error), value)
@@ -229,7 +279,7 @@ def _not_a_mean(
         return "a question has an infinite score"
     if aggregation is None and not any_known:
         return "it is not a mean of its per-question values" if metric in NOT_MEANS else None
-    if aggregation in ("mean", "nanmean"):
+    if aggregation in ("mean", "nanmean", choices.BRIER):
         return None
     if aggregation is not None and aggregation.isidentifier():
         return f"it is aggregated by {aggregation}, not a mean"

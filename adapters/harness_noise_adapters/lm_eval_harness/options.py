@@ -112,7 +112,8 @@ def clusters(given: object, where: str) -> tuple[ClusterSpec, str | None]:
     defaults = [part.default for part in parts if part.default is not None]
     if len(defaults) > 1:
         raise InputError(
-            f"{where}: two cluster SPECs for all tasks, {defaults[0]!r} and {defaults[1]!r}; say TASK=SPEC"
+            f"{where}: two cluster SPECs for all tasks, {defaults[0]!r} and {defaults[1]!r}; say TASK=SPEC, or "
+            f"{defaults[0]}*{defaults[1]} if they are crossed"
         )
     by_task = tuple(pair for part in parts for pair in part.by_task)
     return ClusterSpec(defaults[0] if defaults else None, by_task), ",".join(texts) or None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,8 @@ _ROW = re.compile(rb'\s*\{\s*"doc_id"\s*:')
 _ROWS = re.compile(rb'\s*\[\s*\{\s*"doc_id"\s*:')
 """All rows in one array, as versions before 0.4.3 wrote them."""
 _FIRST_LINE = 1 << 24
+_LATEST = 1 << 34
+"""Seconds since 1970: the year 2514."""
 _TABLES = {"groups": dict, "group_subtasks": list, "configs": dict, "higher_is_better": dict, "n-samples": dict}
 """What the parts of a results file map tasks to."""
 
@@ -41,6 +44,15 @@ class Output:
         if self.only is not None or self.results is None:
             return next(iter(self.samples.values()))
         return self.results
+
+    def date(self, results: Mapping[str, Any]) -> str:
+        """When the run was made, by the file's name or by what its results say; empty where neither does."""
+        if (named := _date(self.path)) or (self.results is not None and (named := _date(self.results))):
+            return named
+        seconds = results.get("date")
+        if isinstance(seconds, (int, float)) and 0 < seconds < _LATEST:
+            return time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime(seconds))
+        return ""
 
     def __str__(self) -> str:
         return str(self.path)

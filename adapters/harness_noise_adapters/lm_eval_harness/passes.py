@@ -94,5 +94,6 @@ def vote(part: Scores, own: Sequence[float | None], value: float | None, K: int)
     values = np.array([[np.nan if item is None else item] for item in own], dtype=np.float64)
     return replace(
         part, metric=vote_name(part.metric, K), values=values, native=value, native_is_first=False,
-        n_missing=int(np.isnan(values).sum()), diagnostics=(USES_ALL,),
+        n_missing=int(np.isnan(values).sum()),
+        diagnostics=(USES_ALL, *(code for code in part.diagnostics if code == "copied_repeats")),
     )  # fmt: skip

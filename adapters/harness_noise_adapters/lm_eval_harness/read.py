@@ -21,6 +21,7 @@ from .measure import Key, Measured, close, measured
 from .outputs import Output
 from .samples import Samples, Wanted, read_samples
 
+BYPASS = "bypass"
 _ANSWERS = re.compile(r"(?:@|_at_)([1-9][0-9]{0,3})$")
 
 __all__ = ["Reading", "read", "read_output", "zeros_for_missing"]
@@ -102,6 +103,7 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         name=str(output.path),
         harness="lm-eval",
         path=str(output.path),
+        date=output.date(native.results),
         scores=tuple(scores),
         groups=tuple(groups),
         corpus=tuple(part for part in parts if isinstance(part, CorpusScores)),
@@ -151,6 +153,8 @@ class Native:
         carried = inject.carried(results.get(inject.BLOCK))
         self.carried_spec = {row["task"]: str(row["cluster"]) for row in carried if row.get("cluster")}
         self.carried_answers = _carried_answers(carried)
+        self.copied = {row["task"] for row in carried if "copied_repeats" in (row.get("diagnostics") or ())}
+        """Tasks of which a live run of ours found that lm-eval's own answers are copies."""
         if results:
             inject.remove(results)
         self.results = results
@@ -170,7 +174,8 @@ class Native:
             metric, comma, scorer = key.partition(",")
             if comma and not metric.endswith("_stderr"):
                 number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-                out[metric, scorer] = float(value) if number else None
+                # `bypass` is a placeholder, 999, for tasks that were not scored at all
+                out[metric, scorer] = float(value) if number and metric != BYPASS else None
         return out
 
     def effective(self, task: str) -> int:
@@ -215,13 +220,31 @@ class Native:
                 return value if isinstance(value, str) else default_of(metric) if value is None else None
         return None
 
+    def _own_code(self, task: str, metric: str) -> bool:
+        """Whether a metric may be an F1 that the task's own code makes of pairs."""
+        from .pairs import METRICS as PAIRED
+
+        aggregation = self.aggregation(task, metric)
+        return metric in PAIRED and (aggregation is None or not aggregation.isidentifier())
+
     def answers(self, task: str, K: int) -> int:
         """How many of a question's K answers lm-eval's own value was made of: all, if no live run of ours
         asked for more."""
         return self.carried_answers.get(task, K)
 
+    def together(self, task: str, scorer: str, K: int) -> int:
+        """How many of a question's K answers a vote under one filter was made of: it may take the first k."""
+        found = self.answers(task, K)
+        for ensemble in map(_mapping, _sequence(self.config(task).get("filter_list"))):
+            for step in map(_mapping, _sequence(ensemble.get("filter")) if ensemble.get("name") == scorer else ()):
+                k = step.get("k")
+                if step.get("function") == "take_first_k" and isinstance(k, int) and k > 0:
+                    found = min(found, k)
+        return found
+
     def wanted(self, task: str, spec: str | None, options: ReadOptions) -> Wanted:
         from .aggregates import is_registered
+        from .pairs import METRICS as PAIRED
 
         config = self.config(task)
         key = options.columns.get("question")
@@ -236,8 +259,13 @@ class Native:
             media=bool(config.get("doc_to_image") or config.get("doc_to_audio")),
             cluster=None if spec is None else (lambda _doc: task) if spec == "task" else labeller(spec),
             key=None if key is None else labeller(key),
-            raw=frozenset(metric for metric in listed if is_registered(self.aggregation(task, metric))),
+            raw=frozenset(
+                metric
+                for metric in (listed if self.results else PAIRED)
+                if is_registered(self.aggregation(task, metric)) or self._own_code(task, metric)
+            ),
             choices=plain and choices.BESIDE in listed and _among(choices.METRIC, options.metrics),
+            brier=plain and choices.BRIER in listed and self.aggregation(task, choices.BRIER) in (None, choices.BRIER),
             doubled="acc_mutual_info" in listed,
         )
 
@@ -314,6 +342,10 @@ def _is_metric(item: Any) -> bool:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _sequence(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _several(names: Sequence[str]) -> str:

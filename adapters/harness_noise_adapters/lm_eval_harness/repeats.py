@@ -15,9 +15,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from .reseed import Reseeder, innermost, patched, same_random_state, sends_payloads
+from .reseed import Reseeder, innermost, patched, same_random_state, sends_payloads, shared_seed
 
 GENERATE = "generate_until"
+_DETECT = "_detect_batch_size"
+"""What lm-eval's local models call to find the largest batch that fits."""
 
 
 def native_repeats(task: Any) -> int:
@@ -72,6 +74,8 @@ class Repeats:
         """id(instance) → its further answers."""
         self._done = 0, 0
         """Rounds of further answers that are there, and that were to be asked."""
+        self._batch_size: Any = None
+        """What the model found as its largest batch size for the harness's own answers."""
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -83,6 +87,9 @@ class Repeats:
             for task in self.tasks.values():
                 stack.enter_context(patched(task, "apply_filters", self._filter(task)))
             stack.enter_context(patched(self.lm, GENERATE, self._generate(self.lm.generate_until)))
+            model = innermost(self.lm)
+            if callable(detect := getattr(model, _DETECT, None)):
+                stack.enter_context(patched(model, _DETECT, self._remembering(detect)))
             yield
 
     def record(self, results: dict[str, Any]) -> None:
@@ -92,6 +99,11 @@ class Repeats:
 
     def _generate(self, original: Any) -> Any:
         def generate_until(requests: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                self._say_cached(requests)
+            except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
+                with suppress(Exception):
+                    self._warn(f"it is not known whether --use_cache answers ({words(error)})")
             found = original(requests, *args, **kwargs)
             try:
                 self._ask_again(original, requests, *args, **kwargs)
@@ -103,6 +115,34 @@ class Repeats:
             return found
 
         return generate_until
+
+    def _remembering(self, detect: Callable[..., Any]) -> Callable[..., Any]:
+        """lm-eval's search for the largest batch size, which tells what it finds."""
+
+        def detected(*args: Any, **kwargs: Any) -> Any:
+            self._batch_size = detect(*args, **kwargs)
+            return self._batch_size
+
+        return detected
+
+    def _say_cached(self, requests: Sequence[Any]) -> None:
+        """Where lm-eval's response cache answers in place of the model, say so; sampled answers it does not keep."""
+        model = innermost(self.lm)
+        if model is self.lm:
+            return
+        from lm_eval.api.model import hash_args
+
+        ours = {id(item) for task in self.tasks.values() for item in task.instances if item.request_type == GENERATE}
+        asked = {id(item): item for item in requests if id(item) in ours}.values()
+        cached = sum(
+            not item.args[1].get("do_sample", False) and hash_args(GENERATE, item.args) in self.lm.dbdict
+            for item in asked
+        )
+        if cached:
+            self._warn(
+                f"{cached} of the harness's own {len(asked)} answers come from --use_cache; the further repeats are "
+                "asked anew and are not cached"
+            )
 
     def _ask_again(self, original: Any, requests: Sequence[Any], *args: Any, **kwargs: Any) -> None:
         rounds = self._rounds(requests)
@@ -162,6 +202,8 @@ class Repeats:
                 from lm_eval.api.model import CacheHook
 
                 stack.enter_context(patched(lm, "cache_hook", CacheHook(None)))
+            if self._batch_size is not None:
+                stack.enter_context(patched(lm, _DETECT, lambda *_args, **_kwargs: self._batch_size))
             yield
 
     def _filter(self, task: Any) -> Any:
@@ -206,21 +248,23 @@ def silent_zeros(
     lm: Any, tasks: Mapping[str, Any], K: int | None, *, reseed: bool, cache_requests: bool = False
 ) -> list[str]:
     """What would make all K answers the same, as far as it can be known before the run."""
-    asked = {name: tasks[name] for name in raised(tasks, K)}
-    if not asked:
-        return []
     model = innermost(lm)
     out = []
+    for name, task in tasks.items():
+        own = native_repeats(task)
+        if task.OUTPUT_TYPE == GENERATE and own > 1 and shared_seed(lm, task.config.generation_kwargs or {}):
+            out.append(
+                f"{name}: the task itself asks {own} times, and lm-eval sends one seed with all of them: a server that "
+                "honours it gives copies, which count as one answer (copied_repeats)"
+            )
+    asked = {name: tasks[name] for name in raised(tasks, K)}
+    if not asked:
+        return out
     if greedy := sorted(name for name, task in asked.items() if _greedy(model, task)):
         out.append(
             f"{', '.join(greedy)}: the answers are generated greedily (temperature 0 or do_sample false), so the "
             f"{K} repeats will be all the same; sample them, for instance with "
             "--gen_kwargs temperature=0.7,do_sample=true"
-        )
-    if model is not lm:
-        out.append(
-            "--use_cache keeps one answer per prompt: the harness's own answers come from the cache, the further "
-            "repeats are asked anew and are not cached"
         )
     if cache_requests:
         out.append(

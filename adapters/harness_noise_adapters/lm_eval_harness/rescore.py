@@ -7,10 +7,11 @@ per call), and `process_results` scores each. The first repeat must come out as 
 
 from __future__ import annotations
 
+import copy
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .passes import order
@@ -19,8 +20,11 @@ from .reseed import patched
 Row = Mapping[str, Any]
 """One logged sample: a document under one filter."""
 
-_MIXING = {"MajorityVoteFilter", "TakeKFilter", "CustomFilter"}
+_CUT = "TakeKFilter"
+"""The filter that leaves the first k answers of a question."""
+_MIXING = {"MajorityVoteFilter", _CUT, "CustomFilter"}
 """Filters that may make one answer of several."""
+COPIES_P = 0.001
 _PASS_AT_1 = re.compile(r"pass(@|_at_)1")
 
 
@@ -38,8 +42,9 @@ class FilterScores:
     """Whether the harness's own value is that of the first answer."""
     mean: bool = False
     """Whether the harness's own value of a document is the mean over its answers."""
-    apart: bool = False
-    """Whether the harness's own value is made of several answers at once, and is no mean of `values`."""
+    together: int = 0
+    """How many answers at once the harness's own value of a document is made of, where it is no mean of
+    `values`; 0 where it is one, or where a single answer makes it."""
     mismatch: frozenset[str] = frozenset()
     """Metrics whose first repeat should be, and is not, what the harness scored."""
     notes: tuple[str, ...] = field(default=())
@@ -78,14 +83,16 @@ def rescore(task: Any, ensemble: Any, rows: Sequence[Row], K: int, native_K: int
     """
     name = ensemble.name
     native = native_values(rows)
+    single, used = _one_by_one(ensemble, native_K)
     unsafe = bool(getattr(task, "UNSAFE_CODE", False))
     # running model code is left to the harness; only answers that it never scored are scored here
     start = native_K if unsafe else 0
     try:
-        scored = _process(task, ensemble, rows, range(start, K))
+        scored = _process(task, single, rows, range(start, K))
     except Exception as error:  # noqa: BLE001 - filters and metrics are anybody's code
         scores = unrepeated(name, rows, f"cannot be scored answer by answer ({type(error).__name__}: {error})")
-        return expand(scores, native_K)
+        scores = expand(scores, native_K)
+        return scores if used == 1 or _takes_first(ensemble) else replace(scores, together=used)
     metrics = dict.fromkeys([*native, *(metric for doc in scored for item in doc for metric in item or ())])
     values = {metric: [[item and item.get(metric) for item in doc] for doc in scored] for metric in metrics}
     for metric in metrics:
@@ -95,7 +102,18 @@ def rescore(task: Any, ensemble: Any, rows: Sequence[Row], K: int, native_K: int
         known = expand(unrepeated(name, rows), native_K).values
         values = {metric: _join(known.get(metric), values[metric], native_K) for metric in metrics}
         return FilterScores(name, values, native, first=native_K == 1, mean=native_K > 1)
-    return _compared(name, ensemble, values, native, native_K)
+    return _compared(ensemble, values, native, used)
+
+
+def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
+    """The ensemble for single answers, which cannot be cut to the first k; and how many answers of a question
+    the harness's own value is made of."""
+    cuts = [item for item in ensemble.filters if _filter_name(item) == _CUT]
+    if not cuts:
+        return ensemble, native_K
+    single = copy.copy(ensemble)
+    single.filters = [item for item in ensemble.filters if _filter_name(item) != _CUT]
+    return single, min(native_K, *(int(item().k) for item in cuts))
 
 
 def _process(task: Any, ensemble: Any, rows: Sequence[Row], repeats: range) -> list[list[dict[str, Any] | None]]:
@@ -157,23 +175,24 @@ def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _compared(
-    name: str, ensemble: Any, values: dict[str, list[list[Any]]], native: dict[str, list[Any]], native_K: int
+    ensemble: Any, values: dict[str, list[list[Any]]], native: dict[str, list[Any]], used: int
 ) -> FilterScores:
-    """What the native value stands for: the first answer, the mean of its answers, or neither."""
+    """What the native value stands for: the first answer, the mean of its `used` answers, or neither."""
+    name = ensemble.name
     differ = {
         metric
         for metric, column in native.items()
         if not all(same(doc[0], value) for doc, value in zip(values[metric], column, strict=True))
     }
-    if not differ or native_K == 1 or _takes_first(ensemble):
+    if not differ or used == 1 or _takes_first(ensemble):
         return FilterScores(name, values, native, mismatch=frozenset(differ))
-    if all(_is_mean(values[metric], native[metric], native_K) for metric in native):
+    if all(_is_mean(values[metric], native[metric], used) for metric in native):
         return FilterScores(name, values, native, first=False, mean=True)
     note = (
-        f"the harness's own value uses all its {native_K} answers at once (majority vote, pass@k); ours is the "
-        f"average score of single answers (avg@{native_K}), and its own value has the row <metric>@{native_K}"
+        f"the harness's own value uses all its {used} answers at once (majority vote, pass@k); ours is the "
+        f"average score of single answers (avg@{used}), and its own value has the row <metric>@{used}"
     )
-    return FilterScores(name, values, native, first=False, apart=True, notes=(note,))
+    return FilterScores(name, values, native, first=False, together=used, notes=(note,))
 
 
 def same(a: Any, b: Any) -> bool:
@@ -197,9 +216,14 @@ def _is_mean(docs: Sequence[Sequence[Any]], native: Sequence[Any], native_K: int
 def _takes_first(ensemble: Any) -> bool:
     """Whether the ensemble is known to keep the first answer, and to change each on its own until then."""
     kinds = [getattr(item, "func", item) for item in ensemble.filters]
-    names = {getattr(kind, "__name__", "") for kind in kinds}
+    names = set(map(_filter_name, ensemble.filters))
     known = all(str(getattr(kind, "__module__", "")).startswith("lm_eval.filters.") for kind in kinds)
     return known and "TakeFirstFilter" in names and not names & _MIXING
+
+
+def _filter_name(item: Any) -> str:
+    """The class of a step of an ensemble, which holds the class or a partial of it."""
+    return str(getattr(getattr(item, "func", item), "__name__", ""))
 
 
 def expand(scores: FilterScores, K: int) -> FilterScores:
@@ -232,4 +256,55 @@ def _join(known: list[list[Any]] | None, more: list[list[Any]], native_K: int) -
 def identical_answers(rows: Sequence[Row], K: int) -> bool:
     """Whether every document got K times the same answer, though K > 1 were asked for."""
     repeated = [answers[:K] for row in rows for answers in row["resps"] if len(answers) > 1]
-    return bool(repeated) and all(answer == answers[0] for answers in repeated for answer in answers)
+    return bool(repeated) and all(map(_all_same, repeated))
+
+
+def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
+    """On how many documents the harness's own answers are copies of each other; 0 where they are taken for answers.
+
+    They are copies if they are the same on every document though further answers, with seeds of their own, are
+    not; or if they agree with each other more often than with the further ones (a sign test over the documents,
+    p < .001), as where a server honours the one seed of all but not always. Without further answers nothing tells
+    copies from a model that always says the same.
+
+    Args:
+        rows: logged samples; `resps` hold the harness's own answers first.
+        native_K: how many answers are the harness's own.
+        K: answers in all.
+    """
+    repeated = [answers[:K] for row in rows for answers in row["resps"] if len(answers) > native_K]
+    if not 1 < native_K < K or not repeated or all(map(_all_same, repeated)):
+        return 0
+    alike = sum(_all_same(answers[:native_K]) for answers in repeated)
+    if alike == len(repeated):
+        return alike
+    more = less = 0
+    for answers in repeated:
+        own, further = answers[:native_K], answers[native_K:]
+        among = sum(a == b for i, a in enumerate(own) for b in own[:i]) / (native_K * (native_K - 1) / 2)
+        between = sum(a == b for a in own for b in further) / (native_K * len(further))
+        more += among > between
+        less += among < between
+    from scipy.special import bdtr
+
+    # P(at most `less` of them) under a fair coin
+    return alike if more > less and bdtr(less, more + less, 0.5) < COPIES_P else 0
+
+
+def without_copies(scores: FilterScores, native_K: int) -> FilterScores:
+    """The scores with one column for all of the harness's own answers, which are copies of one."""
+
+    def collapsed(doc: list[Any]) -> list[Any]:
+        return doc if len(doc) < native_K or len(doc) == 1 else [doc[0], *doc[native_K:]]
+
+    values = {metric: list(map(collapsed, column)) for metric, column in scores.values.items()}
+    first = all(
+        same(doc[0], value)
+        for metric, column in scores.native.items()
+        for doc, value in zip(values[metric], column, strict=True)
+    )
+    return replace(scores, values=values, first=first, mean=False)
+
+
+def _all_same(answers: Sequence[Any]) -> bool:
+    return all(answer == answers[0] for answer in answers)

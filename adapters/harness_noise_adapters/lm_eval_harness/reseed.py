@@ -9,11 +9,12 @@ does not depend on the order in which concurrent requests are sent.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,6 +27,21 @@ def innermost(lm: Any) -> Any:
 def sends_payloads(lm: Any) -> bool:
     """Whether the model is a client of a server, with a payload that may hold a seed."""
     return callable(getattr(innermost(lm), "_create_payload", None))
+
+
+def shared_seed(lm: Any, arguments: Mapping[str, Any]) -> bool:
+    """Whether a client sends one and the same seed with every request of a task.
+
+    Args:
+        lm: the model.
+        arguments: the task's generation arguments; a seed there goes before the client's own, also if it is null.
+    """
+    model = innermost(lm)
+    if not sends_payloads(model):
+        return False
+    if "seed" in arguments:
+        return arguments["seed"] is not None
+    return getattr(model, "_seed", None) is not None and "seed" in inspect.signature(model._create_payload).parameters
 
 
 def seed_of(base: object, prompt: str, occurrence: int) -> int:

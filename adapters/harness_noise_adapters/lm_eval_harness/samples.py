@@ -26,7 +26,7 @@ from harness_noise.packed import Hashes, Lines
 from harness_noise.scores import check_grid, content_hash, occurrences
 
 from ..stream import JsonStream
-from .choices import Log
+from .choices import BRIER, Log, brier_score
 from .inject import CLUSTER, SCORES
 
 if TYPE_CHECKING:
@@ -545,6 +545,8 @@ class Wanted:
     """Whether the log-likelihoods of a question's choices are wanted."""
     doubled: bool = False
     """Whether each choice was asked without its context, too."""
+    brier: bool = False
+    """Whether lm-eval's brier_score is to be made again from the log-likelihoods of the choices."""
 
 
 @dataclass(slots=True)
@@ -593,7 +595,8 @@ class Scan:
         filters, n = wanted.filters, wanted.effective
         exact = self.whole or wanted.cluster is not None or wanted.key is not None or bool(wanted.raw)
         past: dict[str, int] = {}
-        lines = rows(self.path, whole=self.whole, documents=self.documents, choices=wanted.choices)
+        likelihoods = wanted.choices or wanted.brier
+        lines = rows(self.path, whole=self.whole, documents=self.documents, choices=likelihoods)
         for position, (number, line, row, end) in enumerate(lines):
             key: Any = row.get("doc_hash")
             hashed = type(key) is str
@@ -647,6 +650,8 @@ def read_samples(path: Path, wanted: Wanted) -> Samples:
             if log.by_text and arguments is None:
                 arguments = _choices(line, loads) or _whole(line, loads, path, number).get("arguments")
             log.add(document, full, arguments)
+        if wanted.brier and BRIER in row:
+            row[BRIER] = brier_score(row, wanted.doubled)
         block.append((number, row, document, scorer, new))
         held += len(line)
         if len(block) == _BLOCK or held > _HELD:

@@ -1,0 +1,123 @@
+"""Which of a folder's logs hold the same answers: a log, its copies, and the earlier tries of a retried one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_noise.errors import InputError
+
+if TYPE_CHECKING:
+    from harness_noise.adapters import PartRead
+    from harness_noise.scores import Run
+
+
+class FieldError(InputError):
+    """The samples lack a field that the user named; of a folder, too, an error and not a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a log says of itself, for those that lie beside it."""
+
+    path: Path
+    asked: tuple[str, ...]
+    """Task, its id, model and data set: a log, its copies and its retries have the same. So have, in logs of
+    other programs, different runs; hence the answers."""
+    answers: bytes
+    """See `marks`."""
+
+
+def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
+    """A hash of 64 bits of one scored answer, equal for a copy of it and for no other; b"" where it has no scores.
+
+    Args:
+        key: its question.
+        epoch: its repeat.
+        sample: or its summary. A retry keeps the `uuid` of the answers that it takes over; where there is none, what
+            was answered and its scores stand for it.
+    """
+    scores = sample.get("scores") or sample.get("score")
+    if not scores:
+        return b""
+    known = sample.get("uuid")
+    if not known:
+        named = sorted(scores.items(), key=str) if isinstance(scores, dict) else [("", scores)]
+        known = [
+            (name, item.get("value"), item.get("answer")) if isinstance(item, dict) else (name, item)
+            for name, item in named
+        ]
+    return blake2b(f"{key}\x1f{epoch}\x1f{known}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def marks(found: Iterable[bytes]) -> bytes:
+    """The hashes of a log's answers, see `mark`, sorted."""
+    return np.sort(np.frombuffer(b"".join(found), np.uint64)).tobytes()
+
+
+def joined(folder: Path, found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
+    """The runs of a folder's logs, one for each, but for those whose answers another one has.
+
+    A log that cannot be used is a note of the newest that can, unless it lacks a field that the user named.
+
+    Args:
+        folder: where they lie.
+        found: what reading each gave; `PartRead.about` is an `About`.
+    """
+    missing: list[Run | InputError] = [item for item in found if isinstance(item, FieldError)]
+    refused = [item for item in found if isinstance(item, InputError) and not isinstance(item, FieldError)]
+    logs = [(item.runs[0], item.about) for item in found if not isinstance(item, InputError)]
+    if not logs:
+        return missing or [none_of(folder, refused)]
+    kept, notes = _once(logs)
+    notes = left_out(refused) + notes
+    newest = max(range(len(kept)), key=lambda i: kept[i].date)
+    return missing + [replace(run, notes=(*run.notes, *notes)) if i == newest else run for i, run in enumerate(kept)]
+
+
+def none_of(folder: Path, refused: Sequence[InputError]) -> InputError:
+    """Why there is nothing in a folder."""
+    if len(refused) == 1:
+        return refused[0]
+    return InputError(f"{folder}: none of its {len(refused)} Inspect logs can be used; the first: {refused[0]}")
+
+
+def left_out(refused: Sequence[InputError]) -> list[str]:
+    """One sentence for each log that cannot be used."""
+    return [f"left out: {error}" for error in refused]
+
+
+def _once(logs: Sequence[tuple[Run, About]]) -> tuple[list[Run], list[str]]:
+    """The logs without those whose every answer is in a newer one too: they must not count twice."""
+    alike: dict[tuple[str, ...], list[tuple[Run, About]]] = {}
+    for log in logs:
+        alike.setdefault(log[1].asked, []).append(log)
+    again: dict[Path, Path] = {}
+    for same in alike.values():
+        if len(same) > 1 and same[0][1].asked[1]:
+            again |= _contained(sorted(same, key=lambda log: log[0].date, reverse=True))
+    notes = [
+        f"left out: {about.path}: has the answers of {again[about.path]}, as its copy or earlier try"
+        for _, about in logs
+        if about.path in again
+    ]
+    return [run for run, about in logs if about.path not in again], notes
+
+
+def _contained(logs: Sequence[tuple[Run, About]]) -> dict[Path, Path]:
+    """The logs whose answers are all in another that counts, and in which; the newest come first."""
+    out: dict[Path, Path] = {}
+    kept: list[tuple[Path, Any]] = []
+    for _, about in logs:
+        answers = np.frombuffer(about.answers, np.uint64)
+        where = next((path for path, more in kept if np.isin(answers, more).all()), None)
+        if where is None:
+            kept.append((about.path, answers))
+        else:
+            out[about.path] = where
+    return out

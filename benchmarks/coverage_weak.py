@@ -1,0 +1,523 @@
+"""Where intervals are known to be weak: coverage of the defaults there, and the code that such a row carries.
+
+    python benchmarks/coverage_weak.py [docs/methods/coverage-weak.md] [--replications N] [--only WORD] [--jobs N]
+
+Every replication goes through the library's own functions, as a user's data would. A cell is in order if its
+intervals cover the truth in 93.5–98.5 % of the replications, or if at least 95 % of them carry a diagnostic that
+says why not. The second part counts wrong decisions: of the gate, of the equivalence test, of combined rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import multiprocessing
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness_noise.analysis import analyze_run, estimate
+from harness_noise.combining import combine
+from harness_noise.comparison import compare_runs, estimate_difference
+from harness_noise.corpus import corpus_difference, estimate_corpus
+from harness_noise.gate import regressions
+from harness_noise.results import Difference, Estimate
+from harness_noise.samples import as_scores
+from harness_noise.scores import CorpusScores, Group, Questions, Run
+from harness_noise.settings import Settings
+
+SEED = 20261122
+LOW, HIGH, CODED = 0.935, 0.985, 0.95
+QUIET = frozenset({"single_repeat", "singleton_clusters", "negative_data_variance", "missing_repeats"})
+"""Codes that are no warning about an interval."""
+
+Row = Estimate | Difference
+Draw = Callable[[np.random.Generator], tuple[Row, float]]
+
+
+@dataclass(frozen=True)
+class Cell:
+    part: str
+    name: str
+    draw: Draw
+    """One replication: the library's row, and the truth that its interval should hold."""
+    slow: bool = False
+    """A fifth of the replications."""
+
+
+@dataclass(frozen=True)
+class Found:
+    cell: Cell
+    replications: int
+    covered: float
+    missing: float
+    """Share of the replications without an interval; they do not count as covered."""
+    codes: dict[str, float]
+
+    @property
+    def in_order(self) -> bool:
+        return LOW <= self.covered <= HIGH or max(self.codes.values(), default=0.0) >= CODED or self.coded >= CODED
+
+    coded: float = 0.0
+    """Share of the replications that carry any warning."""
+
+
+def _replicate(cell: Cell, R: int, seed: Sequence[int]) -> Found:
+    rng = np.random.default_rng(list(seed))
+    covered = missing = coded = 0
+    codes: Counter[str] = Counter()
+    for _ in range(R):
+        row, truth = cell.draw(rng)
+        warnings = set(row.diagnostics) - QUIET
+        codes.update(warnings)
+        coded += bool(warnings)
+        if row.ci_low is None or row.ci_high is None:
+            missing += 1
+        else:
+            covered += row.ci_low - 1e-9 <= truth <= row.ci_high + 1e-9
+    return Found(
+        cell, R, covered / R, missing / R, {code: count / R for code, count in codes.items() if count >= 0.005 * R},
+        coded / R,
+    )  # fmt: skip
+
+
+# differences of two runs
+
+
+def few_wins(n: int, wins: int) -> Draw:
+    """`wins` questions of n are expected to turn from wrong to right, none back."""
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        d = (rng.random(n) < wins / n).astype(float)
+        return estimate_difference(d, np.zeros(n)), wins / n
+
+    return draw
+
+
+def broken_clusters(G: int, broken: int, size: int = 10) -> Draw:
+    """Each cluster is broken with chance broken/G: there A fails four questions of five that B solves."""
+    labels = np.repeat(np.arange(G), size)
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        bad = (rng.random(G) < broken / G)[labels]
+        lost = bad & (rng.random(G * size) < 0.8)
+        return estimate_difference(1.0 - lost, np.ones(G * size), clusters=labels), -0.8 * broken / G
+
+    return draw
+
+
+def zero_inflated_difference(n: int) -> Draw:
+    """Graded answers: a tenth of the questions change at all, those by a skewed amount."""
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        base = rng.uniform(0.0, 0.2, n)
+        change = np.where(rng.random(n) < 0.1, rng.beta(2, 5, n) * 0.8, 0.0)
+        return estimate_difference(base + change, base), 0.1 * 0.8 * 2 / 7
+
+    return draw
+
+
+def _zipf(n: int, G: int) -> np.ndarray:
+    """n questions in G clusters whose sizes fall as 1/rank."""
+    share = 1 / np.arange(1, G + 1)
+    sizes = np.maximum(1, np.floor(share / share.sum() * n)).astype(int)
+    sizes[0] += n - sizes.sum()
+    return np.repeat(np.arange(G), sizes)
+
+
+def clustered_difference(labels: np.ndarray, skewed: bool, icc: float = 0.3, **choices: Any) -> Draw:
+    """Differences with intraclass correlation `icc`; cluster effects normal, or exponential (skewed)."""
+    n, G = len(labels), int(labels.max()) + 1
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        effect = rng.exponential(size=G) - 1 if skewed else rng.standard_normal(G)
+        d = math.sqrt(icc) * effect[labels] + math.sqrt(1 - icc) * rng.standard_normal(n)
+        return estimate_difference(d, np.zeros(n), clusters=labels, **choices), 0.0
+
+    return draw
+
+
+def informative_repeats(n: int) -> Draw:
+    """Hard questions lose answers (time-outs): K depends on the difficulty."""
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        p = rng.beta(2, 2, n)
+        values = (rng.random((n, 5)) < p[:, None]).astype(float)
+        lost = rng.random((n, 5)) < 0.6 * (1 - p[:, None])
+        lost[:, 0] = False
+        return estimate(np.where(lost, np.nan, values)), 0.5
+
+    return draw
+
+
+def shared_runs(n: int, K: int) -> Draw:
+    """Run j of A and run j of B share a prompt that moves all questions of both."""
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        difficulty, prompt = rng.standard_normal((n, 1)), 0.3 * rng.standard_normal(K)
+        a, b = (difficulty + prompt + 0.1 * rng.standard_normal(K) + rng.standard_normal((n, K)) for _ in range(2))
+        return estimate_difference(a, b, repeats_are="runs", runs_shared=True), 0.0
+
+    return draw
+
+
+# one run
+
+
+def near_the_ceiling(p: float, n: int, G: int | None, K: int) -> Draw:
+    """Right with probability p; clusters correlate by .3 on the latent scale."""
+    from scipy import special
+
+    threshold = float(special.ndtri(p))
+    labels = None if G is None else np.arange(n) % G
+    spread = math.sqrt(0.3)
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        latent = rng.standard_normal(n) * math.sqrt(0.7)
+        latent += spread * (rng.standard_normal(n) if labels is None else rng.standard_normal(G)[labels])
+        if K == 1:
+            return estimate((latent < threshold).astype(float), clusters=labels), p
+        # a question's own rate, so that its answers differ
+        rate = special.ndtr((threshold - math.sqrt(0.5) * latent) / math.sqrt(0.5))
+        values = (rng.random((n, K)) < rate[:, None]).astype(float)
+        return estimate(values, clusters=labels), p
+
+    return draw
+
+
+GRADED: dict[str, tuple[Callable[[np.random.Generator, int], np.ndarray], float]] = {
+    "Beta(20, 20)": (lambda rng, n: rng.beta(20, 20, n), 0.5),
+    "Beta(60, 8)": (lambda rng, n: rng.beta(60, 8, n), 60 / 68),
+    "zero-inflated": (lambda rng, n: np.where(rng.random(n) < 0.8, 0.0, rng.beta(2, 2, n)), 0.1),
+    "three levels": (lambda rng, n: rng.choice([0.0, 0.5, 1.0], n, p=[0.1, 0.2, 0.7]), 0.8),
+}
+
+
+def graded(name: str, n: int) -> Draw:
+    sample, truth = GRADED[name]
+    return lambda rng: (estimate(sample(rng, n), range=(0.0, 1.0)), truth)
+
+
+def missing_when_wrong(n: int) -> Draw:
+    """A tenth of the wrong answers is missing; half of the questions would be right."""
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        values = (rng.random((n, 1)) < 0.5).astype(float)
+        return estimate(np.where((values == 0) & (rng.random((n, 1)) < 0.1), np.nan, values)), 0.5
+
+    return draw
+
+
+def template_by_language(templates: int, languages: int) -> Draw:
+    """Every template in every language, one question each; both have an effect of their own on the difference."""
+    rows, columns = np.divmod(np.arange(templates * languages), languages)
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        d = 0.5 * rng.standard_normal(templates)[rows] + 0.5 * rng.standard_normal(languages)[columns]
+        d += rng.standard_normal(len(d))
+        return estimate_difference(d, np.zeros(len(d)), clusters=np.stack([rows, columns], axis=1)), 0.0
+
+    return draw
+
+
+# metrics that are not means
+
+
+def _f1(sums: np.ndarray) -> np.ndarray:
+    hits, wrong, missed = np.moveaxis(sums, -1, 0)
+    out: np.ndarray = 2 * hits / (2 * hits + wrong + missed)
+    return out
+
+
+def _bleu_like(sums: np.ndarray) -> np.ndarray:
+    one, ones, two, twos = np.moveaxis(sums, -1, 0)
+    out: np.ndarray = np.sqrt(one / ones * two / twos)
+    return out
+
+
+def _draw_f1(rng: np.random.Generator, n: int) -> np.ndarray:
+    gold = rng.random(n) < 0.3
+    said = rng.random(n) < np.where(gold, 0.8, 0.1)
+    return np.stack([gold & said, said & ~gold, gold & ~said], axis=1).astype(float)
+
+
+def _draw_bleu_like(rng: np.random.Generator, n: int) -> np.ndarray:
+    length = rng.integers(8, 30, n)
+    quality = rng.beta(3, 3, n)
+    return np.stack(
+        [rng.binomial(length, quality), length, rng.binomial(length - 1, quality * 0.6), length - 1], axis=1
+    ).astype(float)
+
+
+CORPUS: dict[
+    str, tuple[Callable[[np.random.Generator, int], np.ndarray], Callable[[np.ndarray], np.ndarray], float]
+] = {
+    "F1": (_draw_f1, _f1, 0.48 / 0.61),
+    "BLEU-like": (_draw_bleu_like, _bleu_like, math.sqrt(0.5 * 0.3)),
+}
+
+
+def corpus_metric(name: str, n: int, *, difference: bool = False) -> Draw:
+    sample, value, truth = CORPUS[name]
+    run = Run(model="m", name="m", harness="simulated")
+
+    def item(rng: np.random.Generator) -> CorpusScores:
+        return CorpusScores(
+            task="t", metric=name.lower(), scorer="none", questions=Questions(tuple(map(str, range(n)))),
+            stats=sample(rng, n)[:, None, :], value=value, bounds=(0.0, 1.0),
+        )  # fmt: skip
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        settings = Settings(resamples=1000, seed=int(rng.integers(2**31)))
+        if difference:
+            return corpus_difference(item(rng), item(rng), run, run, settings)[0], 0.0
+        return estimate_corpus(item(rng), run, settings), truth
+
+    return draw
+
+
+# many tasks
+
+
+def _tasks(values: Sequence[np.ndarray], model: str, grouped: bool) -> Run:
+    names = tuple(f"task{t}" for t in range(len(values)))
+    scores = tuple(as_scores(x, task=name) for name, x in zip(names, values, strict=True))
+    groups = (Group("all", "score", "none", names, weighting="equal"),) if grouped else ()
+    return Run(model=model, name=model, harness="simulated", scores=scores, groups=groups)
+
+
+def equal_weights(tasks: int, *, difference: bool) -> Draw:
+    """Tasks of 5 to 60 questions, each with the same weight."""
+    sizes = 5 + np.arange(tasks) * 55 // max(1, tasks - 1)
+
+    def one(rng: np.random.Generator, difficulty: Sequence[np.ndarray]) -> list[np.ndarray]:
+        return [(rng.random(len(p)) < p).astype(float) for p in difficulty]
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        difficulty = [rng.beta(2, 2, n) for n in sizes]
+        a = _tasks(one(rng, difficulty), "a", True)
+        if not difference:
+            return analyze_run(a, Settings()).estimates[-1], 0.5
+        b = _tasks(one(rng, difficulty), "b", True)
+        return compare_runs([(a, b)], Settings()).comparisons[-1], 0.0
+
+    return draw
+
+
+def cells() -> list[Cell]:
+    out: list[Cell] = []
+
+    def add(part: str, name: str, draw: Draw, *, slow: bool = False) -> None:
+        out.append(Cell(part, name, draw, slow))
+
+    part = "Few flips"
+    for n in (100, 500):
+        for wins in (3, 5, 8):
+            add(part, f"{wins} wins of {n} expected, no loss", few_wins(n, wins))
+    for G in (20, 30, 100):
+        for broken in (2, 4):
+            add(part, f"{broken} of {G} clusters broken", broken_clusters(G, broken))
+    part = "Graded differences, most of them 0"
+    for n in (30, 100, 500):
+        add(part, f"n = {n}", zero_inflated_difference(n))
+    part = "Clusters of unequal size, ICC of the differences .3"
+    for n, G in ((200, 20), (500, 50)):
+        for skewed in (False, True):
+            name = f"Zipf sizes, n = {n}, G = {G}, {'skewed' if skewed else 'normal'}"
+            add(part, f"{name}, CR2", clustered_difference(_zipf(n, G), skewed))
+            add(part, f"{name}, CR3", clustered_difference(_zipf(n, G), skewed, se="cr3"))
+            add(part, f"{name}, wild", clustered_difference(_zipf(n, G), skewed, test="wild", resamples=999), slow=True)
+    part = "Few clusters, skewed"
+    for G in range(3, 9):
+        labels = np.arange(10 * G) % G
+        add(part, f"G = {G}, CR2", clustered_difference(labels, True))
+        add(part, f"G = {G}, wild", clustered_difference(labels, True, test="wild", resamples=999), slow=True)
+    part = "One run near the ceiling"
+    for p in (0.97, 0.99, 0.995):
+        add(part, f"p = {p}, n = 300, no clusters", near_the_ceiling(p, 300, None, 1))
+        add(part, f"p = {p}, n = 300, K = 20", near_the_ceiling(p, 300, None, 20))
+        for G in (20, 30):
+            add(part, f"p = {p}, n = 300, G = {G}", near_the_ceiling(p, 300, G, 1))
+            add(part, f"p = {p}, n = 300, G = {G}, K = 20", near_the_ceiling(p, 300, G, 20))
+    part = "Graded single runs"
+    for kind in GRADED:
+        for n in (30, 100, 1000):
+            add(part, f"{kind}, n = {n}", graded(kind, n))
+    part = "Template × language"
+    for T, L in ((10, 6), (20, 10), (40, 20)):
+        add(part, f"{T} templates × {L} languages", template_by_language(T, L))
+    part = "Corpus metrics"
+    for metric in CORPUS:
+        for n in (10, 20, 50):
+            add(part, f"{metric}, n = {n}", corpus_metric(metric, n), slow=True)
+            add(part, f"difference of {metric}, n = {n}", corpus_metric(metric, n, difference=True), slow=True)
+    part = "57 tasks of equal weight"
+    add(part, "one run", equal_weights(57, difference=False), slow=True)
+    add(part, "difference", equal_weights(57, difference=True), slow=True)
+    part = "Answers that are missing"
+    for n in (100, 500):
+        add(part, f"K depends on the difficulty, n = {n}", informative_repeats(n))
+        add(part, f"missing when wrong, n = {n}", missing_when_wrong(n))
+    part = "Runs that share their cause"
+    for K in (3, 5):
+        add(part, f"n = 100, K = {K}", shared_runs(100, K))
+    return out
+
+
+# wrong decisions
+
+
+@dataclass(frozen=True)
+class Decision:
+    name: str
+    nominal: float
+    trial: Callable[[np.random.Generator], bool]
+    """One replication without a difference that should be found: whether one was."""
+    share: float = 1.0
+    """Of the replications: some are slow."""
+
+
+def _alike(rng: np.random.Generator, rows: int, n: int, shift: float = 0.0) -> tuple[Run, Run]:
+    """Two models on `rows` tasks; A is worse by exactly `shift` on each."""
+    p = [rng.beta(2, 2, n) for _ in range(rows)]
+    a = [(rng.random(n) < (1 - 2 * shift) * x).astype(float) for x in p]  # E p = 1/2
+    b = [(rng.random(n) < x).astype(float) for x in p]
+    return _tasks(a, "a", False), _tasks(b, "b", False)
+
+
+def gate_trips(rows: int, margin: float, n: int = 100) -> Callable[[np.random.Generator], bool]:
+    def trial(rng: np.random.Generator) -> bool:
+        a, b = _alike(rng, rows, n, margin)
+        return regressions(compare_runs([(a, b)], Settings()), margin).tripped
+
+    return trial
+
+
+def equivalent_on_the_margin(n: int, wins: float, margin: float) -> Callable[[np.random.Generator], bool]:
+    """The true difference is the margin itself: `equivalent` is wrong."""
+
+    def trial(rng: np.random.Generator) -> bool:
+        d = np.where(rng.random(n) < wins, 1.0, 0.0)
+        return estimate_difference(d, np.zeros(n), margin=margin).verdict.startswith("equivalent")
+
+    assert abs(wins - margin) < 1e-12
+    return trial
+
+
+def combined_finds(method: str, tasks: int, n: int) -> Callable[[np.random.Generator], bool]:
+    def trial(rng: np.random.Generator) -> bool:
+        rows = compare_runs([_alike(rng, tasks, n)], Settings()).comparisons
+        p = next(item.p_value for item in combine(rows) if item.method == method)
+        return p is not None and p < 0.05
+
+    return trial
+
+
+def decisions() -> list[Decision]:
+    out = []
+    for rows, share in ((1, 1.0), (4, 0.5), (20, 0.2), (57, 0.1)):
+        for margin in (0.0, 0.05):
+            said = f"margin {margin:g}, A worse by exactly that" if margin else "no margin, no difference"
+            out.append(Decision(f"gate over {rows} rows of 100, {said}", 0.025, gate_trips(rows, margin), share))
+    for n, wins in ((100, 0.05), (500, 0.006), (500, 0.01), (500, 0.05)):
+        trial = equivalent_on_the_margin(n, wins, wins)
+        out.append(Decision(f"`equivalent within {wins:g}` at a true {wins:g}, {n} questions", 0.05, trial))
+    for method in ("equal weights", "Stouffer", "Wilcoxon signed-rank"):
+        for tasks, n in ((57, 5), (20, 30)):
+            trial = combined_finds(method, tasks, n)
+            out.append(Decision(f"combined, {method}: {tasks} tasks of {n}", 0.05, trial, 0.1))
+    return out
+
+
+# the page
+
+
+def _work(job: tuple[str, str, int]) -> Any:
+    """One cell or decision by name, in a process of its own; the seed depends on the name alone."""
+    kind, name, R = job
+    seed = [SEED, *name.encode()]
+    if kind == "cell":
+        cell = next(cell for cell in cells() if f"{cell.part}: {cell.name}" == name)
+        found = _replicate(cell, max(200, R // 5) if cell.slow else R, seed)
+        return replace(found, cell=replace(cell, draw=_drawn))  # what is drawn cannot be pickled
+    decision = next(item for item in decisions() if item.name == name)
+    rng = np.random.default_rng(seed)
+    count = max(200, int(R * decision.share))
+    return sum(decision.trial(rng) for _ in range(count)) / count, count
+
+
+def _drawn(rng: np.random.Generator) -> tuple[Row, float]:
+    raise RuntimeError("this cell has been drawn")
+
+
+def _percent(x: float) -> str:
+    return f"{100 * x:.1f}"
+
+
+def _codes(found: Found) -> str:
+    named = sorted(found.codes.items(), key=lambda item: -item[1])
+    return ", ".join(f"`{code}` {100 * share:.0f} %" for code, share in named) or "–"
+
+
+def page(R: int, jobs: int, only: str = "") -> str:
+    wanted = [cell for cell in cells() if only in f"{cell.part}: {cell.name}"]
+    tried = [item for item in decisions() if only in item.name]
+    work = [("cell", f"{cell.part}: {cell.name}", R) for cell in wanted]
+    work += [("decision", item.name, R) for item in tried]
+    with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+        results = pool.map(_work, work, chunksize=1)
+    found, errors = results[: len(wanted)], results[len(wanted) :]
+    out = [
+        "# Where intervals are weak",
+        "",
+        f"How often nominal 95 % intervals hold the truth, in %, in the designs that are known to be hard. {R} "
+        f"replications per cell ({R // 5} where marked ¹), fixed seeds; `make coverage` writes this page. A cell is in "
+        "order if it covers 93.5–98.5 %, or if at least 95 % of its replications carry a "
+        "[diagnostic](../diagnostics.md) that warns. An interval that does not exist counts as not covering.",
+        "",
+    ]
+    for part in dict.fromkeys(item.cell.part for item in found):
+        out += [f"## {part}", "", "| design | covers | codes | in order |", "|---|---|---|---|"]
+        for item in (item for item in found if item.cell.part == part):
+            mark = " ¹" if item.cell.slow else ""
+            none = f" ({_percent(item.missing)} without)" if item.missing else ""
+            ok = "yes" if item.in_order else "**no**"
+            out.append(f"| {item.cell.name}{mark} | {_percent(item.covered)}{none} | {_codes(item)} | {ok} |")
+        out.append("")
+    outside = [f"{item.cell.part}: {item.cell.name}" for item in found if not item.in_order]
+    out += [f"Not in order: {'; '.join(outside) or 'none'}.", ""]
+    if tried:
+        out += [
+            "## Wrong decisions",
+            "",
+            "How often something is found that is not there, in %.",
+            "",
+            "| decision | nominal | found | replications |",
+            "|---|---|---|---|",
+        ]
+        for item, (rate, count) in zip(tried, errors, strict=True):
+            out.append(f"| {item.name} | {_percent(item.nominal)} | {_percent(rate)} | {count} |")
+    return "\n".join(out).rstrip() + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", nargs="?", type=Path, help="write the tables there, too")
+    parser.add_argument("--replications", type=int, default=10_000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", default="", help="only cells whose name holds this word")
+    options = parser.parse_args()
+    text = page(options.replications, options.jobs, options.only)
+    sys.stdout.write(text)
+    if options.page is not None:
+        options.page.parent.mkdir(parents=True, exist_ok=True)
+        options.page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

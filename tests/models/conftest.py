@@ -1,0 +1,38 @@
+"""A tiny trained model and tasks of every output type, for lm-eval's own models and clients."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "adapters")]
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of the model: that of HARNESS_NOISE_TINY_MODEL, where it is kept from one run to the next."""
+    kept = os.environ.get("HARNESS_NOISE_TINY_MODEL")
+    folder = Path(kept).resolve() if kept else tmp_path_factory.mktemp("tiny")
+    if not (folder / "model.safetensors").exists():
+        subprocess.run([sys.executable, str(HERE / "tiny.py"), str(folder)], check=True, capture_output=True)
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tasks."""
+    import lm_eval_models as toys
+    from tiny import documents
+    from tiny_tasks import TASKS, N
+
+    folder = tmp_path_factory.mktemp("tasks")
+    for name, base in TASKS.items():
+        toys.write_task(folder, name, documents(N), base)
+    return folder

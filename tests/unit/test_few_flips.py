@@ -1,0 +1,237 @@
+"""Few flips: what the extended sample is, where it counts, and that arena and compare agree on it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from harness_noise import reference
+from harness_noise.arena_build import arena
+from harness_noise.comparison import compare_runs, estimate_difference
+from harness_noise.estimators.contrast import Estimator, clustered_variance, design
+from harness_noise.estimators.flips import effective_flips, extended, extended_task
+from harness_noise.results import Difference
+from harness_noise.scores import Group, Questions, Run, Scores
+from harness_noise.settings import Settings
+
+
+def flipped(n: int, wins: int, losses: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    a, b = np.zeros(n), np.zeros(n)
+    a[:wins], b[wins : wins + losses] = 1.0, 1.0
+    return a, b
+
+
+def test_effective_flips_count_equal_ones() -> None:
+    assert effective_flips(np.array([1.0, -1.0, 0.0, 1.0])) == 3
+    assert effective_flips(np.array([[2e-9] * 5 + [0.0] * 9, [3e9] * 7 + [0.0] * 7])) == pytest.approx([5, 7])
+    assert np.isnan(effective_flips(np.zeros(4)))
+    d = np.random.default_rng(0).normal(size=200_000)
+    assert effective_flips(d) / len(d) == pytest.approx(1 / 3, rel=0.02)
+
+
+@pytest.mark.parametrize("estimator", ["cr0", "cr1", "cr2", "cr3"])
+@pytest.mark.parametrize("sizes", [(1,) * 40, (3,) * 40, (1, 5, 2, 8) * 10])
+def test_it_is_the_sample_with_two_clusters_added(estimator: Estimator, sizes: tuple[int, ...]) -> None:
+    """By matrix algebra on a design that has the two clusters, every question copied so that sizes are whole."""
+    rng = np.random.default_rng(4)
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    d = np.where(np.isin(labels, (3, 8, 21)), rng.integers(1, 4, len(labels)), 0) * np.where(labels == 8, -1.0, 1.0)
+    far = extended(d, design(len(d), labels), estimator)
+    assert far is not None
+    sums = np.bincount(labels, weights=d)
+    mean_size = len(d) / len(sizes)
+    all_sums = np.array([*sums, np.abs(sums).max(), -np.abs(sums).max()])
+    all_sizes = np.array([*sizes, mean_size, mean_size])
+    n = all_sizes.sum()
+    mean = all_sums.sum() / n
+    kept = 1 - all_sizes / n
+    e = all_sums - all_sizes * mean
+    power = {"cr2": 1, "cr3": 2}.get(estimator, 0)
+    V = (e**2 / kept**power).sum() / n**2 * (len(all_sizes) / (len(all_sizes) - 1) if estimator == "cr1" else 1)
+    P = np.diag(all_sizes / kept) - np.outer(all_sizes / np.sqrt(kept), all_sizes / np.sqrt(kept)) / n
+    df = np.trace(P) ** 2 / np.trace(P @ P)
+    assert (far.mean[0], far.variance[0], far.df[0]) == pytest.approx((mean, V, df), rel=1e-12)
+    many = extended_task(sums[None, :], np.array([sizes], dtype=float), estimator)
+    assert (many.mean[0], many.variance[0], many.df[0]) == pytest.approx((mean, V, df), rel=1e-12)
+
+
+def test_unclustered_it_is_two_questions_more() -> None:
+    a, b = flipped(500, 5, 1)
+    row = estimate_difference(a, b)
+    more = np.array([*(a - b), 1.0, -1.0])
+    low, _ = stats.t.interval(0.95, 499, row.diff, row.se)
+    _, high = stats.t.interval(0.95, 501, more.mean(), more.std(ddof=1) / np.sqrt(502))
+    assert (row.ci_low, row.ci_high) == pytest.approx((low, high), rel=1e-12)
+    assert "few_flips" in row.diagnostics
+    turned = estimate_difference(b, a)
+    assert (turned.ci_low, turned.ci_high) == pytest.approx((-high, -low), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "wins", "few"), [(400, 60, False), (400, 59, True), (100, 25, False), (100, 24, True)])
+def test_it_ends_at_sixty_flips_and_at_a_quarter(n: int, wins: int, few: bool) -> None:
+    row = estimate_difference(*flipped(n, wins - 4, 4))
+    assert ("few_flips" in row.diagnostics) is few
+    half = stats.t.ppf(0.975, n - 1) * row.se
+    assert row.ci_low == row.diff - half
+    assert (row.ci_high == row.diff + half) is not few
+
+
+def test_elsewhere_the_interval_is_scipys_to_the_last_digit() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        a, b = rng.normal(size=(2, 60))
+        row = estimate_difference(a, b)
+        assert (row.ci_low, row.ci_high) == (
+            row.diff - stats.t.ppf(0.975, 59) * row.se, row.diff + stats.t.ppf(0.975, 59) * row.se,
+        )  # fmt: skip
+        assert "few_flips" not in row.diagnostics
+
+
+def test_one_win_in_500_is_not_equivalent_within_three_of_them() -> None:
+    a, b = flipped(500, 1)
+    assert estimate_difference(a, b, margin=0.006).verdict == "not separable"
+    assert estimate_difference(a, b, margin=0.02).verdict == "equivalent within 0.02"
+
+
+@pytest.mark.parametrize("test", ["t", "sign", "permutation", "bootstrap"])
+def test_no_test_has_a_shorter_far_limit(test: Any) -> None:
+    a, b = flipped(300, 6)
+    row = estimate_difference(a, b, test=test, resamples=2000)
+    expected = estimate_difference(a, b)
+    assert row.ci_high is not None
+    assert expected.ci_high is not None
+    assert row.ci_high >= expected.ci_high
+    assert row.interval == ("bootstrap" if test == "bootstrap" else "t")
+
+
+def test_runs_that_differ_are_in_the_far_limit_too() -> None:
+    rng = np.random.default_rng(1)
+    a = np.zeros((200, 4))
+    a[:6] = 1.0
+    b = np.zeros((200, 4))
+    b[6:8, rng.integers(0, 4, 2)] = 1.0
+    answers, runs = (estimate_difference(a, b, repeats_are=kind) for kind in ("answers", "runs"))
+    for row in (answers, runs):
+        assert "few_flips" in row.diagnostics
+    assert (runs.ci_high, runs.ci_low) != (answers.ci_high, answers.ci_low)
+    assert runs.ci_high - runs.diff > runs.diff - runs.ci_low  # type: ignore[operator]
+
+
+def test_a_group_of_one_task_has_the_tasks_extension() -> None:
+    rng = np.random.default_rng(5)
+    labels = np.repeat(np.arange(30), 4)
+    d = np.where(labels < 3, rng.integers(0, 2, 120), 0).astype(float)
+    d[0] = 1.0
+    one = extended(d, design(120, labels))
+    copies = design(240, np.tile(labels, 2), np.repeat([0, 1], 120), np.array([1.0, 0.0]))
+    other = extended(np.concatenate([d, rng.normal(size=120)]), copies)
+    assert one is not None
+    assert other is not None
+    assert (other.mean[0], other.variance[0]) == pytest.approx((one.mean[0], one.variance[0]), rel=1e-12)
+
+
+def test_the_mean_of_an_extended_group_shrinks_by_its_clusters() -> None:
+    d = np.zeros(90)
+    d[[2, 40, 41]] = 1.0
+    plan = design(90, strata=np.repeat([0, 1, 2], [20, 30, 40]), stratum_weights=np.array([0.5, 0.3, 0.2]))
+    far = extended(d, plan)
+    assert far is not None
+    assert far.mean[0] == pytest.approx(float(plan.weights @ d) * 90 / 92)
+    e = d - np.array([d[:20].mean(), d[20:50].mean(), d[50:].mean()])[plan.strata]
+    plain = clustered_variance(e, plan)
+    assert plain is not None
+    top = np.abs(plan.weights * d).max()
+    assert far.variance[0] == pytest.approx(plain.value + 2 * top**2, rel=0.08)
+
+
+# --- arena and compare -------------------------------------------------------------------------------------------
+
+
+def close_runs(
+    M: int, n: int, K: int, kind: str, G: int | None, missing: float, tasks: int = 1, spec: str = "c",
+    group: Group | None = None,
+) -> list[Run]:  # fmt: skip
+    """Models that differ on few questions."""
+    rng = np.random.default_rng(M * n + K)
+    base = [(rng.random(n) < 0.6).astype(float) for _ in range(tasks)]
+    runs = []
+    for m in range(M):
+        scores = []
+        for t in range(tasks):
+            values = np.repeat(base[t][:, None], K, axis=1)
+            at = rng.choice(n, 3 + m, replace=False)
+            values[at] = rng.random((len(at), K)) if kind == "grades" else (rng.random((len(at), K)) < 0.5)
+            if missing:
+                values[rng.random(n) < missing] = np.nan
+            labels = None
+            if spec == "task":
+                labels = (f"t{t}",) * n
+            elif G is not None:
+                labels = tuple(f"c{(i * i + i) % G}" for i in range(n))
+            scores.append(
+                Scores(f"t{t}", "acc", "none", Questions(tuple(f"{t} {i}" for i in range(n))), values, clusters=labels,
+                       cluster_spec=None if labels is None else spec, higher_is_better=True)
+            )  # fmt: skip
+        runs.append(Run(f"m{m}", f"r{m}", "array", scores=tuple(scores), groups=(group,) if group else ()))
+    return runs
+
+
+def assert_same(runs: list[Run], choices: Settings) -> int:
+    """Of the last benchmark; returns how many of its pairs have few flips."""
+    few = 0
+    for ours, (a, b) in zip(arena(runs, choices).boards[-1].pairs, combinations(runs, 2), strict=True):
+        theirs = compare_runs([(a, b)], choices).comparisons[-1]
+        for field in fields(Difference):
+            x, y = getattr(ours, field.name), getattr(theirs, field.name)
+            if isinstance(y, float) and isinstance(x, float):
+                assert x == pytest.approx(y, rel=1e-11, abs=1e-12), (field.name, a.model, b.model)
+            else:
+                assert x == y, (field.name, a.model, b.model)
+        few += "few_flips" in ours.diagnostics
+    return few
+
+
+@pytest.mark.parametrize("se", ["cr0", "cr1", "cr2"])
+@pytest.mark.parametrize(("kind", "K"), [("binary", 1), ("binary", 4), ("grades", 2)])
+@pytest.mark.parametrize(("G", "missing"), [(None, 0.0), (60, 0.0), (None, 0.1), (60, 0.1)])
+def test_arena_has_the_far_limits_of_compare(se: Any, kind: str, K: int, G: int | None, missing: float) -> None:
+    runs = close_runs(4, 120, K, kind, G, missing)
+    assert assert_same(runs, Settings(se=se, margin=0.05, adjust="none")) > 0
+
+
+@pytest.mark.parametrize("weights", [None, (0.5, 0.3, 0.2)])
+@pytest.mark.parametrize(("K", "missing", "G"), [(1, 0.0, None), (3, 0.0, None), (1, 0.1, None), (1, 0.0, 50)])
+def test_arenas_groups_have_the_far_limits_of_compare(weights: Any, K: int, missing: float, G: int | None) -> None:
+    group = Group("all", "acc", "none", ("t0", "t1", "t2"), "size", weights=weights)
+    runs = close_runs(3, 60, K, "binary", G, missing, tasks=3, group=group)
+    assert assert_same(runs, Settings(margin=0.05, adjust="none")) > 0
+
+
+def test_tasks_as_the_sample_have_far_limits_too() -> None:
+    group = Group("all", "acc", "none", tuple(f"t{t}" for t in range(24)), "equal")
+    runs = close_runs(2, 10, 1, "binary", None, 0.0, tasks=24, spec="task", group=group)
+    quiet = [
+        Scores(item.task, "acc", "none", item.questions, runs[0].scores[i].values if i > 2 else item.values,
+               clusters=item.clusters, cluster_spec="task")
+        for i, item in enumerate(runs[1].scores)
+    ]  # fmt: skip
+    runs[1] = Run("m1", "r1", "array", scores=tuple(quiet), groups=(group,))
+    assert assert_same(runs, Settings(adjust="none")) == 1
+
+
+def test_a_profile_widens_where_its_noise_means_few_flips() -> None:
+    spread = reference.Spread(0.002, 0.002, 0.002)
+    one = reference.Profile(
+        task="t", metric="acc", scorer="none", n_questions=1000, n_models=3, n_close_pairs=3, se_total=spread,
+        se_data=None, se_prediction=None, beta_theory=reference.Spread(0.1, 0.1, 0.1), solved=1.0,
+        higher_is_better=True, cluster=None, n_clusters=1000, df=999.0,
+    )  # fmt: skip
+    row = reference.compare(one, 0.9, 0.899)
+    assert "few_flips" in row.diagnostics
+    assert row.ci_high - row.diff > row.diff - row.ci_low  # type: ignore[operator]
+    assert reference.compare(one, 0.9, 0.8995, margin=0.05).verdict == "equivalent within 0.05"

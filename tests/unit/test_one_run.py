@@ -1,0 +1,323 @@
+"""One run: the range of a metric, its interval near the ends, missing answers, and what is shown of it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from harness_noise.analysis import analyze_run, analyze_runs, estimate
+from harness_noise.comparison import compare_runs, estimate_difference
+from harness_noise.errors import InputError
+from harness_noise.report import text
+from harness_noise.report.summary import summarise
+from harness_noise.samples import as_scores
+from harness_noise.scores import CorpusScores, Group, Questions, Run, Scores, is_proportion
+from harness_noise.settings import Settings
+
+
+def scores(values, metric="quality", task="t", **fields):
+    values = np.asarray(values, dtype=float)
+    values = values[:, None] if values.ndim == 1 else values
+    missing = int(np.isnan(values).sum())
+    keys = tuple(map(str, range(len(values))))
+    return Scores(task, metric, "none", Questions(keys), values, n_missing=missing, **fields)
+
+
+def run(*parts, groups=()):
+    return Run("m", "r", "test", scores=parts, groups=groups)
+
+
+def row(part, **settings):
+    return analyze_run(run(part), Settings(**settings)).estimates[0]
+
+
+class TestRange:
+    def test_graded_scores_have_the_width_of_t(self):
+        rng = np.random.default_rng(0)
+        for values in (rng.beta(60, 8, (1000, 1)), rng.beta(20, 20, (1000, 1))):
+            e = estimate(values)
+            t = stats.t.ppf(0.975, e.df) * e.se
+            assert (e.ci_high - e.ci_low) / (2 * t) == pytest.approx(1, abs=0.01)
+            assert (e.interval, e.range) == ("wilson", (0.0, 1.0))
+
+    @pytest.mark.parametrize("interval", ["auto", "korn-graubard", "t", "bootstrap"])
+    @pytest.mark.parametrize(("low", "high"), [(0, 100), (-1, 1), (1, 5)])
+    def test_a_scale_moves_the_interval_and_nothing_else(self, interval, low, high):
+        x = np.random.default_rng(1).choice([0, 0.25, 1], (40, 3), p=[0.1, 0.2, 0.7])
+        unit = row(scores(x), interval=interval)
+        for part, settings in (
+            (scores(low + (high - low) * x, bounds=(low, high)), {}),
+            (scores(low + (high - low) * x), {"range": (low, high)}),
+        ):
+            e = row(part, interval=interval, **settings)
+            expected = [low + (high - low) * end for end in (unit.ci_low, unit.ci_high)]
+            assert [e.ci_low, e.ci_high] == pytest.approx(expected, abs=1e-9 * (high - low))
+            assert e.range == (low, high)
+
+    def test_clopper_pearson_of_percentages(self):
+        x = np.array([1.0] * 28 + [0.0] * 2)
+        unit, percent = (
+            estimate(x, interval="clopper-pearson"),
+            estimate(100 * x, interval="clopper-pearson", range=(0, 100)),
+        )
+        assert percent.ci_low == pytest.approx(100 * unit.ci_low)
+
+    def test_what_counts_said_declared_seen(self):
+        half = np.tile([0.0, 1.0], 20)
+        assert row(scores(half)).range == (0, 1)
+        assert row(scores(half, bounds=(0, 100))).range == (0, 100)
+        assert row(scores(half, bounds=(0, 100)), range=(-1, 1)).range == (-1, 1)
+        assert row(scores(2 * half)).range is None
+        assert row(scores(2 * half)).interval == "t"
+
+    @pytest.mark.parametrize("value", [0.0, 1.0])
+    def test_one_end_throughout_is_no_proportion_unless_it_says_so(self, value):
+        flat = np.full(30, value)
+        percent = analyze_run(run(scores(flat, "percent_parseable")), Settings())
+        (e,) = percent.estimates
+        assert (e.range, e.ci_low, e.interval) == (None, None, "none")
+        assert "zero_variance" in e.diagnostics
+        assert "--range" in percent.notes[0]
+        for known in (
+            row(scores(flat, "acc_norm")), row(scores(flat, bounds=(0, 1))), row(scores(flat), range=(0, 1)),
+            estimate(flat),
+        ):  # fmt: skip
+            assert known.interval == "wilson"
+            assert known.ci_high - known.ci_low == pytest.approx(0.1219, abs=2e-3)
+
+    def test_names_of_proportions(self):
+        assert all(map(is_proportion, ("acc", "acc_norm", "exact_match", "pass@1", "Accuracy", "em", "is_correct")))
+        assert not any(map(is_proportion, ("percent_parseable", "score", "bleu", "account", "mean")))
+
+    def test_scores_outside_are_refused_with_their_values(self):
+        with pytest.raises(InputError, match=r"go from 0 to 62\.5.*--range 0,1.*LOW,HIGH"):
+            row(scores([0.0, 62.5]), range=(0, 1))
+        with pytest.raises(InputError, match=r"declared range \[0, 1\]"):
+            row(scores([0.0, 2.0], bounds=(0, 1)))
+        with pytest.raises(InputError, match="--range 0,1"):
+            estimate_difference([0.0, 50.0, 20.0], [0.0, 10.0, 20.0], range=(0, 1))
+        with pytest.raises(InputError, match="lowest and highest"):
+            Settings(range=(0, math.inf))
+
+    def test_a_difference_without_variance_is_scaled(self):
+        a, b = np.ones(20), np.zeros(20)
+        unit = estimate_difference(a, b)
+        percent = estimate_difference(100 * a, 100 * b, range=(0, 100))
+        assert (percent.ci_low, percent.ci_high) == pytest.approx((100 * unit.ci_low, 100 * unit.ci_high))
+        alone = estimate_difference(100 * a, 100 * b, range=(0, 100), unpaired=True)
+        other = estimate_difference(a, b, unpaired=True)
+        assert alone.ci_low == pytest.approx(100 * other.ci_low)
+        assert estimate_difference(100 * a, 100 * b).ci_low is None
+
+    def test_a_group_has_the_range_of_its_tasks(self):
+        x = np.tile([0.0, 1.0], 10)
+        parts = (scores(x, task="u", bounds=(0, 1)), scores(x, task="v", bounds=(0, 1)))
+        group = Group("g", "quality", "none", ("u", "v"))
+        assert analyze_run(run(*parts, groups=(group,)), Settings()).estimates[-1].range == (0, 1)
+
+
+class TestNearTheEnd:
+    def limits(self, clusters, n=1000, K=1):
+        out = []
+        for wrong in range(15):
+            x = np.ones((n, K))
+            x[:wrong, 0] = 0
+            out.append(estimate(x, clusters))
+        return out
+
+    def test_the_limit_does_not_jump_with_the_first_wrong_answer(self):
+        found = self.limits(np.arange(1000) % 10)
+        lows = np.array([e.ci_low for e in found])
+        assert lows[0] == pytest.approx(0.6615, abs=1e-4)
+        assert lows[1] == pytest.approx(lows[0], abs=0.03)
+        assert np.abs(np.diff(lows)).max() < 0.05
+        assert lows[14] > 0.97
+
+    def test_many_answers_of_few_questions_do_not_jump(self):
+        lows = np.array([e.ci_low for e in self.limits(None, n=40, K=20)])
+        assert np.abs(np.diff(lows)).max() < 0.02
+
+    def test_independent_answers_have_the_plain_wilson_interval(self):
+        from statsmodels.stats.proportion import proportion_confint
+
+        for wrong in (0, 1, 5, 30):
+            x = np.ones(100_000)
+            x[:wrong] = 0
+            e = estimate(x)
+            expected = proportion_confint(100_000 - wrong, 100_000, method="wilson")
+            assert 1 - e.ci_low == pytest.approx(1 - expected[0], rel=1e-3)
+
+    def test_few_failures(self):
+        for clusters, K in ((np.arange(1000) % 10, 1), (None, 1), (None, 20)):
+            found = self.limits(clusters, K=K)
+            assert ["few_failures" in e.diagnostics for e in found] == [wrong < 10 for wrong in range(15)]
+        assert "few_failures" in estimate(1 - np.eye(1, 50)[0]).diagnostics
+        assert "few_failures" not in estimate(np.random.default_rng(0).random(50)).diagnostics
+
+    def test_clusters_that_fail_alike_do_not_give_the_interval_of_clusters(self):
+        """One wrong answer in each of 10 clusters: no variance between clusters, but 1,000 answers."""
+        e = estimate(np.repeat([0.0, 1.0], [10, 990]), np.arange(1000) % 10)
+        assert e.se == 0
+        assert e.ci_high - e.ci_low < 0.02
+
+
+class TestMissing:
+    def test_both_bounds(self):
+        x = np.array([[1, 0, 1], [1, 1, np.nan], [np.nan] * 3, [0, 1, 1.0]])
+        e = estimate(x)
+        assert e.mean_if_missing_wrong == pytest.approx(np.nan_to_num(x, nan=0.0).mean())
+        assert e.mean_if_missing_right == pytest.approx(np.nan_to_num(x, nan=1.0).mean())
+        assert (e.n_questions, e.n_missing) == (3, 4)
+        assert "missing_matters" in e.diagnostics
+
+    def test_direction_and_range(self):
+        x = [[10.0, 20.0], [np.nan, 30.0]]
+        e = row(scores(x, bounds=(0, 100), higher_is_better=False))
+        assert (e.mean_if_missing_wrong, e.mean_if_missing_right) == (40.0, 15.0)
+        e = row(scores(x))
+        assert (e.mean_if_missing_wrong, e.mean_if_missing_right) == (None, None)
+
+    def test_a_group_weighs_as_its_mean_does(self):
+        parts = scores([1, np.nan, 1.0], task="u"), scores([0, 1.0], task="v")
+        for weighting, shares in (("equal", [0.5, 0.5]), ("size", [0.6, 0.4])):
+            group = Group("g", "quality", "none", ("u", "v"), weighting)
+            e = analyze_run(run(*parts, groups=(group,)), Settings()).estimates[-1]
+            assert e.mean_if_missing_wrong == pytest.approx(shares[0] * 2 / 3 + shares[1] * 0.5)
+
+    def test_null_where_nothing_is_missing_or_it_is_not_known_what(self):
+        assert estimate([[1, 0.0], [1, 1]]).mean_if_missing_wrong is None
+        part = scores([[1, 0], [1, np.nan], [np.nan, 0], [1, 1]])
+        assert row(Scores(**{name: getattr(part, name) for name in part.__slots__} | {"n_missing": 1})).range == (0, 1)
+        unknown = Scores(**{name: getattr(part, name) for name in part.__slots__} | {"n_missing": 1})
+        assert row(unknown).mean_if_missing_wrong is None
+        assert estimate([[1, np.nan], [1, 0], [0, 1.0]], missing="zero").mean_if_missing_wrong is None
+
+    def test_shown_where_it_matters(self):
+        rng = np.random.default_rng(0)
+        x = np.where(rng.random((60, 2)) < 0.2, np.nan, (rng.random((60, 2)) < 0.7).astype(float))
+        table = analyze_runs([run(scores(x))], Settings())
+        shown = summarise(table)
+        assert "if wrong … right" in [column.label for column in shown.sections[0].columns]
+        assert "missing answers were all wrong or all right" in shown.sentences[0]
+        few = scores(np.where(np.arange(2000)[:, None] == 3, np.nan, rng.integers(0, 2, (2000, 1))))
+        assert "missing_matters" not in row(few).diagnostics
+
+
+class TestSplit:
+    def test_single_answers_that_differ(self):
+        rng = np.random.default_rng(2)
+        hard = (rng.random((60, 4)) < 0.2).astype(float)
+        hard[:, 1:] = np.nan
+        easy = (rng.random((60, 4)) < 0.9).astype(float)
+        e = estimate(np.concatenate([hard, easy]))
+        assert {"partly_single_repeat", "single_repeats_differ"} <= set(e.diagnostics)
+        s2 = easy.var(axis=1, ddof=1)
+        exact = e.se**2 + (s2 * (1 - 1 / 4)).sum() / 120**2
+        assert e.se_total**2 == pytest.approx(exact, rel=1e-12)  # singles add nothing: no borrowed variance in it
+        same = np.concatenate([easy[:30], np.where(np.arange(4) > 0, np.nan, easy[30:])])
+        assert "single_repeats_differ" not in estimate(same).diagnostics
+
+    def test_negative_data_variance_is_shown_as_a_limit(self):
+        x = (np.random.default_rng(3).random((60, 3)) < 0.5).astype(float)
+        e = estimate(x)
+        assert e.var_data < 0
+        assert e.se_data == 0
+        digits = 3
+        table = e._table()
+        (shown,) = (
+            line[i] for s in summarise(table).sections for line in s.rows
+            for i, column in enumerate(s.columns) if column.label == "data"
+        )  # fmt: skip
+        assert shown.startswith("< 0.")
+        assert float(shown[2:]) >= e.se_data_upper
+        assert float(shown[2:]) - e.se_data_upper <= 10**-digits
+        assert f"data {shown}" in summarise(table).sentences[0]
+        assert "&lt; 0." in text.markdown(table)
+        assert "$<$ 0." in text.latex(table)
+        assert ",0.0," in text.csv(table)  # numbers stay numbers
+        assert "SE² = data² + prediction²/K" in {c: m for _, c, m in summarise(table).legend}["negative_data_variance"]
+
+
+class TestNamed:
+    def test_the_sentence_names_the_interval(self):
+        (sentence,) = summarise(analyze_runs([run(scores(np.tile([0, 1.0], 10)))], Settings())).sentences
+        assert "(Wilson, t 19 df)" in sentence
+
+    def test_a_column_where_rows_differ(self):
+        parts = scores(np.tile([0, 1.0], 10)), scores(np.arange(30.0), "tokens")
+        (section,) = summarise(analyze_runs([run(*parts)], Settings())).sections
+        at = [column.label for column in section.columns].index("interval")
+        assert [line[at] for line in section.rows] == ["Wilson, t 19 df", "t, 29 df"]
+
+
+class TestCorpus:
+    def item(self, n=20, bounds=(0.0, 1.0), clusters=None, seed=0, accuracy=0.85):
+        rng = np.random.default_rng(seed)
+        true = np.random.default_rng(9).random(n) < 0.4
+        said = np.where(rng.random(n) < accuracy, true, ~true)
+        counts = np.stack([said & true, said, true], axis=1).astype(float)[:, None]
+        return CorpusScores(
+            "t", "f1", "none", Questions(tuple(map(str, range(n)))), stats=counts, bounds=bounds, clusters=clusters,
+            value=lambda s: 2 * s[..., 0] / (s[..., 1] + s[..., 2]), higher_is_better=True,
+        )  # fmt: skip
+
+    def row(self, item, **settings):
+        (e,) = analyze_run(Run("m", "r", "t", corpus=(item,)), Settings(**settings)).estimates
+        return e
+
+    def test_df_and_few_clusters(self):
+        e = self.row(self.item())
+        assert (e.df, e.interval, e.range) == (19.0, "wilson", (0.0, 1.0))
+        assert "few_clusters" not in e.diagnostics
+        e = self.row(self.item(clusters=tuple(str(i % 6) for i in range(20))))
+        assert e.df < 6
+        assert "few_clusters" in e.diagnostics
+
+    def test_wilson_with_the_variance_of_the_jackknife(self):
+        item = self.item()
+        e = self.row(item)
+        left = np.array([float(item.value((item.stats.sum(axis=0) - item.stats[i])[0])) for i in range(20)])
+        V = 19 / 20 * ((left - left.mean()) ** 2).sum()
+        p, n, c = e.mean, e.mean * (1 - e.mean) / V, stats.t.ppf(0.975, 19)
+        centre, half = (
+            (p + c**2 / (2 * n)) / (1 + c**2 / n),
+            c / (1 + c**2 / n) * math.sqrt(p * (1 - p) / n + c**2 / (4 * n**2)),
+        )
+        assert (e.ci_low, e.ci_high) == pytest.approx((centre - half, centre + half), rel=1e-9)
+
+    def test_without_a_range_the_percentiles_have_tails_of_t(self):
+        known, e = self.row(self.item()), self.row(self.item(bounds=None))
+        assert (e.interval, e.range, e.df) == ("bootstrap", None, 19.0)
+        assert e.ci_high - e.ci_low > 1.02 * 2 * 1.96 * e.se
+        assert self.row(self.item(bounds=None), range=(0, 1)).ci_low == known.ci_low
+        assert self.row(self.item(), interval="t").interval == "t"
+        with pytest.raises(InputError, match="no interval wilson without a known range"):
+            self.row(self.item(bounds=None), interval="wilson")
+        with pytest.raises(InputError, match="--range 2,3"):
+            self.row(self.item(), range=(2, 3))
+
+    def test_a_difference_is_tested_by_t_with_the_clusters_df(self):
+        runs = [Run(str(i), str(i), "t", corpus=(self.item(40, seed=i, accuracy=a),)) for i, a in ((1, 0.9), (2, 0.7))]
+        (d,) = compare_runs([tuple(runs)], Settings()).comparisons
+        assert (d.test, d.df) == ("t", 39.0)
+        half = (d.ci_high - d.ci_low) / 2
+        assert d.p_value == pytest.approx(2 * stats.t.sf(abs(d.diff) * stats.t.ppf(0.975, 39) / half, 39))
+        assert d.statistic == pytest.approx(d.diff * stats.t.ppf(0.975, 39) / half)
+        (welch,) = compare_runs([tuple(runs)], Settings(unpaired=True)).comparisons
+        assert 39 < welch.df <= 78
+        (boot,) = compare_runs([tuple(runs)], Settings(test="bootstrap")).comparisons
+        assert (boot.test, boot.statistic) == ("bootstrap", None)
+
+    def test_all_right(self):
+        e = self.row(self.item(accuracy=1.1))
+        assert (e.mean, e.se, e.ci_high) == (1.0, 0.0, 1.0)
+        c = stats.t.ppf(0.975, 19)
+        assert e.ci_low == pytest.approx(20 / (20 + c**2))
+
+
+def test_arrays_are_declared_where_they_fit():
+    assert as_scores([0.0, 0.0]).bounds == (0, 1)
+    assert as_scores([0.0, 2.0]).bounds is None

@@ -45,6 +45,7 @@ growth: $(VENV)/.test  ## how time and memory grow, into the docs
 
 coverage: $(VENV)/.test  ## coverage of the intervals by simulation, into the docs
 	$(BIN)/python benchmarks/coverage.py docs/methods/coverage.md
+	$(BIN)/python benchmarks/coverage_weak.py docs/methods/coverage-weak.md
 
 docs: $(VENV)/.docs  ## the pages, into site/
 	$(BIN)/mkdocs build --strict --quiet

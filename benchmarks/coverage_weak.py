@@ -470,7 +470,10 @@ def page(R: int, jobs: int, only: str = "") -> str:
     work = [("cell", f"{cell.part}: {cell.name}", R) for cell in wanted]
     work += [("decision", item.name, R) for item in tried]
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        results = pool.map(_work, work, chunksize=1)
+        results = []
+        for job, result in zip(work, pool.imap(_work, work), strict=True):
+            results.append(result)
+            print(f"{len(results)} of {len(work)}: {job[1]}", file=sys.stderr, flush=True)
     found, errors = results[: len(wanted)], results[len(wanted) :]
     out = [
         "# Where intervals are weak",

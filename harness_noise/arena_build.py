@@ -27,9 +27,9 @@ from .pairing import pair
 from .places import telling_parts
 from .repeats import once
 from .results import Estimate, merge_notes
-from .samples import Unread, group_parts, group_shares, score_range
+from .samples import Unread, check_margin, group_parts, group_shares, score_range
 from .scores import Group, Run, Scores, occurrences
-from .settings import Settings, check_margin
+from .settings import Settings
 
 CLOSE = 5.0
 """Pairs closer than this many total standard errors show the noise of a benchmark; Wang (2025), §4.1.2."""

@@ -24,6 +24,7 @@ from .results import Comparison, Difference, Flip, finite, merge_notes
 from .samples import (
     Sample,
     as_scores,
+    check_margin,
     group_parts,
     group_shares,
     kernel,
@@ -34,7 +35,7 @@ from .samples import (
     score_range,
 )
 from .scores import Group, Run, Scores
-from .settings import Settings, check_margin
+from .settings import Settings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -23,7 +23,7 @@ from .pairing import pair
 from .results import Difference, Estimate, finite
 from .samples import data_limit, outside, root
 from .scores import CorpusScores, Run, reproduces
-from .settings import Settings
+from .settings import Settings, check_scale
 
 
 def _refuse(item: CorpusScores, settings: Settings) -> None:
@@ -218,6 +218,7 @@ def corpus_difference(
     codes_found = set(noise.diagnostics) | set(a.diagnostics) | set(b.diagnostics)
     codes_found |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
     higher = a.higher_is_better if a.higher_is_better is not None else b.higher_is_better
+    check_scale("--margin", settings.margin, settings.range or a.bounds or b.bounds, a.metric)
     tested = _tested(noise, sides, settings, higher)
     if "zero_variance" in codes_found and noise.value is not None and abs(noise.value) <= 1e-12:
         codes_found.add("identical_scores")

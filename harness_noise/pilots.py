@@ -12,7 +12,7 @@ from .errors import InputError
 from .estimators.contrast import upper_variance
 from .estimators.planning import QUESTIONS, Units, Variances
 from .results import Difference, Estimate
-from .settings import scale_of
+from .samples import Unread, score_range
 
 if TYPE_CHECKING:
     from .scores import Scores
@@ -144,7 +144,7 @@ def _measured(
     wanted = (row.task, row.metric, row.scorer)
     each = [item for item in each if (item.task, item.metric, item.scorer) == wanted]
     parts: list[Scores] = [part for run in runs for part in run.scores if (part.metric, part.scorer) == wanted[1:]]
-    return row, each, scale_of(parts, settings.range)
+    return row, each, score_range([Unread.of(part) for part in parts], settings)
 
 
 def _the_only(rows: Sequence[Estimate | Difference]) -> Estimate | Difference:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import is_, ne
@@ -29,7 +29,7 @@ from .estimators.fixed import fixed_moments
 from .estimators.runs import RunComponent, run_component
 from .results import UNSPLIT, finite
 from .scores import Group, Questions, Run, Scores, fitting, is_proportion
-from .settings import Settings
+from .settings import Settings, check_scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -207,6 +207,18 @@ def score_range(samples: Sequence[Ranged], settings: Settings) -> tuple[float, f
         return None
     constant = low == high and low in (0.0, 1.0)
     return None if constant and not all(item.proportion for item in samples) else (0.0, 1.0)
+
+
+def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
+    """Refuse a margin that the metric of these scores cannot have.
+
+    Raises:
+        InputError: a margin as large as the whole range.
+    """
+    if settings.margin is not None:
+        found = list(parts)
+        scale = score_range([Unread.of(part) for part in found], settings)
+        check_scale("--margin", settings.margin, scale, found[0].metric if found else "")
 
 
 def outside(name: str, low: float, high: float, bounds: tuple[float, float], *, said: bool) -> str:

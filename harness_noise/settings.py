@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from .errors import InputError
-
-if TYPE_CHECKING:
-    from .scores import Scores
 
 Interval = Literal["auto", "t", "wilson", "clopper-pearson", "korn-graubard", "bootstrap"]
 Test = Literal["t", "sign", "permutation", "bootstrap", "wild"]
@@ -109,36 +105,6 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"range": None if self.range is None else list(self.range)}
-
-
-def scale_of(parts: Iterable[Scores], chosen: tuple[float, float] | None) -> tuple[float, float] | None:
-    """The range that a number on the metric's scale must fit: as chosen, as declared, or [0, 1] where all scores lie.
-
-    None where nothing is declared and scores leave [0, 1] or are 0 throughout, as of any metric.
-    """
-    if chosen is not None:
-        return chosen
-    found = list(parts)
-    declared = {part.bounds for part in found}
-    if len(declared) == 1 and (only := declared.pop()) is not None:
-        return only
-    import numpy as np
-
-    known = [part.values[~np.isnan(part.values)] for part in found]
-    low = min((float(values.min()) for values in known if values.size), default=0.0)
-    high = max((float(values.max()) for values in known if values.size), default=0.0)
-    return (0.0, 1.0) if low >= 0 and 0 < high <= 1 else None
-
-
-def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
-    """Refuse a margin that the metric of these scores cannot have.
-
-    Raises:
-        InputError: a margin as large as the whole range.
-    """
-    if settings.margin is not None:
-        found = list(parts)
-        check_scale("--margin", settings.margin, scale_of(found, settings.range), found[0].metric if found else "")
 
 
 def check_scale(name: str, value: float | None, scale: tuple[float, float] | None, metric: str = "") -> None:

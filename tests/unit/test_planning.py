@@ -18,8 +18,9 @@ from harness_noise.estimators import theory
 from harness_noise.estimators.planning import Variances, best_repeats, best_unequal_repeats
 from harness_noise.estimators.power import noncentrality
 from harness_noise.planning import plan
+from harness_noise.samples import check_margin
 from harness_noise.scores import Run
-from harness_noise.settings import check_scale, scale_of
+from harness_noise.settings import Settings
 
 
 def text(found):
@@ -289,7 +290,6 @@ class TestScale:
     def test_margin(self, margin):
         from harness_noise.arena_build import arena
         from harness_noise.comparison import compare_runs
-        from harness_noise.settings import Settings
 
         a, b = self.runs()
         for call in (lambda s: compare_runs([(a, b)], s), lambda s: arena([a, b], s)):
@@ -301,10 +301,13 @@ class TestScale:
         assert compare_runs([(a, b)], Settings(margin=margin)).comparisons
 
     def test_a_metric_that_is_0_throughout_is_no_proportion(self):
-        assert scale_of([as_scores([0.0, 0.0])], None) is None
-        assert scale_of([as_scores([0.0, 1.0])], None) == (0, 1)
-        assert scale_of([], None) is None
-        check_scale("--margin", None, (0, 1))
+        def scores(*values):
+            return replace(as_scores(list(values)), bounds=None, metric="percent_parseable")
+
+        check_margin(Settings(margin=5), [scores(0.0, 0.0)])
+        check_margin(Settings(margin=None), [scores(0.0, 1.0)])
+        with pytest.raises(InputError, match="runs from 0 to 1"):
+            check_margin(Settings(margin=5), [scores(0.0, 1.0)])
 
 
 class TestTheory:

@@ -47,13 +47,19 @@ def _score_answers(path: Path, task: str, wanted: Wanted, native: Native, found:
     """Give a file with K answers but one score the other scores too, where that is safe."""
     whole = {metric for (metric, _), column in found.columns.items() if column.raw is not None}
     # scores per repeat in the file are numbers: a metric that is no mean has none
-    only = whole if found.scored else None
+    # one score to each of several answers is none of single answers: it is tried, or refused, as it was at first
+    several = any(
+        max(column.uneven.counts if column.uneven is not None else (column.width,)) > 1
+        for column in found.columns.values()
+    )
+    scored = found.scored and several
+    only = whole if scored else None
     if found.answers == 1 or only == set() or all(metric == "bypass" for metric, _ in found.columns):
         return []
     try:
         columns, remarks = rebuild.rescored(path, wanted, native.config(task), found, only)
     except rebuild.NotSafeError as reason:
-        if found.scored:
+        if scored:
             return [f"{task}: {', '.join(sorted(whole))}: read as one answer (single_repeat): {reason}"]
         columns = rebuild.counted(found)
         found.columns |= columns
@@ -67,7 +73,7 @@ def _score_answers(path: Path, task: str, wanted: Wanted, native: Native, found:
     if stamp(path) != found.stamp:  # the answers were read in a second pass
         raise changed(path)
     found.columns |= columns
-    return [] if found.scored else [f"{task}: {remark}" for remark in remarks]
+    return [] if scored else [f"{task}: {remark}" for remark in remarks]
 
 
 def measured(
@@ -88,6 +94,7 @@ def measured(
 def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: Budget) -> Iterator[Measured]:
     """Every metric that the samples or the results have, or the reason why not."""
     from . import passes
+    from .rescore import at_once
 
     documents = found.documents
     if found.kind in CONTENT_KEYS:
@@ -115,11 +122,9 @@ def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: 
         own = column.own_mean()
         ours = agrees_first or agrees_whole or values.shape[1] == 1
         apart = value is not None and own is not None and not ours and close(own, value)
-        if apart and found.scored:  # else the scoring has said so
-            notes.append(
-                f"{task}, {key[0]}, {key[1]}: lm-eval's own value {value:g} uses the answers of a question "
-                f"together (majority vote, pass@k) and has a row of its own; ours is the mean of single answers"
-            )
+        K = native.together(task, key[1], found.answers)
+        if apart and (said := f"{task}: {at_once(K)}") not in notes:  # where answers were scored, that has said so
+            notes.append(said)
         part = Scores(
             answers_differ=_same_scores(values) and answers_differ(),
             diagnostics=("copied_repeats",) if task in native.copied else (),
@@ -136,7 +141,6 @@ def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: 
         )
         yield part
         if apart:
-            K = native.together(task, key[1], found.answers)
             yield passes.vote(part, column.own_values(len(questions)), value, K)
 
 

@@ -188,11 +188,15 @@ def _compared(
         return FilterScores(name, values, native, mismatch=frozenset(differ))
     if all(_is_mean(values[metric], native[metric], used) for metric in native):
         return FilterScores(name, values, native, first=False, mean=True)
-    note = (
+    return FilterScores(name, values, native, first=False, together=used, notes=(at_once(used),))
+
+
+def at_once(used: int) -> str:
+    """What is said of a value that is made of several answers together."""
+    return (
         f"the harness's own value uses all its {used} answers at once (majority vote, pass@k); ours is the "
         f"average score of single answers (avg@{used}), and its own value has the row <metric>@{used}"
     )
-    return FilterScores(name, values, native, first=False, together=used, notes=(note,))
 
 
 def same(a: Any, b: Any) -> bool:

@@ -18,9 +18,13 @@ from harness_noise import InputError
 from harness_noise.results import Estimate
 
 ENTRIES = fetch.manifest()
+ABSENT = pytest.param({}, marks=pytest.mark.skip(reason="no corpus of public files here: make corpus fetches it"))
 
 
-@pytest.fixture(params=ENTRIES, ids=lambda entry: f"{entry['repository']}-{entry['id']}")
+@pytest.fixture(
+    params=ENTRIES if fetch.cache().is_dir() else [ABSENT],
+    ids=lambda entry: "-".join(entry[key] for key in ("repository", "id") if key in entry),
+)
 def entry(request: pytest.FixtureRequest) -> dict[str, Any]:
     """An entry whose files the cache has."""
     found: dict[str, Any] = request.param
@@ -44,7 +48,7 @@ def meant(row: list[Any], estimate: Estimate, kind: str) -> bool:
 
 
 def test_every_file_is_read_with_the_recorded_figures_or_refused_in_the_recorded_words(entry):
-    options = {"columns": entry["columns"]} if "columns" in entry else {}
+    options = {"columns": entry["columns"]} if "columns" in entry and "guessed" not in entry else {}
     if "refused" in entry:
         with pytest.raises(InputError) as raised:
             hn.analyze(paths(entry)[0], cluster="none", **options)

@@ -159,8 +159,8 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
     if not gathered.scores:
         reasons = "; ".join(dict.fromkeys(f"{item.scorer}: {item.reason}" for item in gathered.skipped))
         raise InputError(
-            f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'}); where the answers "
-            f"are in the log, score them with `inspect score {path}`, else run the eval again"
+            f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'}); where the "
+            f"answers are in the log, score them with `inspect score {path}`, else run the eval again"
         )
     notes += gathered.notes + _remarks(header, len(rows))
     if faults := found.faults.told():

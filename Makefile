@@ -11,10 +11,10 @@ PYTHONS ?= 3.11 3.12 3.13 3.14
 GUESTS ?=
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test lint bench growth docs coverage wheel compat compat-dev models faults fuzz guests pythons audit lowest clean help
+.PHONY: demo test corpus lint bench growth docs coverage wheel compat compat-dev models faults fuzz guests pythons audit lowest clean help
 
 help:
-	@echo "demo  test  lint  bench  growth  docs  coverage  wheel  compat  models  faults  fuzz  guests  pythons  audit  lowest  clean"
+	@echo "demo  test  corpus  lint  bench  growth  docs  coverage  wheel  compat  models  faults  fuzz  guests  pythons  audit  lowest  clean"
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,10 @@ demo: $(VENV)/.ready  ## the main job end to end, on simulated models
 
 test: $(VENV)/.test  ## everything, warnings are errors
 	$(BIN)/python -m pytest $(PYTEST)
+
+corpus: $(VENV)/.test  ## real files of others: fetch (MIRRORS=folder of local copies) and read them
+	$(BIN)/python tests/corpus/fetch.py $(if $(MIRRORS),--mirrors '$(MIRRORS)')
+	$(BIN)/python -m pytest $(PYTEST) tests/corpus
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -68,7 +68,10 @@ def _csv(path: Path) -> Iterator[tuple[int, Record]]:
                     )
                 yield reader.line_num, dict(zip(header, cells, strict=True))
         except csv.Error as error:
-            raise InputError(f"{path}, line {reader.line_num}: not CSV that can be read ({error})") from None
+            raise InputError(
+                f"{path}, line {reader.line_num}: not CSV that can be read ({error}); a table has one row for each "
+                "answer, with a question and a score"
+            ) from None
 
 
 def _json_lines(path: Path) -> Iterator[tuple[int, Record]]:

@@ -321,12 +321,14 @@ def _no_score(path: Path, have: Sequence[str], head: Sequence[Record]) -> str:
     numeric = [name for name in have if all(_is_score(record.get(name)) for record in head)]
     listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
     text = f"{path}: no column holds the scores; there are {listed}. "
+    text += "If one of them does, name it with --columns score=COLUMN"
     if len(numeric) >= 2:
-        return text + (
-            f"This looks like a wide table ({len(numeric)} columns of numbers): it needs one row for each answer with "
-            "the columns question, model, score (pandas: `frame.melt(id_vars=…, var_name='model', value_name='score')`)"
+        text += (
+            f". If each of the {len(numeric)} columns of numbers is a model, this is a wide table: it needs one row "
+            "for each answer with the columns question, model, score (pandas: "
+            "`frame.melt(id_vars=…, var_name='model', value_name='score')`)"
         )
-    return text + "Name it with --columns score=COLUMN"
+    return text
 
 
 def _is_score(value: Any) -> bool:

@@ -15,6 +15,7 @@ from harness_noise_adapters.inspect_logs import reducers
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
 from inspect_ai import Epochs
+from inspect_ai.log import write_eval_log
 from inspect_ai.scorer import Score, at_least, max_score, median_score, mode_score, pass_at
 
 NATIVE = {"mode": mode_score(), "max": max_score(), "median": median_score()} | {
@@ -96,3 +97,22 @@ def test_a_threshold_that_the_log_does_not_name_is_left_out_with_its_value(canne
     (skipped,) = run.skipped
     assert (skipped.scorer, skipped.native) == ("match (at_least_2)", 1.0)
     assert "no native value is what its reducer at_least_2 makes" in skipped.reason
+
+
+@pytest.mark.parametrize("reducer", ["mode", "pass_at_1"])
+def test_with_one_epoch_another_native_value_is_told_and_hides_no_row(canned, tmp_path, reducer):
+    log = canned.eval(canned.task(), tmp_path, epochs=Epochs(1, reducer))[0]
+    log.results.scores[0].metrics["accuracy"].value = 0.9876
+    write_eval_log(log, str(tmp_path / "changed.eval"))
+    (row,) = hn.analyze(tmp_path / "changed.eval").estimates
+    assert row.se is not None
+    assert "mean_mismatch" in row.diagnostics
+
+
+def test_a_reducer_of_more_answers_than_any_question_has_is_left_out(canned, tmp_path):
+    log = canned.eval(canned.task(), tmp_path, epochs=Epochs(2, ["mean", "pass_at_2"]))[0]
+    log.samples = [sample for sample in log.samples if sample.epoch == 1]  # as shortened logs are published
+    write_eval_log(log, str(tmp_path / "shortened.eval"))
+    rows = hn.analyze(tmp_path / "shortened.eval").estimates
+    shown = [(row.scorer, row.n_questions, "skipped_metric" in row.diagnostics) for row in rows]
+    assert shown == [("match", 12, False), ("match (pass_at_2)", 0, True)]

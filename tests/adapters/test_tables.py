@@ -169,7 +169,7 @@ def test_an_overlooked_model_column_is_pointed_at(csv_file):
 
 
 def test_a_wide_table_is_refused_with_the_way_out(csv_file, shared_data):
-    with pytest.raises(InputError, match=r"wide table .*one row for each answer.*melt"):
+    with pytest.raises(InputError, match=r"wide table: .*one row for each answer.*melt"):
         read(table(csv_file, ("Question", "m1", "m2"), (1, 0, 1)))
     with pytest.raises(InputError, match=r"o3-mini \(high\).*wide table"):
         read(shared_data / "tables" / "matharena_aime_II.csv")

@@ -366,7 +366,9 @@ def _one(
     beside = metric is not None and reproduces(ours, es.metrics[metric].value, percent=False)
     if read.words and not agrees:
         return skip(f"{read.words} of its values are not numbers, such as {_short(read.example)}")
-    if how.reduce is not None and not agrees and not cancelled and excluded is None:
+    if math.isnan(ours):
+        return skip(f"no question has answers enough for its reducer {es.reducer}")
+    if how.uses_all and not agrees and not cancelled and excluded is None:
         return skip(f"no native value is what its reducer {es.reducer} makes of the scores, {ours:.6g}")
     native = _finite(es.metrics[metric].value) if metric is not None else None
     note = None
@@ -405,6 +407,8 @@ def _counted(values: FloatArray, not_counted: BoolArray | None) -> FloatArray:
 def _mean(table: FloatArray) -> float:
     present = ~np.isnan(table)
     count = present.sum(axis=1)
+    if not count.any():
+        return math.nan  # such as pass@5 of questions with fewer answers
     sums = np.where(present, table, 0.0).sum(axis=1)
     return float((sums[count > 0] / count[count > 0]).mean())
 

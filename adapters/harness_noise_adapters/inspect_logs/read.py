@@ -158,7 +158,10 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
             notes.append(f"{header.task}: its questions share {known}; use --cluster auto")
     if not gathered.scores:
         reasons = "; ".join(dict.fromkeys(f"{item.scorer}: {item.reason}" for item in gathered.skipped))
-        raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
+        raise InputError(
+            f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'}); where the "
+            f"answers are in the log, score them with `inspect score {path}`, else run the eval again"
+        )
     notes += gathered.notes + _remarks(header, len(rows))
     if faults := found.faults.told():
         notes.append(f"{header.task}: the log is not quite as Inspect writes it, and was read all the same: "

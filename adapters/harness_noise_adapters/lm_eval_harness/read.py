@@ -91,7 +91,11 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
     notes += native.limited(list(samples))
     parts = clusters.applied(parts, samples, notes)
     if not parts:
-        raise InputError(f"{output.path}: no metric in it")
+        raise InputError(
+            f"{output.path}: no metric in it that is named like lm-eval's since 0.4, with its filter (`acc,none`). "
+            "Older versions and other programs write means alone: evaluate again with lm-eval 0.4 and --log_samples, "
+            "or give the scores of the answers as a table with the columns question and score"
+        )
     scores = [part for part in parts if isinstance(part, Scores)]
     groups = [] if output.only is not None else choices.in_groups(list(native.groups()), scores)
     run = Run(

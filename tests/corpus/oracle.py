@@ -1,0 +1,143 @@
+"""What a file of the corpus says, computed once more with the standard library alone: the figures of the manifest.
+
+    python tests/corpus/oracle.py          writes the figures of every cached file into `manifest.jsonl`
+
+Nothing here knows harness_noise. A row is [model, task, metric, scorer, n, mean, SE]; the mean is that of the
+questions' means, the standard error their standard deviation (n − 1) over √n. Names that a kind of file does not
+have are "". Values that lm-eval reports of tasks and groups whose answers are not there have n = null.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import re
+import sys
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterable
+from math import isfinite, sqrt
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+with contextlib.suppress(ImportError):  # teaches zipfile the packing of today's Inspect, which installs it
+    import zipfile_zstd  # noqa: F401
+
+Key = tuple[str, str, str, str]
+Answer = tuple[Key, object, float]
+"""Row, question and score of one answer."""
+GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
+
+
+def number(value: object) -> float | None:
+    """A score as a number; None for anything else."""
+    if isinstance(value, str):
+        value = GRADES.get(value, GRADES.get(value.lower(), value))
+    try:
+        found = float(value)  # type: ignore[arg-type]  # what cannot be one raises
+    except (TypeError, ValueError):
+        return None
+    return found if isfinite(found) else None
+
+
+def rows(answers: Iterable[Answer]) -> list[list[Any]]:
+    """The figures of all answers, sorted."""
+    scores: dict[Key, dict[object, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for key, question, score in answers:
+        scores[key][question].append(score)
+    found = []
+    for key, questions in sorted(scores.items()):
+        means = [fmean(repeats) for repeats in questions.values()]
+        se = stdev(means) / sqrt(len(means)) if len(means) > 1 else None
+        found.append([*key, len(means), fmean(means), se])
+    return found
+
+
+def lm_eval(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
+    """Samples files of lm-eval: a metric is a number beside the answer."""
+    for path in (path for path in paths if path.suffix == ".jsonl"):
+        task = re.sub(r"^samples_|_\d{4}-\d\d-\d\dT.*$", "", path.stem)
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            names = row.get("metrics") or [name for name in row if name != "doc_id" and not name.endswith("_hash")]
+            for name in names:
+                if not isinstance(row.get(name), str) and (score := number(row.get(name))) is not None:
+                    yield ("", task, name, row.get("filter", "none")), row["doc_id"], score
+
+
+def inspect(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
+    """An Inspect log: a score of each scorer, or of each key of it, per sample and epoch."""
+    if zipfile.is_zipfile(paths[0]):
+        with zipfile.ZipFile(paths[0]) as log:
+            samples = [json.loads(log.read(name)) for name in log.namelist() if name.startswith("samples/")]
+    else:
+        samples = json.loads(paths[0].read_text(encoding="utf-8")).get("samples") or []
+    for sample in samples:
+        for scorer, score in (sample.get("scores") or {}).items():
+            value = score["value"]
+            for key, item in value.items() if isinstance(value, dict) else [("", value)]:
+                if (found := number(item)) is not None:
+                    yield ("", "", "", f"{scorer}/{key}" if key else scorer), sample["id"], found
+
+
+def table(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
+    """One answer a row, in the named columns."""
+    text = paths[0].read_text(encoding="utf-8-sig")
+    if paths[0].suffix == ".csv":
+        records = list(csv.DictReader(io.StringIO(text)))
+    else:
+        records = json.loads(text) if paths[0].suffix == ".json" else [json.loads(line) for line in text.splitlines()]
+    for record in records:
+        score = number(record.get(columns["score"]))
+        if score is not None:
+            key = (str(record.get(columns.get("model", ""), "")), str(record.get(columns.get("task", ""), "")), "", "")
+            yield key, str(record[columns["question"]]), score
+
+
+KINDS = {"lm-eval": lm_eval, "inspect": inspect, "table": table}
+
+
+def reported(paths: list[Path], known: set[Key]) -> Iterable[list[Any]]:
+    """What lm-eval's results file says beyond the answers."""
+    for path in (path for path in paths if path.suffix == ".json"):
+        for task, values in json.loads(path.read_text(encoding="utf-8"))["results"].items():
+            for name, value in values.items():
+                metric, _, scorer = name.partition(",")
+                key = ("", task, metric, scorer)
+                if scorer and not metric.endswith("_stderr") and key not in known and isinstance(value, (int, float)):
+                    yield [*key, None, value, None]
+
+
+def figures(entry: dict[str, Any], paths: list[Path]) -> list[list[Any]]:
+    """The rows of an entry whose files lie at `paths`."""
+    found = rows(KINDS[entry["kind"]](paths, entry.get("columns", {})))
+    if entry["kind"] == "lm-eval":
+        found += reported(paths, {(row[0], row[1], row[2], row[3]) for row in found})
+    return found
+
+
+def kept(entry: dict[str, Any], found: list[list[Any]]) -> list[list[Any]]:
+    """The rows without the names that the entry's `not_shown` lists: numbers that are no metric, left-out metrics."""
+    hidden = set(entry.get("not_shown", ()))
+    return [row for row in found if not hidden & {row[1], row[2], row[3]}]
+
+
+def main() -> int:
+    """Write the rows of all cached files of which the manifest expects rows."""
+    import fetch
+
+    entries = fetch.manifest()
+    for entry in entries:
+        paths = [fetch.place(entry, file) for file in entry["files"]]
+        if "rows" in entry and all(path.is_file() for path in paths):
+            entry["rows"] = kept(entry, figures(entry, paths))
+    text = "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
+    (fetch.HERE / "manifest.jsonl").write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -101,8 +100,7 @@ def _recognised(path: Path) -> list[str]:
         raise InputError(f"{path}: no such file or directory")
     is_file = path.is_file()
     if is_file:
-        with suppress(OSError):  # whoever reads it says why it cannot be
-            refuse_pointer(path)
+        refuse_pointer(path)
     found: list[str] = []
     for name in names():
         adapter = _load_or_warn(name)

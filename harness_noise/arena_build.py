@@ -290,14 +290,18 @@ def _codes(measured: Sequence[_Measured], board: Grid, a: IntArray, b: IntArray)
 
 def _scores_alone_agree(columns: Columns, table: Table, answers_differ: Sequence[bool]) -> Columns:
     """The pairs whose answers are known to differ where their scores do not: as in `samples.kernel`, another code."""
-    spread, most = np.nan_to_num(table.var).max(axis=0, initial=0.0), table.count.max(axis=0, initial=0)
-    constant = (most > 1) & (spread <= 0)
-    told = np.zeros(len(answers_differ), dtype=np.bool_) if table.identical is None else table.identical
-    copies = told | (constant & ~np.array(answers_differ))
     same = columns.flags.get("identical_repeats")
-    if same is None or not same.any():
+    told = np.zeros(len(answers_differ), dtype=np.bool_) if table.identical is None else table.identical
+    if same is None or not any(answers_differ):
         return columns
-    alone = same & ~(copies[columns.a] | copies[columns.b])
+    alone = np.zeros_like(same)
+    for i in np.flatnonzero(same & ~told[columns.a] & ~told[columns.b]):
+        sides = int(columns.a[i]), int(columns.b[i])
+        shared = (table.count[:, sides] > 0).all(axis=1)
+        constant = [
+            m for m in sides if table.count[shared, m].max() > 1 and not np.nanmax(table.var[shared, m], initial=0) > 0
+        ]
+        alone[i] = all(answers_differ[m] for m in constant)
     return replace(columns, flags=columns.flags | {"identical_repeats": same & ~alone, "identical_scores_only": alone})
 
 

@@ -347,7 +347,7 @@ def test_identical_repeats_are_not_called_noiseless(canned, tmp_path):
 def test_a_single_epoch_leaves_the_split_out(canned, tmp_path):
     log = canned.eval(canned.task(), tmp_path, metadata=ON)[0]
     assert list(ours(log.results.scores[0])) == NAMES[:4]
-    assert log.results.scores[0].metrics["noise_se"].metadata["diagnostics"] == ["single_repeat"]
+    assert log.results.scores[0].metrics["noise_se"].metadata["diagnostics"] == ["few_failures", "single_repeat"]
 
 
 @pytest.mark.parametrize(

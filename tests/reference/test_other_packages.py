@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -13,6 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 from harness_noise.analysis import estimate
 from harness_noise.comparison import estimate_difference
 from harness_noise.estimators import intervals, tests
+from harness_noise.planning import plan
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -117,13 +120,12 @@ def test_agresti_caffo_is_statsmodels(x, n, y, m):
 
 
 @pytest.mark.parametrize("power", [0.8, 0.9, 0.95])
-def test_planning_is_the_normal_power_of_statsmodels(power):
-    """One-sample z test of effect δ/√(ω² + σ²): the chance in the wrong direction is negligible here."""
-    from statsmodels.stats.power import zt_ind_solve_power
+def test_planning_is_the_power_of_statsmodels(power):
+    """One-sample t test of effect δ/√(ω² + σ²), n − 1 degrees of freedom; rounded up to whole questions."""
+    from statsmodels.stats.power import TTestPower
 
-    from harness_noise.estimators.planning import achieved_power, required_questions
-
-    n = required_questions(0.3, 0.05, 0.05, power)
-    theirs = zt_ind_solve_power(effect_size=0.05 / 0.3**0.5, alpha=0.05, power=power, ratio=0)
-    assert n == pytest.approx(theirs, rel=1e-4)
-    assert achieved_power(0.3, n, 0.05, 0.05) == pytest.approx(power, rel=1e-9)
+    found = plan(effect=0.05, power=power, omega2=0.3)
+    theirs = TTestPower().solve_power(effect_size=0.05 / 0.3**0.5, alpha=0.05, power=power)
+    assert found.n_questions == math.ceil(theirs)
+    known = plan(effect=0.05, n=found.n_questions, omega2=0.3)
+    assert known.power == pytest.approx(TTestPower().power(0.05 / 0.3**0.5, found.n_questions, 0.05), abs=1e-8)

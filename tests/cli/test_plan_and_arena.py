@@ -212,6 +212,10 @@ def test_two_counts_are_fishers_test_and_a_warning(capsys: pytest.CaptureFixture
     assert "only counts are known" in capsys.readouterr().err
     assert main(["compare", "101/100", "60/100"]) == 2
     assert "101 of 100" in capsys.readouterr().err
+    assert main(["compare", "74/100", "60/100", "--margin", "20"]) == 2
+    assert "did you mean 0.2?" in capsys.readouterr().err
+    assert main(["compare", "50/100", "90/100"]) == 0
+    assert "p < 0.0001" in capsys.readouterr().err
 
 
 def test_several_tasks_are_combined_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,9 +84,7 @@ def _numbers(option: str, text: str, wanted: str) -> list[float]:
         raise InputError(f"{option} {text}: write {wanted}") from None
 
 
-def _profiled(
-    path: Path, names: dict[str, tuple[str, ...]], effect: float | None, *, taken: bool
-) -> dict[str, Any]:
+def _profiled(path: Path, names: dict[str, tuple[str, ...]], effect: float | None, *, taken: bool) -> dict[str, Any]:
     from .. import reference
     from ..settings import check_scale
 

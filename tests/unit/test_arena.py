@@ -15,8 +15,8 @@ import pytest
 from harness_noise import arena_export, reference
 from harness_noise.analysis import analyze_runs
 from harness_noise.arena_build import arena, best_p, distinct_names
-from harness_noise.comparison import compare_runs
 from harness_noise.cli import main
+from harness_noise.comparison import compare_runs
 from harness_noise.errors import InputError
 from harness_noise.estimators.benchmark import fit_beta, kendall_tau, size_of, suspects
 from harness_noise.estimators.passk import steps_of_k

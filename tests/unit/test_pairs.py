@@ -120,6 +120,15 @@ def test_degenerate_pairs_are_those_of_compare(case: str, clusters: str | None, 
     assert_same(runs, Settings(test=test, margin=0.5), rel=1e-10)
 
 
+@pytest.mark.parametrize("n", [1, 2, 10])
+@pytest.mark.parametrize("clusters", [None, "aaaaaaaaaa", "aabbccddee"])
+def test_fixed_questions_are_those_of_compare_in_any_clusters(n: int, clusters: str | None) -> None:
+    rng = np.random.default_rng(1)
+    runs = [as_run(i, np.r_[[[0, 1, 1, 0]], rng.integers(0, 2, (9, 4))][:n], clusters) for i in range(3)]
+    assert_same(runs, Settings(questions_are="fixed", margin=0.3))
+    assert list(arena(runs, Settings(questions_are="fixed")).pairs)[0].se_prediction is not None
+
+
 @pytest.mark.parametrize("clusters", [None, "aabbccddee"])
 def test_where_nothing_varies_any_known_range_gives_the_interval_of_compare(clusters: str | None) -> None:
     values = [HALF * 100, HALF * 100 - 0.5, HALF * 100]

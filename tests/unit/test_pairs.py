@@ -126,7 +126,7 @@ def test_fixed_questions_are_those_of_compare_in_any_clusters(n: int, clusters: 
     rng = np.random.default_rng(1)
     runs = [as_run(i, np.r_[[[0, 1, 1, 0]], rng.integers(0, 2, (9, 4))][:n], clusters) for i in range(3)]
     assert_same(runs, Settings(questions_are="fixed", margin=0.3))
-    assert list(arena(runs, Settings(questions_are="fixed")).pairs)[0].se_prediction is not None
+    assert next(iter(arena(runs, Settings(questions_are="fixed")).pairs)).se_prediction is not None
 
 
 @pytest.mark.parametrize("clusters", [None, "aabbccddee"])

@@ -243,7 +243,7 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
     names, runs = tuple(item.name for item in measured), tuple(item.run.name for item in measured)
     pairs = judged(
         columns, board.table, names, runs, common, settings,
-        unit=np.full(len(parts), bounds == (0.0, 1.0)),
+        width=None if bounds is None else bounds[1] - bounds[0],
         n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
         codes=_codes(measured, board, a, b),
     )  # fmt: skip

@@ -49,7 +49,7 @@ def judged(
     common: dict[str, Any],
     settings: Settings,
     *,
-    unit: BoolArray,
+    width: float | None,
     n_missing: IntArray,
     codes: dict[str, BoolArray],
 ) -> Pairs:
@@ -62,7 +62,7 @@ def judged(
         runs: (M,) what their runs are called.
         common: the fields that all pairs share.
         settings: level, test, margin and adjustment.
-        unit: (M,) models whose scores all lie in [0, 1].
+        width: of the metric's range; None where it is not known.
         n_missing: (M,) answers of each model without a score.
         codes: diagnostic code → (P,) pairs that have it, beside those of the engine.
     """
@@ -77,8 +77,8 @@ def judged(
         p_value = np.where(test, 2 * special.stdtr(c.df, -np.abs(statistic)), np.nan)
         level_p = c.zero & (np.abs(c.diff) <= 1e-12)
         p_value[level_p] = 1.0
-        limits = _limits(c, se, unit, level)
-        narrow = _limits(c, se, unit, max(0.0, 1 - 2 * alpha))
+        limits = _limits(c, se, width, level)
+        narrow = _limits(c, se, width, max(0.0, 1 - 2 * alpha))
         if settings.test == "wild":
             statistic = np.full(len(c), np.nan)
             levels = [level] if settings.margin is None else [level, max(0.0, 1 - 2 * alpha)]
@@ -155,8 +155,8 @@ def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
     return np.where(decided > 0, p, np.nan)
 
 
-def _limits(c: Columns, se: FloatArray, unit: BoolArray, level: float) -> decision.Limits:
-    """t's limits, with far ones; where nothing varies and scores lie in [0, 1] those of `intervals.bonett_price`."""
+def _limits(c: Columns, se: FloatArray, width: float | None, level: float) -> decision.Limits:
+    """t's limits, with far ones; where nothing varies and the range is known those of `intervals.bonett_price`."""
     found = decision.t_limits(c.diff, se, c.df, level, c.far)
     low, high = found.low, found.high
     if c.zero.any():
@@ -165,9 +165,9 @@ def _limits(c: Columns, se: FloatArray, unit: BoolArray, level: float) -> decisi
         G, d = c.n_clusters[c.zero], c.diff[c.zero]
         gain = np.maximum(d, 0) if c.gain is None else c.gain[c.zero]
         loss = np.maximum(-d, 0) if c.loss is None else c.loss[c.zero]
-        p1, p2 = (G * gain + 1) / (G + 2), (G * loss + 1) / (G + 2)
+        unit = np.nan if width is None else width
+        p1, p2 = (G * gain / unit + 1) / (G + 2), (G * loss / unit + 1) / (G + 2)
         small = z_quantile(level) * np.sqrt((p1 + p2 - (p1 - p2) ** 2) / (G + 2))
-        known = unit[c.a[c.zero]] & unit[c.b[c.zero]]
-        low[c.zero] = np.where(known, np.maximum(-1.0, p1 - p2 - small), np.nan)
-        high[c.zero] = np.where(known, np.minimum(1.0, p1 - p2 + small), np.nan)
+        low[c.zero] = unit * np.maximum(-1.0, p1 - p2 - small)
+        high[c.zero] = unit * np.minimum(1.0, p1 - p2 + small)
     return decision.Limits(low, high)

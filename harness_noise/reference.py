@@ -22,6 +22,7 @@ from .estimators import decision, tests, theory
 from .estimators.flips import Far, extended_flips
 from .files import write_text
 from .results import SCHEMA_VERSION, Difference, finite
+from .settings import check_scale
 
 KIND = "noise-profile"
 
@@ -58,8 +59,10 @@ class Profile:
         """
         total = self.se_total.median
         if self.beta_theory is not None and self.solved:
-            p = np.array([min(max((a + b) / 2, 0.0), self.solved)])
-            variance = float(theory.beta_variance(p, self.solved)[0]) / self.n_questions
+            p = np.array([min(max((a + b) / 2, 0.0), 1.0)])
+            # models that solve more than all of the arena's together are not bound by what those solved
+            solved = self.solved if p[0] < self.solved else 1.0
+            variance = float(theory.beta_variance(p, solved)[0]) / self.n_questions
             total = self.beta_theory.median * math.sqrt(variance)
         if repeats == (1, 1):
             return total
@@ -71,6 +74,11 @@ class Profile:
         data, prediction = self.se_data.median**2, self.se_prediction.median**2
         share = (data + prediction * (1 / repeats[0] + 1 / repeats[1]) / 2) / (data + prediction)
         return total * math.sqrt(share)
+
+    @property
+    def scale(self) -> tuple[float, float] | None:
+        """Lowest and highest value of the metric; None where the profile does not say."""
+        return None if self.beta_theory is None else (0.0, 1.0)
 
     def planning(self) -> dict[str, Any]:
         """ω² of the difference, σ² of each run and the size of clusters, as `plan` takes them.
@@ -236,10 +244,11 @@ def compare(
         margin: test equivalence within it.
 
     Raises:
-        InputError: numbers that are not on the profile's scale.
+        InputError: numbers, or a margin, that are not on the profile's scale.
     """
+    check_scale("--margin", margin, profile.scale, profile.metric)
     for value in (a, b):
-        if not math.isfinite(value) or (profile.beta_theory is not None and not 0 <= value <= 1):
+        if not math.isfinite(value) or (profile.scale is not None and not 0 <= value <= 1):
             raise InputError(
                 f"{value:g} is not a score of {profile.task} / {profile.metric}, which lies between 0 and 1: "
                 "write 0.71 for 71 %"
@@ -284,11 +293,11 @@ def compare(
         mean_a=a,
         mean_b=b,
         diff=diff,
-        se=se,
+        se=se or None,
         level=level,
         p_adjusted=values["p_value"],
         test="reference",
-        se_total=profile.se(a, b),
+        se_total=profile.se(a, b) or None,
         se_data=None if profile.se_data is None else profile.se_data.median,
         se_prediction=None if profile.se_prediction is None else profile.se_prediction.median,
         verdict=verdict,

@@ -39,6 +39,13 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="A run that cannot be read ends it all, instead of being left out.")
 @options.reading
 @options.computing
+@click.option(
+    "--test",
+    type=click.Choice(["t", "sign", "wild"]),
+    default="t",
+    show_default=True,
+    help="Of every pair; wild: the wild cluster bootstrap, for few or very unequal clusters.",
+)
 @options.ADJUST
 @options.printing
 def command(runs: tuple[str, ...], **choices: Any) -> None:

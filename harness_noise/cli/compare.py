@@ -143,10 +143,13 @@ def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comp
     """
     from ..estimators.combine import fisher_exact, two_proportions
     from ..estimators.intervals import agresti_caffo
+    from ..report.summary import p_text
     from ..results import Comparison, Difference
+    from ..settings import check_scale
 
     if len(runs) != 2:
         raise InputError(f"{len(runs)} counts are given: compare two, as 74/100 66/100")
+    check_scale("--margin", chosen.margin, (0.0, 1.0), "a share of right answers")
     x, n, y, m = (int(number) for item in runs for number in item.split("/"))
     try:
         exact, z = fisher_exact(x, n, y, m), two_proportions(x, n, y, m)
@@ -171,7 +174,9 @@ def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comp
         p_adjusted=exact.p_value, test="fisher", interval="agresti-caffo",
         verdict=words, diagnostics=("unpaired",), **empty,
     )  # fmt: skip
-    notes = (exact.note, f"pooled two-proportion z test: z = {z.statistic:.3f}, p = {z.p_value:.4f}")
+    p = p_text(z.p_value)
+    p = p if p.startswith("<") else f"= {p}"
+    notes = (exact.note, f"pooled two-proportion z test: z = {z.statistic:.3f}, p {p}")
     return Comparison(chosen.to_dict(), (row,), notes)
 
 

@@ -56,7 +56,7 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     if sigma2 is not None:
         choices["sigma2"] = _numbers("--sigma2", sigma2, "one number, or two with a comma")
     if profile is not None:
-        choices |= _profiled(profile, names, taken=bool(sources) or choices["omega2"] is not None)
+        choices |= _profiled(profile, names, choices["effect"], taken=bool(sources) or choices["omega2"] is not None)
     elif sources:
         wide = None if bounds is None else tuple(_numbers("--range", bounds, "the lowest and the highest value"))
         choices |= names | {"cluster": cluster, "range": wide}
@@ -84,10 +84,13 @@ def _numbers(option: str, text: str, wanted: str) -> list[float]:
         raise InputError(f"{option} {text}: write {wanted}") from None
 
 
-def _profiled(path: Path, names: dict[str, tuple[str, ...]], *, taken: bool) -> dict[str, Any]:
+def _profiled(path: Path, names: dict[str, tuple[str, ...]], effect: float | None, *, taken: bool) -> dict[str, Any]:
     from .. import reference
+    from ..settings import check_scale
 
     if taken:
         raise InputError("the noise comes from one of --reference, --from and --omega2")
     wanted = {key[:-1]: value[0] if value else None for key, value in names.items()}
-    return reference.choose(reference.read(path), **wanted).planning()
+    found = reference.choose(reference.read(path), **wanted)
+    check_scale("--effect", effect, found.scale, found.metric)
+    return found.planning()

@@ -209,7 +209,7 @@ def all_pairs(
             column[unknown | zero] = np.nan
         V = columns.variance
         noise, flags = _prediction(table, W, whole, S)
-        identified = noise.identified & ~unknown
+        identified = noise.identified & (~unknown | fixed)  # of fixed questions one, or one cluster, is enough
         var_prediction = np.where(identified, noise.v / n**2, np.nan)
         left = noise.w / n**2
         var_data = np.where(np.abs(V - left) <= 1e-12 * np.maximum(V, left), 0.0, V - left)

@@ -202,6 +202,15 @@ def test_every_format_shows_the_arena_and_the_plan(form: str, scores: Path, caps
     assert "100" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("test", ["wild", "sign"])
+def test_the_arena_takes_the_tests_of_all_pairs(test: str, scores: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = run(capsys, "arena", str(scores), "--test", test, "--adjust", "none")["pairs"]
+    (one,) = run(capsys, "compare", str(scores), "--models", "m0,m3", "--test", test)["comparisons"]
+    same = next(row for row in pairs if (row["model_a"], row["model_b"]) == ("m0", "m3"))
+    for field in ("p_value", "ci_low", "ci_high", "verdict", "interval", "test"):
+        assert same[field] == (pytest.approx(one[field]) if isinstance(one[field], float) else one[field])
+
+
 def test_two_counts_are_fishers_test_and_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     from scipy.stats import fisher_exact
 
@@ -212,6 +221,10 @@ def test_two_counts_are_fishers_test_and_a_warning(capsys: pytest.CaptureFixture
     assert "only counts are known" in capsys.readouterr().err
     assert main(["compare", "101/100", "60/100"]) == 2
     assert "101 of 100" in capsys.readouterr().err
+    assert main(["compare", "74/100", "60/100", "--margin", "20"]) == 2
+    assert "did you mean 0.2?" in capsys.readouterr().err
+    assert main(["compare", "50/100", "90/100"]) == 0
+    assert "p < 0.0001" in capsys.readouterr().err
 
 
 def test_several_tasks_are_combined_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

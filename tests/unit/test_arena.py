@@ -15,6 +15,7 @@ import pytest
 from harness_noise import arena_export, reference
 from harness_noise.analysis import analyze_runs
 from harness_noise.arena_build import arena, best_p, distinct_names
+from harness_noise.cli import main
 from harness_noise.comparison import compare_runs
 from harness_noise.errors import InputError
 from harness_noise.estimators.benchmark import fit_beta, kendall_tau, size_of, suspects
@@ -524,6 +525,20 @@ def test_a_profile_of_single_answers_does_not_invent_the_split(tmp_path: Path) -
         reference.compare(profile, 0.6, 0.5, repeats=(4, 4))
 
 
+def test_a_profile_never_says_that_there_is_no_noise(tmp_path: Path) -> None:
+    runs = [with_values(run, np.where(np.arange(N)[:, None] % 5, run.scores[0].values, 0.0)) for run in board(M=4, K=3)]
+    reference.write(arena(runs, Settings()), tmp_path / "p.json")
+    profile = reference.choose(reference.read(tmp_path / "p.json"))
+    assert profile.solved is not None
+    assert profile.solved <= 0.8
+    better = reference.compare(profile, 0.9, 0.85)  # than all models of the arena together
+    assert better.se is not None
+    assert better.se > 0.01
+    assert better.ci_low is not None
+    perfect = reference.compare(profile, 1.0, 1.0)
+    assert (perfect.se, perfect.se_total, perfect.ci_low, perfect.p_value) == (None, None, None, None)
+
+
 def test_profiles_that_cannot_be_used(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     with pytest.raises(InputError, match="cannot be read"):
@@ -536,6 +551,9 @@ def test_profiles_that_cannot_be_used(tmp_path: Path) -> None:
     profile = reference.choose(reference.read(path))
     with pytest.raises(InputError, match=r"0\.71 for 71"):
         reference.compare(profile, 71, 0.6)
+    with pytest.raises(InputError, match=r"did you mean 0\.02"):
+        reference.compare(profile, 0.5, 0.6, margin=2)
+    assert main(["plan", "--reference", str(path), "--effect", "2"]) == 2
     with pytest.raises(InputError, match="task / acc / none"):
         reference.choose([profile], task="nothing")
     same = [with_values(run, np.ones((N, 1))) for run in board(M=2)]

@@ -120,6 +120,25 @@ def test_degenerate_pairs_are_those_of_compare(case: str, clusters: str | None, 
     assert_same(runs, Settings(test=test, margin=0.5), rel=1e-10)
 
 
+@pytest.mark.parametrize("n", [1, 2, 10])
+@pytest.mark.parametrize("clusters", [None, "aaaaaaaaaa", "aabbccddee"])
+def test_fixed_questions_are_those_of_compare_in_any_clusters(n: int, clusters: str | None) -> None:
+    rng = np.random.default_rng(1)
+    runs = [as_run(i, np.r_[[[0, 1, 1, 0]], rng.integers(0, 2, (9, 4))][:n], clusters) for i in range(3)]
+    assert_same(runs, Settings(questions_are="fixed", margin=0.3))
+    assert next(iter(arena(runs, Settings(questions_are="fixed")).pairs)).se_prediction is not None
+
+
+@pytest.mark.parametrize("clusters", [None, "aabbccddee"])
+def test_where_nothing_varies_any_known_range_gives_the_interval_of_compare(clusters: str | None) -> None:
+    values = [HALF * 100, HALF * 100 - 0.5, HALF * 100]
+    ranges: list[tuple[float, float]] = [(-1.0, 100.0), (-50.0, 150.0)]
+    for low_high in ranges:
+        runs = [as_run(i, scores, clusters) for i, scores in enumerate(values)]
+        assert_same(runs, Settings(range=low_high, margin=20))
+    assert list(arena(runs, Settings(range=(-50.0, 150.0))).pairs)[1].interval == "bonett-price"
+
+
 @st.composite
 def boards(draw: st.DrawFn) -> list[Run]:
     N = draw(st.integers(2, 9))

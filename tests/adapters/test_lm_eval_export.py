@@ -232,14 +232,10 @@ def test_a_metric_called_cluster_is_left_alone(run_a, tmp_path):
     assert {row["cluster"] for row in after} == {0.5}
 
 
-def test_results_without_samples_get_their_block(shared_data, tmp_path):
-    write(shared_data / "lm_eval" / "mmlu_group_0.4.3", tmp_path)
-    native = dict(leaves(json.loads(results_in(shared_data / "lm_eval" / "mmlu_group_0.4.3").read_bytes())))
-    ours = json.loads(results_in(tmp_path).read_bytes())
-    noise = ours.pop("noise")
-    assert dict(leaves(ours)) == native
-    assert len(noise["estimates"]) == 57 + 5
-    assert all(item["diagnostics"] == ["skipped_metric"] for item in noise["estimates"])
+def test_results_without_samples_are_not_written(shared_data, tmp_path):
+    with pytest.raises(NothingToAddError, match="nothing to add"):
+        write(shared_data / "lm_eval" / "mmlu_group_0.4.3", tmp_path)
+    assert not tree(tmp_path)
 
 
 def test_samples_without_results_get_their_scores(run_a, tmp_path):
@@ -364,3 +360,20 @@ def test_load_dataset_takes_exported_samples(lm_eval_runs, tmp_path):
     done = subprocess.run([sys.executable, "-c", program, *paths], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[:2] == ["48 4 t0", "12 1 t0"]
+
+
+def test_nothing_is_added_beside_a_percentage(run_a, tmp_path):
+    path = results_in(run_a)
+    native = json.loads(path.read_bytes())
+    row = native["results"]["mc"]
+    row["acc,none"] *= 100
+    path.write_text(json.dumps(native))
+    write(run_a, tmp_path / "out", cluster="template")
+    ours = json.loads(results_in(tmp_path / "out").read_bytes())
+    assert {key for key in ours["results"]["mc"] if key.startswith("acc_") and not key.startswith("acc_norm")} == {
+        "acc_stderr,none"
+    }
+    assert "acc_norm_total_stderr,none" in ours["results"]["mc"]
+    (estimate,) = (item for item in ours["noise"]["estimates"] if (item["task"], item["metric"]) == ("mc", "acc"))
+    assert estimate["mean"] == pytest.approx(row["acc,none"] / 100)
+    assert any("percentage" in note for note in ours["noise"]["notes"])

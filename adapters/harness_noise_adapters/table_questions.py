@@ -44,7 +44,7 @@ def settle(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settled:
 
     Args:
         path: the file, for the notes.
-        columns: `question` and `words` are exchanged where the words are the question.
+        columns: the words become `question` where they are the question, and the id is not used.
         tables: its scores, one for each model, task and metric, by whatever names the question so far.
     """
     if any(cells.counts for cells in tables):
@@ -60,8 +60,10 @@ def _beside(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settled:
     ids = sum(len(cells.lines) - len(cells.double) for cells in tables)
     unique = all(len(rows) == 1 for cells in tables for rows in cells.lines.values()) and not ambiguous
     shared, distinct = (sum(found) for found in zip(*map(_shared_words, tables), strict=True))
-    if 2 * ambiguous > ids or (unique and 2 * shared > distinct):
-        columns.names["question"], columns.words = words, name
+    counted = "repeat" in columns.names and all(map(_counted, tables))
+    if 2 * ambiguous > ids or (unique and shared and (counted or 2 * shared > distinct)):
+        columns.names["question"], columns.words = words, None
+        columns.unused = [*columns.unused, name]
         return Settled({id(cells): cells.renamed(path, cells.words) for cells in tables}, by_words=True)
     out = Settled({id(cells): cells.renamed(path, cells.double) for cells in tables if cells.double})
     if unique and shared:
@@ -70,6 +72,20 @@ def _beside(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settled:
             f"they are repeats, say --columns question={words}"
         )
     return out
+
+
+def _counted(cells: Cells) -> bool:
+    """Whether the repeats of a table number the answers that have the same words, and nothing else (a row's seed)."""
+    answers = Counter[str]()
+    numbers: dict[tuple[str, str], None] = {}
+    n = 0
+    for question, rows in cells.lines.items():
+        words = cells.words.get(question, question)
+        for repeat in rows:
+            n += 1
+            answers[words] += 1
+            numbers[words, str(repeat).partition("\x1f")[0]] = None
+    return len(numbers) == n and len({repeat for _, repeat in numbers}) == max(answers.values(), default=0)
 
 
 def _shared_words(cells: Cells) -> tuple[int, int]:

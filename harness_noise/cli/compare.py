@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command("compare")
 @options.RUN
 @click.option("--baseline", metavar="RUN", help="Compare every given run with this one.")
-@click.option("--models", metavar="A,B", help="Which models, where a file holds several.")
+@click.option("--models", metavar="A,B", help="Which models, where the RUNs hold more than two.")
 @options.reading
 @options.computing
 @click.option(
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     type=click.Choice(["regression", "none"]),
     default="none",
     show_default=True,
-    help="Exit with 1 if A is worse than B by more than the margin (the whole interval).",
+    help="Exit with 1 if A is worse than B by more than the margin in any row (Holm within each family).",
 )
 @click.option("--combine", is_flag=True, help="What all rows (independent tasks or models) say together.")
 @click.option("--questions", type=click.IntRange(0), default=0, metavar="N", help="List N questions that flipped.")

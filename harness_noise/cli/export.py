@@ -42,12 +42,16 @@ def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choice
     if reading.tasks or reading.metrics or reading.scorers:
         raise InputError("export writes whole runs: leave out --task, --metric and --scorer")
 
+    analyzed: list[Path] = []
+
     def analyze(run: Run) -> Analysis:
         result = analyze_run(run, chosen)
         if not quiet:
             options.hints(result.notes)
             if all("skipped_metric" in item.diagnostics for item in result.estimates):
                 options.hints([f"{run.name}: nothing to add, so it is not written"])
+            else:
+                analyzed.append(Path(run.name))
         return result
 
     for path in options.progress(runs, "exporting", len(runs)):
@@ -55,5 +59,10 @@ def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choice
             if is_url(where):
                 raise InputError(f"{path}: export rewrites files and is for local ones: copy the run first")
             folder = output if output is not None else (where if where.is_dir() else where.parent)
-            for written in adapter.write(where, folder, analyze, reading):
-                click.echo(written)
+            analyzed.clear()
+            written = adapter.write(where, folder, analyze, reading)
+            for file in written:
+                click.echo(file)
+            names = {file.name for file in written}
+            unchanged = [run for run in analyzed if run.name not in names]
+            options.hints(f"{run}: nothing to add beside its own values, so it is not changed" for run in unchanged)

@@ -65,7 +65,7 @@ ADJUST = click.option(
     type=click.Choice(["holm", "bh", "none"]),
     default="holm",
     show_default=True,
-    help="Adjust p-values for the rows of the table.",
+    help="Adjust p-values within each family of rows.",
 )
 
 reading: Callable[[F], F] = _stack(

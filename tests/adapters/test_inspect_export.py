@@ -215,6 +215,19 @@ def test_a_value_in_percent_is_compared_and_has_no_noise_beside_it(inspect_logs,
             export(path, tmp_path / "out")
 
 
+def test_a_log_of_a_folder_with_nothing_to_add_is_named(inspect_logs, tmp_path, capsys):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    shutil.copy(inspect_logs.a, folder / "a.eval")
+    log = read_eval_log(str(inspect_logs.a))
+    log.results.scores[0].metrics["accuracy"].value *= 100
+    write_eval_log(log, str(folder / "percent.eval"))
+    assert main(["export", str(folder), "-o", str(tmp_path / "out")]) == 0
+    err = capsys.readouterr().err
+    assert "percent.eval: nothing to add" in err
+    assert "a.eval: nothing to add" not in err
+
+
 def test_a_folder_inside_the_logs_is_refused(inspect_logs):
     with pytest.raises(hn.InputError, match="hide the original"):
         export(inspect_logs.folder, inspect_logs.folder / "noise")

@@ -360,3 +360,20 @@ def test_load_dataset_takes_exported_samples(lm_eval_runs, tmp_path):
     done = subprocess.run([sys.executable, "-c", program, *paths], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[:2] == ["48 4 t0", "12 1 t0"]
+
+
+def test_nothing_is_added_beside_a_percentage(run_a, tmp_path):
+    path = results_in(run_a)
+    native = json.loads(path.read_bytes())
+    row = native["results"]["mc"]
+    row["acc,none"] *= 100
+    path.write_text(json.dumps(native))
+    write(run_a, tmp_path / "out", cluster="template")
+    ours = json.loads(results_in(tmp_path / "out").read_bytes())
+    assert {key for key in ours["results"]["mc"] if key.startswith("acc_") and not key.startswith("acc_norm")} == {
+        "acc_stderr,none"
+    }
+    assert "acc_norm_total_stderr,none" in ours["results"]["mc"]
+    (estimate,) = (item for item in ours["noise"]["estimates"] if (item["task"], item["metric"]) == ("mc", "acc"))
+    assert estimate["mean"] == pytest.approx(row["acc,none"] / 100)
+    assert any("percentage" in note for note in ours["noise"]["notes"])

@@ -13,9 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from harness_noise import files
 from harness_noise.errors import InputError, NothingToAddError
-from harness_noise.scores import ReadOptions
+from harness_noise.scores import ReadOptions, Run, reproduces
 
 from . import outputs
 from .inject import CLUSTER, SCORES, annotate, inject
@@ -64,7 +66,13 @@ def _write_run(output: Output, path: Path, out: Path, analyze: Analyzer, options
     targets = {task: where.of(output.samples[task]) for task in reading.samples}
     results = where.of(output.results) if output.results is not None else None
     # the block must not depend on where the run lies
-    analysis = analyze(replace(zeros_for_missing(reading, options), name=output.path.name))
+    elsewhere = _in_percent(reading.run)
+    notes = [
+        f"{task}: lm-eval's own {metric} is a percentage of the scores; its error bars stand in the noise block alone"
+        for task, metric, _ in elsewhere
+    ]
+    run = zeros_for_missing(reading, options)
+    analysis = analyze(replace(run, name=output.path.name, notes=(*run.notes, *notes)))
     if all("skipped_metric" in item.diagnostics for item in analysis.estimates):
         return []
     drop = options.cluster is not None
@@ -72,10 +80,28 @@ def _write_run(output: Output, path: Path, out: Path, analyze: Analyzer, options
         for task, target in targets.items():
             _write_samples(output.samples[task], target, task, reading, sources, drop=drop)
         if output.results is not None and results is not None:
-            inject(reading.results, analysis)
+            inject(reading.results, analysis, elsewhere=elsewhere)
             sources.check(output.results)
             files.write_bytes(results, _dumped(reading.results))
     return [*targets.values(), *filter(None, [results])]
+
+
+def _in_percent(run: Run) -> dict[tuple[str, str, str], None]:
+    """Task (or group), metric and filter of what lm-eval reports on another scale than that of the scores."""
+    found: dict[tuple[str, str, str], None] = {}
+    for part in run.scores:
+        values = part.values[:, :1] if part.native_is_first else part.values
+        if part.native is None or np.isnan(values).all():
+            continue
+        ours = float(np.nanmean(values))
+        if reproduces(ours, part.native) and not reproduces(ours, part.native, percent=False):
+            found[part.task, part.metric, part.scorer] = None
+    groups = {
+        (group.name, group.metric, group.scorer): None
+        for group in run.groups
+        if any((task, group.metric, group.scorer) in found for task in group.tasks)
+    }
+    return found | groups
 
 
 class _Places:

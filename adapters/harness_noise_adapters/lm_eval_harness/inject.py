@@ -9,7 +9,7 @@ added is taken out first, so that injecting twice gives the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Container, Iterable, Mapping, MutableMapping
 from typing import Any
 
 from harness_noise.results import Analysis, Estimate
@@ -20,7 +20,13 @@ CLUSTER = "cluster"
 _CARRIERS = ("total", "data", "prediction", "clustered")
 
 
-def inject(results: dict[str, Any], analysis: Analysis, *, rows: bool = True) -> None:
+def inject(
+    results: dict[str, Any],
+    analysis: Analysis,
+    *,
+    rows: bool = True,
+    elsewhere: Container[tuple[str, str, str]] = (),
+) -> None:
     """Add the noise of one run to its native results, in place.
 
     Args:
@@ -28,13 +34,15 @@ def inject(results: dict[str, Any], analysis: Analysis, *, rows: bool = True) ->
         analysis: the noise of this run. A task that the results do not have is a group that the
             user asked for; it gets a row of its own.
         rows: whether to add the visible `<metric>_avg` rows.
+        elsewhere: task (or group), metric and filter of the estimates that are on another scale than
+            lm-eval's value, a percentage; these stand in the block only.
     """
     remove(results)
     asked = {item.task for item in analysis.estimates} - set(results["results"])
     reported = {key for row in results["results"].values() for key in row}
     for item in analysis.estimates:
         # what lm-eval does not report (acc_prob, a further pass@k) adds no metric to its table
-        if f"{item.metric},{item.scorer}" not in reported:
+        if f"{item.metric},{item.scorer}" not in reported or (item.task, item.metric, item.scorer) in elsewhere:
             continue
         if additions := _additions(item, visible=rows, asked=item.task in asked):
             _add(results, item, additions, asked=item.task in asked)

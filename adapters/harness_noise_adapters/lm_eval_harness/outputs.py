@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise.errors import InputError
-from harness_noise.places import reason
+from harness_noise.places import POINTER, reason, refuse_pointer
 
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?"
 _RESULTS = re.compile(rf"(?:.*_)?(?P<date>{_DATE})\.json")
@@ -106,9 +106,12 @@ def load(path: Path) -> dict[str, Any]:
         InputError: not readable, not JSON, or not lm-eval's.
     """
     try:
+        refuse_pointer(path)
         results = json.loads(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({reason(error)})") from None
+    except InputError:
+        raise
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path}, line {error.lineno}: not JSON ({error.msg}); the file is damaged, truncated or still "
@@ -141,10 +144,13 @@ def _is_results(path: Path) -> bool:
     if path.suffix != ".json" or not path.is_file():
         return False
     with path.open("rb") as file:
-        if _OPENING.match(file.read(4096)):
-            return True
+        start = file.read(4096)
+    if _OPENING.match(start):
+        return True
     if not path.name.startswith("results"):
         return False
+    if start.startswith(POINTER):  # whoever reads it says that it was not fetched
+        return _RESULTS.fullmatch(path.name) is not None
     try:
         return {"results", "configs"} <= load(path).keys()
     except InputError:

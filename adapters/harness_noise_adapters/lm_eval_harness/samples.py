@@ -23,6 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 from harness_noise.clusters import MissingFieldError
 from harness_noise.errors import InputError
 from harness_noise.packed import Hashes, Lines
+from harness_noise.places import POINTER, refuse_pointer
 from harness_noise.scores import check_grid, content_hash, occurrences
 
 from ..stream import JsonStream
@@ -115,6 +116,8 @@ def rows(
             before = _stamp(path, file)
             for line in _lines(path, file):
                 number += 1
+                if number == 1 and line.startswith(POINTER):
+                    refuse_pointer(path)
                 if len(line) == LONGEST and not line.endswith(b"\n"):
                     raise InputError(
                         f"{path}, line {number}: longer than {LONGEST} bytes, which no harness writes; the file is "

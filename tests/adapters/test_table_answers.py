@@ -1,0 +1,31 @@
+"""Tables whose id numbers the answers: the words are the question, and the hint says what was taken."""
+
+import csv
+
+import harness_noise as hn
+
+
+def read(path, rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "problem", "trial", "score"), *rows])
+    return hn.read(path)
+
+
+def test_an_id_that_numbers_the_answers_is_no_question_where_a_few_have_several(tmp_path):
+    rows = [(4 * i + k, f"the text {i}", k, (i + k) % 2) for i in range(50) for k in range(4) if k == 0 or i < 10]
+    run = read(tmp_path / "t.csv", rows)
+    (scores,) = run.scores
+    assert scores.values.shape == (50, 4)
+    assert run.notes[0] == "t.csv: took problem as question, trial as repeat; not used: id"
+
+
+def test_seeds_of_rows_do_not_number_the_answers(tmp_path):
+    rows = [(i, f"the text {min(i, 47)}", 1000 + i, i % 2) for i in range(50)]
+    (scores,) = read(tmp_path / "t.csv", rows).scores
+    assert scores.values.shape == (50, 1)
+
+
+def test_one_trial_of_all_does_not_number_the_answers(tmp_path):
+    rows = [(i, f"the text {min(i, 47)}", 0, i % 2) for i in range(50)]
+    (scores,) = read(tmp_path / "t.csv", rows).scores
+    assert scores.values.shape == (50, 1)

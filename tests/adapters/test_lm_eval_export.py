@@ -232,14 +232,10 @@ def test_a_metric_called_cluster_is_left_alone(run_a, tmp_path):
     assert {row["cluster"] for row in after} == {0.5}
 
 
-def test_results_without_samples_get_their_block(shared_data, tmp_path):
-    write(shared_data / "lm_eval" / "mmlu_group_0.4.3", tmp_path)
-    native = dict(leaves(json.loads(results_in(shared_data / "lm_eval" / "mmlu_group_0.4.3").read_bytes())))
-    ours = json.loads(results_in(tmp_path).read_bytes())
-    noise = ours.pop("noise")
-    assert dict(leaves(ours)) == native
-    assert len(noise["estimates"]) == 57 + 5
-    assert all(item["diagnostics"] == ["skipped_metric"] for item in noise["estimates"])
+def test_results_without_samples_have_nothing_to_add(shared_data, tmp_path):
+    with pytest.raises(InputError, match="nothing to add; no file is written"):
+        write(shared_data / "lm_eval" / "mmlu_group_0.4.3", tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_samples_without_results_get_their_scores(run_a, tmp_path):

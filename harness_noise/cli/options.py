@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ..scores import ReadOptions, Run
     from ..settings import Settings
 
+    ParamType = click.ParamType[Any]
+else:
+    ParamType = click.ParamType  # older ones take no type parameter: 8.2 does not
+
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
@@ -36,7 +40,7 @@ class Output(click.Path):
         return super().convert(value, param, ctx)
 
 
-class Range(click.ParamType[Any]):
+class Range(ParamType):
     """LOW,HIGH: two numbers."""
 
     name = "range"

@@ -606,7 +606,7 @@ def test_injected_rows_are_not_read_as_metrics(run_a):
         (lambda text: text + "[1, 2]\n", r"line 13: not a sample of lm-eval"),
         (lambda text: "", r"the file is empty"),
         (lambda text: text.replace("{", "{,", 1), r"line 1: not JSON"),
-        (lambda text: "[" * 200_000 + "\n", r"samples_mc_.*not JSON that can be read \(nested too deeply\)"),
+        (lambda text: "[" * 200_000 + "\n", r"line 1: not JSON|nested too deeply"),  # with orjson, and without
     ],
 )
 def test_damaged_samples_name_the_line(run_a, damage, message):

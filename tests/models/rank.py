@@ -1,9 +1,10 @@
-"""`harness-noise ARGUMENTS` as one rank on a machine without GPUs.
+"""`rank.py RUN…`: runs of `harness-noise`, one after the other, as one rank on a machine without GPUs.
 
-lm-eval's hf model shares its requests between the processes that it counts GPUs for; Accelerate takes gloo. With
-FAIL_RANK the further answers of that rank cannot be had.
+lm-eval's hf model shares its requests between the processes that it counts GPUs for; Accelerate takes gloo. A RUN is a
+JSON array: the rank whose further answers cannot be had, or null, and the arguments.
 """
 
+import json
 import os
 import sys
 
@@ -17,15 +18,19 @@ from lm_eval.models.huggingface import HFLM  # noqa: E402
 
 from harness_noise.cli import main  # noqa: E402
 
-if os.environ.get("FAIL_RANK") == os.environ["RANK"]:
-    original, calls = HFLM.generate_until, []
+original = HFLM.generate_until
 
-    def generate_until(self, requests, *args, **kwargs):
-        calls.append(len(requests))
-        if len(calls) > 1:
-            raise RuntimeError("this rank is out of memory")
-        return original(self, requests, *args, **kwargs)
 
-    HFLM.generate_until = generate_until
+def once(self, requests, *args, **kwargs):
+    """lm-eval's own answers, and no further ones."""
+    if getattr(self, "answered", False):
+        raise RuntimeError("this rank is out of memory")
+    self.answered = True
+    return original(self, requests, *args, **kwargs)
 
-sys.exit(main(sys.argv[1:]))
+
+for run in sys.argv[1:]:
+    fails, *arguments = json.loads(run)
+    HFLM.generate_until = once if str(fails) == os.environ["RANK"] else original
+    if code := main(arguments):
+        sys.exit(code)

@@ -231,9 +231,11 @@ def gather(
             out.reproduced.append(one.agrees)
             out.notes += [f"{task}: {called}: {one.note}"] if one.note else []
         if logged:
+            said = {(row.metric, row.scorer) for row in out.skipped}  # one row, with the first reason
             out.skipped += [
                 Skipped(task, name, label, _OWN_CODE, _finite(es.metrics[name].value))
                 for name in unexplained(es, found, explained)
+                if (name, label) not in said
             ]
     for key, of_key in clustered.items():
         out.notes.append(f"{task}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")

@@ -152,12 +152,12 @@ class Scores:
     native_is_first: bool = False
     n_missing: int = 0
     """Repeats that were run but have no score: errored, NaN, missing."""
-    answers_differ: bool = False
-    """Whether it is known that some answers to one question differ. Scores that agree on every question are then
-    no sign of answers that were given only once."""
     diagnostics: tuple[str, ...] = ()
     factors: Mapping[str, tuple[tuple[str, ...], ...]] | None = None
     """What each answer was made with, by column: n rows of K labels (prompt, seed, judge)."""
+    answers_differ: bool = False
+    """Whether it is known that some answers to one question differ. Scores that agree on every question are then
+    no sign of answers that were given only once."""
 
     def __post_init__(self) -> None:
         shape = self.values.shape
@@ -252,9 +252,6 @@ class Run:
     """Tells two runs of one model apart; normally the path it was read from."""
     harness: str
     path: str = ""
-    date: str = ""
-    """When it was made, in a form in which a later date sorts behind an earlier one of the same harness;
-    empty where that is not known."""
     scores: tuple[Scores, ...] = ()
     parts: tuple[Scores, ...] = ()
     """Scores that only the groups need; they have no row of their own."""
@@ -263,6 +260,9 @@ class Run:
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
     """Sentences for the user: hints and warnings, one each."""
+    date: str = ""
+    """When it was made, in a form in which a later date sorts behind an earlier one of the same harness;
+    empty where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

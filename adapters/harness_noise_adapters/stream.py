@@ -79,10 +79,15 @@ class JsonStream:
             except RecursionError:
                 raise ValueError("nested too deeply") from None
             else:
-                if end < len(self._text) or self._ended or self._text[end - 1] in '"]}':
+                if self._ended or self._text[end - 1] in '"]}' or not self._goes_on(end):
                     self._at = end
                     return found
                 self._more(2 * (end - self._at))  # a number may go on
+
+    def _goes_on(self, end: int) -> bool:
+        """Whether a number that seems to end there may be the beginning of a longer one: `0`, `0.`, `1e`, `1e+`."""
+        left = len(self._text) - end
+        return left == 0 or (left <= 2 and self._text[end] in ".eE")
 
     def end(self) -> None:
         """Nothing but white space may follow; the stream is read to its end."""

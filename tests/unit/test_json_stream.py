@@ -97,3 +97,12 @@ def test_what_is_no_utf_8_is_refused(text):
 
 def test_a_byte_order_mark_is_passed_over():
     assert JsonStream([b"\xef\xbb\xbf[1]"]).value() == [1]
+
+
+@pytest.mark.parametrize("number", ["0.0", "-1.5", "1e5", "2E+7", "3e-05", "10", "0"])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_number_is_whole_wherever_the_pieces_end(number, size, monkeypatch):
+    monkeypatch.setattr(stream, "_PIECE", size)
+    text = f"[{number},{number}]".encode()
+    pieces = [text[i : i + size] for i in range(0, len(text), size)]
+    assert list(stream.JsonStream(pieces).items()) == [json.loads(number)] * 2

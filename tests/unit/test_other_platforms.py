@@ -45,7 +45,10 @@ def both(program: str, tmp_path: Path) -> str:
 
 def test_work_of_a_log_without_fork(tmp_path: Path) -> None:
     """Results pass through JSON, and what the work raises has the same name; nothing bounds it."""
-    pytest.importorskip("lm_eval", reason="lm-eval is not installed")
+    try:
+        import lm_eval  # noqa: F401
+    except Exception as error:  # an old one and a new transformers do not go together
+        pytest.skip(f"lm-eval cannot be imported here: {error}")
     said = both(
         """
 import numpy as np

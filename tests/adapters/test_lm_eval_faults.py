@@ -306,7 +306,7 @@ def told(world: World, ended: Ended, text: str) -> bool:
     return len(once) == 1 or (not once and any(text in note for note in notes))
 
 
-BEFORE = ("options.py", "clusters.py:ClusterSpec.parse", "clusters.py:_check_ways",
+BEFORE = ("options.py", "clusters.py:ClusterSpec.parse", "clusters.py:_check_ways", "clusters.py:ways_of",
           "settings.py:Settings.__post_init__", "hook.py:noise", "hook.py:installed", "hook.py:wrap:",
           "hook.py:wrap_outer:")  # fmt: skip
 """Calls that the user makes before lm-eval is called: what is wrong there is raised there. A `with` block of ours

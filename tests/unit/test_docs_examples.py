@@ -81,5 +81,5 @@ def test_the_runner_sees_a_wrong_output(tmp_path):
 def test_every_method_has_a_page_with_an_example():
     pages = sorted((ROOT / "docs" / "methods").glob("*.md"))
     assert len(pages) >= 12
-    without = [page.name for page in pages if page.name != "coverage.md" and not list(blocks(page))]
+    without = [page.name for page in pages if not page.name.startswith("coverage") and not list(blocks(page))]
     assert not without

@@ -49,7 +49,7 @@ class _Ends:
     mixed: float
     """Clusters that hold a score below the highest, or above the lowest, whichever are fewer; see `_mixed`."""
     failing: float
-    """Clusters of which one answer to each question would be wrong somewhere, or right, whichever are fewer."""
+    """The same as the sum of the rates that `_mixed` weighs the clusters by."""
 
 
 def _ends(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> _Ends | None:
@@ -66,28 +66,24 @@ def _ends(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> _En
         return _Ends(bounds, binary, min(counts), min(counts))
     means, codes = data.stats.mean, plan.clusters
     found = [
-        (_mixed(rate[rows] / (high - low), codes[rows]), _failing(rate[rows] / (high - low), codes[rows]))
+        _mixed(rate[rows] / (high - low), codes[rows])
         for rate, rows in zip((high - means, means - low), holds, strict=True)
     ]
     return _Ends(bounds, binary, *(min(each) for each in zip(*found, strict=True)))
 
 
-def _mixed(rates: FloatArray, clusters: IntArray) -> float:
-    """How many clusters fail, each weighted by the highest failure rate r_c of its questions: (Σ r_c)²/Σ r_c².
+def _mixed(rates: FloatArray, clusters: IntArray) -> tuple[float, float]:
+    """How many clusters fail, each weighted by the highest failure rate r of its questions: (Σ r)²/Σ r² and Σ r.
 
-    With one answer per question it is the number of clusters that hold a wrong one. With more, a question that
+    With one answer per question both are the number of clusters that hold a wrong one. With more, a question that
     fails once in twenty times tells less of how failures are spread than one that always fails.
     """
     if len(rates) == 0:
-        return 0.0
+        return 0.0, 0.0
     worst = np.zeros(int(clusters.max()) + 1)
     np.maximum.at(worst, clusters, rates)
-    return float(worst.sum() ** 2 / (worst**2).sum())
-
-
-def _failing(rates: FloatArray, clusters: IntArray) -> float:
-    """Σ min(1, failures of the cluster): with one answer per question the number of clusters that hold a wrong one."""
-    return float(np.minimum(1.0, np.bincount(clusters, weights=rates)).sum())
+    total = float(worst.sum())
+    return total**2 / float((worst**2).sum()), total
 
 
 def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, ends: _Ends | None) -> str:

@@ -158,12 +158,15 @@ class TestNearTheEnd:
 
     @pytest.mark.parametrize("G", [40, 1000])
     def test_few_failures_of_many_answers(self, G):
-        """One answer to each question would be wrong in Σ min(1, failures) of the clusters."""
+        """They count by the failure rate of the worst question of each cluster."""
         x = np.ones((1000, 20))
         x[:40, :5] = 0
         clusters = np.arange(1000) % G
-        assert "few_failures" not in estimate(x, clusters).diagnostics  # exactly 10
+        assert "few_failures" not in estimate(x, clusters).diagnostics  # 40 · 5/20 = 10
+        x[40:80, 0] = 0  # of the same clusters where there are 40
         x[0, 0] = 1
+        assert ("few_failures" in estimate(x, clusters).diagnostics) == (G == 40)
+        x[40:80] = 1
         assert "few_failures" in estimate(x, clusters).diagnostics
 
     def test_rare_failures_of_many_answers_tell_less_than_certain_ones(self):

@@ -167,8 +167,8 @@ def _plain(config: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
 
 
 def _listed(value: Any) -> list[Any]:
-    """A list; what is none stands for a filter that nobody knows."""
-    return value if isinstance(value, list) else [value]
+    """A list; what is none holds something that nobody knows."""
+    return value if isinstance(value, list) else [None]
 
 
 def _is_source(text: str) -> bool:

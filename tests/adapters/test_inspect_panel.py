@@ -64,10 +64,11 @@ def test_a_total_below_its_part_has_its_reason_beside_it():
 @pytest.mark.parametrize("before", ["", panel.OF_KEYS])
 def test_a_tasks_own_metric_is_shortened_like_ours(before):
     """Which Inspect writes with its full name where it is a metric of a dictionary's keys."""
-    metrics = {before + name: EvalMetric(name=before + name, group="noise", value=0.1) for name in NAMES}
+    names = [*(before + name for name in [*NAMES, "noise_var_data"]), "decibels"]
+    metrics = {name: EvalMetric(name=name, group="noise", value=0.1) for name in names}
     scores = [EvalScore(name=f"s{i}", scorer=f"s{i}", metrics=metrics) for i in range(4)]
     for es in panel.shown_scores(scores, 80):
-        assert list(es.metrics) == ["noise_se", "noise_low", "noise_high"]
+        assert list(es.metrics) == ["noise_se", "noise_low", "noise_high", "decibels"]  # another's metric `noise`
 
 
 @pytest.mark.parametrize("metadata", [{}, {"noise": True}])

@@ -55,5 +55,5 @@ def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -
             raise TooFewError(f"{words}: no standard error")
     found = inject.values(estimate)
     if estimate.var_data is not None and inject.total_below_prediction(estimate):
-        found["noise_var_data"] = estimate.var_data  # a metric has no metadata, and nobody would believe the total
+        found[inject.VAR_DATA] = estimate.var_data  # a metric has no metadata, and nobody would believe the total
     return found

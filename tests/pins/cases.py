@@ -93,6 +93,16 @@ ARENA: Mapping[str, Arguments] = {
     "zero": ("--missing", "zero"),
     "boot": ("--interval", "bootstrap"),
 }
+WIDE = frozenset(
+    (
+        "ragged", "clustered", "crossed", "grouped", "few", "zero", "missing", "k1", "percent", "runs", "sides",
+        "live-lm-eval", "live-inspect",
+    )
+)  # fmt: skip
+"""The runs that are asked under every setting; the others under those of `_SOME`."""
+_SOME = frozenset(
+    ("default", "cr0", "cr3", "runs", "fixed", "zero", "uncl", "t", "sign", "wild", "margin", "gate", "unpaired")
+)
 _ARENA_TABLES = ("plain", "clustered", "grouped", "missing", "percent", "zero", "many", "arena_counts", "crossed")
 _EXTRA: Mapping[str, Mapping[str, Arguments]] = {
     "crossed": {
@@ -111,7 +121,10 @@ _EXTRA: Mapping[str, Mapping[str, Arguments]] = {
         "groups-runs": ("--group", "sums=sum_*", "--repeats-are", "runs"),
         "groups-fixed": ("--group", "sums=sum_*", "--questions-are", "fixed"),
         "groups-task": ("--group", "sums=sum_*", "--cluster", "task"),
-        "groups-none": ("--group", "none=nothing*",),
+        "groups-none": (
+            "--group",
+            "none=nothing*",
+        ),
         "one": ("--task", "sum_add"),
         "two": ("--task", "sum_*", "--task", "alone"),
         "spec": ("--cluster", "sum_add=none"),
@@ -199,8 +212,10 @@ def every(inputs: Path) -> list[Case]:
 
 
 def _settings(command: str, run: str, arguments: Arguments, settings: Mapping[str, Arguments]) -> Iterator[Case]:
+    wide = run in WIDE or not (settings is ANALYZE or settings is COMPARE)
     for name, more in settings.items():
-        yield Case(f"{command}/{run}/{name}", (command, *arguments, *more, *JSON))
+        if wide or name in _SOME:
+            yield Case(f"{command}/{run}/{name}", (command, *arguments, *more, *JSON))
 
 
 def _texts(command: str, run: str, arguments: Arguments) -> Iterator[Case]:
@@ -212,10 +227,12 @@ def _tables() -> Iterator[Case]:
     for name in PAIRS:
         path = f"tables/{name}.csv"
         extra = _EXTRA.get(name, {})
-        yield from _settings("analyze", name, (path,), {**ANALYZE, **extra})
+        yield from _settings("analyze", name, (path,), ANALYZE)
+        yield from _settings("analyze", name, (path,), extra)
         yield from _texts("analyze", name, (path,))
         both = (path, "--models", "a,b")
-        yield from _settings("compare", name, both, {**COMPARE, **extra, **_COMPARE_EXTRA.get(name, {})})
+        yield from _settings("compare", name, both, COMPARE)
+        yield from _settings("compare", name, both, {**extra, **_COMPARE_EXTRA.get(name, {})})
         yield from _texts("compare", name, both)
         yield Case(f"compare/{name}/html", ("compare", *both, "--questions", "3", "--html", "out/page.html", "-q"))
     sides = ("tables/side_a.csv", "tables/side_b.csv")
@@ -345,7 +362,11 @@ def _plans() -> Iterator[Case]:
     }
     for name, pilot in runs.items():
         source = ("--from", *pilot)
-        for goal in (("--effect", "0.05"), ("--n", "400"), ("--effect", "0.05", "--power", "0.9", "--assurance", "0.6")):
+        for goal in (
+            ("--effect", "0.05"),
+            ("--n", "400"),
+            ("--effect", "0.05", "--power", "0.9", "--assurance", "0.6"),
+        ):
             yield from plan(f"{name}{''.join(goal)}", *source, *goal, forms=("json",))
         yield from plan(f"{name}-text", *source, "--effect", "0.05", forms=("table", "markdown"))
         yield from plan(f"{name}-like", *source, "--two-like-this", "--effect", "0.05", forms=("json",))

@@ -74,7 +74,7 @@ def _texts(old: str, new: str, where: str, tolerance: float) -> Iterator[Differe
         if not found and (tolerance == 0 or _shape(old) != _shape(new)):
             yield f"{where} (the same values, written otherwise)", *_apart(old, new)
         return
-    before, after = old.split("\n"), new.split("\n")
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     for i in range(max(len(before), len(after))):
         a = before[i] if i < len(before) else None
         b = after[i] if i < len(after) else None

@@ -1,6 +1,6 @@
 """Real runs of both harnesses with the flag on, on answers that are a function of the question.
 
-`python live.py FOLDER` writes FOLDER/lm-eval/{one,two,plain,bare,unclustered}, FOLDER/inspect and FOLDER/inspect-plain.
+`python live.py FOLDER` writes FOLDER/lm-eval/{one,two,plain,bare}, FOLDER/inspect and three folders beside it.
 It is a process of its own, because harnesses keep what they have loaded.
 """
 
@@ -149,27 +149,24 @@ def register() -> None:
 
 
 def lm_eval(folder: Path) -> None:
-    """Five runs of lm-eval: two models with all, one without the flag, one without rows, one with few options."""
+    """Four runs of lm-eval: two models with all, one without the flag, one without rows."""
     import lm_eval.api.metrics
-    import lm_eval.models  # noqa: F401 - lm-eval's own models are registered only then
+    import lm_eval.models
 
     register()
     # lm-eval's own error of bleu and F1 takes 100,000 resamples and is none of our numbers
-    lm_eval.api.metrics.bootstrap_stderr = lambda *_: 0.125
-    tasks = folder / "tasks"
+    lm_eval.api.metrics.bootstrap_stderr = lambda *_, **__: 0.125
+    tasks = folder.parent / "tasks"
     write_tasks(tasks)
     noise = ("--noise", "--noise_repeats", str(K))
     whole = (*noise, "--noise_cluster", "template", "--noise_group", "asked=gen*")
     crossed = (*noise, "--noise_cluster", "gen=template*language", "--noise_no_rows", "--noise_level", "0.9")
-    few = ("--noise",)
     every = "outer,binary,words,page"
     runs: dict[str, tuple[int, str, tuple[str, ...]]] = {
         "one": (1, every, whole),
         "two": (2, every, whole),
         "plain": (1, every, ()),
         "bare": (1, "gen", crossed),
-        "unclustered": (2, "inner,choice", few),
-        "refused": (1, "gen", (*noise, "--noise_cluster", "nowhere")),
     }
     for name, (seed, names, more) in runs.items():
         print(f"== lm-eval {name}")

@@ -162,7 +162,11 @@ def _plain(value: Any) -> Any:
 
 def _captured(call: Callable[[], int], places: Mapping[str, str]) -> Record:
     out, err = io.StringIO(), io.StringIO()
-    with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with (
+        warnings.catch_warnings(record=True) as warned,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", ResourceWarning)
         try:

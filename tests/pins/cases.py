@@ -289,7 +289,7 @@ def _harnesses(inputs: Path) -> Iterator[Case]:
         "live-lm-eval": ("live/lm-eval/one", "live/lm-eval/two"),
         "across": ("demo/lm-eval/sim-c", logs[0]),
         "asdiv": ("data/lm_eval/asdiv", "data/lm_eval/asdiv_cot"),
-        "cruxeval": tuple(f"data/tables/cruxeval_{side}put_codellama-7b_T0.2.json" for side in ("in", "out")),
+        "cruxeval": ("tables/cruxeval_in.csv", "tables/cruxeval_out.csv"),
         "gpqa": ("data/tables/gpqa_diamond_scores.csv",),
         "live-inspect": ("live/inspect",),
     }
@@ -305,12 +305,14 @@ def _harnesses(inputs: Path) -> Iterator[Case]:
         "mmlu-group": ("data/lm_eval/mmlu_group_0.4.3",),
         "groups": ("data/lm_eval/groups_0.4.8",),
         "mmlu": ("data/inspect/mmlu_gpt-4_285.eval",),
-        "matharena": ("data/tables/matharena_aime_II.csv",),
+        "matharena": ("tables/matharena.csv",),
         **{f"version-{path.name}": (str(path.relative_to(inputs)),) for path in _logs(inputs)},
     }
     for name, runs in single.items():
         yield from _settings("analyze", name, runs, ANALYZE)
         yield from _texts("analyze", name, runs)
+    for name in ("matharena_aime_II.csv", "cruxeval_input_codellama-7b_T0.2.json"):
+        yield Case(f"analyze/no-table-{name}", ("analyze", f"data/tables/{name}", *JSON))
     subjects = ("data/inspect/mmlu_gpt-4_285.eval",)
     for spec in ("subject", "metadata.subject", "auto", "{{subject}}", "nowhere"):
         yield Case(f"analyze/mmlu/cluster-{spec}", ("analyze", *subjects, "--cluster", spec, *JSON))
@@ -321,6 +323,7 @@ def _harnesses(inputs: Path) -> Iterator[Case]:
         "both": (("demo/lm-eval", "demo/inspect"), {"default": ()}),
         "live": (("live/lm-eval",), ARENA),
         "gpqa": (("data/tables/gpqa_diamond_scores.csv",), {"default": ()}),
+        "matharena": (("tables/matharena.csv",), {"default": (), "wild": ("--test", "wild")}),
     }
     for name, (paths, settings) in folders.items():
         yield from _settings("arena", name, paths, settings)

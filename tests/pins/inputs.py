@@ -40,6 +40,28 @@ def write(folder: Path) -> None:
     _damaged(folder)
 
 
+def write_real(folder: Path, data: Path) -> None:
+    """Two real files that are no score tables, as tables: code in 10 answers, contest problems of 19 models."""
+    for side in ("in", "out"):
+        graded = json.loads((data / f"cruxeval_{side}put_codellama-7b_T0.2.json").read_text())["raw_scored_generations"]
+        rows = [
+            {"question": key, "repeat": j + 1, "score": int(right)}
+            for key, answers in graded.items()
+            for j, right in enumerate(answers)
+        ]
+        _csv(folder / f"cruxeval_{side}.csv", rows)
+    with (data / "matharena_aime_II.csv").open(newline="") as file:
+        wide = list(csv.DictReader(file))
+    long = [
+        {"model": model, "question": problem, "repeat": int(again or 0) + 1, "score": score}
+        for row in wide
+        for problem, _, again in [row["Question"].partition(".")]
+        for model, score in row.items()
+        if model != "Question" and problem.isdigit()
+    ]
+    _csv(folder / "matharena.csv", long)
+
+
 def _damaged(folder: Path) -> None:
     """What has to be refused, each in a file of its own."""
     texts = {

@@ -53,10 +53,9 @@ def documents(n: int, start: int = 0) -> list[dict[str, Any]]:
 
 def _listed(*names: str) -> list[dict[str, Any]]:
     """Metrics with lm-eval's own aggregation of that name, else the mean."""
-    own = ("bleu", "chrf", "ter", "f1", "mcc")
+    own = ("bleu", "chrf", "f1", "mcc")
     return [
-        {"metric": name, "aggregation": name if name in own else "mean", "higher_is_better": name != "ter"}
-        for name in names
+        {"metric": name, "aggregation": name if name in own else "mean", "higher_is_better": True} for name in names
     ]
 
 
@@ -84,7 +83,7 @@ TASKS: dict[str, dict[str, Any]] = {
         "doc_to_target": "truth",
         "metric_list": _listed("acc", "f1", "mcc"),
     },
-    "words": {**_ASKED, "metric_list": _listed("bleu", "chrf", "ter")},
+    "words": {**_ASKED, "metric_list": _listed("bleu", "chrf")},
     "page": {
         "output_type": "loglikelihood_rolling",
         "doc_to_text": "",

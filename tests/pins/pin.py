@@ -52,6 +52,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--shown", type=int, default=400, help="differences to print")
     given = parser.parse_args(argv)
     os.environ.update(ENVIRONMENT)
+    time.tzset()
     for key in [key for key in os.environ if key.startswith("HARNESS_NOISE")]:
         del os.environ[key]
     if given.what == "make":
@@ -74,6 +75,8 @@ def _make_inputs(folder: Path, data: Path) -> None:
         if not data.exists():
             sys.exit(f"{data}: the real files of others are not there; name their folder with --data")
         shutil.copytree(data, folder / "data")
+    if not (folder / "tables/matharena.csv").exists():
+        inputs.write_real(folder / "tables", folder / "data/tables")
     if not (folder / "live").exists():
         _live(folder / "live")
         shutil.rmtree(folder / "live/cache", ignore_errors=True)

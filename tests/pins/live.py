@@ -52,11 +52,8 @@ def documents(n: int, start: int = 0) -> list[dict[str, Any]]:
 
 
 def _listed(*names: str) -> list[dict[str, Any]]:
-    """Metrics with lm-eval's own aggregation of that name, else the mean."""
-    own = ("bleu", "chrf", "f1", "mcc")
-    return [
-        {"metric": name, "aggregation": name if name in own else "mean", "higher_is_better": True} for name in names
-    ]
+    """Metrics with the aggregation that lm-eval gives them."""
+    return [{"metric": name} for name in names]
 
 
 def _regex(name: str, pattern: str, which: int = 0) -> dict[str, Any]:
@@ -88,10 +85,7 @@ TASKS: dict[str, dict[str, Any]] = {
         "output_type": "loglikelihood_rolling",
         "doc_to_text": "",
         "doc_to_target": "{{page}}",
-        "metric_list": [
-            {"metric": name, "aggregation": how, "higher_is_better": False}
-            for name, how in (("word_perplexity", "weighted_perplexity"), ("bits_per_byte", "bits_per_byte"))
-        ],
+        "metric_list": _listed("word_perplexity", "bits_per_byte"),
     },
 }
 GROUPS = {
@@ -173,7 +167,8 @@ def lm_eval(folder: Path) -> None:
             "lm-eval", "run", "--model", "pinned", "--model_args", f"seed={seed},share={0.7 - seed / 10}",
             "--tasks", names, "--include_path", str(tasks), "--output_path", str(folder / name), "--log_samples", *more,
         )  # fmt: skip
-        print(f"== exit {code}")
+        if code:
+            sys.exit(f"lm-eval {name} ended with {code}")
 
 
 def inspect(folder: Path) -> None:

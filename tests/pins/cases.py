@@ -203,7 +203,16 @@ _CLASHES: Mapping[str, Arguments] = {
 
 def every(inputs: Path) -> list[Case]:
     """All cases, for what lies in the folder of inputs."""
-    cases = [*_tables(), *_arenas(), *_harnesses(inputs), *_plans(), *_factors(), *_exports(inputs), *_others()]
+    cases = [
+        *_tables(),
+        *_arenas(),
+        *_harnesses(inputs),
+        *_harness_arenas(),
+        *_plans(),
+        *_factors(),
+        *_exports(inputs),
+        *_others(),
+    ]
     names = [case.name for case in cases]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
@@ -318,6 +327,9 @@ def _harnesses(inputs: Path) -> Iterator[Case]:
         yield Case(f"analyze/mmlu/cluster-{spec}", ("analyze", *subjects, "--cluster", spec, *JSON))
     for spec in ("template", "auto", "question", "nowhere"):
         yield Case(f"analyze/demo-lm-eval/cluster-{spec}", ("analyze", *pairs["asdiv"][:1], "--cluster", spec, *JSON))
+
+
+def _harness_arenas() -> Iterator[Case]:
     folders = {
         "demo": (("demo/lm-eval",), ARENA),
         "both": (("demo/lm-eval", "demo/inspect"), {"default": ()}),

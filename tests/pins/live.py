@@ -171,10 +171,8 @@ def lm_eval(folder: Path) -> None:
             sys.exit(f"lm-eval {name} ended with {code}")
 
 
-def inspect(folder: Path) -> None:
-    """Inspect with several scorers, in both formats of a log; once without the flag."""
-    import inspect_ai
-    from inspect_ai.dataset import MemoryDataset, Sample
+def _inspect_parts() -> tuple[Any, list[Any]]:
+    """A solver and four scorers whose answers and scores are a function of question and epoch."""
     from inspect_ai.model import ModelOutput
     from inspect_ai.scorer import Score, Target, accuracy, grouped, match, mean, scorer, stderr
     from inspect_ai.solver import Generate, TaskState, solver
@@ -210,6 +208,15 @@ def inspect(folder: Path) -> None:
 
         return score
 
+    return pinned(), [match(), length(), judged(), by_passage()]
+
+
+def inspect(folder: Path) -> None:
+    """Inspect with several scorers, in both formats of a log; once without the flag."""
+    import inspect_ai
+    from inspect_ai.dataset import MemoryDataset, Sample
+
+    answers, scorers = _inspect_parts()
     samples = [
         Sample(id=f"q{i}", input=f"Question {i}? Say yes or no.", target="yes", metadata={"passage": f"p{i // 3}"})
         for i in range(12)
@@ -224,9 +231,8 @@ def inspect(folder: Path) -> None:
     for name, (model, form, epochs, metadata) in runs.items():
         print(f"== inspect {name}")
         models = [f"mockllm/{model}"] if name != "inspect" else ["mockllm/one", "mockllm/two"]
-        scorers = [match(), length(), judged(), by_passage()]
         inspect_ai.eval(
-            inspect_ai.Task(name="pinned", dataset=MemoryDataset(samples), solver=pinned(), scorer=scorers),
+            inspect_ai.Task(name="pinned", dataset=MemoryDataset(samples), solver=answers, scorer=scorers),
             model=models,
             epochs=epochs,
             metadata=metadata,

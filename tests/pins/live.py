@@ -164,7 +164,7 @@ def lm_eval(folder: Path) -> None:
     for name, (seed, names, more) in runs.items():
         print(f"== lm-eval {name}")
         code = harness_noise(
-            "lm-eval", "run", "--model", "pinned", "--model_args", f"seed={seed},share={0.7 - seed / 10}",
+            "lm-eval", "run", "--model", "pinned", "--model_args", f"model=pinned-{seed},seed={seed},share={0.7 - seed / 10}",
             "--tasks", names, "--include_path", str(tasks), "--output_path", str(folder / name), "--log_samples", *more,
         )  # fmt: skip
         if code:

@@ -163,8 +163,9 @@ def lm_eval(folder: Path) -> None:
     }
     for name, (seed, names, more) in runs.items():
         print(f"== lm-eval {name}")
+        model = f"model=pinned-{seed},seed={seed},share={0.7 - seed / 10}"
         code = harness_noise(
-            "lm-eval", "run", "--model", "pinned", "--model_args", f"model=pinned-{seed},seed={seed},share={0.7 - seed / 10}",
+            "lm-eval", "run", "--model", "pinned", "--model_args", model,
             "--tasks", names, "--include_path", str(tasks), "--output_path", str(folder / name), "--log_samples", *more,
         )  # fmt: skip
         if code:

@@ -96,10 +96,13 @@ ARENA: Mapping[str, Arguments] = {
 WIDE = frozenset(
     (
         "ragged", "clustered", "crossed", "grouped", "few", "zero", "missing", "k1", "percent", "runs", "sides",
-        "live-lm-eval", "live-inspect",
+        "live-inspect",
     )
 )  # fmt: skip
-"""The runs that are asked under every setting; the others under those of `_SOME`."""
+"""The runs that are asked under every setting; the others under those of `_SOME`, the slow ones under `_FEW`."""
+SLOW = frozenset(("live-lm-eval", "live", "truthfulqa", "masakhaner", "demo", "demo-all", "cruxeval", "mmlu"))
+"""Many resamples of metrics that are not means, or many answers."""
+_FEW = frozenset(("default", "cr0", "runs", "fixed", "sign", "gate"))
 _SOME = frozenset(
     ("default", "cr0", "cr3", "runs", "fixed", "zero", "uncl", "t", "sign", "wild", "margin", "gate", "unpaired")
 )
@@ -221,9 +224,10 @@ def every(inputs: Path) -> list[Case]:
 
 
 def _settings(command: str, run: str, arguments: Arguments, settings: Mapping[str, Arguments]) -> Iterator[Case]:
-    wide = run in WIDE or not (settings is ANALYZE or settings is COMPARE)
+    asked = _FEW if run in SLOW else _SOME
+    whole = run in WIDE or not any(settings is common for common in (ANALYZE, COMPARE, ARENA))
     for name, more in settings.items():
-        if wide or name in _SOME:
+        if whole or name in asked:
             yield Case(f"{command}/{run}/{name}", (command, *arguments, *more, *JSON))
 
 
@@ -272,7 +276,8 @@ def _arenas() -> Iterator[Case]:
         path = f"tables/{name}.csv"
         groups = {"groups": _EXTRA["grouped"]["groups"]} if name == "grouped" else {}
         crossed = {"two-ways": _EXTRA["crossed"]["two-ways"]} if name == "crossed" else {}
-        yield from _settings("arena", name, (path,), {**ARENA, **groups, **crossed})
+        yield from _settings("arena", name, (path,), ARENA)
+        yield from _settings("arena", name, (path,), {**groups, **crossed})
         yield from _texts("arena", name, (path,))
     many = ("arena", "tables/many.csv")
     yield Case("arena/many/baseline", (*many, "--baseline", "b", *JSON))

@@ -56,12 +56,21 @@ def main(argv: list[str] | None = None) -> int:
     for key in [key for key in os.environ if key.startswith("HARNESS_NOISE")]:
         del os.environ[key]
     if given.what == "make":
+        if given.only == "*":
+            shutil.rmtree(given.folder / "pins", ignore_errors=True)
         _make_inputs(given.folder / "inputs", given.data)
     start = time.monotonic()
-    records = dict(_answers(given.folder / "inputs", given.only, given.order))
+    records: dict[str, Record] = {}
+    taken: dict[str, float] = {}
+    for name, record in _answers(given.folder / "inputs", given.only, given.order):
+        records[name] = record
+        taken[name] = time.monotonic() - start - sum(taken.values())
+        if given.what == "make":
+            _write(given.folder / "pins", name, record)
+    slow = sorted(taken, key=lambda name: -taken[name])[:5]
     print(f"{len(records)} cases in {time.monotonic() - start:.0f} s", flush=True)
+    print("the slowest: " + ", ".join(f"{name} {taken[name]:.1f} s" for name in slow), flush=True)
     if given.what == "make":
-        _write(given.folder / "pins", records)
         return 0
     return _compare(given.folder / "pins", records, given.only, given.shown)
 
@@ -208,12 +217,11 @@ def _by_harness(here: Path, places: Mapping[str, str]) -> Record:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _write(folder: Path, records: Mapping[str, Record]) -> None:
+def _write(folder: Path, name: str, record: Record) -> None:
     """One file for each case."""
-    for name, record in records.items():
-        path = _place(folder, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(record, indent=1, ensure_ascii=False, default=_plain), encoding="utf-8")
+    path = _place(folder, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1, ensure_ascii=False, default=_plain), encoding="utf-8")
 
 
 def _place(folder: Path, name: str) -> Path:

@@ -27,12 +27,12 @@ import numpy as np
 import pandas as pd
 from table import Row, parser, show
 
-from harness_noise.arena_build import arena
-from harness_noise.arena_pairs import judged
-from harness_noise.estimators.contrast import question_stats
-from harness_noise.estimators.pairs import Table, all_pairs, every_pair
-from harness_noise.scores import Questions, Run, Scores
+from harness_noise.data.scores import Questions, Run, Scores
+from harness_noise.leaderboard.build import arena
+from harness_noise.leaderboard.pairs import judged
 from harness_noise.settings import Settings
+from harness_noise.stats.all_pairs import Table, all_pairs, every_pair
+from harness_noise.stats.contrast import question_stats
 
 
 def scores(M: int, N: int, K: int) -> list[np.ndarray]:

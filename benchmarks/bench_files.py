@@ -120,8 +120,9 @@ def read(paths: list[str], jobs: int, compute: bool) -> dict[str, float]:
     """Run in a process of its own."""
     from functools import partial
 
-    from harness_noise import adapters, workers
-    from harness_noise.arena_build import arena
+    from harness_noise.io import registry as adapters
+    from harness_noise.io import workers
+    from harness_noise.leaderboard.build import arena
     from harness_noise.settings import Settings
 
     def cpu(who: int) -> float:
@@ -190,8 +191,8 @@ def board() -> dict[str, float]:
     """One benchmark of a hundred models, from what a thousandth of the whole has been read to."""
     import numpy as np
 
-    from harness_noise.arena_build import arena
-    from harness_noise.scores import Questions, Run, Scores
+    from harness_noise.data.scores import Questions, Run, Scores
+    from harness_noise.leaderboard.build import arena
     from harness_noise.settings import Settings
 
     draw = np.random.default_rng(0)

@@ -89,7 +89,9 @@ def measure(toys: Any, folder: Path, K: int) -> dict[str, float]:
     from lm_eval import evaluator
     from lm_eval.api.task import ConfigurableTask
 
-    from harness_noise_adapters.lm_eval_harness import collect, hook, noise
+    from harness_noise_adapters.lm_eval_harness import noise
+    from harness_noise_adapters.lm_eval_harness.live import hook
+    from harness_noise_adapters.lm_eval_harness.scoring import collect
 
     clock = Clock()
 

@@ -19,8 +19,8 @@ import numpy as np
 from scipy import stats
 from table import Row, parser, show
 
-from harness_noise.estimators.contrast import design
-from harness_noise.estimators.resampling import blocks, bootstrap, bootstrap_means, percentile_pairs
+from harness_noise.stats.contrast import design
+from harness_noise.stats.resampling import blocks, bootstrap, bootstrap_means, percentile_pairs
 
 
 def best(*calls: Callable[[], object], rounds: int) -> list[float]:

@@ -19,10 +19,10 @@ from pathlib import Path
 import numpy as np
 from scipy import special
 
-from harness_noise.analysis import estimate
-from harness_noise.comparison import estimate_difference
-from harness_noise.estimators.decision import t_limits
-from harness_noise.estimators.flips import extended_task
+from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.mean import estimate
+from harness_noise.stats.decision import t_limits
+from harness_noise.stats.flips import extended_task
 
 ICC = 0.3
 BETWEEN_MODELS = 0.8

@@ -22,19 +22,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from harness_noise.analysis import analyze_run, estimate
-from harness_noise.combining import combine
-from harness_noise.comparison import compare_runs, estimate_difference
-from harness_noise.corpus import corpus_difference, estimate_corpus
-from harness_noise.estimators.contrast import Contrast, design, moments
-from harness_noise.estimators.decision import Limits, t_limits
-from harness_noise.estimators.flips import extended
-from harness_noise.estimators.wild import wild_test
-from harness_noise.gate import regressions
-from harness_noise.results import Difference, Estimate
-from harness_noise.samples import as_scores
-from harness_noise.scores import CorpusScores, Group, Questions, Run
+from harness_noise.analysis.combine import combine
+from harness_noise.analysis.corpus import corpus_difference, estimate_corpus
+from harness_noise.analysis.difference import compare_runs, estimate_difference
+from harness_noise.analysis.gate import regressions
+from harness_noise.analysis.mean import analyze_run, estimate
+from harness_noise.analysis.sample import as_scores
+from harness_noise.data.scores import CorpusScores, Group, Questions, Run
+from harness_noise.results.rows import Difference, Estimate
 from harness_noise.settings import Settings
+from harness_noise.stats.contrast import Contrast, design, moments
+from harness_noise.stats.decision import Limits, t_limits
+from harness_noise.stats.flips import extended
+from harness_noise.stats.wild import wild_test
 
 SEED = 20261122
 LOW, HIGH, CODED = 0.935, 0.985, 0.95

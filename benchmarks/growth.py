@@ -56,7 +56,7 @@ def answers(n: int, K: int = 10, seed: int = 0, continuous: bool = False) -> np.
 
 def run(n: int, K: int = 1, seed: int = 0, order: np.ndarray | None = None, **choices: Any) -> Any:
     """A Run with texts to verify the pairing by, in any order of its questions."""
-    from harness_noise.scores import Questions, Run, Scores
+    from harness_noise.data.scores import Questions, Run, Scores
 
     order = np.arange(n) if order is None else order
     keys = tuple(f"q{i}" for i in order)
@@ -93,7 +93,7 @@ def shuffled(n: int, _: Path) -> Work:
 def corpus(n: int, _: Path) -> Work:
     """F1 as a function of three counts per question."""
     import harness_noise as hn
-    from harness_noise.scores import CorpusScores, Questions, Run
+    from harness_noise.data.scores import CorpusScores, Questions, Run
 
     def made(n: int) -> Run:
         counts = np.random.default_rng(0).integers(0, 3, (n, 2, 3)).astype(float)
@@ -113,7 +113,7 @@ def group(tasks: int, _: Path) -> Work:
     from dataclasses import replace
 
     import harness_noise as hn
-    from harness_noise.scores import Group
+    from harness_noise.data.scores import Group
 
     def made(tasks: int) -> Any:
         one = run(100)
@@ -138,7 +138,7 @@ def repeats(R: int, _: Path) -> Work:
     """Runs of one model, joined as its repeats."""
     from dataclasses import replace
 
-    from harness_noise.repeats import as_repeats
+    from harness_noise.analysis.repeats import as_repeats
 
     runs = [replace(run(1000, seed=seed), model="m") for seed in range(R)]
     as_repeats(runs[:2])

@@ -12,13 +12,13 @@ TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
     from typing import Any
 
-    from .analysis import estimate
+    from .analysis.difference import estimate_difference
+    from .analysis.mean import estimate
+    from .analysis.plan import plan
     from .api import analyze, arena, compare, read
-    from .arena_results import Arena
-    from .comparison import estimate_difference
-    from .planning import plan
-    from .results import Analysis, Comparison, Difference, Estimate, Plan
-    from .scores import Questions, Run, Scores
+    from .data.scores import Questions, Run, Scores
+    from .results.arena import Arena
+    from .results.rows import Analysis, Comparison, Difference, Estimate, Plan
     from .settings import Settings
 
 _HOME = {

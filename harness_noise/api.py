@@ -7,14 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
-from . import adapters
-from .analysis import analyze_runs
-from .arena_results import Arena
-from .comparison import compare_runs
+from .analysis.difference import compare_runs
+from .analysis.mean import analyze_runs
+from .data.scores import ReadOptions, Run
 from .errors import InputError
-from .places import Place, is_place
-from .results import Analysis, Comparison
-from .scores import ReadOptions, Run
+from .io import registry as adapters
+from .io.paths import Place, is_place
+from .results.arena import Arena
+from .results.rows import Analysis, Comparison
 from .settings import Settings
 
 Source: TypeAlias = Place | Run
@@ -119,7 +119,7 @@ def arena(
     Raises:
         InputError: input or choices that cannot be used, or nothing that two runs share.
     """
-    from .arena_build import arena as compute
+    from .leaderboard.build import arena as compute
 
     settings, options = split(choices, level=level, cluster=cluster)
     return compute([item for source in _listed(runs) for item in runs_of(source, options)], settings, baseline=baseline)

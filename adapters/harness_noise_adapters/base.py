@@ -1,6 +1,6 @@
 """What a harness adapter has to be; the built-in ones come through the same door as anybody's.
 
-An adapter is registered under the entry point group `harness_noise.adapters`; the entry point
+An adapter is registered under the entry point group `harness_noise.io.registry`; the entry point
 names an object with the attributes below. Importing its module must be cheap: load the harness
 inside the methods that need it.
 """
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from harness_noise.adapters import PartRead
+from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError
-from harness_noise.results import Analysis
-from harness_noise.scores import ReadOptions, Run
+from harness_noise.io.registry import PartRead
+from harness_noise.results.rows import Analysis
 
 
 @runtime_checkable
@@ -32,7 +32,7 @@ class Adapter(Protocol):
 
         Everything in `options` is the reader's to do but the choice of tasks, metrics and scorers,
         which it may use to read less, and what concerns several runs: a model's files are joined by
-        their tasks (which needs the `date` of each Run), and groups made, by `harness_noise.adapters`.
+        their tasks (which needs the `date` of each Run), and groups made, by `harness_noise.io.registry`.
 
         Raises:
             harness_noise.InputError: the file cannot be used; says where and what to do.
@@ -53,7 +53,7 @@ class AdapterInParts(Adapter, Protocol):
     """An adapter whose places hold many files, which several processes or machines read at a time.
 
     Without these three methods the whole of a RUN is read at once. With them,
-    `harness_noise.adapters.read_with` is `read`.
+    `harness_noise.io.registry.read_with` is `read`.
     """
 
     def parts(self, path: Path) -> Sequence[Any]:

@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:  # here everything begins: what is imported above this line, Ctrl-C finds unguarded
         arguments = list(sys.argv[1:] if argv is None else argv)
         if argv is None and arguments[:1] != ["lm-eval"]:
-            from ..stopping import stop_on_interrupt
+            from ..io.stopping import stop_on_interrupt
 
             stop_on_interrupt()
             from .streams import harden
@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             harden()
         return _run(arguments)
     except KeyboardInterrupt:
-        from ..stopping import STOPPED, words
+        from ..io.stopping import STOPPED, words
 
         print(words(on_terminal=sys.stderr.isatty()), end="", file=sys.stderr)
         return STOPPED

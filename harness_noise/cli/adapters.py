@@ -8,7 +8,7 @@ import click
 @click.command("adapters")
 def command() -> None:
     """The harnesses and file formats that are understood."""
-    from .. import adapters
+    from ..io import registry as adapters
 
     for name in adapters.names():
         kind = type(adapters.load(name))

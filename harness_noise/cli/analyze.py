@@ -21,7 +21,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     it would have with one answer per question (total), with infinitely many (data), and what the
     model's own randomness adds (prediction).
     """
-    from ..analysis import analyze_runs
+    from ..analysis.mean import analyze_runs
 
     reading = options.read_options(choices)
     found = options.read_runs(runs, reading, as_repeats=choices.pop("as_repeats"), some=True)

@@ -12,7 +12,7 @@ from ..errors import InputError
 from . import options
 
 if TYPE_CHECKING:
-    from ..scores import ReadOptions, Run
+    from ..data.scores import ReadOptions, Run
 
 
 @click.command("arena")
@@ -58,7 +58,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     if dask is not None and jobs is not None:
         raise click.UsageError("--jobs is for processes of this machine and --dask for a cluster: give one of them.")
 
-    from ..arena_build import arena
+    from ..leaderboard.build import arena
 
     baseline, pages, pictures, profile, strict = (
         choices.pop(name) for name in ("baseline", "html", "figures", "reference", "strict")
@@ -69,7 +69,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     reading, joined = options.read_options(choices, strict=strict), choices.pop("as_repeats")
     found = _read(runs, reading, jobs or 1, dask)
     if joined:
-        from ..repeats import as_repeats
+        from ..analysis.repeats import as_repeats
 
         found = as_repeats(found)
     result = arena(found, options.settings(choices), baseline=baseline)
@@ -84,11 +84,11 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
 
         written += figures.save(result, pictures)
     if tables is not None:
-        from .. import arena_export
+        from ..report import arena_tables as arena_export
 
         written += arena_export.write_tables(result, tables, kind)
     if profile is not None:
-        from .. import reference
+        from ..leaderboard import profiles as reference
 
         reference.write(result, profile)
         written.append(profile)
@@ -104,7 +104,8 @@ def _need_matplotlib() -> None:
 
 
 def _read(paths: tuple[str, ...], reading: ReadOptions, jobs: int, dask: str | None) -> list[Run]:
-    from .. import adapters, workers
+    from ..io import registry as adapters
+    from ..io import workers
 
     read_units = partial(
         workers.read_units,

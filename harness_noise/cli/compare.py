@@ -13,9 +13,9 @@ from ..errors import InputError
 from . import options
 
 if TYPE_CHECKING:
-    from ..gate import Gate
-    from ..results import Comparison, Difference
-    from ..scores import ReadOptions, Run
+    from ..analysis.gate import Gate
+    from ..data.scores import ReadOptions, Run
+    from ..results.rows import Comparison, Difference
     from ..settings import Settings
 
 
@@ -63,7 +63,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     A and B are matched question by question; A is the candidate, B the baseline. Where only counts
     are known, write them as 74/100 66/100.
     """
-    from ..comparison import compare_runs
+    from ..analysis.difference import compare_runs
 
     profile, together = choices.pop("reference"), choices.pop("combine")
     baseline, models = choices.pop("baseline"), choices.pop("models")
@@ -89,7 +89,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
         pairs = [_pair(found, runs, models)]
     result = compare_runs(pairs, options.settings(choices), questions)
     if together:
-        from ..combining import combine
+        from ..analysis.combine import combine
 
         groups = {group.name for pair in pairs for run in pair for group in run.groups}
         rows = combine(row for row in result.comparisons if row.task not in groups)
@@ -101,13 +101,13 @@ def _finish(result: Comparison, choices: dict[str, Any], gate: str, page: Path |
     """Show the result; the exit code of the gate."""
     options.show(result, choices)
     if page is not None:
-        from ..files import write_text
+        from ..io.atomic import write_text
         from ..report import html
 
         write_text(page, html.page(result))
     if gate != "regression":
         return 0
-    from ..gate import regressions
+    from ..analysis.gate import regressions
 
     found = regressions(result)
     options.hints(_told(found))
@@ -142,11 +142,11 @@ def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comp
 
     The verdict is the test's; the interval beside it is that of Agresti & Caffo (2000).
     """
-    from ..estimators.combine import fisher_exact, two_proportions
-    from ..estimators.intervals import agresti_caffo
     from ..report.summary import p_text
-    from ..results import Comparison, Difference
+    from ..results.rows import Comparison, Difference
     from ..settings import check_scale
+    from ..stats.combine import fisher_exact, two_proportions
+    from ..stats.intervals import agresti_caffo
 
     if len(runs) != 2:
         raise InputError(f"{len(runs)} counts are given: compare two, as 74/100 66/100")
@@ -192,8 +192,8 @@ def _bare(
     numbers: tuple[str, ...], profile: Path, models: str | None, reading: ReadOptions, chosen: Settings
 ) -> Comparison:
     """A − B of two leaderboard numbers, with the noise that is characteristic of their benchmark."""
-    from .. import reference
-    from ..results import Comparison
+    from ..leaderboard import profiles as reference
+    from ..results.rows import Comparison
 
     try:
         a, b = (float(number) for number in numbers)
@@ -207,7 +207,7 @@ def _bare(
 
 def _pair(found: list[Run], paths: tuple[str, ...], models: str | None) -> tuple[Run, Run]:
     """The two runs that are meant, A first. Of a model whose files are many, all its tasks are."""
-    from ..joining import joined
+    from ..io.joining import joined
 
     names = list(dict.fromkeys(run.model for run in found))
     if models is not None:

@@ -16,7 +16,7 @@ from ..errors import InputError
 from . import options
 
 if TYPE_CHECKING:
-    from ..scores import Run
+    from ..data.scores import Run
 
 
 @click.command("demo")
@@ -28,7 +28,7 @@ def command(out: Path, debug: bool) -> None:
     The models are simulated: they answer word problems by chance, each problem with a probability of
     its own. Everything else is real: the harnesses, their files, and the noise found in them.
     """
-    from .. import adapters
+    from ..io import registry as adapters
 
     every: dict[str, Any] = {name: adapters.load(name) for name in reversed(adapters.names())}
     harnesses = {name: item for name, item in every.items() if hasattr(item, "demo") and item.installed()}
@@ -52,12 +52,12 @@ def _two_models(adapter: Any, out: Path) -> list[Path]:
     """Run, compare, export: what a user does with two models."""
     from harness_noise_adapters.demo.problems import PAIR
 
-    from .. import adapters
-    from ..analysis import analyze_run
-    from ..comparison import compare_runs
-    from ..files import write_text
+    from ..analysis.difference import compare_runs
+    from ..analysis.mean import analyze_run
+    from ..data.scores import ReadOptions
+    from ..io import registry as adapters
+    from ..io.atomic import write_text
     from ..report import html, terminal
-    from ..scores import ReadOptions
     from ..settings import Settings
 
     name = adapter.name
@@ -81,8 +81,8 @@ def _eight_models(adapter: Any, out: Path) -> list[Path]:
     """The arena of all simulated models; the runs of the other six are quiet."""
     from harness_noise_adapters.demo.problems import MODELS, PAIR
 
-    from .. import adapters
-    from ..arena_build import arena
+    from ..io import registry as adapters
+    from ..leaderboard.build import arena
     from ..report import arena_html, figures
     from ..settings import Settings
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError
-from ..places import is_url
+from ..io.paths import is_url
 from . import options
 
 if TYPE_CHECKING:
-    from ..results import Analysis
-    from ..scores import Run
+    from ..data.scores import Run
+    from ..results.rows import Analysis
 
 
 @click.command("export")
@@ -30,8 +30,8 @@ def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choice
     The files keep their names, and every value that the harness wrote; running it twice changes
     nothing.
     """
-    from .. import adapters
-    from ..analysis import analyze_run
+    from ..analysis.mean import analyze_run
+    from ..io import registry as adapters
 
     if (output is None) == (not in_place):
         raise InputError("say where to write: -o DIR for another folder, or --in-place")

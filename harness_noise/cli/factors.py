@@ -29,7 +29,7 @@ def command(runs: tuple[str, ...], factors: tuple[str, ...], **choices: Any) -> 
     All answers of all runs are taken together; the same question in two tasks or runs is one
     question. Ends with the answer to: where would the next thousand answers help most?
     """
-    from ..factors import RUN_LEVEL, factors_of_runs
+    from ..analysis.factors import RUN_LEVEL, factors_of_runs
 
     named = options.mapping(factors, "--factor")
     columns = tuple(dict.fromkeys(column for column in named.values() if column not in RUN_LEVEL))

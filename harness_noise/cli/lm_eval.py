@@ -17,7 +17,7 @@ def command(arguments: tuple[str, ...]) -> int:
     Everything is lm-eval's own but the options that begin with --noise:
     `harness-noise lm-eval run --help` lists them.
     """
-    from ..adapters import load
+    from ..io.registry import load
 
     code: int = load("lm-eval").cli(list(arguments))  # type: ignore[attr-defined]
     return code

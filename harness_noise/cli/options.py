@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..errors import InputError
-from ..places import is_url
+from ..io.paths import is_url
 
 if TYPE_CHECKING:
+    from ..data.scores import ReadOptions, Run
     from ..report.summary import Result
-    from ..scores import ReadOptions, Run
     from ..settings import Settings
 
     ParamType = click.ParamType[Any]
@@ -167,8 +167,8 @@ def mapping(items: Iterable[str], option: str) -> dict[str, str]:
 
 def read_options(choices: dict[str, Any], factors: tuple[str, ...] = (), *, strict: bool = False) -> ReadOptions:
     """Take what concerns reading out of a command's options; `strict` is of the same name in ReadOptions."""
-    from ..clusters import joined
-    from ..scores import ReadOptions
+    from ..data.clusters import joined
+    from ..data.scores import ReadOptions
 
     columns = choices.pop("columns")
     choices["cluster"] = cluster = joined(choices["cluster"])
@@ -203,13 +203,13 @@ def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = 
         as_repeats: join the runs of each model.
         some: a path without what was asked for is left out with a note, if another has it.
     """
-    from .. import adapters
+    from ..io import registry as adapters
 
     paths = list(paths)
     readers = (partial(adapters.read, path, options) for path in progress(paths, "reading", len(paths)))
     runs = adapters.those_with(readers) if some else [run for reader in readers for run in reader()]
     if as_repeats:
-        from ..repeats import as_repeats as join
+        from ..analysis.repeats import as_repeats as join
 
         return join(runs)
     return runs
@@ -252,7 +252,7 @@ def show(table: Result, choices: dict[str, Any]) -> None:
     if output is None:
         click.echo(text, nl=False)
     else:
-        from ..files import write_text
+        from ..io.atomic import write_text
 
         write_text(output, text)
 

@@ -44,7 +44,7 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     benchmark's profile (--reference), from its variances (--omega2, --sigma2), or, without any data,
     from the expected --accuracy.
     """
-    from ..planning import plan
+    from ..analysis.plan import plan
 
     printing = {name: choices.pop(name) for name in ("form", "output", "quiet", "debug")}
     plot, profile = choices.pop("plot"), choices.pop("reference")
@@ -85,7 +85,7 @@ def _numbers(option: str, text: str, wanted: str) -> list[float]:
 
 
 def _profiled(path: Path, names: dict[str, tuple[str, ...]], effect: float | None, *, taken: bool) -> dict[str, Any]:
-    from .. import reference
+    from ..leaderboard import profiles as reference
     from ..settings import check_scale
 
     if taken:

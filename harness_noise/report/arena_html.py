@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..files import write_text
+from ..io.atomic import write_text
 from . import arena_summary, figures, html
 from .summary import decimals, number, shorten
 
 if TYPE_CHECKING:
-    from ..arena_results import Arena, Board
+    from ..results.arena import Arena, Board
 
 PAIRS = 1000
 """Pairs on a page; the exported table has them all."""

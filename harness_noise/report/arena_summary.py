@@ -28,8 +28,8 @@ from .summary import (
 )
 
 if TYPE_CHECKING:
-    from ..arena_results import Arena, Board, Model, Spread
-    from ..results import Difference
+    from ..results.arena import Arena, Board, Model, Spread
+    from ..results.rows import Difference
 
 PAIRS = 30
 """Pairs that a terminal shows of each benchmark."""
@@ -97,7 +97,7 @@ class Marks:
         return " ".join(self._letters[code] for code in codes)
 
     def legend(self) -> tuple[tuple[str, str, str], ...]:
-        from ..results import DIAGNOSTICS
+        from ..results.rows import DIAGNOSTICS
 
         return tuple((letter, code, DIAGNOSTICS.get(code, "")) for code, letter in self._letters.items())
 

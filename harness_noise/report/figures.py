@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from ..estimators import benchmark, theory
-from ..estimators.intervals import z_quantile
-from ..files import write_text
+from ..io.atomic import write_text
+from ..stats import benchmark, theory
+from ..stats.intervals import z_quantile
 from .arena_summary import file_names
 from .summary import metric_name, shorten
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..arena_results import Arena, Board
+    from ..results.arena import Arena, Board
 
 _THEME = {
     "#1b1f24": "var(--ink)",

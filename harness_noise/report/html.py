@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
-from ..results import Analysis, Comparison, Difference, Estimate
+from ..results.rows import Analysis, Comparison, Difference, Estimate
 from .summary import number, sentence, shorten, summarise, taken_back
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..results import Plan
+from ..results.rows import Plan
 from .summary import MISSING, Column, Section, Summary, decimals, number
 
 _BARS = 28
@@ -106,7 +106,7 @@ def draw(plan: Plan, path: Path) -> None:
 
     from matplotlib.figure import Figure
 
-    from ..files import write_bytes
+    from ..io.atomic import write_bytes
 
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.subplots()

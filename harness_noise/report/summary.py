@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..places import telling_parts
-from ..results import DIAGNOSTICS, Analysis, Comparison, Difference, Estimate, Plan
+from ..io.paths import telling_parts
+from ..results.rows import DIAGNOSTICS, Analysis, Comparison, Difference, Estimate, Plan
 
 if TYPE_CHECKING:
-    from ..arena_results import Arena
-    from ..factors import Factors
+    from ..analysis.factors import Factors
+    from ..results.arena import Arena
 
     Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena
 
@@ -64,7 +64,7 @@ def summarise(table: Result) -> Summary:
         from . import planning
 
         return planning.summarise(table)
-    from ..factors import Factors
+    from ..analysis.factors import Factors
 
     if isinstance(table, Factors):
         return _factors(table)

@@ -6,7 +6,7 @@ import io
 import re
 from typing import TYPE_CHECKING, Any
 
-from ..results import Plan
+from ..results.rows import Plan
 from .summary import Section, Summary, summarise
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
-from harness_noise.places import is_url, located
+from harness_noise.io.paths import is_url, located
 
 upath = pytest.importorskip("upath", reason="universal-pathlib is not installed")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import harness_noise as hn
-from harness_noise import adapters
-from harness_noise.analysis import analyze_run
+from harness_noise.analysis.mean import analyze_run
 from harness_noise.cli import main
-from harness_noise.scores import ReadOptions
+from harness_noise.data.scores import ReadOptions
+from harness_noise.io import registry as adapters
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -274,7 +274,7 @@ def test_another_file_of_that_name_is_not_replaced(source, inspect_logs, tmp_pat
 
 
 def test_a_fault_while_writing_changes_nothing(source, tmp_path, monkeypatch):
-    import harness_noise.files as files
+    import harness_noise.io.atomic as files
 
     before = source.read_bytes()
 

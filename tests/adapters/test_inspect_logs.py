@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import harness_noise as hn
 from harness_noise.cli import main
-from harness_noise.scores import Questions, content_hash
+from harness_noise.data.scores import Questions, content_hash
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 

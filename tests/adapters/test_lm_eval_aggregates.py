@@ -19,12 +19,14 @@ import lm_eval_models as toys
 from lm_eval.api import metrics as own
 from lm_eval.loggers import EvaluationTracker
 
-from harness_noise.analysis import analyze_run
-from harness_noise.comparison import compare_runs
-from harness_noise.repeats import as_repeats
-from harness_noise.scores import CorpusScores, ReadOptions, Run
+from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.mean import analyze_run
+from harness_noise.analysis.repeats import as_repeats
+from harness_noise.data.scores import CorpusScores, ReadOptions, Run
 from harness_noise.settings import Settings
-from harness_noise_adapters.lm_eval_harness import adapter, aggregates, noise, passes
+from harness_noise_adapters.lm_eval_harness import adapter, noise
+from harness_noise_adapters.lm_eval_harness.live import passes
+from harness_noise_adapters.lm_eval_harness.scoring import aggregates
 
 K = 3
 TEXT = "the old river runs past a small green house near our town and nobody knows how deep it is"
@@ -329,7 +331,7 @@ def test_without_lm_eval_the_reason_says_so(pair: tuple[Path, Path], monkeypatch
 @pytest.fixture(scope="module")
 def custom(folder: Path) -> Any:
     with pytest.MonkeyPatch.context() as patch, noise(repeats=2) as session:
-        for module in ("harness_noise.corpus_noise", aggregates.__name__):  # sklearn takes its time
+        for module in ("harness_noise.analysis.corpus_noise", aggregates.__name__):  # sklearn takes its time
             patch.setattr(f"{module}.CALLS", 250)
         results = toys.simple_evaluate(folder, ["custom"], Writer())
     assert session.problems == []
@@ -376,7 +378,7 @@ def test_the_budget_is_for_the_whole_run() -> None:
 
 
 def values(raw: list[list[Any]], aggregation: Any, **more: Any) -> CorpusScores:
-    from harness_noise.scores import Questions
+    from harness_noise.data.scores import Questions
 
     options: dict[str, Any] = {"native": None, "native_is_first": False} | more
     return aggregates.corpus_scores(
@@ -428,7 +430,7 @@ def pass_task(folder: Path, name: str, ks: list[int], repeats: int) -> None:
 
 @pytest.mark.parametrize("ks", [[1, 3], [2, 4], [1]])
 def test_pass_at_every_k(tmp_path: Path, ks: list[int]) -> None:
-    from harness_noise.estimators.passk import pass_at_k
+    from harness_noise.stats.passk import pass_at_k
 
     pass_task(tmp_path, "code", ks, 6)
     with noise() as session:

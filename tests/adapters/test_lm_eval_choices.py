@@ -21,11 +21,11 @@ import lm_eval_models as toys
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.utils import make_table
 
-from harness_noise.analysis import analyze_run
-from harness_noise.comparison import compare_runs
-from harness_noise.estimators.choices import acc_prob, acc_probs
-from harness_noise.scores import ReadOptions, Run
+from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.mean import analyze_run
+from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.settings import Settings
+from harness_noise.stats.choices import acc_prob, acc_probs
 from harness_noise_adapters.lm_eval_harness import adapter, noise
 
 OWN = """

@@ -17,7 +17,8 @@ from lm_eval_server import Server, serving
 from test_lm_eval_live import estimate, native_part, scores
 
 import harness_noise as hn
-from harness_noise_adapters.lm_eval_harness import noise, rescore
+from harness_noise_adapters.lm_eval_harness import noise
+from harness_noise_adapters.lm_eval_harness.scoring import rescore
 
 N = 24
 
@@ -162,7 +163,7 @@ def rightly(answer: str, truth: str) -> float:
 def test_votes_and_copies_read_back_as_they_were_shown(tmp_path: Path) -> None:
     from test_lm_eval_aggregates import read, save
 
-    from harness_noise.analysis import analyze_run
+    from harness_noise.analysis.mean import analyze_run
     from harness_noise.settings import Settings
 
     write(tmp_path, "vote", 5, filter_list=[FIRST, vote(3), vote(5)])
@@ -184,7 +185,7 @@ def test_copies_keep_their_code_in_the_files(tmp_path: Path) -> None:
     from lm_eval.utils import handle_non_serializable
     from test_lm_eval_aggregates import read
 
-    from harness_noise.analysis import analyze_run
+    from harness_noise.analysis.mean import analyze_run
     from harness_noise.settings import Settings
 
     write(tmp_path)
@@ -213,7 +214,7 @@ class Wordy(toys.HashModel):
 def test_scores_that_agree_are_not_answers_that_agree(tmp_path: Path) -> None:
     from test_lm_eval_aggregates import read, save
 
-    from harness_noise.analysis import analyze_run
+    from harness_noise.analysis.mean import analyze_run
     from harness_noise.settings import Settings
 
     write(tmp_path, "gen", 1)

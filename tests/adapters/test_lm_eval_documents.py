@@ -12,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import harness_noise as hn
-from harness_noise import arena_grid, workers
-from harness_noise.adapters import Unit
+from harness_noise.analysis.matching import pair
+from harness_noise.analysis.repeats import as_repeats
+from harness_noise.data.scores import Questions, ReadOptions, content_hash
 from harness_noise.errors import InputError
-from harness_noise.pairing import pair
-from harness_noise.repeats import as_repeats
-from harness_noise.scores import Questions, ReadOptions, content_hash
-from harness_noise_adapters.lm_eval_harness import adapter, samples
+from harness_noise.io import workers
+from harness_noise.io.registry import Unit
+from harness_noise.leaderboard import align as arena_grid
+from harness_noise_adapters.lm_eval_harness import adapter
+from harness_noise_adapters.lm_eval_harness.files import samples
 
 N = 12
 

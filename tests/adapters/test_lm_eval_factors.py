@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import lm_eval_models as toys
 
+from harness_noise.analysis.factors import factor_noise
 from harness_noise.cli import main
-from harness_noise.factors import factor_noise
 
 TASKS = ("sums_prompt_1", "sums_prompt_2")
 

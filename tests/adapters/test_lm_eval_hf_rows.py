@@ -17,9 +17,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 import lm_eval_models as toys
 from test_lm_eval_aggregates import read, save
 
-from harness_noise.analysis import analyze_run
+from harness_noise.analysis.mean import analyze_run
 from harness_noise.settings import Settings
-from harness_noise_adapters.lm_eval_harness import choices, noise
+from harness_noise_adapters.lm_eval_harness import noise
+from harness_noise_adapters.lm_eval_harness.scoring import choices
 
 N = 30
 

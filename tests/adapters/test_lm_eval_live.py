@@ -21,11 +21,13 @@ from lm_eval import evaluator
 from lm_eval.utils import make_table
 
 import harness_noise as hn
-import harness_noise.analysis
-import harness_noise.scores
+import harness_noise.analysis.mean
+import harness_noise.data.scores
 from harness_noise.errors import InputError
-from harness_noise.results import json_schema
-from harness_noise_adapters.lm_eval_harness import collect, hook, inject, noise, repeats, rescore
+from harness_noise.results.rows import json_schema
+from harness_noise_adapters.lm_eval_harness import noise
+from harness_noise_adapters.lm_eval_harness.live import hook, inject, repeats
+from harness_noise_adapters.lm_eval_harness.scoring import collect, rescore
 
 K = 5
 

@@ -24,8 +24,9 @@ from lm_eval.tasks import TaskManager
 import harness_noise as hn
 from harness_noise.cli import main
 from harness_noise.errors import InputError
-from harness_noise_adapters.lm_eval_harness import cli, noise
-from harness_noise_adapters.lm_eval_harness.options import Options
+from harness_noise_adapters.lm_eval_harness import noise
+from harness_noise_adapters.lm_eval_harness.live import cli
+from harness_noise_adapters.lm_eval_harness.live.options import Options
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +261,7 @@ def test_a_table_that_cannot_be_printed_costs_nothing(
 def test_the_plugin_module(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     import importlib
 
-    name = "harness_noise_adapters.lm_eval_harness.plugin"
+    name = "harness_noise_adapters.lm_eval_harness.live.plugin"
     for key, value in {"REPEATS": "3", "CLUSTER": "template", "GROUPS": "all=gen", "ROWS": "no"}.items():
         monkeypatch.setenv(f"HARNESS_NOISE_{key}", value)
     before = evaluator.evaluate

@@ -27,9 +27,9 @@ from lm_eval import evaluator
 from lm_eval.tasks import TaskManager
 
 import harness_noise as hn
-from harness_noise_adapters.lm_eval_harness import hook
-from harness_noise_adapters.lm_eval_harness.options import Options
-from harness_noise_adapters.lm_eval_harness.repeats import Repeats
+from harness_noise_adapters.lm_eval_harness.live import hook
+from harness_noise_adapters.lm_eval_harness.live.options import Options
+from harness_noise_adapters.lm_eval_harness.live.repeats import Repeats
 
 WORLD = 2
 here = threading.local()

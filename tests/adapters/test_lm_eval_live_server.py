@@ -16,7 +16,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import lm_eval_models as toys
 from lm_eval_server import Server, serving
 
-from harness_noise_adapters.lm_eval_harness import hook, noise
+from harness_noise_adapters.lm_eval_harness import noise
+from harness_noise_adapters.lm_eval_harness.live import hook
 
 N, K = 8, 4
 MODELS = ["local-completions", "local-chat-completions"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import harness_noise as hn
-from harness_noise_adapters.lm_eval_harness import outputs
+from harness_noise_adapters.lm_eval_harness.files import outputs
 
 KEPT = ("results", "groups", "configs", "versions", "n-shot", "config", "git_hash")
 NEW = frozenset(("doc_hash", "prompt_hash", "target_hash", "filter", "metrics"))

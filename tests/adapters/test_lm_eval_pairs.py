@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise_adapters.lm_eval_harness import pairs
+from harness_noise_adapters.lm_eval_harness.scoring import pairs
 
 DATE = "2026-01-16T16-02-26.648276"
 SOURCE = "def agg(items):\n    return 0\n"

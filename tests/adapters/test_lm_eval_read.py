@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis import analyze_run
-from harness_noise.comparison import compare_runs
+from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.mean import analyze_run
+from harness_noise.data.scores import ReadOptions, content_hash
 from harness_noise.errors import InputError
-from harness_noise.scores import ReadOptions, content_hash
 from harness_noise.settings import Settings
-from harness_noise_adapters.lm_eval_harness import adapter, rebuild, samples
+from harness_noise_adapters.lm_eval_harness import adapter
+from harness_noise_adapters.lm_eval_harness.files import samples
+from harness_noise_adapters.lm_eval_harness.scoring import rebuild
 
 
 def one(path, **options):
@@ -587,7 +589,7 @@ def test_a_perplexity_without_results_is_not_taken_for_a_mean(run_a):
 
 
 def test_injected_rows_are_not_read_as_metrics(run_a):
-    from harness_noise_adapters.lm_eval_harness.inject import inject
+    from harness_noise_adapters.lm_eval_harness.live.inject import inject
 
     analysis = analyze_run(one(run_a), Settings())
     edit_results(run_a, lambda results: inject(results, analysis))
@@ -696,7 +698,7 @@ def test_a_file_that_changes_before_its_answers_are_scored_is_refused(run_a, mon
             file.write(path.read_text().splitlines()[0].replace('"doc_hash": "', '"doc_hash": "f') + "\n")
         return found
 
-    monkeypatch.setattr("harness_noise_adapters.lm_eval_harness.read.read_samples", then_it_grows)
+    monkeypatch.setattr("harness_noise_adapters.lm_eval_harness.files.read.read_samples", then_it_grows)
     with pytest.raises(InputError, match=f"{path.name}: the file changed while it was read"):
         one(path)
 

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import harness_noise as hn
-from harness_noise.analysis import analyze_run
-from harness_noise.comparison import compare_runs
+from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.mean import analyze_run
+from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError
-from harness_noise.scores import ReadOptions, Run
 from harness_noise.settings import Settings
-from harness_noise_adapters.tables import adapter
+from harness_noise_adapters.tables.reader import adapter
 
 
 def table(path: Path, header: Sequence[str], *rows: Sequence[object], delimiter: str = ",") -> Path:

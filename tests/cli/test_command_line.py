@@ -39,9 +39,9 @@ def test_what_need_not_be_loaded_is_not(statement: str, tmp_path: Path) -> None:
 
 def test_estimators_know_neither_pandas_nor_files(tmp_path: Path) -> None:
     code = (
-        "import sys, pkgutil, importlib, harness_noise.estimators as e\n"
-        "for m in pkgutil.iter_modules(e.__path__): importlib.import_module(f'harness_noise.estimators.{m.name}')\n"
-        "print([m for m in ('pandas', 'harness_noise.scores', 'harness_noise.adapters', 'rich') if m in sys.modules])"
+        "import sys, pkgutil, importlib, harness_noise.stats as e\n"
+        "for m in pkgutil.iter_modules(e.__path__): importlib.import_module(f'harness_noise.stats.{m.name}')\n"
+        "print([m for m in ('pandas', 'harness_noise.data.scores', 'harness_noise.io.registry', 'rich') if m in sys.modules])"
     )
     assert python(code, tmp_path).stdout.splitlines()[-1] == "[]"
 
@@ -157,7 +157,7 @@ def test_ctrl_c_is_one_line_and_exit_130(monkeypatch: pytest.MonkeyPatch, capsys
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("harness_noise.adapters.find", stop)
+    monkeypatch.setattr("harness_noise.io.registry.find", stop)
     assert main(["analyze", "x"]) == 130
     assert capsys.readouterr().err == "harness-noise: stopped\n"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness_noise.cli import main
-from harness_noise.estimators.power import noncentrality
+from harness_noise.stats.power import noncentrality
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import pytest
 import harness_noise as hn
 from corpus import fetch, oracle
 from harness_noise import InputError
-from harness_noise.results import Estimate
+from harness_noise.results.rows import Estimate
 
 ENTRIES = fetch.manifest()
 ABSENT = pytest.param({}, marks=pytest.mark.skip(reason="no corpus of public files here: make corpus fetches it"))

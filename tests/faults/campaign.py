@@ -43,8 +43,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness_noise.cli import main
-from harness_noise.files import PREFIX
-from harness_noise.stopping import stop_on_interrupt
+from harness_noise.io.atomic import PREFIX
+from harness_noise.io.stopping import stop_on_interrupt
 
 Tree = dict[str, Any]
 OPERATIONS = {"open", "os.mkdir", "os.rename", "os.remove", "os.chmod", "os.chown", "fcntl.flock", "shutil.copyfile"}
@@ -341,7 +341,7 @@ class Stage:
             listed = {Path(item.name).name for item in list_eval_logs(str(self.written))}
             assert listed == {Path(name).name for name in found}, listed
         if held and found and self.case.source != "table":
-            from harness_noise.adapters import read
+            from harness_noise.io.registry import read
 
             tasks = {part.task for run in read(self.written) for part in run.scores}
             assert tasks <= {"sums", "words", "task_eval", "task_json"}, tasks

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from harness_noise import files
 from harness_noise.cli import main
+from harness_noise.io import atomic as files
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends POSIX signals")
 
@@ -171,7 +171,7 @@ def test_a_shells_background_job_stays_deaf(tmp_path):
 
 def test_in_somebody_elses_process_it_stays_an_exception(table, monkeypatch, capsys):
     """With arguments `main` is a function: it leaves the handlers alone and returns."""
-    from harness_noise import analysis
+    from harness_noise.analysis import mean as analysis
 
     before = signal.getsignal(signal.SIGINT)
 
@@ -236,7 +236,7 @@ def test_a_pool_of_processes(whole_group, tmp_path):
 
 
 def test_nothing_is_held_after_a_write(tmp_path):
-    from harness_noise.stopping import temporary_files
+    from harness_noise.io.stopping import temporary_files
 
     files.write_text(tmp_path / "x", "1")
     with pytest.raises(files.InputError):

@@ -12,10 +12,10 @@ from zipfile import ZipFile
 import pytest
 
 from faults import campaign
-from harness_noise.analysis import analyze_run
+from harness_noise.analysis.mean import analyze_run
 from harness_noise.cli import main
+from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
-from harness_noise.scores import ReadOptions
 from harness_noise.settings import Settings
 
 COMMANDS = ("analyze", "compare", "export", "arena")

@@ -15,12 +15,13 @@ import jsonschema
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from harness_noise import adapters, reference
-from harness_noise.analysis import analyze_runs
+from harness_noise.analysis.mean import analyze_runs
 from harness_noise.errors import InputError
+from harness_noise.io import registry as adapters
+from harness_noise.leaderboard import profiles as reference
 from harness_noise.report import html, terminal
 from harness_noise.report import text as texts
-from harness_noise.results import json_schema
+from harness_noise.results.rows import json_schema
 from harness_noise.settings import Settings
 
 from . import mutate
@@ -110,7 +111,7 @@ def _profile(path: Path) -> bool:
 
 
 def _options(path: Path) -> bool:
-    from harness_noise_adapters.lm_eval_harness.options import Options, read_file
+    from harness_noise_adapters.lm_eval_harness.live.options import Options, read_file
 
     try:
         Options.of(read_file(path), str(path))

@@ -45,8 +45,8 @@ GUESTS = {
         "lm_eval",
         {
             "without": ([], {}),
-            "with": (["-p", "harness_noise_adapters.lm_eval_harness.plugin"], {}),
-            "on": (["-p", "harness_noise_adapters.lm_eval_harness.plugin"], {"HARNESS_NOISE_REPEATS": "2"}),
+            "with": (["-p", "harness_noise_adapters.lm_eval_harness.live.plugin"], {}),
+            "on": (["-p", "harness_noise_adapters.lm_eval_harness.live.plugin"], {"HARNESS_NOISE_REPEATS": "2"}),
         },
     ),
     "inspect": Guest(

@@ -17,7 +17,7 @@ from test_lm_eval_live import native_part
 from tiny_tasks import TASKS, K, right
 
 import harness_noise as hn
-from harness_noise.analysis import analyze_run
+from harness_noise.analysis.mean import analyze_run
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import noise
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness_noise.analysis import analyze_run, estimate
-from harness_noise.comparison import compare_runs, estimate_difference
+from harness_noise.analysis.difference import compare_runs, estimate_difference
+from harness_noise.analysis.mean import analyze_run, estimate
+from harness_noise.data.scores import Group, Questions, Run, Scores
 from harness_noise.errors import InputError
-from harness_noise.results import DIAGNOSTICS
-from harness_noise.scores import Group, Questions, Run, Scores
+from harness_noise.results.rows import DIAGNOSTICS
 from harness_noise.settings import Settings
 
 GRADES = st.sampled_from([0.0, 1.0, 0.5, 0.25, float("nan")])

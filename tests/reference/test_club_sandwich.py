@@ -26,9 +26,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness_noise.analysis import analyze_run, estimate
-from harness_noise.comparison import estimate_difference
-from harness_noise.scores import Group, Questions, Run, Scores
+from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.mean import analyze_run, estimate
+from harness_noise.data.scores import Group, Questions, Run, Scores
 from harness_noise.settings import Settings
 
 CLUSTER = np.repeat(list("abcdef"), [9, 5, 4, 3, 2, 1])

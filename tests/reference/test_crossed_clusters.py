@@ -10,13 +10,13 @@ import statsmodels.api as sm
 from scipy import special
 
 import harness_noise as hn
-from harness_noise.analysis import analyze_run
-from harness_noise.clusters import CROSS
-from harness_noise.comparison import compare_runs
-from harness_noise.estimators.contrast import clustered_variance, design
-from harness_noise.estimators.crossed import _interaction, crossed_variance
-from harness_noise.scores import Group, Questions, Run, Scores
+from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.mean import analyze_run
+from harness_noise.data.clusters import CROSS
+from harness_noise.data.scores import Group, Questions, Run, Scores
 from harness_noise.settings import Settings
+from harness_noise.stats.contrast import clustered_variance, design
+from harness_noise.stats.crossed import _interaction, crossed_variance
 
 
 def ragged(seed, n=120, N_A=14, N_B=6, effects=0.7):

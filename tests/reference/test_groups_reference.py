@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.analysis import analyze_run
-from harness_noise.comparison import compare_runs, estimate_difference
-from harness_noise.scores import Group, Questions, Run, Scores
+from harness_noise.analysis.difference import compare_runs, estimate_difference
+from harness_noise.analysis.mean import analyze_run
+from harness_noise.data.scores import Group, Questions, Run, Scores
 from harness_noise.settings import Settings
 
 
@@ -166,7 +166,7 @@ class TestUnpaired:
     def test_noise_adds_up(self):
         rng = np.random.default_rng(5)
         a, b = rng.random((20, 3)), rng.random((30, 2))
-        from harness_noise.analysis import estimate
+        from harness_noise.analysis.mean import estimate
 
         one, other, d = estimate(a), estimate(b), estimate_difference(a, b, unpaired=True)
         assert d.var_prediction == pytest.approx(one.var_prediction + other.var_prediction)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness_noise.analysis import estimate
-from harness_noise.comparison import estimate_difference
-from harness_noise.estimators.contrast import between_task_variance, clustered_variance, design
+from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.mean import estimate
+from harness_noise.stats.contrast import between_task_variance, clustered_variance, design
 
 
 def inverse_root(A):

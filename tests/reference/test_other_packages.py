@@ -12,10 +12,10 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from harness_noise.analysis import estimate
-from harness_noise.comparison import estimate_difference
-from harness_noise.estimators import intervals, tests
-from harness_noise.planning import plan
+from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.mean import estimate
+from harness_noise.analysis.plan import plan
+from harness_noise.stats import intervals, tests
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -8,8 +8,8 @@ import json
 import numpy as np
 import pytest
 
-from harness_noise.analysis import estimate
-from harness_noise.comparison import estimate_difference
+from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.mean import estimate
 
 
 def table(path, question, model, score):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.analysis import estimate
-from harness_noise.comparison import estimate_difference
+from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.mean import estimate
 
 
 def anova(x):
@@ -130,7 +130,7 @@ def test_false_alarms_of_the_diagnostic():
 @pytest.mark.slow
 def test_coverage_of_the_mean_over_runs():
     """Nominal 95 %, K = 3 and 5 runs: at least .93, where the interval that ignores runs fails."""
-    from harness_noise.estimators.intervals import t_quantile
+    from harness_noise.stats.intervals import t_quantile
 
     rng = np.random.default_rng(1)
     n, reps = 60, 3000

@@ -13,12 +13,12 @@ import pytest
 import statsmodels.api as sm
 
 import harness_noise as hn
-from harness_noise.comparison import compare_runs
-from harness_noise.estimators import wild
-from harness_noise.estimators.contrast import design
-from harness_noise.estimators.wild import weights, wild_many, wild_test
-from harness_noise.scores import Group, Questions, Run, Scores
+from harness_noise.analysis.difference import compare_runs
+from harness_noise.data.scores import Group, Questions, Run, Scores
 from harness_noise.settings import Settings
+from harness_noise.stats import wild
+from harness_noise.stats.contrast import design
+from harness_noise.stats.wild import weights, wild_many, wild_test
 
 SIX = [s * v**0.5 for s in (-1, 1) for v in (1.5, 1.0, 0.5)]
 

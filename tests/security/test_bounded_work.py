@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import harness_noise as hn
-from harness_noise_adapters.lm_eval_harness import bounded
+from harness_noise_adapters.lm_eval_harness.scoring import bounded
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from harness_noise.comparison import estimate_difference
-from harness_noise.estimators.contrast import design
-from harness_noise.estimators.resampling import bootstrap
+from harness_noise.analysis.difference import estimate_difference
+from harness_noise.stats.contrast import design
+from harness_noise.stats.resampling import bootstrap
 
 
 def _pair(wins, losses, ties):

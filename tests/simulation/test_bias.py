@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness_noise.analysis import estimate
-from harness_noise.estimators.contrast import contrast, design, moments, question_stats
+from harness_noise.analysis.mean import estimate
+from harness_noise.stats.contrast import contrast, design, moments, question_stats
 
 REPLICATIONS = 4000
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.comparison import Judged, decided, estimate_difference
-from harness_noise.estimators import decision
-from harness_noise.estimators.contrast import FloatArray, clustered_variance, design
-from harness_noise.estimators.flips import extended_task
-from harness_noise.gate import regressions
-from harness_noise.results import Comparison
+from harness_noise.analysis.difference import Judged, decided, estimate_difference
+from harness_noise.analysis.gate import regressions
+from harness_noise.results.rows import Comparison
 from harness_noise.settings import Settings
+from harness_noise.stats import decision
+from harness_noise.stats.contrast import FloatArray, clustered_variance, design
+from harness_noise.stats.flips import extended_task
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from harness_noise.analysis import analyze_run, estimate
-from harness_noise.scores import CorpusScores, Questions, Run
+from harness_noise.analysis.mean import analyze_run, estimate
+from harness_noise.data.scores import CorpusScores, Questions, Run
 from harness_noise.settings import Settings
 
 R = 1000

@@ -12,22 +12,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness_noise import arena_export, reference
-from harness_noise.analysis import analyze_runs
-from harness_noise.arena_build import arena, best_p, distinct_names
+from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.mean import analyze_runs
+from harness_noise.analysis.repeats import as_repeats
+from harness_noise.analysis.sample import as_scores
 from harness_noise.cli import main
-from harness_noise.comparison import compare_runs
+from harness_noise.data.scores import CorpusScores, Questions, Run, Scores
 from harness_noise.errors import InputError
-from harness_noise.estimators.benchmark import fit_beta, kendall_tau, size_of, suspects
-from harness_noise.estimators.passk import steps_of_k
-from harness_noise.estimators.planning import Variances
-from harness_noise.estimators.theory import beta_variance
-from harness_noise.repeats import as_repeats
+from harness_noise.leaderboard import profiles as reference
+from harness_noise.leaderboard.build import arena, best_p, distinct_names
+from harness_noise.report import arena_tables as arena_export
 from harness_noise.report import terminal, text
-from harness_noise.results import json_schema
-from harness_noise.samples import as_scores
-from harness_noise.scores import CorpusScores, Questions, Run, Scores
+from harness_noise.results.rows import json_schema
 from harness_noise.settings import Settings
+from harness_noise.stats.benchmark import fit_beta, kendall_tau, size_of, suspects
+from harness_noise.stats.passk import steps_of_k
+from harness_noise.stats.planning import Variances
+from harness_noise.stats.theory import beta_variance
 
 N = 120
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness_noise.analysis import analyze_runs
-from harness_noise.arena_build import arena
-from harness_noise.comparison import compare_runs
+from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.mean import analyze_runs
+from harness_noise.data.scores import Group, Questions, Run, Scores
 from harness_noise.errors import InputError
-from harness_noise.estimators.group_pairs import _Group
-from harness_noise.results import Difference
-from harness_noise.scores import Group, Questions, Run, Scores
+from harness_noise.leaderboard.build import arena
+from harness_noise.results.rows import Difference
 from harness_noise.settings import Settings
+from harness_noise.stats.group_pairs import _Group
 
 TASKS = ("french", "german", "swahili")
 SIZES = (12, 20, 7)

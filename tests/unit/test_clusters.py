@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller, text_label
+from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, text_label
 from harness_noise.errors import InputError
 
 DOC = {"passage": "p", "idx": {"paragraph": 7, "list": ["a", "b"]}, "a.b": "dotted", "none": None, "n": 1.5, "ok": True}

@@ -11,10 +11,10 @@ from scipy import stats
 from statsmodels.stats.meta_analysis import combine_effects
 from statsmodels.stats.proportion import proportions_ztest
 
-from harness_noise.combining import combine
+from harness_noise.analysis.combine import combine
 from harness_noise.errors import InputError
-from harness_noise.estimators.choices import acc_prob
-from harness_noise.estimators.combine import (
+from harness_noise.stats.choices import acc_prob
+from harness_noise.stats.combine import (
     equal_weights,
     fisher_exact,
     inverse_variance,
@@ -178,7 +178,7 @@ def test_acc_prob():
 
 class TestRows:
     def rows(self, directions=(True, True, True)):
-        from harness_noise.comparison import estimate_difference
+        from harness_noise.analysis.difference import estimate_difference
 
         rng = np.random.default_rng(0)
         out = []

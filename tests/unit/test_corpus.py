@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from harness_noise.analysis import analyze_run, estimate
-from harness_noise.comparison import compare_runs, estimate_difference
-from harness_noise.estimators.passk import pass_at_k
-from harness_noise.scores import CorpusScores, Questions, Run
+from harness_noise.analysis.difference import compare_runs, estimate_difference
+from harness_noise.analysis.mean import analyze_run, estimate
+from harness_noise.data.scores import CorpusScores, Questions, Run
 from harness_noise.settings import Settings
+from harness_noise.stats.passk import pass_at_k
 
 
 def keys(n):
@@ -172,7 +172,7 @@ class TestPassAtK:
             pass_at_k(np.array([[1.0]]), 0)
 
     def test_estimates_for_every_k(self, values):
-        from harness_noise.analysis import as_scores, pass_at_k_estimates
+        from harness_noise.analysis.mean import as_scores, pass_at_k_estimates
 
         rows = pass_at_k_estimates(as_scores(values), Settings())
         assert list(rows) == [1, 2, 3, 4]

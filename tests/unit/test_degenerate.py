@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from harness_noise.analysis import analyze_run, estimate
-from harness_noise.comparison import compare_runs, estimate_difference
+from harness_noise.analysis.difference import compare_runs, estimate_difference
+from harness_noise.analysis.mean import analyze_run, estimate
+from harness_noise.analysis.sample import as_scores
+from harness_noise.data.scores import Group, Questions, Run, Scores
 from harness_noise.errors import InputError
-from harness_noise.samples import as_scores
-from harness_noise.scores import Group, Questions, Run, Scores
 from harness_noise.settings import Settings
 
 NAN = math.nan

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.analysis import as_scores
+from harness_noise.analysis.factors import factor_noise, factors_of_runs
+from harness_noise.analysis.mean import as_scores
+from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
-from harness_noise.estimators.factors import components
-from harness_noise.factors import factor_noise, factors_of_runs
-from harness_noise.scores import Run
+from harness_noise.stats.factors import components
 
 
 def crossed(Q, L, K, seed=0, sd=(1.0, 0.5, 0.4, 0.7)):

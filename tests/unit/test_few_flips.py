@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise import reference
-from harness_noise.arena_build import arena
-from harness_noise.comparison import compare_runs, estimate_difference
-from harness_noise.estimators.contrast import Estimator, clustered_variance, design
-from harness_noise.estimators.flips import effective_flips, extended, extended_task
-from harness_noise.results import Difference
-from harness_noise.scores import Group, Questions, Run, Scores
+from harness_noise.analysis.difference import compare_runs, estimate_difference
+from harness_noise.data.scores import Group, Questions, Run, Scores
+from harness_noise.leaderboard import profiles as reference
+from harness_noise.leaderboard.build import arena
+from harness_noise.results.rows import Difference
 from harness_noise.settings import Settings
+from harness_noise.stats.contrast import Estimator, clustered_variance, design
+from harness_noise.stats.flips import effective_flips, extended, extended_task
 
 
 def flipped(n: int, wins: int, losses: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness_noise import files
 from harness_noise.errors import InputError
+from harness_noise.io import atomic as files
 
 
 def names(folder: Path) -> list[str]:

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import harness_noise as hn
-from harness_noise.arena_build import arena
+from harness_noise.analysis.difference import compare_runs, estimate_difference
+from harness_noise.analysis.gate import regressions
 from harness_noise.cli import main
-from harness_noise.comparison import compare_runs, estimate_difference
-from harness_noise.estimators import tests
-from harness_noise.gate import regressions
+from harness_noise.data.scores import Group, Questions, Run, Scores
+from harness_noise.leaderboard.build import arena
 from harness_noise.report import html, text
 from harness_noise.report.summary import by_test, sentence
-from harness_noise.results import Comparison, Difference
-from harness_noise.scores import Group, Questions, Run, Scores
+from harness_noise.results.rows import Comparison, Difference
 from harness_noise.settings import Settings
+from harness_noise.stats import tests
 
 
 def run(model: str, tasks: dict[str, np.ndarray], groups: tuple[Group, ...] = (), metric: str = "acc") -> Run:

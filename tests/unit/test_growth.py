@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise import corpus_noise
+from harness_noise.analysis import corpus_noise
+from harness_noise.analysis.matching import pair
+from harness_noise.analysis.repeats import as_repeats
 from harness_noise.api import compare
-from harness_noise.arena_build import distinct_names
-from harness_noise.estimators import tests
-from harness_noise.pairing import pair
-from harness_noise.repeats import as_repeats
-from harness_noise.scores import CorpusScores, Group, Questions, Run, Scores, occurrences
+from harness_noise.data.scores import CorpusScores, Group, Questions, Run, Scores, occurrences
+from harness_noise.leaderboard.build import distinct_names
+from harness_noise.stats import tests
 
 DOUBLE = 2.2
 """What twice the input may cost; a quadratic cost would be 4."""

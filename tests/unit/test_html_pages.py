@@ -14,12 +14,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from harness_noise.analysis import analyze_runs
-from harness_noise.arena_build import arena
-from harness_noise.arena_results import Arena
-from harness_noise.comparison import compare_runs
+from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.mean import analyze_runs
+from harness_noise.data.scores import Questions, Run, Scores
+from harness_noise.leaderboard.build import arena
 from harness_noise.report import arena_html, figures, html
-from harness_noise.scores import Questions, Run, Scores
+from harness_noise.results.arena import Arena
 from harness_noise.settings import Settings
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_noise.pairing import pair
-from harness_noise.scores import Questions, content_hash, occurrences
+from harness_noise.analysis.matching import pair
+from harness_noise.data.scores import Questions, content_hash, occurrences
 
 
 def questions(keys: str, kind: str = "sample id", inputs: str | None = None, targets: str | None = None) -> Questions:

@@ -15,15 +15,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness_noise.arena_build import arena
-from harness_noise.comparison import compare_runs
+from harness_noise.analysis.difference import compare_runs
+from harness_noise.data.scores import Questions, Run, Scores
 from harness_noise.errors import InputError
-from harness_noise.estimators import pair_flips
-from harness_noise.estimators import pairs as engine
-from harness_noise.estimators.contrast import question_stats
-from harness_noise.results import Difference
-from harness_noise.scores import Questions, Run, Scores
+from harness_noise.leaderboard.build import arena
+from harness_noise.results.rows import Difference
 from harness_noise.settings import Settings
+from harness_noise.stats import all_pairs as engine
+from harness_noise.stats import pair_flips
+from harness_noise.stats.contrast import question_stats
 
 
 def as_run(

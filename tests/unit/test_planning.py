@@ -11,16 +11,16 @@ import pytest
 from scipy import integrate, stats
 from statsmodels.stats.power import TTestPower
 
-from harness_noise.analysis import as_scores, estimate
-from harness_noise.comparison import estimate_difference
+from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.mean import as_scores, estimate
+from harness_noise.analysis.plan import plan
+from harness_noise.analysis.sample import check_margin
+from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
-from harness_noise.estimators import theory
-from harness_noise.estimators.planning import Variances, best_repeats, best_unequal_repeats
-from harness_noise.estimators.power import noncentrality
-from harness_noise.planning import plan
-from harness_noise.samples import check_margin
-from harness_noise.scores import Run
 from harness_noise.settings import Settings
+from harness_noise.stats import theory
+from harness_noise.stats.planning import Variances, best_repeats, best_unequal_repeats
+from harness_noise.stats.power import noncentrality
 
 
 def text(found):
@@ -288,8 +288,8 @@ class TestScale:
 
     @pytest.mark.parametrize("margin", [1, 5])
     def test_margin(self, margin):
-        from harness_noise.arena_build import arena
-        from harness_noise.comparison import compare_runs
+        from harness_noise.analysis.difference import compare_runs
+        from harness_noise.leaderboard.build import arena
 
         a, b = self.runs()
         for call in (lambda s: compare_runs([(a, b)], s), lambda s: arena([a, b], s)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness_noise.estimators.ranks import answers_above
+from harness_noise.stats.ranks import answers_above
 
 
 @pytest.mark.parametrize("levels", [2, 5, 100, 10**6])

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.analysis import estimate
-from harness_noise.comparison import estimate_difference
-from harness_noise.estimators import resampling
-from harness_noise.estimators.contrast import design
-from harness_noise.estimators.resampling import blocks, bootstrap, bootstrap_means, percentile_pairs, sign_flip_p
+from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.mean import estimate
+from harness_noise.stats import resampling
+from harness_noise.stats.contrast import design
+from harness_noise.stats.resampling import blocks, bootstrap, bootstrap_means, percentile_pairs, sign_flip_p
 
 
 def generator():
@@ -122,7 +122,7 @@ class TestBootstrap:
     def test_variance_is_the_cluster_variance(self):
         """Bootstrap variance → CR0 as G grows; for a group too, clusters across tasks."""
         values, plan = grouped()
-        from harness_noise.estimators.contrast import Contrast, moments
+        from harness_noise.stats.contrast import Contrast, moments
 
         d, nil = values[:, 0], np.zeros(95)
         V = moments(Contrast(d, nil, nil, nil, False, ()), plan, "cr0").variance

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
+from harness_noise.analysis.factors import factor_noise
+from harness_noise.analysis.gate import regressions
+from harness_noise.analysis.repeats import as_repeats
+from harness_noise.analysis.sample import as_scores
 from harness_noise.cli import main
-from harness_noise.factors import factor_noise
-from harness_noise.gate import regressions
-from harness_noise.repeats import as_repeats
+from harness_noise.data.scores import Questions, Run
 from harness_noise.report.summary import number, sentence
-from harness_noise.results import json_schema
-from harness_noise.samples import as_scores
-from harness_noise.scores import Questions, Run
+from harness_noise.results.rows import json_schema
 
 RNG = np.random.default_rng(11)
 

@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise import adapters
-from harness_noise.arena_build import arena
-from harness_noise.comparison import compare_runs
-from harness_noise.errors import InputError
-from harness_noise.estimators.contrast import FEWEST_REPEATED
-from harness_noise.packed import Hashes, distinct_strings
-from harness_noise.scores import (
+from harness_noise.analysis.difference import compare_runs
+from harness_noise.data.scores import (
     CorpusScores,
     FaultyScoresError,
     Questions,
@@ -24,7 +19,12 @@ from harness_noise.scores import (
     content_hash,
     occurrences,
 )
+from harness_noise.data.string_store import Hashes, distinct_strings
+from harness_noise.errors import InputError
+from harness_noise.io import registry as adapters
+from harness_noise.leaderboard.build import arena
 from harness_noise.settings import Settings
+from harness_noise.stats.contrast import FEWEST_REPEATED
 
 
 def scores(keys: tuple[str, ...], values: list[float], **fields: object) -> Scores:

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from harness_noise import InputError, adapters, workers
-from harness_noise.adapters import PartRead, Unit
-from harness_noise.scores import Questions, ReadOptions, Run, Scores
+from harness_noise import InputError
+from harness_noise.data.scores import Questions, ReadOptions, Run, Scores
+from harness_noise.io import registry as adapters
+from harness_noise.io import workers
+from harness_noise.io.registry import PartRead, Unit
 
 anything = arrays.arrays(
     np.float64,

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness_noise.adapters import PartRead
+    from harness_noise.data.scores import ReadOptions, Run
     from harness_noise.errors import InputError
-    from harness_noise.scores import ReadOptions, Run
+    from harness_noise.io.registry import PartRead
 
     from ..base import Analyzer
     from ..demo.problems import SimulatedModel
@@ -30,7 +30,7 @@ class InspectAdapter:
             return False
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        from harness_noise.adapters import read_with
+        from harness_noise.io.registry import read_with
 
         return read_with(self, path, options)
 

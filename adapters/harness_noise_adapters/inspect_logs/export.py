@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise._version import __version__
+from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError, NothingToAddError
-from harness_noise.files import Unchanged, replacing_path, sweep, write_bytes
-from harness_noise.scores import ReadOptions
+from harness_noise.io.atomic import Unchanged, replacing_path, sweep, write_bytes
 
 from . import bounds, inject
 from .finding import logs_in
@@ -26,7 +26,7 @@ from .read import Log, read_log, read_logs
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalResults
 
-    from harness_noise.results import Analysis, Estimate
+    from harness_noise.results.rows import Analysis, Estimate
 
     from ..base import Analyzer
 

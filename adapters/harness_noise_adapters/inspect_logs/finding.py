@@ -7,7 +7,7 @@ from io import SEEK_END
 from pathlib import Path
 from typing import BinaryIO
 
-from harness_noise.places import POINTER
+from harness_noise.io.paths import POINTER
 
 
 def logs_in(folder: Path) -> list[Path]:

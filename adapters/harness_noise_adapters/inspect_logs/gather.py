@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from harness_noise.clusters import ClusterSpec, MissingFieldError, labeller
+from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller
+from harness_noise.data.scores import Questions, Scores, Skipped, check_grid, fitting, reproduces
 from harness_noise.errors import InputError
-from harness_noise.scores import Questions, Scores, Skipped, check_grid, fitting, reproduces
 
 from . import reducers
 from .means import GROUP, Part, close, own_cluster, parts, unexplained

@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from harness_noise.analysis import analyze_run
-from harness_noise.clusters import MissingFieldError
+from harness_noise.analysis.mean import analyze_run
+from harness_noise.data.clusters import MissingFieldError
+from harness_noise.data.scores import Questions, ReadOptions, Run
 from harness_noise.errors import InputError
-from harness_noise.files import replacing_path
-from harness_noise.results import Analysis, Estimate
-from harness_noise.scores import Questions, ReadOptions, Run
+from harness_noise.io.atomic import replacing_path
+from harness_noise.results.rows import Analysis, Estimate
 from harness_noise.settings import Settings
 
 from . import inject, panel, rescore

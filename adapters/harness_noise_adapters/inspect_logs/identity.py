@@ -13,8 +13,8 @@ import numpy as np
 from harness_noise.errors import InputError
 
 if TYPE_CHECKING:
-    from harness_noise.adapters import PartRead
-    from harness_noise.scores import Run
+    from harness_noise.data.scores import Run
+    from harness_noise.io.registry import PartRead
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from inspect_ai.log import EvalMetric, EvalScore
 
-    from harness_noise.results import Estimate
+    from harness_noise.results.rows import Estimate
 
     from .header import ScoreRow
 

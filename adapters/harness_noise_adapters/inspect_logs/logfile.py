@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise.errors import InputError
-from harness_noise.places import refuse_pointer
+from harness_noise.io.paths import refuse_pointer
 
-from ..stream import CutError, JsonStream
+from ..json_stream import CutError, JsonStream
 from . import bounds
 from .header import Faults, Header, NotALogError, header_of
 from .records import Answers, Question, is_cut_value

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness_noise.analysis import analyze_run
-from harness_noise.scores import Questions, Run, Scores
+from harness_noise.analysis.mean import analyze_run
+from harness_noise.data.scores import Questions, Run, Scores
 from harness_noise.settings import Settings
 
 from . import inject

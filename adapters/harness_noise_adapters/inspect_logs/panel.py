@@ -15,7 +15,7 @@ from .means import GROUP
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalMetric, EvalResults, EvalScore
 
-    from harness_noise.results import Analysis
+    from harness_noise.results.rows import Analysis
 
 SIDE_BY_SIDE = 4
 """How many scorers Inspect's panel has in a row."""

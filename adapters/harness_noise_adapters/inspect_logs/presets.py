@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness_noise.clusters import MissingFieldError, labeller
+from harness_noise.data.clusters import MissingFieldError, labeller
 
 AUTO: dict[str, str] = {
     "squad": "context_hash",

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.adapters import PartRead
-from harness_noise.clusters import MissingFieldError, labeller, text_label
+from harness_noise.data.clusters import MissingFieldError, labeller, text_label
+from harness_noise.data.scores import Questions, ReadOptions, Run, Skipped, occurrences
 from harness_noise.errors import FinalError, InputError
-from harness_noise.joining import usable
-from harness_noise.scores import Questions, ReadOptions, Run, Skipped, occurrences
+from harness_noise.io.joining import usable
+from harness_noise.io.registry import PartRead
 
 from . import inject, logfile
 from .finding import logs_in
@@ -59,7 +59,7 @@ class _NotAskedError(Exception):
 
 
 def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
-    """All logs of a folder; those that cannot be used are notes of the others, see `harness_noise.joining.usable`.
+    """All logs of a folder; those that cannot be used are notes of the others, see `harness_noise.io.joining.usable`.
 
     Raises:
         InputError: none can be used, or one lacks a field that the user named.

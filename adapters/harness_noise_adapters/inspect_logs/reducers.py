@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from harness_noise.estimators.passk import pass_at_k
+from harness_noise.stats.passk import pass_at_k
 
 FloatArray = NDArray[np.float64]
 Reduce = Callable[[FloatArray], FloatArray]

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness_noise.adapters import PartRead
+    from harness_noise.data.scores import ReadOptions, Run
     from harness_noise.errors import InputError
-    from harness_noise.scores import ReadOptions, Run
+    from harness_noise.io.registry import PartRead
 
     from ..base import Analyzer
     from ..demo.problems import SimulatedModel
-    from .hook import noise
-    from .outputs import Output
+    from .files.outputs import Output
+    from .live.hook import noise
 
 __all__ = ["LmEvalAdapter", "adapter", "noise"]
 
@@ -30,45 +30,45 @@ class LmEvalAdapter:
 
     def sniff(self, path: Path) -> bool:
         """Whether `path` looks like an lm-eval output folder, results file or samples file."""
-        from .outputs import sniff
+        from .files.outputs import sniff
 
         return sniff(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """The runs at `path`; see `harness_noise_adapters.base.Adapter.read`."""
-        from harness_noise.adapters import read_with
+        from harness_noise.io.registry import read_with
 
         return read_with(self, path, options)
 
     def parts(self, path: Path) -> list[Output]:
         """The runs at `path`, each with its files; see `harness_noise_adapters.base.AdapterInParts`."""
-        from .outputs import find
+        from .files.outputs import find
 
         return find(path)
 
     def read_part(self, part: Output, options: ReadOptions) -> PartRead:
         """One results file and its samples."""
-        from harness_noise.adapters import PartRead
+        from harness_noise.io.registry import PartRead
 
-        from .read import read
+        from .files.read import read
 
         return PartRead((read(part, options),))
 
     def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
         """One Run for each results file."""
-        from harness_noise.adapters import in_order
+        from harness_noise.io.registry import in_order
 
         return in_order(found)
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
         """Write the run at `path` with its noise; see `harness_noise_adapters.base.Adapter.write`."""
-        from .export import write
+        from .files.export import write
 
         return write(path, out, analyze, options)
 
     def cli(self, argv: list[str]) -> int:
         """Run lm-eval's own command line with the `--noise` options added; returns its exit code."""
-        from .cli import main
+        from .live.cli import main
 
         return main(argv)
 
@@ -94,7 +94,7 @@ adapter = LmEvalAdapter()
 
 def __getattr__(name: str) -> Any:
     if name == "noise":
-        from .hook import noise
+        from .live.hook import noise
 
         return noise
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,205 @@
+"""Write a finished lm-eval run again: native as it was, with its noise, under the same file names.
+
+Samples first, results last; every file by an atomic rename. A line of a samples file keeps its own
+bytes and gets our keys at its end; the results file is written as lm-eval writes it. What is there
+already is recognised, so that a second call changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_noise.data.scores import ReadOptions, Run, reproduces
+from harness_noise.errors import InputError, NothingToAddError
+from harness_noise.io import atomic as files
+
+from ..live.inject import CLUSTER, SCORES, annotate, inject
+from . import outputs
+from .outputs import Output
+from .read import Reading, read_output, zeros_for_missing
+from .samples import Row, Scan, metrics_of
+
+if TYPE_CHECKING:
+    from ...base import Analyzer
+
+
+def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
+    """Write the runs at `path`, whole, into folder `out`, under the model's sub-folder as lm-eval does.
+
+    Args:
+        path: an output folder, a results file or a samples file; of the latter, its whole run.
+        out: a folder; the run's own folder rewrites it in place.
+        analyze: gives the numbers.
+        options: how the run is read; `tasks`, `metrics` and `scorers` do not matter here.
+
+    Returns:
+        The files, in the order in which they were written; a run without any error bar is not.
+
+    Raises:
+        NothingToAddError: no run has one.
+        InputError: the run cannot be read, a file cannot be written, or `out` would change the input
+            without being its folder. A file that had been written by then is whole.
+    """
+    options = replace(options, tasks=(), metrics=(), scorers=(), strict=True)
+    found = [_whole(output) for output in outputs.find(path)]
+    written = [file for output in found for file in _write_run(output, path, out, analyze, options)]
+    if not written:
+        raise NothingToAddError(path)
+    return written
+
+
+def _whole(output: Output) -> Output:
+    """The whole run, where the user named one of its samples files."""
+    return outputs.find(output.results)[0] if output.only is not None and output.results is not None else output
+
+
+def _write_run(output: Output, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
+    sources = files.Unchanged([*output.samples.values(), *filter(None, [output.results])])
+    reading = read_output(output, options)
+    where = _Places(path, out, reading.results.get("model_name_sanitized"))
+    targets = {task: where.of(output.samples[task]) for task in reading.samples}
+    results = where.of(output.results) if output.results is not None else None
+    # the block must not depend on where the run lies
+    elsewhere = _in_percent(reading.run)
+    notes = [
+        f"{task}: lm-eval's own {metric} is a percentage of the scores; its error bars stand in the noise block alone"
+        for task, metric, _ in elsewhere
+    ]
+    run = zeros_for_missing(reading, options)
+    analysis = analyze(replace(run, name=output.path.name, notes=(*run.notes, *notes)))
+    if all("skipped_metric" in item.diagnostics for item in analysis.estimates):
+        return []
+    drop = options.cluster is not None
+    with files.alone(out):
+        for task, target in targets.items():
+            _write_samples(output.samples[task], target, task, reading, sources, drop=drop)
+        if output.results is not None and results is not None:
+            inject(reading.results, analysis, elsewhere=elsewhere)
+            sources.check(output.results)
+            files.write_bytes(results, _dumped(reading.results))
+    return [*targets.values(), *filter(None, [results])]
+
+
+def _in_percent(run: Run) -> dict[tuple[str, str, str], None]:
+    """Task (or group), metric and filter of what lm-eval reports on another scale than that of the scores."""
+    found: dict[tuple[str, str, str], None] = {}
+    for part in run.scores:
+        values = part.values[:, :1] if part.native_is_first else part.values
+        if part.native is None or np.isnan(values).all():
+            continue
+        ours = float(np.nanmean(values))
+        if reproduces(ours, part.native) and not reproduces(ours, part.native, percent=False):
+            found[part.task, part.metric, part.scorer] = None
+    groups = {
+        (group.name, group.metric, group.scorer): None
+        for group in run.groups
+        if any((task, group.metric, group.scorer) in found for task in group.tasks)
+    }
+    return found | groups
+
+
+class _Places:
+    """Where each file of the input goes."""
+
+    def __init__(self, path: Path, out: Path, model: Any) -> None:
+        root = path if path.is_dir() else path.parent
+        self.out, self.root = out, _real(root)
+        self.in_place = _real(out) == self.root
+        if not self.in_place and self.root.name == model:
+            self.root = self.root.parent  # keep the model's sub-folder
+
+    def of(self, file: Path) -> Path:
+        if self.in_place:
+            return file
+        target = self.out / _real(file).parent.relative_to(self.root) / file.name
+        if _real(target) == _real(file):
+            raise InputError(
+                f"{self.out}: writing there would change the input {file}; name another folder or use --in-place"
+            )
+        return target
+
+
+def _real(path: Path) -> Path:
+    """Links followed; a loop of them is for the writer to refuse."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path.absolute()
+
+
+def _dumped(results: Mapping[str, Any]) -> bytes:
+    """As lm-eval writes it, NaN included."""
+    try:
+        return json.dumps(results, indent=2, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:  # half a surrogate pair, escaped in the native file
+        return json.dumps(results, indent=2).encode("ascii")
+
+
+def _write_samples(
+    source: Path, target: Path, task: str, reading: Reading, sources: files.Unchanged, *, drop: bool
+) -> None:
+    """The samples file with `scores_per_repeat` and `cluster` on every line; with `drop`, a cluster on
+    a line is taken off where the questions have none now.
+    """
+    columns = reading.samples[task].columns
+    # what follows from the answers (acc_prob, pass@k) is no score of lm-eval's
+    parts = [part for part in reading.run.scores if part.task == task and (part.metric, part.scorer) in columns]
+    asked = {
+        (part.metric, part.scorer): columns[part.metric, part.scorer].matrix(len(part.questions))[1] for part in parts
+    }
+    clusters = parts[0].clusters if parts else reading.samples[task].clusters
+    with files.replacing(target) as file:
+        for _number, line, row, document, scorer, _new in Scan(source, reading.wanted[task]):
+            if document >= len(reading.samples[task].keys):
+                raise InputError(f"{source}: the file grew while it was read; wait for the run to end")
+            scores = {
+                part.metric: part.values[document][asked[part.metric, scorer][document]].tolist()
+                for part in parts
+                if part.scorer == scorer and part.metric in row
+            }
+            file.write(_augmented(line, row, scores, None if clusters is None else clusters[document], drop=drop))
+        sources.check(source)
+
+
+def _augmented(line: bytes, row: Row, scores: Mapping[str, list[float]], cluster: str | None, *, drop: bool) -> bytes:
+    metrics = metrics_of(row)
+    added: Row = {"metrics": metrics}
+    annotate(added, scores, cluster)
+    del added["metrics"]
+    if SCORES in row or not scores:
+        del added[SCORES]
+    if row.get(CLUSTER) == added.get(CLUSTER) or (CLUSTER not in added and not drop):
+        added.pop(CLUSTER, None)
+    elif CLUSTER in row and CLUSTER not in metrics:
+        line = _without_cluster(line)
+    if not added:
+        return line
+    body = line.rstrip()
+    return body[:-1] + b", " + _encoded(added)[1:-1] + b"}" + line[len(body) :]
+
+
+def _without_cluster(line: bytes) -> bytes:
+    """The line without its `cluster`, which stands at its end where it is ours."""
+    body = line.rstrip()
+    position = body.rfind(b', "cluster": ')
+    try:
+        if position >= 0 and json.loads(b"{" + body[position + 2 :]).keys() == {CLUSTER}:
+            return body[:position] + b"}" + line[len(body) :]
+    except ValueError:
+        pass
+    row = json.loads(body)
+    row.pop(CLUSTER, None)
+    return _encoded(row) + line[len(body) :]
+
+
+def _encoded(value: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value).encode("ascii")

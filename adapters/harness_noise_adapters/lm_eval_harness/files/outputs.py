@@ -1,0 +1,248 @@
+"""Which files on disk are one lm-eval run: a results file and the samples files of its date."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness_noise.errors import InputError
+from harness_noise.io.paths import reason, refuse_pointer
+
+_DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?"
+_RESULTS = re.compile(rf"(?:.*_)?(?P<date>{_DATE})\.json")
+_SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<date>{_DATE})\.jsonl")
+_UNDATED = re.compile(r"samples_(?P<task>.+)\.jsonl")
+_OPENING = re.compile(rb'\s*\{\s*"results"\s*:\s*\{')
+_ROW = re.compile(rb'\s*\{\s*"doc_id"\s*:')
+_ROWS = re.compile(rb'\s*\[\s*\{\s*"doc_id"\s*:')
+"""All rows in one array, as versions before 0.4.3 wrote them."""
+_FIRST_LINE = 1 << 24
+_LATEST = 1 << 34
+"""Seconds since 1970: the year 2514."""
+_TABLES = {"groups": dict, "group_subtasks": list, "configs": dict, "higher_is_better": dict, "n-samples": dict}
+"""What the parts of a results file map tasks to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The files of one run."""
+
+    results: Path | None
+    samples: dict[str, Path] = field(default_factory=dict)
+    """Task → samples file."""
+    only: str | None = None
+    """The task, where the user named its samples file and no other."""
+
+    @property
+    def path(self) -> Path:
+        """The file that stands for the run."""
+        if self.only is not None or self.results is None:
+            return next(iter(self.samples.values()))
+        return self.results
+
+    def date(self, results: Mapping[str, Any]) -> str:
+        """When the run was made, by the file's name or by what its results say; empty where neither does."""
+        if (named := _date(self.path)) or (self.results is not None and (named := _date(self.results))):
+            return named
+        seconds = results.get("date")
+        if isinstance(seconds, (int, float)) and 0 < seconds < _LATEST:
+            return time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime(seconds))
+        return ""
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+def sniff(path: Path) -> bool:
+    """Whether a file or folder looks like lm-eval's; never raises."""
+    try:
+        if path.is_dir():
+            return any(map(_is_results, _candidates(path))) or any(
+                _SAMPLES.fullmatch(file.name) for file in path.rglob("samples_*.jsonl")
+            )
+        return _is_results(path) or _is_samples(path)
+    except OSError:
+        return False
+
+
+def find(path: Path) -> list[Output]:
+    """The runs at `path`, in the order of their folders and dates; none is left out.
+
+    Args:
+        path: an output folder (of one or several runs), a results file, or a samples file.
+
+    Raises:
+        InputError: there is no run.
+    """
+    if path.is_file():
+        return [_of_samples(path) if path.suffix == ".jsonl" else _of_results(path, _Beside.of(path.parent))]
+    beside: dict[Path, _Beside] = {}  # many runs may lie in one folder, which is listed once
+    found: list[Output] = []
+    for file in filter(_is_results, _candidates(path)):
+        if file.parent not in beside:
+            beside[file.parent] = _Beside.of(file.parent)
+        found.append(_of_results(file, beside[file.parent]))
+    taken = {file for output in found for file in output.samples.values()}
+    orphans: dict[tuple[Path, str], dict[str, Path]] = {}
+    for file in sorted(path.rglob("samples_*.jsonl")):
+        name = _SAMPLES.fullmatch(file.name)
+        if name and file not in taken:
+            orphans.setdefault((file.parent, name["date"]), {})[name["task"]] = file
+    found += [Output(None, samples) for samples in orphans.values()]
+    if not found:
+        raise InputError(f"{path}: no lm-eval results (results_….json) or samples (samples_….jsonl) in this folder")
+    return sorted(found, key=lambda output: (output.path.parent, _date(output.path), output.path))
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The object of a results file; NaN is kept.
+
+    Raises:
+        InputError: not readable, not JSON, or not lm-eval's.
+    """
+    results = _decoded(path)
+    if not isinstance(results, dict) or not _is_table(results.get("results"), dict):
+        raise InputError(f"{path}: not a results file of lm-eval (no object `results` of tasks in it)")
+    for name, kind in _TABLES.items():
+        if name in results and not _is_table(results[name], kind):
+            raise InputError(f"{path}: not a results file of lm-eval (`{name}` is not what lm-eval writes)")
+    return results
+
+
+def _decoded(path: Path) -> Any:
+    try:
+        refuse_pointer(path)
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({reason(error)})") from None
+    except InputError:
+        raise
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}, line {error.lineno}: not JSON ({error.msg}); the file is damaged, truncated or still "
+            "being written"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON that can be read ({error})") from None
+
+
+def _is_table(value: Any, kind: type) -> bool:
+    return isinstance(value, dict) and all(isinstance(item, kind) for item in value.values())
+
+
+def _candidates(folder: Path) -> list[Path]:
+    return sorted(
+        file
+        for file in folder.rglob("*.json")
+        if not file.name.startswith(".") and (_RESULTS.fullmatch(file.name) or file.name.startswith("results"))
+    )
+
+
+def _is_results(path: Path) -> bool:
+    """lm-eval writes `results` first; a file that something else has sorted is opened for a look."""
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        start = file.read(4096)
+    if _OPENING.match(start):
+        return True
+    if not path.name.startswith("results"):
+        return False
+    try:
+        found = _decoded(path)
+    except InputError:  # whoever reads it says that it was cut, or not fetched
+        return _RESULTS.fullmatch(path.name) is not None
+    return isinstance(found, dict) and {"results", "configs"} <= found.keys()
+
+
+def _is_samples(path: Path) -> bool:
+    if path.suffix != ".jsonl" or not path.is_file():
+        return False
+    if _SAMPLES.fullmatch(path.name):
+        return True
+    with path.open("rb") as file:
+        if _ROWS.match(file.read(4096)):
+            return True
+        file.seek(0)
+        line = file.readline(_FIRST_LINE)
+    if _ROW.match(line):
+        return b'"doc"' in line
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and {"doc_id", "doc_hash", "filtered_resps"} <= row.keys()
+
+
+def _date(path: Path) -> str:
+    found = _RESULTS.fullmatch(path.name) or _SAMPLES.fullmatch(path.name)
+    return found["date"] if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """The samples files of one folder."""
+
+    dated: dict[str, dict[str, Path]]
+    """Date → task → file."""
+    undated: dict[str, Path]
+    others: dict[str, Path]
+    """Name → file."""
+
+    @classmethod
+    def of(cls, folder: Path) -> _Beside:
+        out = cls({}, {}, {})
+        for file in sorted(folder.iterdir()):
+            if name := _SAMPLES.fullmatch(file.name):
+                out.dated.setdefault(name["date"], {})[name["task"]] = file
+            elif name := _UNDATED.fullmatch(file.name):
+                out.undated[name["task"]] = file
+            elif file.suffix == ".jsonl":
+                out.others[file.name] = file
+        return out
+
+
+def _of_results(path: Path, beside: _Beside) -> Output:
+    """A results file with the samples of its date; of a renamed one, those without a date or of the
+    only date there is."""
+    date = _date(path)
+    if date:
+        return Output(path, beside.dated.get(date, {}))
+    if not beside.undated and len(beside.dated) == 1:
+        (only,) = beside.dated.values()
+        return Output(path, only)
+    return Output(path, beside.undated or (_named_after_model(path, beside.others) if beside.others else {}))
+
+
+def _named_after_model(results: Path, files: Mapping[str, Path]) -> dict[str, Path]:
+    """Of files the samples of a run of lm-eval 0.4.0 to 0.4.2: their names are the model's arguments and the task."""
+    try:
+        content = load(results)
+    except InputError:  # whoever reads it says so
+        return {}
+    config = content.get("config")
+    arguments = config.get("model_args") if isinstance(config, dict) else None
+    if not isinstance(arguments, str):
+        return {}
+    start = re.sub("/|=", "__", arguments)
+    named = {task: files.get(f"{start}_{task}.jsonl") for task in content.get("configs", {})}
+    return {task: file for task, file in named.items() if file is not None}
+
+
+def _of_samples(path: Path) -> Output:
+    """A samples file by itself: one task of the run whose results stand beside it, if they do."""
+    name = _SAMPLES.fullmatch(path.name) or _UNDATED.fullmatch(path.name)
+    task = name["task"] if name else path.stem
+    date = _date(path)
+    if not name:
+        for file in filter(_is_results, sorted(path.parent.glob("*.json"))):
+            for old, samples in _named_after_model(file, {path.name: path}).items():
+                return Output(file, {old: samples}, only=old)
+    beside = [file for file in sorted(path.parent.glob("*.json")) if date and _date(file) == date]
+    results = next((file for file in beside if _is_results(file)), None)
+    return Output(results, {task: path}, only=task)

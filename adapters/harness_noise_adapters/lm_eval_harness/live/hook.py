@@ -1,0 +1,312 @@
+"""The hook around `lm_eval.evaluator.evaluate`: a live run that carries its own noise.
+
+`simple_evaluate` looks `evaluate` up by its global name, in every version, so wrapping that name
+for the length of a run gives the model, the task objects and the gathered result, before it is
+saved and printed. Only a wrong choice of the user's stops a run, before the model is asked. Whatever
+goes wrong later costs one warning, and the native result is returned as it came.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness_noise.errors import InputError
+
+from .options import Options
+from .repeats import GENERATE, Repeats, native_repeats, silent_zeros, words
+from .reseed import innermost, same_random_state
+
+if TYPE_CHECKING:
+    from harness_noise.results.rows import Analysis
+
+    from ..scoring.collect import Collected
+
+log = logging.getLogger("harness_noise")
+_MARK = "__harness_noise_original__"
+
+
+@dataclass(slots=True)
+class Session:
+    """What the hook saw and made while it was installed."""
+
+    options: Options
+    analysis: Analysis | None = None
+    """The noise of the last run; None where there was none, or where it could not be had."""
+    collected: Collected | None = None
+    """The last run's scores, and the raw values per repeat of every metric."""
+    model: str | None = None
+    """A name for the model; by default what the model object calls itself, else `kind`."""
+    kind: str | None = None
+    """What lm-eval's registry calls the model's class."""
+    problems: list[str] = field(default_factory=list)
+    """Faults of ours that cost the noise of a run, but not the run."""
+
+    said: list[str] = field(default_factory=list)
+    """Warnings that were logged while the run went on."""
+    interrupted: bool = False
+    """Whether the user stopped the last run's further answers, or what is computed from them."""
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+        log.warning("harness-noise: %s", text)
+
+    def failed(self, when: str, error: BaseException) -> None:
+        text = f"{when} ({words(error)}); lm-eval's own result is untouched"
+        self.problems.append(text)
+        self.say(text)
+        log.debug("harness-noise: traceback", exc_info=error)
+
+
+@contextmanager
+def noise(**options: Any) -> Iterator[Session]:
+    """Within it, every `lm_eval.simple_evaluate` adds the noise of its means to its results.
+
+    Args:
+        **options: `repeats` (K ≥ 1), `cluster` (a SPEC, a list, or task → SPEC), `groups` (name →
+            glob of tasks), `rows`, `reseed`, and of the settings `level`, `se`, `interval`, `seed`.
+
+    Yields:
+        The Session: `analysis` after a run.
+
+    Raises:
+        InputError: an option that cannot be used; or, before a run starts, a cluster field that the
+            documents do not have.
+    """
+    with installed(Session(Options.of(options))) as session:
+        yield session
+
+
+@contextmanager
+def installed(session: Session) -> Iterator[Session]:
+    """Wrap `lm_eval.evaluator.evaluate` and `simple_evaluate` for `session`; the names are as before afterwards.
+
+    Inside another session this one takes its place.
+    """
+    from lm_eval import evaluator
+
+    before = evaluator.evaluate, evaluator.simple_evaluate
+    inner, outer = (getattr(function, _MARK, function) for function in before)
+    try:
+        evaluator.evaluate, evaluator.simple_evaluate = wrap(inner, session), wrap_outer(outer, session)
+        yield session
+    finally:
+        evaluator.evaluate, evaluator.simple_evaluate = before
+
+
+def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
+    """`simple_evaluate`, which refuses a wrong cluster field before it loads the model."""
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
+        try:
+            arguments = signature.bind(*args, **kwargs).arguments
+            manager, spec = arguments.get("task_manager"), session.options.cluster
+            fields = {spec.default, *dict(spec.by_task).values()} - {None, "auto", "none", "task"}
+            # without fields there is nothing to look for, and a model that is here was loaded long ago
+            if fields and manager is not None and isinstance(arguments.get("model"), str):
+                with same_random_state():
+                    load = getattr(manager, "load", None) or manager.load_task_or_group
+                    check_clusters(load(arguments["tasks"]), session.options)
+        except InputError:
+            raise
+        except Exception as error:  # noqa: BLE001 - lm-eval comes to it again, and says what is wrong
+            with suppress(Exception):
+                session.say(f"the cluster fields could not be checked before the model is loaded ({words(error)})")
+        return original(*args, **kwargs)
+
+    setattr(simple_evaluate, _MARK, original)
+    return simple_evaluate
+
+
+def check_clusters(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
+    """Warnings about cluster fields.
+
+    Raises:
+        InputError: a field that the user named is not in the documents.
+    """
+    from ..scoring.collect import first_missing, flat_tasks
+
+    errors, warnings = first_missing(flat_tasks(task_dict), options.cluster)
+    if errors:
+        raise InputError(
+            f"--noise_cluster does not fit: {'; '.join(errors)}. Name a field that is there, or say "
+            "TASK=SPEC for the tasks that have it"
+        )
+    return [f"not clustered: {text}" for text in warnings]
+
+
+def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
+    """`evaluate` with the noise of its results; same arguments, same return value."""
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def evaluate(*args: Any, **kwargs: Any) -> Any:
+        session.analysis = session.collected = None
+        session.interrupted = False
+        stack = ExitStack()
+        try:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            arguments = dict(bound.arguments)
+            with same_random_state():  # in lm-eval even `task.task_name` draws a random number
+                run = _Live(session, arguments)
+            stack.enter_context(run.repeats.installed())
+        except InputError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
+            with suppress(Exception):
+                session.failed("the run goes on without its noise", error)
+            return original(*args, **kwargs)
+        wanted = bool(arguments["log_samples"])
+        try:
+            results = original(**arguments | {"log_samples": True})
+        finally:
+            try:
+                stack.close()
+            except Exception as error:  # noqa: BLE001 - never in the way of a result, or of lm-eval's own error
+                with suppress(Exception):
+                    session.failed("the task objects could not be put back", error)
+        session.interrupted = run.repeats.interrupted
+        if not isinstance(results, dict):  # None where the rank is not 0
+            return results
+        try:
+            results = run.finish(results, annotated=wanted)
+        except (SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - the model has run: not lost by Ctrl-C or a panic in Rust either
+            session.interrupted |= isinstance(error, KeyboardInterrupt)
+            session.analysis = session.collected = None
+            with suppress(Exception):
+                session.failed("the noise of this run could not be computed", error)
+        if not wanted:
+            results.pop("samples", None)
+        return results
+
+    setattr(evaluate, _MARK, original)
+    return evaluate
+
+
+class _Live:
+    """One call of `evaluate`: what is known before it, and what is done after it.
+
+    Raises:
+        InputError: a choice of the user's that does not fit this run.
+    """
+
+    def __init__(self, session: Session, arguments: Mapping[str, Any]) -> None:
+        from ..scoring.collect import flat_tasks, native_groups
+
+        self.session = session
+        self.lm = arguments["lm"]
+        self.tasks = flat_tasks(arguments["task_dict"])
+        self.groups = native_groups(arguments["task_dict"])
+        options = session.options
+        self.repeats = Repeats(self.lm, self.tasks, options.repeats, reseed=options.reseed, say=session.say)
+        self.notes = [*check_clusters(arguments["task_dict"], options), *self._check_repeats()]
+        self._check_groups()
+        at_start = silent_zeros(
+            self.lm, self.tasks, options.repeats, reseed=options.reseed,
+            cache_requests=bool(arguments.get("cache_requests")),
+        )  # fmt: skip
+        self.notes += at_start
+        for text in self.notes if getattr(self.lm, "rank", 0) == 0 else ():
+            session.say(text)
+
+    def _check_groups(self) -> None:
+        from fnmatch import fnmatchcase
+
+        for name, pattern in self.session.options.groups.items():
+            if name in self.tasks or name in self.groups:
+                raise InputError(f"--noise_group {name}={pattern}: a task or group is already called {name!r}")
+            if not any(fnmatchcase(task, pattern) for task in self.tasks):
+                raise InputError(
+                    f"--noise_group {name}={pattern}: no task matches; this run has {', '.join(self.tasks)}"
+                )
+
+    def _check_repeats(self) -> list[str]:
+        K = self.session.options.repeats
+        if K is None or K == 1:
+            return []
+        out = []
+        once = [name for name, task in self.tasks.items() if task.OUTPUT_TYPE != GENERATE]
+        if once:
+            out.append(
+                f"{', '.join(once)}: scored from log-likelihoods, which do not change from one repeat to the next; "
+                "asked once, and its prediction noise is not identified"
+            )
+        more = {name: native_repeats(task) for name, task in self.tasks.items() if name not in once}
+        out += [
+            f"{name}: the task itself asks {own} times, which is kept ({K} repeats were asked for)"
+            for name, own in more.items()
+            if own > K
+        ]
+        if new := [name for name in more if not hasattr(self.tasks[name], "_filters")]:
+            out.append(
+                f"{', '.join(new)}: this lm-eval (0.5) scores repeats by itself: ask with its own --repeats, and "
+                "the scores that it logs are used"
+            )
+        return out
+
+    def finish(self, results: dict[str, Any], *, annotated: bool) -> dict[str, Any]:
+        """The results with their noise: a copy that shares the samples, or the original."""
+        from dataclasses import replace
+
+        from harness_noise.analysis.mean import analyze_run
+
+        from ..scoring.collect import collect
+        from .inject import annotated_copy, copy_of, inject
+
+        session = self.session
+        self.repeats.record(results)
+        with same_random_state():
+            found = collect(
+                results, self.tasks, self.groups, self.repeats.counts, session.options,
+                session.model or model_name(self.lm) or session.kind or type(innermost(self.lm)).__name__,
+            )  # fmt: skip
+            found.run = replace(found.run, notes=(*found.run.notes, *self.notes, *self.repeats.notes))
+            analysis = analyze_run(found.run, session.options.settings)
+        out = copy_of(results)
+        inject(out, analysis, rows=session.options.rows)
+        if annotated:
+            known = dict(per_sample(found))
+            out["samples"] = {
+                name: [annotated_copy(row, *known[id(row)]) for row in rows]
+                for name, rows in results["samples"].items()
+            }
+        session.collected, session.analysis = found, analysis
+        return out
+
+
+def per_sample(found: Collected) -> Iterator[tuple[int, tuple[dict[str, list[float]], str | None]]]:
+    """id of every logged sample → its scores per repeat and its cluster."""
+    measured = {(part.task, part.scorer, part.metric): part for part in found.run.scores}
+    for name, item in found.tasks.items():
+        for filter_name, rows in item.rows.items():
+            columns = {
+                metric: measured[name, filter_name, metric].values.tolist()
+                for metric in item.filters[filter_name].values
+                if (name, filter_name, metric) in measured
+            }
+            for i, row in enumerate(rows):
+                scores = {metric: values[i] for metric, values in columns.items()}
+                yield id(row), (scores, None if item.clusters is None else item.clusters[i])
+
+
+def model_name(lm: Any) -> str | None:
+    """What a model object calls itself, if it does."""
+    model = innermost(lm)
+    for value in (
+        getattr(model, "pretrained", None),
+        getattr(model, "model", None),
+        getattr(getattr(model, "config", None), "_name_or_path", None),
+    ):
+        if isinstance(value, str) and value:
+            return value
+    return None

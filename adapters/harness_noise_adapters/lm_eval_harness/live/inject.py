@@ -1,0 +1,162 @@
+"""Write an Analysis into lm-eval's own results and samples, beside the native values.
+
+`<metric>_total_stderr,<filter>` and its like are carriers that the native table and other parsers
+skip; `<metric>_avg,<filter>` with its `_stderr` is one visible row. All are finite floats. The whole
+result is the top-level key `noise`. No native key is ever changed, and what an earlier injection
+added is taken out first, so that injecting twice gives the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable, Mapping, MutableMapping
+from typing import Any
+
+from harness_noise.results.rows import Analysis, Estimate
+
+BLOCK = "noise"
+SCORES = "scores_per_repeat"
+CLUSTER = "cluster"
+_CARRIERS = ("total", "data", "prediction", "clustered")
+
+
+def inject(
+    results: dict[str, Any],
+    analysis: Analysis,
+    *,
+    rows: bool = True,
+    elsewhere: Container[tuple[str, str, str]] = (),
+) -> None:
+    """Add the noise of one run to its native results, in place.
+
+    Args:
+        results: what `lm_eval.evaluate` returns, or a results file's object.
+        analysis: the noise of this run. A task that the results do not have is a group that the
+            user asked for; it gets a row of its own.
+        rows: whether to add the visible `<metric>_avg` rows.
+        elsewhere: task (or group), metric and filter of the estimates that are on another scale than
+            lm-eval's value, a percentage; these stand in the block only.
+    """
+    remove(results)
+    asked = {item.task for item in analysis.estimates} - set(results["results"])
+    reported = {key for row in results["results"].values() for key in row}
+    for item in analysis.estimates:
+        # what lm-eval does not report (acc_prob, a further pass@k) adds no metric to its table
+        if f"{item.metric},{item.scorer}" not in reported or (item.task, item.metric, item.scorer) in elsewhere:
+            continue
+        if additions := _additions(item, visible=rows, asked=item.task in asked):
+            _add(results, item, additions, asked=item.task in asked)
+    results[BLOCK] = analysis.to_dict()
+
+
+def copy_of(results: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy that can be injected without a trace in the original; samples are shared."""
+    out = dict(results)
+    for table in ("results", "groups", "higher_is_better"):
+        if table in out:
+            out[table] = {name: dict(row) for name, row in out[table].items()}
+    return out
+
+
+def remove(results: dict[str, Any]) -> None:
+    """Take out what an earlier injection added; native values stay."""
+    estimates = carried(results.pop(BLOCK, None))
+    native = {(item["task"], key) for item in estimates for key in _native_keys(item["metric"], item["scorer"])}
+    for item in estimates:
+        task, metric, scorer = item["task"], item["metric"], item["scorer"]
+        ours = [key for key in _keys(metric, scorer) if (task, key) not in native]
+        made = task not in results.get("configs", {}) and task not in results.get("group_subtasks", {})
+        for table in ("results", "groups"):
+            row = results.get(table, {}).get(task)
+            for key in ours if row is not None else ():
+                row.pop(key, None)
+            if made and row is not None and set(row) <= {"name", "alias"}:
+                del results[table][task]
+        arrows = results.get("higher_is_better", {}).get(task)
+        if arrows is not None and f"{metric}_avg,{scorer}" in ours:
+            arrows.pop(f"{metric}_avg", None)
+            if made and not arrows:
+                del results["higher_is_better"][task]
+    if results.get("groups") == {}:  # lm-eval never writes an empty one
+        del results["groups"]
+
+
+def carried(block: object) -> list[Mapping[str, Any]]:
+    """The estimates of a `noise` block in a results file; what we have not written is left out."""
+    rows = block.get("estimates") if isinstance(block, Mapping) else None
+    return [
+        row
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, Mapping) and all(isinstance(row.get(name), str) for name in ("task", "metric", "scorer"))
+    ]
+
+
+def _native_keys(metric: str, scorer: str) -> tuple[str, str]:
+    return f"{metric},{scorer}", f"{metric}_stderr,{scorer}"
+
+
+def _keys(metric: str, scorer: str) -> tuple[str, ...]:
+    carriers = tuple(f"{metric}_{name}_stderr,{scorer}" for name in _CARRIERS)
+    return (*carriers, *_native_keys(f"{metric}_avg", scorer))
+
+
+def _additions(item: Estimate, *, visible: bool, asked: bool) -> dict[str, float]:
+    clustered = item.cluster is not None
+    shown = visible and (item.repeats_max > 1 or clustered or asked)
+    values = (
+        item.se_total, item.se_data, item.se_prediction, item.se if clustered else None,
+        item.mean if shown else None, item.se if shown else None,
+    )  # fmt: skip
+    pairs = zip(_keys(item.metric, item.scorer), values, strict=True)
+    if item.mean is None or "skipped_metric" in item.diagnostics:
+        return {}
+    return {key: float(value) for key, value in pairs if value is not None and math.isfinite(value)}
+
+
+def _add(results: dict[str, Any], item: Estimate, additions: Mapping[str, float], *, asked: bool) -> None:
+    row = results["results"]
+    if asked:
+        results.setdefault("groups", {}).setdefault(item.task, {"name": item.task, "alias": item.task})
+        row.setdefault(item.task, {"name": item.task, "alias": item.task})
+    native = set(row[item.task])
+    free = {key: value for key, value in additions.items() if key not in native}
+    for table in ("results", "groups"):
+        target = results.get(table, {}).get(item.task)
+        if target is not None:
+            target.update(free)
+    average = f"{item.metric}_avg"
+    if f"{average},{item.scorer}" in free and item.higher_is_better is not None and "higher_is_better" in results:
+        results["higher_is_better"].setdefault(item.task, {}).setdefault(average, item.higher_is_better)
+
+
+def annotate(
+    sample: MutableMapping[str, Any], scores: Mapping[str, Iterable[float | None]], cluster: str | None = None
+) -> None:
+    """Add one logged sample's scores per repeat, and its cluster, in place.
+
+    Args:
+        sample: a row of `results["samples"][task]`, or of a samples file.
+        scores: metric → its K scores; None or NaN where a repeat has none.
+        cluster: the question's cluster label; None where it has none.
+    """
+    sample[SCORES] = {metric: [number(value) for value in values] for metric, values in scores.items()}
+    if CLUSTER in sample.get("metrics", ()):
+        return  # the task has a metric of that name
+    if cluster is None:
+        sample.pop(CLUSTER, None)
+    else:
+        sample[CLUSTER] = cluster
+
+
+def number(value: float | None) -> float | None:
+    """A score as strict JSON has it: None for what is missing or not finite."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def annotated_copy(
+    sample: Mapping[str, Any], scores: Mapping[str, Iterable[float | None]], cluster: str | None = None
+) -> dict[str, Any]:
+    """`annotate` on a copy."""
+    out = dict(sample)
+    annotate(out, scores, cluster)
+    return out

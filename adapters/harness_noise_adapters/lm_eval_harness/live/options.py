@@ -1,0 +1,168 @@
+"""What a user can say about the noise of a live lm-eval run, and the four places to say it.
+
+Flags of the command line, a `noise:` block in lm-eval's own YAML or a file of its own, keyword
+arguments of the context manager, and `HARNESS_NOISE_*` in the environment all end here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness_noise.data.clusters import ClusterSpec
+from harness_noise.errors import InputError
+from harness_noise.settings import Settings
+
+ENVIRONMENT = "HARNESS_NOISE_"
+_OURS = ("repeats", "cluster", "groups", "rows", "reseed")
+_SETTINGS = ("level", "se", "interval", "seed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """One live run's choices.
+
+    Raises:
+        InputError: a value outside its range.
+    """
+
+    repeats: int | None = None
+    """Answers per question of generate_until tasks, K ≥ 1; None: as many as the task asks for."""
+    cluster: ClusterSpec = field(default_factory=ClusterSpec)
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """Group name → glob of the tasks that it averages."""
+    rows: bool = True
+    """Whether the visible `<metric>_avg` rows are added."""
+    reseed: bool = True
+    """Whether repeats from 1 on get seeds of their own where a server is asked."""
+    settings: Settings = field(default_factory=Settings)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], where: str = "noise options") -> Options:
+        """From a mapping as a YAML block or keyword arguments give it; `where` is named in errors."""
+        known = (*_OURS, *_SETTINGS)
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise InputError(f"{where}: unknown option {unknown[0]!r}; there are {', '.join(known)}")
+        spec, text = clusters(given.get("cluster"), where)
+        chosen = {name: given[name] for name in _SETTINGS if given.get(name) is not None}
+        if "level" in chosen:
+            chosen["level"] = _number(chosen["level"], f"{where}: level")
+        if "seed" in chosen:
+            chosen["seed"] = _integer(chosen["seed"], f"{where}: seed")
+        return cls(
+            repeats=_repeats(given.get("repeats"), where),
+            cluster=spec,
+            groups=groups(given.get("groups"), where),
+            rows=_flag(given.get("rows"), f"{where}: rows"),
+            reseed=_flag(given.get("reseed"), f"{where}: reseed"),
+            settings=Settings(**chosen, cluster=text),
+        )
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Options:
+        """From HARNESS_NOISE_REPEATS, _CLUSTER, _GROUPS (NAME=PATTERN,…), _ROWS, _RESEED, _LEVEL, …"""
+        given: dict[str, Any] = {}
+        for name in (*_OURS, *_SETTINGS):
+            if value := environment.get(ENVIRONMENT + name.upper(), "").strip():
+                given[name] = value.split(",") if name == "groups" else value
+        return cls.of(given, f"environment {ENVIRONMENT}…")
+
+
+def read_file(path: str | Path) -> dict[str, Any]:
+    """The mapping of a `--noise_config` file, YAML or JSON; a `noise:` key in it is looked through."""
+    import yaml
+
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); name a YAML or JSON file") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not valid YAML: {error}") from None
+    if isinstance(content, dict) and set(content) == {"noise"}:
+        content = content["noise"]
+    return block(content, str(path))
+
+
+def block(content: object, where: str) -> dict[str, Any]:
+    """A `noise:` block as a mapping; `noise: true` and an empty block stand for the defaults."""
+    if content is None or content is True:
+        return {}
+    if not isinstance(content, dict):
+        raise InputError(f"{where}: the noise block must be a mapping such as {{repeats: 5, cluster: auto}}")
+    return {str(key): value for key, value in content.items()}
+
+
+def clusters(given: object, where: str) -> tuple[ClusterSpec, str | None]:
+    """One SPEC, several (the flag repeated), or a mapping task → SPEC."""
+    if given is None:
+        return ClusterSpec(), None
+    if isinstance(given, ClusterSpec):
+        return given, None
+    if isinstance(given, Mapping):
+        text = ",".join(f"{task}={spec}" for task, spec in given.items())
+        return ClusterSpec.parse({str(task): str(spec) for task, spec in given.items()}), text
+    texts = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else None
+    if texts is None or not all(isinstance(text, str) for text in texts):
+        raise InputError(f"{where}: cluster must be a SPEC, a list of them, or a mapping of task to SPEC")
+    parts = [ClusterSpec.parse(text) for text in texts]
+    defaults = [part.default for part in parts if part.default is not None]
+    if len(defaults) > 1:
+        raise InputError(
+            f"{where}: two cluster SPECs for all tasks, {defaults[0]!r} and {defaults[1]!r}; say TASK=SPEC, or "
+            f"{defaults[0]}*{defaults[1]} if they are crossed"
+        )
+    by_task = tuple(pair for part in parts for pair in part.by_task)
+    return ClusterSpec(defaults[0] if defaults else None, by_task), ",".join(texts) or None
+
+
+def groups(given: object, where: str) -> dict[str, str]:
+    """A mapping, or NAME=PATTERN texts."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {str(name): str(pattern) for name, pattern in given.items()}
+    out = {}
+    for text in [given] if isinstance(given, str) else given if isinstance(given, Sequence) else [given]:
+        name, found, pattern = str(text).partition("=")
+        if not (found and name.strip() and pattern.strip()):
+            raise InputError(f"{where}: group {text!r} is not NAME=PATTERN, such as mgsm=mgsm_direct_*")
+        out[name.strip()] = pattern.strip()
+    return out
+
+
+def _repeats(given: object, where: str) -> int | None:
+    if given is None:
+        return None
+    K = _integer(given, f"{where}: repeats")
+    if K < 1:
+        raise InputError(f"{where}: repeats must be at least 1, not {K}: it is the number of answers per question")
+    return K
+
+
+def _integer(given: object, where: str) -> int:
+    try:
+        if isinstance(given, bool) or (isinstance(given, float) and not given.is_integer()):
+            raise TypeError
+        return int(given)  # type: ignore[call-overload, no-any-return]
+    except (TypeError, ValueError):
+        raise InputError(f"{where} must be a whole number, not {given!r}") from None
+
+
+def _number(given: object, where: str) -> float:
+    try:
+        return float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InputError(f"{where} must be a number, not {given!r}") from None
+
+
+def _flag(given: object, where: str) -> bool:
+    if given is None or isinstance(given, bool):
+        return given is not False
+    text = str(given).strip().lower()
+    if text in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+        return text in ("1", "true", "yes", "on")
+    raise InputError(f"{where} must be true or false, not {given!r}")

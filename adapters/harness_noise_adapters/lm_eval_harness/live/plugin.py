@@ -1,0 +1,28 @@
+"""Importing this module adds the noise to every lm-eval run of the process.
+
+For lm-eval's coming `--plugins harness_noise_adapters.lm_eval_harness.live.plugin`, or a YAML's
+`!function`; it may be imported while a run is already starting. Options come from the environment:
+HARNESS_NOISE_REPEATS, HARNESS_NOISE_CLUSTER, HARNESS_NOISE_GROUPS (NAME=PATTERN,…),
+HARNESS_NOISE_ROWS, HARNESS_NOISE_RESEED, HARNESS_NOISE_LEVEL. The table is printed when the process
+ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+
+from . import cli, hook
+from .options import Options
+
+session = hook.Session(Options.from_environment())
+"""What the hook has seen; `session.analysis` after a run."""
+
+_installed = hook.installed(session)
+_installed.__enter__()
+atexit.register(cli.report, session)
+
+
+def uninstall() -> None:
+    """Take the hook out again."""
+    atexit.unregister(cli.report)
+    _installed.__exit__(None, None, None)

@@ -1,0 +1,324 @@
+"""Metrics that lm-eval makes from all questions at once: bleu, chrf, ter, F1, MCC, perplexity, and tasks' own.
+
+Each becomes a `CorpusScores` whose aggregation is the task's own. For lm-eval's registered ones it is
+a function of sums over the questions (matched n-grams, a confusion matrix, log-likelihoods), which is
+thousands of times faster to resample; that is used only if it gives what lm-eval's own function gives
+on the answers at hand. Any other aggregation is called on the resampled answers, if it is quick enough.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import math
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harness_noise.data.scores import CALLS, CorpusScores
+from harness_noise.stats.contrast import FloatArray
+
+from .measure import close
+
+Aggregation = Callable[[list[Any]], float]
+Raw = Sequence[Sequence[Any]]
+"""n documents of K values each, as the task's `process_results` gives them; None where there is none."""
+
+SECONDS = 60.0
+"""What resampling by calling aggregations may take in one run, all its metrics together."""
+_PATIENCE = 10.0
+"""Seconds of one call after which an aggregation is not called again."""
+_LABELS = 16
+"""Classes of a confusion matrix that are counted; fixed, so that two runs are counted alike."""
+_REGISTERED = {
+    "perplexity": "perplexity", "weighted_perplexity": "weighted_perplexity", "bits_per_byte": "bits_per_byte",
+    "f1": "f1_score", "matthews_corrcoef": "matthews_corrcoef", "bleu": "bleu", "chrf": "chrf", "chrf++": "chrfpp",
+    "ter": "ter", "median": "median",
+}  # fmt: skip
+"""lm-eval's own aggregations that are no mean: their names in a task, and in its code."""
+
+
+class NotPossibleError(Exception):
+    """Why a metric has no noise."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """What is left of the time for calling aggregations, in seconds."""
+
+    left: float = SECONDS
+
+    def spend(self, call: float, K: int) -> None:
+        """Set aside the resamples of one metric.
+
+        Raises:
+            NotPossibleError: there is not enough left.
+        """
+        cost = call * K * CALLS
+        if cost > self.left:
+            raise NotPossibleError(
+                f"its aggregation takes {call:.2g} s a call, and {K * CALLS} calls would take too long "
+                f"({self.left:.0f} s are left of {SECONDS:.0f} for this run)"
+            )
+        self.left -= cost
+
+
+def is_registered(name: str | None) -> bool:
+    """Whether an aggregation of that name is lm-eval's own, and no mean."""
+    return name in _REGISTERED
+
+
+def default_of(metric: str) -> str | None:
+    """The aggregation that lm-eval takes for one of its own metrics where the task names none."""
+    names = {"word_perplexity": "weighted_perplexity", "byte_perplexity": "weighted_perplexity",
+             "mcc": "matthews_corrcoef"}  # fmt: skip
+    name = names.get(metric, metric)
+    return name if is_registered(name) else None
+
+
+def registered(name: str) -> Aggregation:
+    """lm-eval's own aggregation of that name.
+
+    Raises:
+        NotPossibleError: lm-eval is not installed, or this one has no such aggregation.
+    """
+    try:
+        from lm_eval.api import metrics
+    except ImportError:
+        raise NotPossibleError(
+            f"it is aggregated by lm-eval's {name}, and lm-eval is not installed (pip install harness-noise[lm-eval])"
+        ) from None
+    found = getattr(metrics, _REGISTERED[name], None)
+    if not callable(found):
+        raise NotPossibleError(f"it is aggregated by {name}, which the installed lm-eval does not have")
+    return found  # type: ignore[no-any-return]
+
+
+def corpus_scores(raw: Raw, aggregation: Aggregation, budget: Budget, **fields: Any) -> CorpusScores:
+    """One metric over all questions, ready to be resampled.
+
+    Args:
+        raw: see `Raw`.
+        aggregation: the task's own.
+        budget: of the run.
+        **fields: the fields of CorpusScores that say what was measured.
+
+    Raises:
+        NotPossibleError: with the reason.
+    """
+    K = max(map(len, raw))
+    # the logged values are lm-eval's: a task's own code must not change them
+    records = copy.deepcopy([[_value(doc[k]) if k < len(doc) else None for k in range(K)] for doc in raw])
+    first = [doc[0] for doc in records if doc[0] is not None]
+    if not first:
+        raise NotPossibleError("no question has a value")
+    if any(_infinite(value) for doc in records for value in doc):
+        raise NotPossibleError("a value is infinite")
+    fields["n_missing"] = sum(value is None for doc in records for value in doc)
+    quiet = _quietly(aggregation)
+    known, call = _timed(quiet, first)
+    if not math.isfinite(known):
+        raise NotPossibleError("its aggregation is not a finite number")
+    if (summed := _summed(aggregation, records, known)) is not None:
+        return CorpusScores(stats=summed[0], value=summed[1], **fields)
+    if call > _PATIENCE:
+        budget.spend(call, K)
+    again, call = _timed(quiet, first)  # the first call may have loaded a library
+    if not close(known, again):
+        raise NotPossibleError("its aggregation does not give the same value twice")
+    budget.spend(call, K)
+    return CorpusScores(records=tuple(map(tuple, records)), aggregate=quiet, **fields)
+
+
+def _timed(aggregation: Aggregation, items: Sequence[Any]) -> tuple[float, float]:
+    """Its value, and how many seconds it took."""
+    start = time.perf_counter()
+    try:
+        value = aggregation(list(items))
+    except ValueError as error:
+        raise NotPossibleError(f"its aggregation cannot be computed again ({error})") from None
+    return value, time.perf_counter() - start
+
+
+def value_of(aggregation: Aggregation, items: Sequence[Any]) -> float | None:
+    """The aggregation of the items that there are; None where it has no value."""
+    try:
+        return _quietly(aggregation)([item for item in items if item is not None])
+    except ValueError:
+        return None
+
+
+def brier_values(raw: Raw) -> list[list[float | None]] | None:
+    """Each question's Brier score, of which lm-eval's `brier_score` is the mean; None where that is not so.
+
+    Args:
+        raw: (gold, probabilities of the choices) per document and repeat.
+    """
+
+    def score(value: Any) -> float | None:
+        if value is None:
+            return None
+        gold, probabilities = value
+        found = np.array(probabilities, dtype=np.float64)
+        found[gold] -= 1.0
+        return float(np.sum(found**2))
+
+    try:
+        return [[score(value) for value in doc] for doc in raw]
+    except (TypeError, ValueError, IndexError):
+        return None
+
+
+def _value(value: Any) -> Any:
+    """None for a number that is none."""
+    return None if isinstance(value, (float, np.floating)) and math.isnan(value) else value
+
+
+def _infinite(value: Any) -> bool:
+    parts = value if isinstance(value, (list, tuple)) else (value,)
+    return any(isinstance(part, (float, np.floating)) and math.isinf(part) for part in parts)
+
+
+def _quietly(aggregation: Aggregation) -> Aggregation:
+    """The aggregation without its remarks, and with one kind of error for whatever goes wrong in it."""
+
+    def call(items: list[Any]) -> float:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            try:
+                return float(aggregation(items))
+            except Exception as error:  # noqa: BLE001 - anybody's code
+                raise ValueError(f"{type(error).__name__}: {error}") from None
+
+    return call
+
+
+# lm-eval's own aggregations, as functions of sums
+
+Summed = tuple[FloatArray, Callable[[FloatArray], FloatArray]]
+"""(n, K, S) what is summed over questions, and the metric from the sums."""
+
+
+def _summed(aggregation: Aggregation, records: list[list[Any]], known: float) -> Summed | None:
+    """The metric as a function of sums, if it is one of lm-eval's and reproduces `known`."""
+    name = getattr(aggregation, "__name__", "")
+    module = str(getattr(aggregation, "__module__", ""))
+    if not module.startswith("lm_eval.api.metrics") or name not in _SUMS:
+        return None
+    try:
+        rows, value = _SUMS[name](records)
+        width = max(len(row) for doc in rows for row in doc if row is not None)
+        empty = [math.nan] * width
+        stats = np.array([[empty if row is None else row for row in doc] for doc in rows], dtype=np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ours = float(value(np.nansum(stats[:, :1], axis=0))[0])
+    except (TypeError, ValueError, AttributeError, AssertionError, KeyError, IndexError):
+        return None
+    return (stats, value) if close(ours, known) else None
+
+
+Rows = list[list[list[float] | None]]
+
+
+def _each(records: list[list[Any]], row: Callable[[Any], list[float]]) -> Rows:
+    return [[None if value is None else row(value) for value in doc] for doc in records]
+
+
+def _perplexity(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
+    return _each(records, lambda ll: [float(ll), 1.0]), lambda s: np.exp(-s[..., 0] / s[..., 1])
+
+
+def _weighted(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
+    return _each(records, lambda pair: [float(pair[0]), float(pair[1])]), lambda s: np.exp(-s[..., 0] / s[..., 1])
+
+
+def _bits(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
+    rows, _ = _weighted(records)
+    return rows, lambda s: -s[..., 0] / s[..., 1] / math.log(2)
+
+
+def _f1(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
+    """2 TP/(gold + predicted); 0 where there is neither, as sklearn has it."""
+
+    def row(pair: Any) -> list[float]:
+        gold, predicted = (_label(item, 2) for item in pair)
+        return [float(gold and predicted), float(gold), float(predicted)]
+
+    def value(s: FloatArray) -> FloatArray:
+        below = s[..., 1] + s[..., 2]
+        return np.where(below > 0, 2 * s[..., 0] / np.where(below > 0, below, 1.0), 0.0)
+
+    return _each(records, row), value
+
+
+def _mcc(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
+    """Gorodkin's R_K from the margins of the confusion matrix and its trace; 0 where it is 0/0."""
+
+    def row(pair: Any) -> list[float]:
+        gold, predicted = (_label(item, _LABELS) for item in pair)
+        out = [0.0] * (2 + 2 * _LABELS)
+        out[0], out[1] = float(gold == predicted), 1.0
+        out[2 + gold] = out[2 + _LABELS + predicted] = 1.0
+        return out
+
+    def value(s: FloatArray) -> FloatArray:
+        right, n = s[..., 0], s[..., 1]
+        gold, predicted = s[..., 2 : 2 + _LABELS], s[..., 2 + _LABELS :]
+        below = (n**2 - (gold**2).sum(axis=-1)) * (n**2 - (predicted**2).sum(axis=-1))
+        above = right * n - (gold * predicted).sum(axis=-1)
+        return np.where(below > 0, above / np.sqrt(np.where(below > 0, below, 1.0)), 0.0)
+
+    return _each(records, row), value
+
+
+def _label(value: Any, count: int) -> int:
+    if not isinstance(value, (int, np.integer, np.bool_)) or not 0 <= value < count:
+        raise ValueError(f"{value!r} is not a class from 0 to {count - 1}")
+    return int(value)
+
+
+def _sacrebleu(
+    kind: str, **options: Any
+) -> Callable[[list[list[Any]]], tuple[Rows, Callable[[FloatArray], FloatArray]]]:
+    """sacrebleu's own statistics of a segment, the ones that its significance tests resample."""
+
+    def sums(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
+        import sacrebleu
+        from lm_eval.api.metrics import _sacreformat
+
+        metric: Any = getattr(sacrebleu, kind)(**options)
+        rows: Rows = [[None] * len(doc) for doc in records]
+        for k in range(len(records[0])):
+            present = [i for i, doc in enumerate(records) if doc[k] is not None]
+            if not present:
+                continue
+            items = [records[i][k] for i in present]
+            references, predictions = _sacreformat([item[0] for item in items], [item[1] for item in items])
+            for i, stats in zip(present, metric._extract_corpus_statistics(predictions, references), strict=True):
+                rows[i][k] = list(stats)
+
+        def value(s: FloatArray) -> FloatArray:
+            flat = s.reshape(-1, s.shape[-1]).tolist()
+            return np.array([metric._compute_score_from_stats(row).score for row in flat]).reshape(s.shape[:-1])
+
+        return rows, value
+
+    return sums
+
+
+_SUMS: dict[str, Callable[[list[list[Any]]], tuple[Rows, Callable[[FloatArray], FloatArray]]]] = {
+    "perplexity": _perplexity,
+    "weighted_perplexity": _weighted,
+    "bits_per_byte": _bits,
+    "f1_score": _f1,
+    "matthews_corrcoef": _mcc,
+    "bleu": _sacrebleu("BLEU"),
+    "chrf": _sacrebleu("CHRF"),
+    "chrfpp": _sacrebleu("CHRF", word_order=2),
+    "ter": _sacrebleu("TER"),
+}

@@ -1,0 +1,291 @@
+"""`acc_prob`: the probability that the model gives the right one of a question's choices.
+
+The softmax of the choices' log-likelihoods at the gold choice, from what lm-eval asked anyway: it costs
+no call of the model. It is another estimand than `acc` and stands beside it, under its own name. Which
+choice is right is what `acc` says, so both must agree on every question, or there is no `acc_prob`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness_noise.data.scores import Group, Scores
+
+if TYPE_CHECKING:
+    from harness_noise.data.scores import FloatArray
+
+METRIC = "acc_prob"
+BOUNDS = (0.0, 1.0)
+BESIDE = "acc"
+BRIER = "brier_score"
+_REDUCED = 4096
+"""Questions whose log-likelihoods are kept before they are reduced."""
+
+_OWN_CODE = "it scores with code of its own"
+_CONTEXTS = "its choices are contexts of one continuation, so the model does not choose an answer"
+_DISAGREES = "the right choices that its log shows are not those of acc"
+_UNKNOWN = "its right choices cannot be told from the log"
+
+
+class LeftOutError(Exception):
+    """Why a multiple-choice task has no `acc_prob`."""
+
+
+@dataclass(slots=True)
+class Table:
+    """The choices of one task under one filter: log-likelihoods, which are right, and what `acc` says.
+
+    They are reduced to one number for each question as they come, some thousand at a time.
+    """
+
+    counts: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    right: bytearray = field(default_factory=bytearray)
+    accurate: list[float] = field(default_factory=list)
+    found: array[float] = field(default_factory=lambda: array("d"))
+    single: bool = False
+    """Whether a question has a single choice."""
+    apart: bool = False
+    """Whether `acc` disagrees on a question."""
+
+    def add(self, loglikelihoods: Sequence[float], gold: Sequence[int], accurate: Any) -> None:
+        """One question; `gold` may hold indices that do not exist, as lm-eval's -100 does."""
+        n = len(loglikelihoods)
+        self.counts.append(n)
+        self.values += loglikelihoods
+        right = bytearray(n)
+        for index in gold:
+            if 0 <= index < n:
+                right[index] = 1
+        self.right += right
+        self.accurate.append(float(accurate) if isinstance(accurate, (int, float)) else math.nan)
+        if len(self.counts) == _REDUCED:
+            self._reduce()
+
+    def _reduce(self) -> None:
+        import numpy as np
+
+        from harness_noise.stats.choices import acc_probs
+
+        counts = np.asarray(self.counts, dtype=np.intp)
+        values, right = np.asarray(self.values, dtype=np.float64), np.frombuffer(self.right, dtype=np.bool_)
+        accurate = np.asarray(self.accurate, dtype=np.float64)
+        starts = np.cumsum(counts) - counts
+        out = np.full(len(counts), np.nan)
+        for C in np.unique(counts):
+            if C < 2:
+                self.single = True
+                continue
+            rows = np.flatnonzero(counts == C)
+            where = starts[rows][:, None] + np.arange(C)
+            found, gold = values[where], right[where]
+            best = gold[np.arange(len(rows)), found.argmax(axis=1)]
+            known = ~np.isnan(accurate[rows])
+            self.apart |= bool((best[known] != (accurate[rows][known] > 0)).any())
+            out[rows] = acc_probs(found, gold)
+        self.found.frombytes(out.tobytes())
+        self.counts, self.values, self.right, self.accurate = [], [], bytearray(), []
+
+    def probabilities(self) -> FloatArray:
+        """(n,) acc_prob, NaN where a question has none.
+
+        Raises:
+            LeftOutError: a single choice, or a question on which `acc` disagrees.
+        """
+        import numpy as np
+
+        self._reduce()
+        if self.single:
+            raise LeftOutError("a question has a single choice")
+        if self.apart:
+            raise LeftOutError(_DISAGREES)
+        return np.array(self.found)
+
+
+def beside(part: Scores, values: FloatArray) -> Scores:
+    """`acc_prob` as a row of its own, beside `part`, the task's `acc`."""
+    import numpy as np
+
+    return Scores(
+        task=part.task, metric=METRIC, scorer=part.scorer, questions=part.questions, values=values[:, None],
+        clusters=part.clusters, cluster_spec=part.cluster_spec, higher_is_better=True, bounds=BOUNDS,
+        n_missing=int(np.isnan(values).sum()),
+    )  # fmt: skip
+
+
+def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:
+    """The groups, with one for `acc_prob` wherever all tasks of one for `acc` have it."""
+    have = {(part.task, part.scorer) for part in scores if part.metric == METRIC}
+    more = [
+        Group(group.name, METRIC, group.scorer, group.tasks, group.weighting)
+        for group in groups
+        if group.metric == BESIDE and group.tasks and all((task, group.scorer) in have for task in group.tasks)
+    ]
+    return [*groups, *more]
+
+
+def why_not(left_out: Mapping[str, Sequence[str]]) -> list[str]:
+    """One sentence for each reason; reason → tasks."""
+    return [
+        f"{tasks[0]}{f' and {len(tasks) - 1} more' if len(tasks) > 1 else ''}: no {METRIC}: {reason}"
+        for reason, tasks in left_out.items()
+    ]
+
+
+# a live run: the task says which choice is right
+
+
+def of_task(task: Any, rows: Sequence[Mapping[str, Any]]) -> FloatArray:
+    """(n,) acc_prob of logged samples, by the task's own choices and targets.
+
+    Raises:
+        LeftOutError: with the reason.
+    """
+    if callable(getattr(task.config, "process_results", None)) or _overrides(task):
+        raise LeftOutError(_OWN_CODE)
+    if getattr(task, "multiple_input", 0):
+        raise LeftOutError(_CONTEXTS)
+    table = Table()
+    for row in rows:
+        doc = row["doc"]
+        choices = list(task.doc_to_choice(doc))
+        found = [float(pair[0]) for pair in row["filtered_resps"]]
+        # acc_mutual_info asks for every choice without its context, too
+        if len(found) not in (len(choices), 2 * len(choices)):
+            raise LeftOutError("its answers are not one log-likelihood for each choice")
+        gold = task.doc_to_target(doc)
+        if isinstance(gold, str):
+            gold = choices.index(gold) if gold in choices else -100
+        several = gold if isinstance(gold, (list, tuple)) else [gold]
+        table.add(found[: len(choices)], [int(item) for item in several], row.get(BESIDE))
+    return table.probabilities()
+
+
+def _overrides(task: Any) -> bool:
+    """Whether the task is a class that scores in its own way."""
+    from lm_eval.api.task import ConfigurableTask
+
+    return getattr(type(task), "process_results", None) is not ConfigurableTask.process_results
+
+
+# a finished run: the log has the target as text
+
+
+def brier_score(row: Mapping[str, Any], doubled: bool) -> Any:
+    """A question's Brier score from its logged log-likelihoods, as lm-eval makes it of what it logs as text.
+
+    lm-eval logs (gold, probabilities), and of an array of numpy's only the words: digits are cut, and JSON cannot
+    read them. What is logged stays where it is a number, and where nothing better can be made of the row.
+    """
+    import numpy as np
+
+    logged = row.get(BRIER)
+    if not isinstance(logged, (list, tuple)) or len(logged) != 2 or type(logged[0]) is not int:
+        return logged
+    try:
+        found = np.array([float(pair[0]) for pair in row["filtered_resps"]])
+        found = found[: len(found) // 2 if doubled else None]
+        found = np.exp(found - found.max())
+        found /= found.sum()
+        found[logged[0]] -= 1.0
+    except (KeyError, TypeError, ValueError, IndexError):
+        return logged
+    return float((found**2).sum())
+
+
+@dataclass(slots=True)
+class Log:
+    """The choices of a samples file, row by row; a target may stand for an index or for a choice's text."""
+
+    doubled: bool = False
+    """Whether every choice was also asked without its context (acc_mutual_info)."""
+    tables: dict[str, Table] = field(default_factory=dict)
+    """How targets are read ("index", "text") → choices."""
+    rows: int = 0
+    documents: array[int] | None = None
+    """Row → document; None while they are the same."""
+    reason: str | None = None
+
+    @property
+    def by_text(self) -> bool:
+        """Whether the texts of the choices are needed, which means reading the whole line."""
+        return self.reason is None and (not self.tables or "text" in self.tables)
+
+    def add(self, document: int, row: Mapping[str, Any], arguments: Any) -> None:
+        """One row; `arguments` as logged, or the texts of the choices as a tuple, where `by_text` said so."""
+        if self.reason is not None:
+            return
+        try:
+            found = [float(pair[0]) for pair in row["filtered_resps"]]
+            found = found[: len(found) // 2] if self.doubled else found
+            target = row["target"]
+            indices = [target] if type(target) is int else _indices(str(target))
+            texts = None
+            if self.by_text:
+                wanted = str(target).strip()
+                texts = [i for i, text in enumerate(self._texts(arguments, len(found))) if text == wanted]
+            if not self.tables:
+                self.tables = {kind: Table() for kind, gold in (("index", indices), ("text", texts)) if gold}
+            if indices is None:
+                self.tables.pop("index", None)
+            if not self.tables:
+                raise LeftOutError(_UNKNOWN)
+            for kind, table in self.tables.items():
+                table.add(found, (indices if kind == "index" else texts) or (), row.get(BESIDE))
+            if self.documents is None and document != self.rows:
+                self.documents = array("l", range(self.rows))
+            if self.documents is not None:
+                self.documents.append(document)
+            self.rows += 1
+        except LeftOutError as error:
+            self.reason = str(error)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+            self.reason = _UNKNOWN
+
+    @staticmethod
+    def _texts(arguments: Any, n: int) -> list[str]:
+        """The choices as the model saw them, without the blank that parts them from the question."""
+        if isinstance(arguments, tuple):
+            return [text.strip() for text in arguments[:n]]
+        pairs = [tuple(item.values()) for item in list(arguments.values())[:n]]
+        if len({pair[0] for pair in pairs}) > 1:
+            raise LeftOutError(_CONTEXTS)
+        return [str(pair[1]).strip() for pair in pairs]
+
+    def probabilities(self, n: int) -> FloatArray:
+        """(n,) acc_prob.
+
+        Raises:
+            LeftOutError: with the reason.
+        """
+        import numpy as np
+
+        if self.reason is not None:
+            raise LeftOutError(self.reason)
+        found: list[FloatArray] = []
+        reason = _UNKNOWN
+        for table in self.tables.values():
+            try:
+                found.append(table.probabilities())
+            except LeftOutError as error:
+                reason = str(error)
+        if not found or any(not np.array_equal(found[0], other, equal_nan=True) for other in found[1:]):
+            raise LeftOutError(reason)
+        out = np.full(n, np.nan)
+        out[np.s_[: self.rows] if self.documents is None else np.asarray(self.documents)] = found[0]
+        return out
+
+
+def _indices(target: str) -> list[int] | None:
+    """The index or indices that a logged target stands for; None if it is no such thing."""
+    try:
+        value = json.loads(target) if target.startswith("[") else int(target)
+    except (ValueError, RecursionError):
+        return None
+    items = value if isinstance(value, list) else [value]
+    return items if all(type(item) is int for item in items) else None

@@ -1,0 +1,408 @@
+"""From a finished lm-eval run to a `Run`: scores per repeat, clusters, groups, and what was left out."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller
+from harness_noise.data.scores import (
+    CorpusScores,
+    Group,
+    Questions,
+    Run,
+    Scores,
+    Skipped,
+    Weighting,
+    occurrences,
+    with_groups,
+)
+from harness_noise.errors import InputError
+
+from ..live import passes
+from ..live.options import Options
+from . import aggregates, choices, presets, ranges
+from .measure import close
+from .rescore import FilterScores, Row, copied_answers, identical_answers, logged, rescore, unrepeated, without_copies
+
+log = logging.getLogger("harness_noise")
+
+
+@dataclass(slots=True)
+class TaskScores:
+    """One task of a finished run."""
+
+    name: str
+    rows: dict[str, list[Row]]
+    """filter → logged samples, one for each question, all filters in one order."""
+    filters: dict[str, FilterScores] = field(default_factory=dict)
+    identical: bool = False
+    """Whether all answers of every question are the same."""
+    differ: bool = False
+    """Whether some answers to one question differ."""
+    copied: bool = False
+    """Whether lm-eval's own answers are copies of each other, and count as one."""
+    clusters: tuple[str, ...] | None = None
+    cluster_spec: str | None = None
+
+    @property
+    def questions(self) -> list[Row]:
+        return next(iter(self.rows.values()))
+
+
+@dataclass(slots=True)
+class Collected:
+    """A run, with the raw values that it was made of."""
+
+    run: Run
+    tasks: dict[str, TaskScores]
+    """Raw values per repeat of every metric, also of those that are not means."""
+
+
+def flat_tasks(task_dict: Mapping[Any, Any]) -> dict[str, Any]:
+    """name → task object, for both shapes of lm-eval's task dict.
+
+    Up to 0.4.11 it is nested {group or name: task or dict}; from 0.4.12 {"tasks", "groups", …}.
+    """
+    if "tasks" in task_dict and isinstance(task_dict["tasks"], Mapping):
+        return dict(task_dict["tasks"])
+    return dict(_leaves(task_dict))
+
+
+def _leaves(node: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    for name, item in node.items():
+        item = item[1] if isinstance(item, tuple) else item
+        if isinstance(item, Mapping):
+            yield from _leaves(item)
+        elif item is not None:
+            yield str(name), item
+
+
+def native_groups(task_dict: Mapping[Any, Any]) -> dict[str, tuple[list[str], list[Any]]]:
+    """group → (its tasks, its aggregate metric configurations); groups inside groups included."""
+    if "tasks" in task_dict and isinstance(task_dict["tasks"], Mapping):
+        return {
+            name: ([task.task_name for task in group.get_all_tasks()], list(group.aggregate_metric_list or ()))
+            for name, group in (task_dict.get("groups") or {}).items()
+        }
+    out: dict[str, tuple[list[str], list[Any]]] = {}
+    for key, item in task_dict.items():
+        if isinstance(item, Mapping):
+            config = getattr(key, "config", None) or {}
+            name = str(getattr(key, "group_name", None) or key)
+            out[name] = ([task for task, _ in _leaves(item)], list(config.get("aggregate_metric_list") or ()))
+            out |= native_groups(item)
+    return out
+
+
+def collect(
+    results: Mapping[str, Any],
+    tasks: Mapping[str, Any],
+    groups: Mapping[str, tuple[list[str], list[Any]]],
+    repeats: Mapping[str, tuple[int, int]],
+    options: Options,
+    model: str,
+) -> Collected:
+    """Everything that a finished run measured.
+
+    Args:
+        results: what `evaluate` returned, with samples.
+        tasks: name → task object.
+        groups: see `native_groups`.
+        repeats: generate_until task → (answers that the harness's own filters saw, answers in all).
+        options: the user's choices.
+        model: a name for the model.
+    """
+    notes: list[str] = []
+    found: dict[str, TaskScores] = {}
+    for name, task in tasks.items():
+        rows = by_filter(results["samples"].get(name, []))
+        if rows:
+            found[name] = _score(name, task, rows, repeats.get(name, (1, 1)), notes)
+    _cluster(found, options.cluster, notes)
+    scores: list[Scores] = []
+    corpus: list[CorpusScores] = []
+    skipped: list[Skipped] = []
+    left_out: dict[str, list[str]] = {}
+    budget = aggregates.Budget()
+    for name, item in found.items():
+        native_K = 1 if item.copied else repeats.get(name, (1, 1))[0]
+        parts = list(_measured(item, tasks[name], results, native_K, budget))
+        if not parts:
+            notes.append(f"{name}: the run only predicts (predict_only): nothing was scored, so it has no error bar")
+        scores += passes.with_passes([part for part in parts if isinstance(part, Scores)], native_K)
+        corpus += [part for part in parts if isinstance(part, CorpusScores)]
+        skipped += [part for part in parts if isinstance(part, Skipped)]
+        scores += _probabilities(item, tasks[name], scores, left_out)
+    run = Run(
+        model=model, name=model, harness="lm-eval", scores=tuple(scores),
+        groups=tuple(choices.in_groups(list(_groups(groups, results, scores)), scores)),
+        corpus=tuple(corpus), skipped=tuple(skipped), notes=(*notes, *choices.why_not(left_out)),
+    )  # fmt: skip
+    for group, pattern in options.groups.items():
+        try:
+            run = with_groups(run, {group: pattern})
+        except InputError as error:
+            run = replace(run, notes=(*run.notes, str(error)))
+    return Collected(run, found)
+
+
+def _probabilities(
+    item: TaskScores, task: Any, scores: Sequence[Scores], left_out: dict[str, list[str]]
+) -> list[Scores]:
+    """`acc_prob` beside each `acc` of a multiple-choice task; where there is none, `left_out` learns why."""
+    out: list[Scores] = []
+    own = [part for part in scores if part.task == item.name]
+    if task.OUTPUT_TYPE != "multiple_choice" or any(part.metric == choices.METRIC for part in own):
+        return out
+    for part in [part for part in own if part.metric == choices.BESIDE]:
+        try:
+            out.append(choices.beside(part, choices.of_task(task, item.rows[part.scorer])))
+        except choices.LeftOutError as error:
+            left_out.setdefault(str(error), []).append(item.name)
+        except Exception as error:  # noqa: BLE001 - the task's own code
+            left_out.setdefault(f"{type(error).__name__}: {error}", []).append(item.name)
+    return out
+
+
+def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
+    """filter → samples in one order of documents, whatever order the ranks left them in."""
+    out: dict[str, list[Row]] = {}
+    for row in sorted(samples, key=lambda row: row["doc_id"]):
+        out.setdefault(row["filter"], []).append(row)
+    first = next(iter(out.values()), [])
+    for name, rows in out.items():
+        if [_identity(row) for row in rows] != [_identity(row) for row in first]:
+            raise ValueError(f"filter {name!r} has other documents than the first filter")
+    return out
+
+
+def _identity(row: Row) -> tuple[Any, Any]:
+    return row["doc_id"], row["target_hash"]
+
+
+def _score(name: str, task: Any, rows: dict[str, list[Row]], repeats: tuple[int, int], notes: list[str]) -> TaskScores:
+    out = TaskScores(name, rows)
+    native_K, K = repeats
+    out.identical = K > 1 and identical_answers(out.questions, K)
+    repeated = any(len(answers) > 1 for row in out.questions for answers in row["resps"])
+    out.differ = K > 1 and repeated and not out.identical
+    copies = copied_answers(out.questions, native_K, K)
+    out.copied = copies > 0
+    if copies:
+        notes.append(
+            f"{name}: lm-eval's own {native_K} answers are copies of each other on {copies} of {len(out.questions)} "
+            "questions (one seed for all of them?) and count as one answer (copied_repeats)"
+        )
+    ensembles = {ensemble.name: ensemble for ensemble in getattr(task, "_filters", ())}
+    for key, samples in rows.items():
+        if K > 1 and key in ensembles:
+            scores = rescore(task, ensembles[key], samples, K, native_K)
+            scores = without_copies(scores, native_K) if out.copied else scores
+        elif all("scores_per_repeat" in row for row in samples):
+            scores = logged(key, samples)
+        else:
+            scores = unrepeated(key, samples)
+        out.filters[key] = scores
+        notes += [f"{name}, {key}: {note}" for note in scores.notes]
+        if scores.mismatch:
+            metrics = ", ".join(sorted(scores.mismatch))
+            notes.append(f"{name}, {key}: the first repeat is not what lm-eval scored ({metrics}): see mean_mismatch")
+    return out
+
+
+def _cluster(found: Mapping[str, TaskScores], spec: ClusterSpec, notes: list[str]) -> None:
+    families: dict[str, dict[str, TaskScores]] = {}
+    naturally = [presets.preset(name) for name in found]
+    for name, item in found.items():
+        wanted = presets.resolve(spec, name)
+        if wanted is None:
+            hint = presets.describe("auto", name) if spec == ClusterSpec() else None
+            if hint and not (naturally.count(presets.preset(name)) == 1 and presets.is_parallel(presets.preset(name))):
+                notes.append(f"{name}: its questions have natural clusters, {hint}: ask with --noise_cluster auto")
+            continue
+        if presets.is_parallel(wanted):
+            families.setdefault(wanted, {})[name] = item
+            continue
+        try:
+            label = (lambda _doc, task=name: task) if wanted == "task" else labeller(wanted)
+            item.clusters = tuple(label(row["doc"]) for row in item.questions)
+            item.cluster_spec = presets.describe(spec, name)
+        except InputError as error:
+            notes.append(f"{name}: not clustered: {error}")
+    for family, members in families.items():
+        if len(members) == 1:  # nothing to be parallel with
+            continue
+        docs = {
+            name: presets.ParallelDocs(
+                [row["doc_id"] for row in item.questions], [row["target_hash"] for row in item.questions]
+            )
+            for name, item in members.items()
+        }
+        for name, labels in presets.parallel_labels(docs).items():
+            members[name].clusters = labels
+            members[name].cluster_spec = presets.describe(spec, name) if labels is not None else None
+            if labels is None:
+                notes.append(
+                    f"{name}: not clustered: its reference answers are not those of the other "
+                    f"{family.removeprefix(presets.PARALLEL)} tasks, so its questions are not the same"
+                )
+
+
+def first_missing(tasks: Mapping[str, Any], spec: ClusterSpec) -> tuple[list[str], list[str]]:
+    """What is wrong with the cluster fields before the run starts.
+
+    Returns:
+        (errors, warnings): a field that the user named and the documents lack is an error; a preset
+        that does not fit is a warning.
+    """
+    errors: list[str] = []
+    warnings: list[str] = []
+    for name, task in tasks.items():
+        wanted = presets.resolve(spec, name)
+        if wanted is None or wanted == "task" or presets.is_parallel(wanted):
+            continue
+        docs = getattr(task, "task_docs", None)
+        doc = next(iter(docs if docs is not None else task.eval_docs), None)
+        if doc is None:
+            continue
+        try:
+            labeller(wanted)(doc)
+        except MissingFieldError as error:
+            (warnings if spec.for_task(name) == "auto" else errors).append(f"{name}: {error}")
+    return errors, warnings
+
+
+def _measured(
+    item: TaskScores, task: Any, results: Mapping[str, Any], native_K: int, budget: aggregates.Budget
+) -> Iterator[Scores | CorpusScores | Skipped]:
+    first = item.questions
+    questions = Questions(
+        keys=occurrences([row["doc_hash"] for row in first]),
+        kind="doc_hash",
+        targets=tuple(row["target_hash"] for row in first),
+        prompts=tuple(row["prompt_hash"] for row in first),
+    )
+    arrows = results["higher_is_better"].get(item.name, {})
+    for filter_name, scores in item.filters.items():
+        for metric, raw in scores.values.items():
+            value = results["results"][item.name].get(f"{metric},{filter_name}")
+            native = float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+            if metric == "bypass":  # its 999 is a placeholder
+                native = None
+            aggregation = task.aggregation().get(metric)
+            if (
+                _name(aggregation) == "brier_score"
+                and _lm_evals(aggregation)
+                and (brier := aggregates.brier_values(raw)) is not None
+            ):
+                raw, aggregation = brier, None
+            array = as_array(raw)
+            K = max(map(len, raw))
+            told = scores.first or (scores.mean and K in (1, native_K)) or passes.order(metric) > 1
+            known: dict[str, Any] = {
+                "task": item.name, "metric": metric, "scorer": filter_name, "questions": questions,
+                "clusters": item.clusters, "cluster_spec": item.cluster_spec, "higher_is_better": arrows.get(metric),
+                "native": native if told else None, "native_is_first": scores.first and K > 1,
+                "answers_differ": item.differ,
+                "diagnostics": (
+                    *(["mean_mismatch"] if metric in scores.mismatch else []),
+                    *(["identical_repeats"] if item.identical and K > 1 else []),
+                    *(["copied_repeats"] if item.copied else []),
+                ),
+            }  # fmt: skip
+            if metric == "bypass" or _name(aggregation) == "bypass_agg":
+                continue  # the run only predicts; `collect` says so
+            reason = _not_scored(array, aggregation)
+            if reason is None and array is not None and _is_mean(aggregation, scores.native.get(metric, ()), native):
+                bounds = ranges.of_metric(item.name, metric, array)
+                part = Scores(values=array, n_missing=int(np.isnan(array).sum()), bounds=bounds, **known)
+                at_once = scores.together and passes.order(metric) == 0
+                if K > 1 or not at_once:
+                    yield part
+                if at_once:
+                    own = as_array([[value] for value in scores.native[metric]])
+                    if own is not None:
+                        yield passes.vote(part, own[:, 0].tolist(), native, scores.together)
+                continue
+            try:
+                if reason is not None or native is None:
+                    raise aggregates.NotPossibleError(reason or f"lm-eval has no number for it ({_name(aggregation)})")
+                bounds = ranges.AGGREGATIONS.get(_name(aggregation)) if _lm_evals(aggregation) else None
+                yield aggregates.corpus_scores(raw, aggregation, budget, bounds=bounds, **known)
+            except aggregates.NotPossibleError as error:
+                yield Skipped(item.name, metric, filter_name, str(error), native)
+
+
+def as_array(raw: Sequence[Sequence[Any]]) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    """(n, K) scores, NaN where there is none; None where a value is not a number."""
+    kinds = set(map(type, chain.from_iterable(raw)))
+    if not all(kind is type(None) or issubclass(kind, (bool, int, float, np.bool_, np.number)) for kind in kinds):
+        return None
+    K = max(map(len, raw))
+    if any(len(doc) != K for doc in raw):
+        raw = [[*doc, *[None] * (K - len(doc))] for doc in raw]
+    return np.array(raw, dtype=np.float64).reshape(len(raw), K)
+
+
+def _not_scored(array: np.ndarray[Any, Any] | None, aggregation: Any) -> str | None:
+    """Why there is nothing to analyse; None where there is."""
+    if array is None:
+        return "its values are not numbers" if aggregation is None else None
+    if np.isinf(array).any():
+        return "a score is infinite"
+    if np.isnan(array).all():
+        return "no question has a score"
+    return None
+
+
+def _is_mean(aggregation: Any, column: Sequence[Any], native: float | None) -> bool:
+    """Whether a metric of one number per question is its mean: lm-eval says so, or an aggregation of
+    somebody else's gives the mean of the harness's own values to 1e-9.
+    """
+    if aggregation is None:
+        return True
+    if _lm_evals(aggregation):
+        return _name(aggregation) in ("mean", "nanmean")
+    known = as_array([[value] for value in column])
+    if known is None or native is None or np.isnan(known).all():
+        return False
+    return close(float(np.nanmean(known)), native)
+
+
+def _lm_evals(aggregation: Any) -> bool:
+    return str(getattr(aggregation, "__module__", "")).startswith("lm_eval.api.metrics")
+
+
+def _name(aggregation: Any) -> str:
+    return str(getattr(aggregation, "__name__", aggregation))
+
+
+def _groups(
+    groups: Mapping[str, tuple[list[str], list[Any]]], results: Mapping[str, Any], scores: Sequence[Scores]
+) -> Iterator[Group]:
+    have = {(part.task, part.metric, part.scorer) for part in scores}
+    for name, (members, configurations) in groups.items():
+        row = results.get("groups", {}).get(name) or {}
+        for config in configurations:
+            metric = _get(config, "metric")
+            weighting: Weighting = "size" if _get(config, "weight_by_size") else "equal"
+            for key, value in row.items():
+                base, _, scorer = key.partition(",")
+                if base != metric or not scorer or not isinstance(value, (int, float)):
+                    continue
+                # lm-eval averages the tasks that have the metric; one that is listed twice counts twice
+                used = [task for task in members if key in results["results"].get(task, {})]
+                whole = len(set(used)) == len(used) and all((task, metric, scorer) in have for task in used)
+                native = float(value) if math.isfinite(value) else None
+                yield Group(name, metric, scorer, tuple(used) if whole else (), weighting, native)
+
+
+def _get(config: Any, name: str) -> Any:
+    return config.get(name) if type(config) is dict else getattr(config, name)

@@ -1,0 +1,264 @@
+"""Scores per repeat from a finished file: the task is built again over the documents in the log.
+
+A samples file keeps all K answers of a question but only the score that lm-eval made of them. Where
+the task is plain (templates, registered filters and metrics), lm-eval's own objects are rebuilt
+from the logged configuration and score every answer. A log is not trusted: nothing in it is run as
+code, templates are rendered in a sandbox, tasks that execute the model's code are left alone, all of
+it has limits (`bounded`), and what comes out must agree with the targets and scores in the log,
+document by document.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from harness_noise.errors import InputError
+
+from ..files.samples import Column, Row, Samples, Scan, Wanted
+from . import bounded
+
+FILTERS = (
+    "take_first", "take_first_k", "majority_vote", "regex", "regex_pos", "remove_whitespace",
+    "multi_choice_regex", "lowercase", "uppercase", "map",
+)  # fmt: skip
+_CHUNK = 500
+"""Documents per call of a filter; some cost 0.1 s a call."""
+
+Key = tuple[str, str]
+
+
+class NotSafeError(Exception):
+    """Why a task cannot be rebuilt from its log."""
+
+
+def rescored(
+    path: Path, wanted: Wanted, config: Mapping[str, Any], found: Samples, only: Collection[str] | None = None
+) -> tuple[dict[Key, Column], list[str]]:
+    """The columns of `found` again, with a score for each of its K answers.
+
+    Args:
+        path: the samples file.
+        wanted: as it was read.
+        config: the task's entry in `configs` of the results file.
+        found: what was read.
+        only: the metrics to score; None: all that are numbers, and those whose values are kept.
+
+    Returns:
+        (metric, filter) → column; and remarks of the scoring.
+
+    Raises:
+        NotSafeError: the task cannot be rebuilt, or does not reproduce the log.
+    """
+    usable = {
+        metric
+        for (metric, _), column in found.columns.items()
+        if column.raw is not None or column.kinds <= {"number", "missing"}
+    }
+    metrics = sorted(usable if only is None else usable.intersection(only))
+    plain = _plain(config, metrics)
+    try:
+        import lm_eval  # noqa: F401
+    except ImportError:
+        raise NotSafeError("lm-eval is not installed (pip install harness-noise[lm-eval])") from None
+    out: dict[Key, Column] = {}
+    notes: dict[str, None] = {}
+    try:
+        for scorer, documents, values, remarks in bounded.results(
+            lambda: _scored(path, wanted, plain, metrics, found.answers)
+        ):
+            notes.update(dict.fromkeys(remarks))
+            for metric, (own, repeats) in values.items():
+                column = out.setdefault((metric, scorer), Column(raw=[] if metric in wanted.raw else None))
+                for document, single, several in zip(documents, own, repeats, strict=True):
+                    column.add(document, single, several)
+    except bounded.StoppedError as error:
+        if error.name == InputError.__name__:
+            raise InputError(str(error)) from None
+        known = error.name in ("", NotSafeError.__name__)
+        raise NotSafeError(str(error) if known else f"it cannot be scored ({error.name}: {error})") from None
+    return out, list(notes)
+
+
+def _scored(
+    path: Path, wanted: Wanted, plain: dict[str, Any], metrics: Sequence[str], K: int
+) -> Iterator[tuple[str, list[int], dict[str, tuple[list[Any], list[list[Any]]]], tuple[str, ...]]]:
+    """Filter, documents, metric → lm-eval's own values and those per repeat, and remarks; some hundred at a time."""
+    from .rescore import rescore
+
+    with _sandbox():
+        task = None
+        for scorer, documents, rows in _chunks(path, wanted, metrics):
+            if task is None:
+                task = _build(plain, rows[0]["doc"])
+            ensemble = next((item for item in task._filters if item.name == scorer), None)
+            if ensemble is None:
+                raise NotSafeError(f"its configuration has no filter {scorer!r}")
+            _same_targets(task, rows)
+            try:
+                scores = rescore(task, ensemble, rows, K, K)
+            except Exception as error:  # noqa: BLE001 - whatever values a log holds
+                raise NotSafeError(f"its rows cannot be scored ({type(error).__name__}: {error})") from None
+            if scores.mismatch:
+                raise NotSafeError(
+                    f"the installed lm-eval scores the first answers differently ({sorted(scores.mismatch)[0]})"
+                )
+            values = {metric: ([row.get(metric) for row in rows], found) for metric, found in scores.values.items()}
+            yield scorer, documents, values, scores.notes
+
+
+def counted(found: Samples) -> dict[Key, Column]:
+    """The columns of pass@1, whose value on a question is c of K right, as K scores: nothing is run.
+
+    A column that has no such counts is left out.
+    """
+    from .rescore import FilterScores, expand
+
+    out: dict[Key, Column] = {}
+    for (metric, scorer), column in found.columns.items():
+        values = list(column.values)
+        if not column.kinds <= {"number"} or len(values) != len(column.rows):
+            continue
+        scores = expand(FilterScores(scorer, {}, {metric: values}), found.answers)
+        if metric in scores.values:
+            out[metric, scorer] = Column()
+            for document, value, repeats in zip(column.rows, values, scores.values[metric], strict=True):
+                out[metric, scorer].add(document, value, repeats)
+    return out
+
+
+def _plain(config: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
+    """The part of a logged configuration that scoring needs, if none of it is code."""
+    if not config:
+        raise NotSafeError("there is no results file with the task's configuration")
+    if config.get("output_type") != "generate_until":
+        raise NotSafeError(f"{config.get('output_type')} answers do not vary")
+    if config.get("unsafe_code"):
+        raise NotSafeError("the task executes the model's code, which is never done again")
+    for key in ("process_results", "use_prompt", "class"):
+        if config.get(key) is not None:
+            raise NotSafeError(f"the task scores with code of its own ({key})")
+    listed = [item for item in config.get("metric_list") or () if isinstance(item, Mapping)]
+    chosen = [dict(item) for item in listed if item.get("metric") in metrics]
+    if {item["metric"] for item in chosen} != set(metrics) or not metrics:
+        raise NotSafeError("its metrics are not those of its configuration")
+    if any(item.get("hf_evaluate") for item in chosen):
+        raise NotSafeError("a metric is loaded from the hub")
+    for item in chosen:
+        item.pop("aggregation", None)  # not used here, and it may be logged source code
+    plain = {
+        key: config[key]
+        for key in ("task", "output_type", "doc_to_target", "doc_to_choice", "target_delimiter", "filter_list")
+        if config.get(key) is not None
+    }
+    for key in ("doc_to_target", "doc_to_choice"):
+        if isinstance(plain.get(key), str) and _is_source(plain[key]):
+            raise NotSafeError(f"{key} is a function")
+    for ensemble in _listed(plain.get("filter_list", [])):
+        steps = _listed(ensemble.get("filter", [])) if isinstance(ensemble, Mapping) else (None,)
+        # a name may be of any type here, also one without a hash
+        if not all(isinstance(step, Mapping) and step.get("function") in FILTERS for step in steps):
+            raise NotSafeError("a filter of the task is code of its own")
+    fixed = {"doc_to_text": " ", "dataset_path": "json", "test_split": "test", "repeats": 1, "num_fewshot": 0}
+    return plain | fixed | {"metric_list": chosen, "generation_kwargs": {"until": ["\n"]}}
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list; what is none holds something that nobody knows."""
+    return value if isinstance(value, list) else [None]
+
+
+def _is_source(text: str) -> bool:
+    """Whether a logged value is the source or the name of a function."""
+    return "{{" not in text and ("lambda" in text or "def " in text or text.startswith("<"))
+
+
+def _build(config: dict[str, Any], doc: Mapping[str, Any]) -> Any:
+    """lm-eval's task object over one document; the others are handed to it as they come."""
+    from lm_eval.api.registry import METRIC_REGISTRY
+    from lm_eval.api.task import ConfigurableTask
+
+    class Docs(list):  # type: ignore[type-arg]
+        """A split, as far as the constructor looks at it; no dataset library may alter a document."""
+
+        features = dict.fromkeys(doc)
+
+    class Rebuilt(ConfigurableTask):  # type: ignore[misc, unused-ignore]
+        def download(self, *args: Any, **kwargs: Any) -> None:
+            self.dataset = {"test": Docs([doc])}
+
+    missing = [item["metric"] for item in config["metric_list"] if item["metric"] not in METRIC_REGISTRY]
+    if missing:
+        raise NotSafeError(f"metric {missing[0]!r} is not one of lm-eval's own")
+    try:
+        return Rebuilt(config=config)
+    except Exception as error:  # noqa: BLE001 - whatever a logged configuration does to lm-eval
+        raise NotSafeError(f"lm-eval does not take its configuration ({type(error).__name__}: {error})") from None
+
+
+def _same_targets(task: Any, rows: Sequence[Row]) -> None:
+    for row in rows:
+        try:
+            target = str(task.doc_to_target(row["doc"]))
+        except Exception as error:  # noqa: BLE001 - a template of the log
+            raise NotSafeError(f"its target cannot be made again ({type(error).__name__}: {error})") from None
+        if target != row["target"]:
+            raise NotSafeError("its targets do not come out as they were logged")
+
+
+def _chunks(path: Path, wanted: Wanted, metrics: Sequence[str]) -> Iterator[tuple[str, list[int], list[Row]]]:
+    """Rows of one filter, some hundred at a time, as lm-eval's own code wants them."""
+    waiting: dict[str, tuple[list[int], list[Row]]] = {}
+    for _number, _line, row, document, scorer, _new in Scan(path, wanted, whole=True):
+        documents, rows = waiting.setdefault(scorer, ([], []))
+        documents.append(document)
+        rows.append(_as_in_memory(row, metrics))
+        if len(rows) == _CHUNK:
+            yield scorer, *waiting.pop(scorer)
+    for scorer, (documents, rows) in waiting.items():
+        yield scorer, documents, rows
+
+
+def _as_in_memory(row: Row, metrics: Sequence[str]) -> Row:
+    try:
+        arguments = row["arguments"]
+        prompts = [tuple(item.values()) for item in arguments.values()] if isinstance(arguments, dict) else arguments
+        return {
+            "doc_id": row["doc_id"],
+            "doc": row["doc"],
+            "target": str(row["target"]),
+            "arguments": prompts,
+            "resps": row["resps"],
+            "metrics": [metric for metric in metrics if metric in row],
+            **{metric: row[metric] for metric in metrics if metric in row},
+        }
+    except (KeyError, AttributeError) as error:
+        raise NotSafeError(f"a row is not as lm-eval writes it ({error})") from None
+
+
+@contextmanager
+def _sandbox() -> Iterator[None]:
+    """Within it lm-eval renders templates in Jinja's sandbox and keeps its remarks to itself."""
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    from lm_eval import utils
+
+    before, logger = utils.env, logging.getLogger("lm_eval")
+    silenced = [
+        logger,
+        *(logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("lm_eval.")),
+    ]
+    levels = [item.level for item in silenced]
+    boxed = ImmutableSandboxedEnvironment(undefined=before.undefined, keep_trailing_newline=True)
+    boxed.filters |= before.filters
+    utils.env = boxed
+    for item in silenced:
+        item.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        utils.env = before
+        for item, level in zip(silenced, levels, strict=True):
+            item.setLevel(level)

@@ -1,0 +1,314 @@
+"""Scores per repeat: the task's own filters and metrics, applied to each answer on its own.
+
+lm-eval scores what its filters make of all K answers, normally the first. Here every answer gets an
+`Instance` of its own, each filter ensemble is applied once to all of them (some filters cost 0.1 s
+per call), and `process_results` scores each. The first repeat must come out as the harness scored it.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..live.passes import order
+from ..live.reseed import patched
+
+Row = Mapping[str, Any]
+"""One logged sample: a document under one filter."""
+
+_CUT = "TakeKFilter"
+"""The filter that leaves the first k answers of a question."""
+_MIXING = {"MajorityVoteFilter", _CUT, "CustomFilter"}
+"""Filters that may make one answer of several."""
+COPIES_P = 0.001
+_PASS_AT_1 = re.compile(r"pass(@|_at_)1")
+
+
+@dataclass(frozen=True, slots=True)
+class FilterScores:
+    """The raw metric values of one task under one filter."""
+
+    name: str
+    values: dict[str, list[list[Any]]]
+    """metric → document → repeat; None where a repeat has no such metric. Values are whatever the
+    task's `process_results` gives: numbers for means, tuples and the like for corpus metrics."""
+    native: dict[str, list[Any]]
+    """metric → document → the harness's own value, None where it has none."""
+    first: bool = True
+    """Whether the harness's own value is that of the first answer."""
+    mean: bool = False
+    """Whether the harness's own value of a document is the mean over its answers."""
+    together: int = 0
+    """How many answers at once the harness's own value of a document is made of, where it is no mean of
+    `values`; 0 where it is one, or where a single answer makes it."""
+    mismatch: frozenset[str] = frozenset()
+    """Metrics whose first repeat should be, and is not, what the harness scored."""
+    notes: tuple[str, ...] = field(default=())
+
+
+def native_values(rows: Sequence[Row]) -> dict[str, list[Any]]:
+    """metric → document → the value that lm-eval logged."""
+    names = dict.fromkeys(name for row in rows for name in row.get("metrics", ()))
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def unrepeated(name: str, rows: Sequence[Row], note: str | None = None) -> FilterScores:
+    """The harness's own scores, as one repeat."""
+    native = native_values(rows)
+    values = {metric: [[value] for value in column] for metric, column in native.items()}
+    return FilterScores(name, values, native, notes=() if note is None else (note,))
+
+
+def logged(name: str, rows: Sequence[Row]) -> FilterScores:
+    """The scores per repeat that lm-eval 0.5 logs by itself."""
+    metrics = dict.fromkeys(metric for row in rows for metric in row["scores_per_repeat"])
+    values = {metric: [list(row["scores_per_repeat"].get(metric, [None])) for row in rows] for metric in metrics}
+    return FilterScores(name, values, native_values(rows), first=False)
+
+
+def rescore(task: Any, ensemble: Any, rows: Sequence[Row], K: int, native_K: int) -> FilterScores:
+    """Score every answer of every document on its own.
+
+    Args:
+        task: lm-eval's task object.
+        ensemble: one of its filter ensembles.
+        rows: the logged samples of this filter, n documents; `resps` may hold more than K answers
+            (padding of other ranks) or fewer.
+        K: answers per document.
+        native_K: how many of them the harness's own filters saw.
+    """
+    name = ensemble.name
+    native = native_values(rows)
+    single, used = _one_by_one(ensemble, native_K)
+    unsafe = bool(getattr(task, "UNSAFE_CODE", False))
+    # running model code is left to the harness; only answers that it never scored are scored here
+    start = native_K if unsafe else 0
+    try:
+        scored = _process(task, single, rows, range(start, K))
+    except Exception as error:  # noqa: BLE001 - filters and metrics are anybody's code
+        scores = unrepeated(name, rows, f"cannot be scored answer by answer ({type(error).__name__}: {error})")
+        scores = expand(scores, native_K)
+        return scores if used == 1 or _takes_first(ensemble) else replace(scores, together=used)
+    metrics = dict.fromkeys([*native, *(metric for doc in scored for item in doc for metric in item or ())])
+    values = {metric: [[item and item.get(metric) for item in doc] for doc in scored] for metric in metrics}
+    for metric in metrics:
+        if order(metric) > 1:  # a single answer has no pass@k; what a task makes of one is no score
+            values[metric] = [[value] for value in native.get(metric, [None] * len(rows))]
+    if unsafe:
+        known = expand(unrepeated(name, rows), native_K).values
+        values = {metric: _join(known.get(metric), values[metric], native_K) for metric in metrics}
+        return FilterScores(name, values, native, first=native_K == 1, mean=native_K > 1)
+    return _compared(ensemble, values, native, used)
+
+
+def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
+    """The ensemble for single answers, which cannot be cut to the first k; and how many answers of a question
+    the harness's own value is made of."""
+    cuts = [item for item in ensemble.filters if _filter_name(item) == _CUT]
+    if not cuts:
+        return ensemble, native_K
+    single = copy.copy(ensemble)
+    single.filters = [item for item in ensemble.filters if _filter_name(item) != _CUT]
+    return single, min(native_K, *(int(item().k) for item in cuts))
+
+
+def _process(task: Any, ensemble: Any, rows: Sequence[Row], repeats: range) -> list[list[dict[str, Any] | None]]:
+    """document → repeat → what `process_results` says of this one answer."""
+    from lm_eval.api.instance import Instance
+
+    plan: list[list[list[Any] | None]] = []
+    every: list[Any] = []
+    for row in rows:
+        requests = row["resps"]
+        # a request that is asked once (a loglikelihood beside a generation) is shared by all repeats
+        most = max(len(answers) for answers in requests)
+        doc: list[list[Any] | None] = []
+        for k in repeats:
+            if k >= most:
+                doc.append(None)
+                continue
+            single = []
+            for i, answers in enumerate(requests):
+                answer = answers[k] if k < len(answers) else answers[-1]
+                metadata = (None, row["doc_id"], 1)
+                single.append(Instance("generate_until", row["doc"], row["arguments"][i], i, metadata, [answer]))
+            every += single
+            doc.append(single)
+        plan.append(doc)
+    if every:
+        ensemble.apply(every)
+    name = ensemble.name
+
+    def score(doc: Any, single: Sequence[Any] | None) -> dict[str, Any] | None:
+        if single is None:
+            return None
+        return task.process_results(doc, [item.filtered_resps[name] for item in single])  # type: ignore[no-any-return]
+
+    with patched(task, "doc_to_target", _once_per_document(task.doc_to_target)):
+        out = []
+        for row, answers in zip(rows, plan, strict=True):
+            # a task's code may write into the document, which is in lm-eval's log
+            own = dict(row["doc"]) if isinstance(row["doc"], dict) else row["doc"]
+            out.append([score(own, single) for single in answers])
+        return out
+
+
+def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:
+    """lm-eval compiles the target's template on every call, which is most of the time of scoring."""
+    last: list[Any] = [None, None]
+
+    def target(doc: Any, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs:
+            return doc_to_target(doc, *args, **kwargs)
+        if last[0] is doc:
+            return last[1]
+        found = doc_to_target(doc)
+        if isinstance(found, (str, int)):  # nothing that the metric could change
+            last[:] = doc, found
+        return found
+
+    return target
+
+
+def _compared(
+    ensemble: Any, values: dict[str, list[list[Any]]], native: dict[str, list[Any]], used: int
+) -> FilterScores:
+    """What the native value stands for: the first answer, the mean of its `used` answers, or neither."""
+    name = ensemble.name
+    differ = {
+        metric
+        for metric, column in native.items()
+        if not all(same(doc[0], value) for doc, value in zip(values[metric], column, strict=True))
+    }
+    if not differ or used == 1 or _takes_first(ensemble):
+        return FilterScores(name, values, native, mismatch=frozenset(differ))
+    if all(_is_mean(values[metric], native[metric], used) for metric in native):
+        return FilterScores(name, values, native, first=False, mean=True)
+    return FilterScores(name, values, native, first=False, together=used, notes=(at_once(used),))
+
+
+def at_once(used: int) -> str:
+    """What is said of a value that is made of several answers together."""
+    return (
+        f"the harness's own value uses all its {used} answers at once (majority vote, pass@k); ours is the "
+        f"average score of single answers (avg@{used}), and its own value has the row <metric>@{used}"
+    )
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equality in which NaN equals NaN, also inside tuples and arrays."""
+    if isinstance(a, float) and isinstance(b, float) and math.isnan(a):
+        return math.isnan(b)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    equal = a == b
+    return bool(equal.all()) if hasattr(equal, "all") else bool(equal)
+
+
+def _is_mean(docs: Sequence[Sequence[Any]], native: Sequence[Any], native_K: int) -> bool:
+    try:
+        pairs = [(sum(doc[:native_K]) / len(doc[:native_K]), value) for doc, value in zip(docs, native, strict=True)]
+        return all(abs(ours - theirs) < 1e-9 for ours, theirs in pairs)
+    except TypeError:
+        return False
+
+
+def _takes_first(ensemble: Any) -> bool:
+    """Whether the ensemble is known to keep the first answer, and to change each on its own until then."""
+    kinds = [getattr(item, "func", item) for item in ensemble.filters]
+    names = set(map(_filter_name, ensemble.filters))
+    known = all(str(getattr(kind, "__module__", "")).startswith("lm_eval.filters.") for kind in kinds)
+    return known and "TakeFirstFilter" in names and not names & _MIXING
+
+
+def _filter_name(item: Any) -> str:
+    """The class of a step of an ensemble, which holds the class or a partial of it."""
+    return str(getattr(getattr(item, "func", item), "__name__", ""))
+
+
+def expand(scores: FilterScores, K: int) -> FilterScores:
+    """Right answers c of K, where pass@1 says c/K; their order is unknown, so it is drawn."""
+    import numpy as np
+
+    if K == 1:
+        return scores
+    draw = np.random.default_rng(0)
+    values = dict(scores.values)
+    for metric, column in scores.native.items():
+        if not _PASS_AT_1.fullmatch(metric) or not all(isinstance(value, (int, float)) for value in column):
+            continue
+        right = np.asarray(column, dtype=np.float64) * K
+        if not (abs(right - right.round()) < 1e-9).all():
+            continue
+        block = (np.arange(K) < right.round()[:, None]).astype(np.float64)
+        values[metric] = draw.permuted(block, axis=1).tolist()
+    return FilterScores(scores.name, values, scores.native, first=False, mean=True, notes=scores.notes)
+
+
+def _join(known: list[list[Any]] | None, more: list[list[Any]], native_K: int) -> list[list[Any]]:
+    if known is None:
+        return [[None] * native_K + doc for doc in more]
+    if len(known[0]) != native_K:  # the harness's value needs all its answers at once, such as pass@k
+        return known
+    return [a + b for a, b in zip(known, more, strict=True)]
+
+
+def identical_answers(rows: Sequence[Row], K: int) -> bool:
+    """Whether every document got K times the same answer, though K > 1 were asked for."""
+    repeated = [answers[:K] for row in rows for answers in row["resps"] if len(answers) > 1]
+    return bool(repeated) and all(map(_all_same, repeated))
+
+
+def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
+    """On how many documents the harness's own answers are copies of each other; 0 where they are taken for answers.
+
+    They are copies if they are the same on every document though further answers, with seeds of their own, are
+    not; or if they agree with each other more often than with the further ones (a sign test over the documents,
+    p < .001), as where a server honours the one seed of all but not always. Without further answers nothing tells
+    copies from a model that always says the same.
+
+    Args:
+        rows: logged samples; `resps` hold the harness's own answers first.
+        native_K: how many answers are the harness's own.
+        K: answers in all.
+    """
+    repeated = [answers[:K] for row in rows for answers in row["resps"] if len(answers) > native_K]
+    if not 1 < native_K < K or not repeated or all(map(_all_same, repeated)):
+        return 0
+    alike = sum(_all_same(answers[:native_K]) for answers in repeated)
+    if alike == len(repeated):
+        return alike
+    more = less = 0
+    for answers in repeated:
+        own, further = answers[:native_K], answers[native_K:]
+        among = sum(a == b for i, a in enumerate(own) for b in own[:i]) / (native_K * (native_K - 1) / 2)
+        between = sum(a == b for a in own for b in further) / (native_K * len(further))
+        more += among > between
+        less += among < between
+    from scipy.special import bdtr
+
+    # P(at most `less` of them) under a fair coin
+    return alike if more > less and bdtr(less, more + less, 0.5) < COPIES_P else 0
+
+
+def without_copies(scores: FilterScores, native_K: int) -> FilterScores:
+    """The scores with one column for all of the harness's own answers, which are copies of one."""
+
+    def collapsed(doc: list[Any]) -> list[Any]:
+        return doc if len(doc) < native_K or len(doc) == 1 else [doc[0], *doc[native_K:]]
+
+    values = {metric: list(map(collapsed, column)) for metric, column in scores.values.items()}
+    first = all(
+        same(doc[0], value)
+        for metric, column in scores.native.items()
+        for doc, value in zip(values[metric], column, strict=True)
+    )
+    return replace(scores, values=values, first=first, mean=False)
+
+
+def _all_same(answers: Sequence[Any]) -> bool:
+    return all(answer == answers[0] for answer in answers)

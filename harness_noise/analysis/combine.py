@@ -1,0 +1,44 @@
+"""What several tasks, or several pairs of models, say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from ..results.rows import Difference
+    from ..stats.combine import Combined
+
+
+def combine(rows: Iterable[Difference]) -> tuple[Combined, ...]:
+    """Combine differences of independent tasks or models: equal weights, Stouffer, inverse variance, Wilcoxon.
+
+    The first is the default. A metric where lower is better counts with its sign turned, so that above 0
+    always means that A is better. Rows without a standard error above 0 and its degrees of freedom are left
+    out of all but Wilcoxon's test.
+
+    Args:
+        rows: one for each task or pair of models, of one metric; not the rows of groups that hold the
+            same questions again.
+
+    Raises:
+        InputError: fewer than two rows, or several metrics.
+    """
+    from ..stats.combine import equal_weights, inverse_variance, stouffer, wilcoxon
+
+    found = [row for row in rows if row.diff is not None]
+    metrics = sorted({row.metric for row in found})
+    if len(found) < 2 or len(metrics) != 1:
+        raise InputError(
+            f"combining needs at least two differences of one metric; there are {len(found)}"
+            + (f" of {', '.join(metrics)}" if metrics else "")
+        )
+    signed = [(-1.0 if row.higher_is_better is False else 1.0) * (row.diff or 0.0) for row in found]
+    known = [(d, row.se, row.df) for d, row in zip(signed, found, strict=True) if row.se and row.df]
+    out = [wilcoxon(signed)]
+    if len(known) > 1:
+        columns = [[item[i] for item in known] for i in range(3)]
+        out = [equal_weights(*columns), stouffer(*columns), inverse_variance(*columns), *out]
+    return tuple(out)

@@ -1,0 +1,227 @@
+"""`factors`: how much of the noise comes from the prompt, the seed, the judge, and which to spend on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .._version import __version__
+from ..data.clusters import both_ways
+from ..errors import InputError
+from ..results.rows import SCHEMA_VERSION, frame
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import ArrayLike
+    from rich.console import RenderableType
+
+    from ..data.scores import Run, Scores
+    from ..stats.factors import Component
+
+FEW_LEVELS = 5
+"""Levels below which a factor's variance is too little known to advise where answers help."""
+UNKNOWN = (
+    f"With fewer than {FEW_LEVELS} levels of a factor nobody can say where more answers would help most: take more "
+    "levels of it first."
+)
+RUN_LEVEL = ("task", "model", "run")
+"""Columns that every run has: `--factor prompt=task` where the tasks are variants of one prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactorRow:
+    """One source of noise."""
+
+    factor: str
+    """question, a labelled factor, `question × factor`, or residual."""
+    var: float | None
+    """Variance component per answer, raw: it may be negative; null where it is not identified."""
+    var_low: float | None
+    """95 % confidence interval of the component, at least 0; null where it is not known."""
+    var_high: float | None
+    share: float | None
+    """Of the sum of all identified components, those below 0 counted as 0."""
+    df: float
+    """Levels − 1; for the residual, answers − cells."""
+    levels: int
+    se: float | None
+    """What it adds to the standard error of the mean of all these answers, √."""
+    gain: float | None
+    """By what share 1,000 more answers on new levels of it lower the variance of the mean; null where a factor with
+    fewer than five levels leaves that unknown."""
+    diagnostics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Noise by factor, and where the next thousand answers help most."""
+
+    kind: ClassVar[str] = "factors"
+
+    n_answers: int
+    mean: float
+    factors: tuple[FactorRow, ...]
+    advice: str
+    notes: tuple[str, ...] = ()
+    """How little is known of which factor; one sentence each."""
+
+    shows_notes: ClassVar[bool] = True
+    """Its tables say the notes themselves."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--format json` prints."""
+        rows = [asdict(item) | {"diagnostics": list(item.diagnostics)} for item in self.factors]
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "harness_noise_version": __version__,
+            "settings": {},
+            "n_answers": self.n_answers,
+            "mean": self.mean,
+            "factors": rows,
+            "advice": self.advice,
+            "notes": list(self.notes),
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        return frame(asdict(item) | {"diagnostics": " ".join(item.diagnostics)} for item in self.factors)
+
+    def __rich__(self) -> RenderableType:
+        from ..report import terminal
+
+        return terminal.render(self)
+
+    def _repr_html_(self) -> str:
+        from ..report import html
+
+        return html.fragment(self)
+
+
+def factor_noise(
+    scores: ArrayLike, questions: Sequence[object], factors: Mapping[str, Sequence[object]], more: int = 1000
+) -> Factors:
+    """Noise by factor of N answers in long form.
+
+    Args:
+        scores: (N,) scores; NaN is left out.
+        questions: (N,) which question each answers.
+        factors: name → (N,) level of each answer. A factor nested in another needs levels that are
+            unique within it: name them ("prompt 1/seed 3").
+        more: how many answers the advice is about.
+
+    Raises:
+        ValueError: lengths that differ, no factor, or fewer than two scores.
+    """
+    import numpy as np
+
+    from ..stats.contrast import cluster_codes
+    from ..stats.factors import RESIDUAL, components, reduction
+
+    y = np.asarray(scores, dtype=np.float64)
+    if not factors:
+        raise ValueError("name at least one factor")
+    if y.ndim != 1 or any(len(item) != len(y) for item in (questions, *factors.values())):
+        raise ValueError("scores, questions and every factor must be of one length")
+    kept = ~np.isnan(y)
+    coded = [("question", cluster_codes(list(questions))[0][kept])]
+    coded += [(name, cluster_codes(list(levels))[0][kept]) for name, levels in factors.items()]
+    y = y[kept]
+    found = components(y, coded)
+    whole = sum(max(0.0, item.variance) for item in found if item.variance is not None)
+    variance = sum(max(0.0, item.var_mean) for item in found if item.var_mean is not None)
+    few = [item for item in found if len(item.parts) == 1 and 1 < item.levels < FEW_LEVELS]
+    gains: dict[str, float | None] = {}
+    for item in found:
+        if len(item.parts) == 1 or item.name == RESIDUAL:
+            gain = reduction(found, item.name, len(y), more)
+            known = gain is not None and variance > 0 and not few
+            gains[item.name] = gain / variance if known and gain is not None else None
+    rows = tuple(
+        FactorRow(
+            item.name,
+            item.variance,
+            item.low,
+            item.high,
+            max(0.0, item.variance) / whole if item.variance is not None and whole > 0 else None,
+            item.df,
+            item.levels,
+            max(0.0, item.var_mean) ** 0.5 if item.var_mean is not None else None,
+            gains.get(item.name),
+            item.diagnostics,
+        )
+        for item in found
+    )
+    notes = tuple(_little(item) for item in few)
+    advice = UNKNOWN if few else _advice(gains, more, RESIDUAL)
+    return Factors(len(y), float(y.mean()), rows, advice, notes)
+
+
+def _little(item: Component) -> str:
+    """How little so few levels say."""
+    text = f"{item.name} has {item.levels} levels"
+    if item.high is None or item.low is None:
+        return f"{text}, too few to say how large its variance is."
+    width = f", {item.high / item.low:,.0f} times as large" if item.low > 0 else ""
+    return f"{text}: its variance lies anywhere between {item.low:.2g} and {item.high:.2g}{width} (95 % interval)."
+
+
+def _advice(gains: Mapping[str, float | None], more: int, residual: str) -> str:
+    known = {name: gain for name, gain in gains.items() if gain is not None}
+    if not known or max(known.values()) <= 0:
+        return "Nothing here varies enough to say where more answers would help."
+    best = max(known, key=lambda name: (known[name], name == "question"))
+    where = {"question": "new questions", residual: "further answers in the same places"}.get(
+        best, f"new levels of {best}"
+    )
+    return f"The next {more:,} answers help most on {where}: they lower the variance of the mean by {known[best]:.0%}."
+
+
+def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int = 1000) -> Factors:
+    """Noise by factor over all answers of some runs; the same key in two tasks or runs is one question.
+
+    Args:
+        runs: read with the columns that `factors` names.
+        factors: name → column of a score table, or `task`, `model`, `run`.
+        more: how many answers the advice is about.
+
+    Raises:
+        InputError: more than one metric, or a column that a run does not have.
+    """
+    import numpy as np
+
+    kinds = {(item.metric, item.scorer) for run in runs for item in run.scores}
+    if len(kinds) != 1:
+        names = ", ".join(sorted(" / ".join(kind) for kind in kinds)) or "none"
+        raise InputError(f"noise by factor is of one metric; there are {names}: name one with --metric and --scorer")
+    scores: list[np.ndarray] = []
+    questions: list[str] = []
+    levels: dict[str, list[str]] = {name: [] for name in factors}
+    by_text = all(item.questions.inputs is not None for run in runs for item in run.scores)
+    for run in runs:
+        for item in run.scores:
+            if both_ways(item.clusters) is not None:
+                raise InputError(
+                    f"{run.name}: noise by factor takes no crossed clusters: name either way as a factor, --factor "
+                    "NAME=COLUMN, and leave --cluster out"
+                )
+            n, K = item.values.shape
+            scores.append(item.values.ravel())
+            keys = (item.questions.inputs if by_text else None) or item.questions.keys
+            questions += [key for key in keys for _ in range(K)]
+            for name, column in factors.items():
+                levels[name] += _levels(run, item, name, column, n, K)
+    return factor_noise(np.concatenate(scores), questions, levels, more)
+
+
+def _levels(run: Run, item: Scores, name: str, column: str, n: int, K: int) -> list[str]:
+    if item.factors is not None and column in item.factors:
+        return [label for row in item.factors[column] for label in row]
+    if column in RUN_LEVEL:
+        return [{"task": item.task, "model": run.model, "run": run.name}[column]] * (n * K)
+    have = ", ".join([*(item.factors or ()), *RUN_LEVEL])
+    raise InputError(f"{run.name}: --factor {name}={column}: there is no such column; there are {have}")

@@ -1,0 +1,376 @@
+"""From Scores to Estimates: one run at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..data.clusters import in_words
+from ..data.scores import Group, Run, Scores, reproduces
+from ..errors import InputError
+from ..results.rows import Analysis, Estimate, finite, merge_notes
+from ..settings import Settings
+from ..stats import intervals
+from ..stats.contrast import Contrast, Design, Moments, question_stats
+from ..stats.passk import pass_at_k
+from ..stats.tests import welch_p
+from .sample import (
+    Sample,
+    as_scores,
+    group_parts,
+    group_shares,
+    kernel,
+    noise_fields,
+    nothing,
+    root,
+    sample,
+    score_range,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..stats.contrast import FloatArray, IntArray
+
+__all__ = ["analyze_run", "analyze_runs", "as_scores", "estimate", "pass_at_k_estimates"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """How the scores of a run lie between the ends of their range."""
+
+    bounds: tuple[float, float]
+    binary: bool
+    """No score lies between the ends: right or wrong."""
+    mixed: float
+    """Clusters that hold a score below the highest, or above the lowest, whichever are fewer; see `_mixed`."""
+    failing: float
+    """The same as the sum of the rates that `_mixed` weighs the clusters by."""
+
+
+def _ends(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> _Ends | None:
+    if bounds is None:
+        return None
+    low, high = bounds
+    scored = data.values[~np.isnan(data.values)]
+    binary = bool(((scored == low) | (scored == high)).all())
+    used = plan.weights > 0
+    with np.errstate(invalid="ignore"):
+        holds = [(data.values < high).any(axis=1) & used, (data.values > low).any(axis=1) & used]
+    if not binary:
+        counts = [float(len(np.unique(plan.clusters[rows]))) for rows in holds]
+        return _Ends(bounds, binary, min(counts), min(counts))
+    means, codes = data.stats.mean, plan.clusters
+    found = [
+        _mixed(rate[rows] / (high - low), codes[rows])
+        for rate, rows in zip((high - means, means - low), holds, strict=True)
+    ]
+    return _Ends(bounds, binary, *(min(each) for each in zip(*found, strict=True)))
+
+
+def _mixed(rates: FloatArray, clusters: IntArray) -> tuple[float, float]:
+    """How many clusters fail, each weighted by the highest failure rate r of its questions: (Σ r)²/Σ r² and Σ r.
+
+    With one answer per question both are the number of clusters that hold a wrong one. With more, a question that
+    fails once in twenty times tells less of how failures are spread than one that always fails.
+    """
+    if len(rates) == 0:
+        return 0.0, 0.0
+    worst = np.zeros(int(clusters.max()) + 1)
+    np.maximum.at(worst, clusters, rates)
+    total = float(worst.sum())
+    return total**2 / float((worst**2).sum()), total
+
+
+def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, ends: _Ends | None) -> str:
+    """The interval asked for, or the default: Wilson for a metric with a range, else t; none where there is none."""
+    wanted = settings.interval
+    if wanted in ("wilson", "korn-graubard", "clopper-pearson") and ends is None:
+        raise InputError(
+            f"{data.name}: interval {wanted} is for a metric with a range, as scores in [0, 1] have one: give it with "
+            "--range LOW,HIGH, or use --interval t"
+        )
+    if wanted == "clopper-pearson" and (
+        plan.clustered or data.stats.count.max(initial=0) > 1 or ends is None or not ends.binary
+    ):
+        raise InputError(
+            f"{data.name}: interval clopper-pearson is exact only for 0/1 scores with one answer per question and "
+            "no clusters: use --interval korn-graubard, its extension"
+        )
+    if m.variance is None or m.df is None or m.mean is None:
+        return "none"
+    name = ("t" if ends is None else "wilson") if wanted == "auto" else wanted
+    if m.zero_variance and name in ("t", "bootstrap"):  # a point is no interval
+        return "none" if ends is None else "wilson"
+    return name
+
+
+def _interval(
+    data: Sample, c: Contrast, m: Moments, plan: Design, settings: Settings, ends: _Ends | None
+) -> tuple[intervals.ConfidenceInterval | None, str]:
+    name = _interval_name(data, m, plan, settings, ends)
+    if name == "none":
+        return None, name
+    assert m.variance is not None
+    assert m.df is not None
+    assert m.mean is not None
+    se = math.sqrt(m.variance)
+    if name == "t":
+        return intervals.t_interval(m.mean, se, m.df, settings.level), name
+    if name == "bootstrap":
+        from ..stats import resampling
+
+        found = resampling.bootstrap(c.d, plan, settings.resamples, np.random.default_rng(settings.seed))
+        if found is None:
+            return None, "none"
+        ci = found.expanded(m.variance, m.df).interval(settings.level)
+        low, high = ends.bounds if ends is not None else (-math.inf, math.inf)
+        return intervals.ConfidenceInterval(max(low, ci.low), min(high, ci.high)), name
+    assert ends is not None
+    # a vote has one value per question, but is made of more answers than are at hand to cap it, and of fixed
+    # questions only the answers' own variance is left, which no number of answers caps
+    free = (not c.identified and data.uses_all_repeats) or settings.questions_are == "fixed"
+    answers = float(data.stats.count.sum()) if ends.binary and not free else math.inf
+    width = ends.bounds[1] - ends.bounds[0]
+    p = min(max((m.mean - ends.bounds[0]) / width, 0.0), 1.0)
+    if name == "clopper-pearson":
+        ci = intervals.clopper_pearson(p, answers, settings.level)
+    else:
+        n = intervals.binomial_size(p, se / width, answers, m.n_clusters, ends.mixed)
+        if name == "korn-graubard":
+            ci = intervals.korn_graubard(p, n, answers, m.df, settings.level)
+        else:
+            ci = intervals.wilson(p, n, intervals.t_quantile(settings.level, m.df))
+    return intervals.rescaled(ci, ends.bounds), name
+
+
+BORROWED_P = 0.05
+"""Below this p of Welch's test, questions with one answer are said to differ from those they borrow a variance from."""
+
+
+def _of_one_run(data: Sample, ends: _Ends | None) -> set[str]:
+    """Diagnostics that only the scores of one run show."""
+    found = set()
+    if ends is not None and ends.binary and ends.failing < intervals.FEW_FAILURES * (1 - 1e-9):
+        found.add("few_failures")
+    single = data.stats.count < 2
+    if 2 <= single.sum() <= len(data) - 2:
+        sizes = np.maximum(np.bincount(data.strata), 1)
+        e = data.stats.mean - (np.bincount(data.strata, weights=data.stats.mean) / sizes)[data.strata]
+        if welch_p(e[single], e[~single]) < BORROWED_P:
+            found.add("single_repeats_differ")
+    return found
+
+
+MISSING_SHARE = 1 / 3
+"""Of the SE: a mean that is off by so much leaves a 95 % interval 93.7 % coverage, and less from there on."""
+
+
+def _if_missing(
+    parts: Sequence[Scores], group: Group | None, bounds: tuple[float, float] | None
+) -> tuple[float, float] | None:
+    """The means if every missing answer had the lowest score, and the highest.
+
+    None where nothing is missing, the ends of the range are not known, or the scores do not tell which of the
+    answers they lack were asked for.
+    """
+    holes = [np.isnan(part.values) for part in parts]
+    missing = sum(part.n_missing for part in parts)
+    if bounds is None or missing == 0 or missing != sum(int(item.sum()) for item in holes):
+        return None
+    weights = group_shares(parts, group) or [float(len(part.values)) for part in parts]
+    means = [
+        [np.where(hole, end, part.values).mean() for part, hole in zip(parts, holes, strict=True)] for end in bounds
+    ]
+    low, high = (float(np.average(each, weights=weights)) for each in means)
+    return low, high
+
+
+def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: Group | None = None) -> Estimate:
+    first = parts[0]
+    data = sample(parts, group_shares(parts, group))
+    bounds = score_range([data], settings)
+    ci, interval, found = None, "none", set[str]()
+    clustered = data.labels is not None
+    if data.empty:
+        m = nothing(len(data), len(set(data.labels or range(len(data)))))
+    else:
+        plan = data.design()
+        clustered = plan.clustered and settings.questions_are == "population"
+        of_first = any(part.native_is_first for part in parts)
+        c, m = kernel([replace(data, first=of_first)], [1.0], plan, settings)
+        ends = _ends(data, plan, bounds)
+        ci, interval = _interval(data, c, m, plan, settings, ends)
+        found |= _of_one_run(data, ends)
+    found |= set(m.diagnostics).union(*(part.diagnostics for part in parts))
+    native = group.native if group is not None else first.native
+    ours = _native_mean(parts, group) if native is not None else None
+    if native is not None and ours is not None and not reproduces(ours, native):
+        found.add("mean_mismatch")
+    fields = noise_fields(m, clustered)
+    if "uses_all_repeats" in found:  # there is no such thing as one answer of it
+        found.discard("single_repeat")
+        fields["se_total"] = None
+    counts = data.stats.count
+    filled = _if_missing(parts, group, bounds)
+    if filled is not None and m.variance is not None and filled[1] - filled[0] > MISSING_SHARE * math.sqrt(m.variance):
+        found.add("missing_matters")
+    wrong, right = (None, None) if filled is None else filled if first.higher_is_better is not False else filled[::-1]
+    return Estimate(
+        task=group.name if group is not None else first.task,
+        metric=first.metric,
+        scorer=first.scorer,
+        model=run.model,
+        run=run.name,
+        higher_is_better=first.higher_is_better,
+        n_questions=m.n,
+        n_clusters=m.n_clusters,
+        repeats_min=int(counts.min()) if len(counts) else 0,
+        repeats_max=int(counts.max(initial=0)),
+        mean=finite(m.mean),
+        ci_low=ci.low if ci is not None else None,
+        ci_high=ci.high if ci is not None else None,
+        level=settings.level,
+        df=finite(m.df),
+        interval=interval,
+        se_naive=root(m.naive),
+        n_effective=m.n / fields["design_effect"] if fields["design_effect"] else None,
+        icc=finite(m.icc),
+        estimator=settings.se,
+        n_missing=sum(part.n_missing for part in parts),
+        cluster=in_words(next((part.cluster_spec for part in parts if part.cluster_spec), None)) if clustered else None,
+        diagnostics=tuple(sorted(found)),
+        mean_if_missing_wrong=wrong,
+        mean_if_missing_right=right,
+        range=bounds,
+        estimand=settings.estimand,
+        **fields,
+    )
+
+
+def _native_mean(parts: Sequence[Scores], group: Group | None) -> float | None:
+    """The mean that the harness itself reports: over all repeats, or over repeat 0."""
+    means, sizes = [], []
+    for part in parts:
+        values = part.values[:, :1] if part.native_is_first else part.values
+        stats = question_stats(values)
+        scored = stats.count > 0
+        if not scored.any():
+            return None
+        means.append(float(stats.mean[scored].mean()))
+        sizes.append(float(scored.sum()))
+    return float(np.average(means, weights=group_shares(parts, group) or sizes))
+
+
+def analyze_run(run: Run, settings: Settings) -> Analysis:
+    """All estimates of one run, in the order of the run: tasks, groups, corpus metrics, then what was skipped."""
+    estimates = [_estimate([part], run, settings) for part in run.scores]
+    notes = list(run.notes)
+    for group in run.groups:
+        parts = group_parts(run, group)
+        if parts is None:
+            estimates.append(_skipped(run, group.name, group.metric, group.scorer, group.native, settings))
+        else:
+            estimates.append(_estimate(parts, run, settings, group=group))
+    if run.corpus:
+        from .corpus import estimate_corpus
+
+        estimates += [estimate_corpus(item, run, settings) for item in run.corpus]
+    notes += _without_range(estimates)
+    reasons: dict[str, list[str]] = {}
+    for item in run.skipped:
+        estimates.append(_skipped(run, item.task, item.metric, item.scorer, item.native, settings))
+        reasons.setdefault(item.reason, []).append(f"{item.task} {item.metric}")
+    for reason, names in reasons.items():
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        notes.append(f"no error bar for {', '.join(names[:3])}{more}: {reason}")
+    return Analysis(settings.to_dict(), tuple(estimates), tuple(notes))
+
+
+def _without_range(estimates: Iterable[Estimate]) -> list[str]:
+    """One sentence for the metrics that have no interval because 0 (or 1) throughout may be of any scale."""
+    names = [
+        f"{item.task} {item.metric}".strip()
+        for item in estimates
+        if "zero_variance" in item.diagnostics and item.range is None and item.mean in (0.0, 1.0)
+    ]
+    if not names:
+        return []
+    return [
+        f"{', '.join(dict.fromkeys(names))}: every score is the same, and nothing "
+        "says what range the metric has, so there is no interval: give it with --range 0,1 (0,100 for a percentage)"
+    ]
+
+
+def _skipped(run: Run, task: str, metric: str, scorer: str, native: float | None, settings: Settings) -> Estimate:
+    empty: dict[str, Any] = dict.fromkeys(
+        ("se", "ci_low", "ci_high", "df", "se_total", "se_data", "se_prediction", "se_naive", "var_data",
+         "var_prediction", "design_effect", "n_effective", "icc")
+    )  # fmt: skip
+    return Estimate(
+        task=task, metric=metric, scorer=scorer, model=run.model, run=run.name, higher_is_better=None,
+        n_questions=0, n_clusters=0, repeats_min=0, repeats_max=0, mean=finite(native), level=settings.level,
+        interval="none", estimator=settings.se, diagnostics=("skipped_metric",), estimand=settings.estimand, **empty,
+    )  # fmt: skip
+
+
+def pass_at_k_estimates(item: Scores, settings: Settings, run: Run | None = None) -> dict[int, Estimate]:
+    """pass@k with its standard error for every k up to the fewest answers of a question.
+
+    Raises:
+        ValueError: scores other than 0 and 1.
+    """
+    counts = (~np.isnan(item.values)).sum(axis=1)
+    out = {}
+    for k in range(1, int(counts[counts > 0].min(initial=item.values.shape[1])) + 1):
+        whole = replace(
+            item, metric=f"pass@{k}", values=pass_at_k(item.values, k)[:, None], native=None,
+            diagnostics=("uses_all_repeats",),
+        )  # fmt: skip
+        row = _estimate([whole], run or Run(model="", name="", harness="array"), settings)
+        out[k] = replace(row, repeats_min=int(counts.min(initial=0)), repeats_max=int(counts.max(initial=0)))
+    return out
+
+
+def _check_alone(settings: Settings) -> None:
+    """Refuse what only a difference has."""
+    if settings.runs_shared:
+        raise InputError(
+            "--runs-shared pairs the runs of A with those of B: it is for `compare`, and here is one model"
+        )
+    if settings.test == "wild":
+        raise InputError("--test wild tests a difference: it is for `compare` and `arena`, and here is one model")
+
+
+def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:
+    """All estimates of several runs, one after the other."""
+    _check_alone(settings)
+    parts = [analyze_run(run, settings) for run in runs]
+    estimates = tuple(item for part in parts for item in part.estimates)
+    return Analysis(settings.to_dict(), estimates, merge_notes(*(part.notes for part in parts)))
+
+
+def estimate(
+    scores: ArrayLike, clusters: Sequence[object] | None = None, level: float = 0.95, **settings: Any
+) -> Estimate:
+    """The mean of one run's scores, with its noise.
+
+    Args:
+        scores: (n, K) scores of n questions × K repeats, NaN where a repeat is missing; or (n,).
+        clusters: (n,) labels of the questions that belong together; None: independent.
+        level: coverage of the confidence interval, in (0, 1).
+        **settings: `se`, `interval`, … as in `Settings`.
+
+    Raises:
+        ValueError: arrays that do not fit together, infinite scores, a level outside (0, 1).
+
+    Source: Wang (2025), §3.3; Miller (2024), §2.2; CR2 by Bell & McCaffrey (2002).
+    """
+    choices = Settings(level=level, **settings)
+    _check_alone(choices)
+    run = Run(model="", name="", harness="array")
+    return _estimate([as_scores(scores, clusters, choices.missing)], run, choices)

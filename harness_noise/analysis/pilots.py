@@ -1,0 +1,157 @@
+"""The noise that a plan starts from: of runs that were made, or given as numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ..data.clusters import both_ways
+from ..errors import InputError
+from ..results.rows import Difference, Estimate
+from ..stats.contrast import upper_variance
+from ..stats.planning import QUESTIONS, Units, Variances
+from .sample import Unread, score_range
+
+if TYPE_CHECKING:
+    from ..data.scores import Scores
+
+TWO_RUNS = "A − B of two runs"
+ONE_RUN = "the mean of one run against a fixed number"
+TWO_LIKE_THIS = "two runs like this one, as if unrelated"
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Variances per question and what is known about them."""
+
+    variances: Variances
+    """As estimated, or as given."""
+    split: bool = True
+    """Data and prediction noise are known apart; else `omega2` is the sum of both at one answer."""
+    upper: Variances | None = None
+    """The same with the upper confidence limit of ω²; None where nothing was estimated."""
+    units: Units = QUESTIONS
+    clustered: bool = False
+    """ω² holds the clustering, and `units` are clusters."""
+    pilot: str = ""
+    """What it was estimated from: "50 questions"."""
+    compared: str = TWO_RUNS
+    scale: tuple[float, float] | None = None
+    diagnostics: tuple[str, ...] = ()
+
+    def doubled(self) -> Noise:
+        """Of two runs like this one, taken as unrelated: twice the variance, an upper bound for a paired comparison."""
+
+        def twice(v: Variances) -> Variances:
+            return Variances(2 * v.omega2, v.sigma2_a, v.sigma2_a)
+
+        if self.compared != ONE_RUN:
+            raise InputError("--two-like-this makes two runs of one: name one run with --from")
+        upper = None if self.upper is None else twice(self.upper)
+        return replace(self, variances=twice(self.variances), upper=upper, compared=TWO_LIKE_THIS)
+
+
+def from_numbers(omega2: float, sigma2: float | Sequence[float] | None) -> Noise:
+    """Noise from ω² and σ².
+
+    Raises:
+        InputError: numbers that are no variances.
+    """
+    pair = (
+        [0.0] if sigma2 is None else [float(sigma2)] if isinstance(sigma2, (int, float)) else [float(s) for s in sigma2]
+    )
+    if len(pair) > 2 or not pair:
+        raise InputError(f"--sigma2 takes one number or two, not {len(pair)}")
+    if min(pair) < 0 or not all(map(math.isfinite, (*pair, omega2))):
+        raise InputError("--omega2 and --sigma2 must be finite, and --sigma2 not negative")
+    return Noise(Variances(float(omega2), pair[0], pair[-1]), split=sigma2 is not None)
+
+
+def from_runs(sources: Sequence[Any], choices: dict[str, Any], assurance: float) -> Noise:
+    """Noise of one run, of A − B, or of a result of either.
+
+    Raises:
+        InputError: more than two runs, several metrics, or a row without a standard error.
+    """
+    scale: tuple[float, float] | None
+    if len(sources) == 1 and isinstance(sources[0], (Estimate, Difference)):
+        row: Estimate | Difference = sources[0]
+        each: list[Estimate] = []
+        scale = row.range if isinstance(row, Estimate) else None
+    else:
+        row, each, scale = _measured(sources, choices)
+    if row.estimand == "these_questions":
+        raise InputError(
+            f"{row.task}, {row.metric}: a plan is about new questions, and --questions-are fixed leaves the noise "
+            "between questions out: take the runs with the default"
+        )
+    if row.se is None or row.se_total is None:
+        raise InputError(f"{row.task}, {row.metric}: no standard error to plan with ({', '.join(row.diagnostics)})")
+    n, two = row.n_questions, isinstance(row, Difference)
+    split = row.var_data is not None and row.var_prediction is not None
+    if row.var_data is None or row.var_prediction is None:
+        # only the sum of both noises at one answer is known: promise nothing from more answers
+        found = Variances(n * row.se_total**2, 0.0, 0.0 if two else None)
+    elif not two:
+        found = Variances(n * row.var_data, n * row.var_prediction)
+    else:  # shares from each run, the sum from the questions they have in common
+        parts = [item.n_questions * item.var_prediction for item in each if item.var_prediction is not None]
+        share = parts[0] / sum(parts) if len(parts) == 2 and sum(parts) > 0 else 0.5
+        total = n * row.var_prediction
+        found = Variances(n * row.var_data, total * share, total * (1 - share))
+    clustered = row.cluster is not None
+    upper = None
+    if row.df is not None and math.isfinite(row.df) and row.df > 0:
+        more = n * (float(upper_variance(row.se**2, row.df, assurance)) - row.se**2)
+        upper = replace(found, omega2=found.omega2 + more)
+    units, pilot = QUESTIONS, f"{n} questions"
+    if clustered:
+        G = row.n_clusters
+        units = Units(n / G, min(1.0, ((row.df or G - 1) + 1) / G))
+        pilot = f"{G} clusters of {n / G:.3g} questions"
+    return Noise(
+        found, split, upper, units, clustered, pilot, TWO_RUNS if two else ONE_RUN, scale, row.diagnostics
+    )  # fmt: skip
+
+
+def _measured(
+    sources: Sequence[Any], choices: dict[str, Any]
+) -> tuple[Estimate | Difference, list[Estimate], tuple[float, float] | None]:
+    """The row to plan with, of one run or of A − B, the estimates of each run, and the metric's range."""
+    from ..api import runs_of, split
+    from .difference import compare_runs
+    from .mean import analyze_runs
+
+    settings, options = split(choices)
+    if settings.questions_are == "fixed":
+        raise InputError("a plan is about new questions: leave --questions-are fixed out")
+    runs = [run for source in sources for run in runs_of(source, options)]
+    if len(runs) > 2:
+        models = ", ".join(run.model for run in runs[:6])
+        raise InputError(f"--from takes one run or two, not {len(runs)} ({models})")
+    if any(both_ways(part.clusters) is not None for run in runs for part in run.scores):
+        raise InputError(
+            "a plan adds clusters of one kind, and these questions are clustered in two crossed ways: name the way "
+            "that new questions would add to with --clusters"
+        )
+    each = [row for row in analyze_runs(runs, settings).estimates if row.se_total is not None]
+    rows: Sequence[Estimate | Difference] = (
+        each if len(runs) == 1 else compare_runs([(runs[0], runs[1])], settings).comparisons
+    )
+    row = _the_only(rows)
+    wanted = (row.task, row.metric, row.scorer)
+    each = [item for item in each if (item.task, item.metric, item.scorer) == wanted]
+    parts: list[Scores] = [part for run in runs for part in run.scores if (part.metric, part.scorer) == wanted[1:]]
+    return row, each, score_range([Unread.of(part) for part in parts], settings)
+
+
+def _the_only(rows: Sequence[Estimate | Difference]) -> Estimate | Difference:
+    if len(rows) == 1:
+        return rows[0]
+    names = "; ".join(f"{row.task} / {row.metric} / {row.scorer}" for row in rows[:6]) or "none"
+    raise InputError(
+        f"a plan starts from one metric of one task; there are {len(rows)}: {names}. Name one with --task, --metric "
+        "and --scorer"
+    )

@@ -1,0 +1,212 @@
+"""Several runs of one model, joined as the repeats of one run (`--as-repeats`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from os.path import realpath
+from typing import TypeVar
+
+import numpy as np
+
+from ..data.scores import CorpusScores, Group, Run, Scores, Skipped, occurrences
+from ..errors import InputError
+from ..results.rows import merge_notes
+from .matching import Pairing, pair, same_partition
+
+
+def as_repeats(runs: Sequence[Run]) -> list[Run]:
+    """Join the runs of each model: the repeats of all its runs, task by task and question by question.
+
+    A question that only some runs have keeps the repeats it has; of what only one run measured, that run's
+    are all there are. The order of models is kept.
+
+    Raises:
+        InputError: two runs of a model with no question in common.
+    """
+    models: dict[str, list[Run]] = {}
+    for run in runs:
+        models.setdefault(run.model, []).append(run)
+    return [_join(group) if len(group) > 1 else group[0] for group in models.values()]
+
+
+def once(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
+    """The runs without those read twice from one file, as overlapping folders give them; what to say of it."""
+    kept: dict[tuple[str, ...], Run] = {}
+    notes = []
+    for i, run in enumerate(runs):
+        key = (realpath(run.path), realpath(run.name), run.model) if run.path else (str(i),)
+        if key in kept:
+            notes.append(f"{run.name}: the same run was given more than once and counts once")
+        kept.setdefault(key, run)
+    return list(kept.values()), notes
+
+
+def _join(runs: Sequence[Run]) -> Run:
+    runs, twice = once(runs)
+    first = runs[0]
+    notes = list(merge_notes(*(run.notes for run in runs), twice))
+    if len(runs) == 1:
+        return replace(first, notes=tuple(notes))
+    scores = _joined([run.scores for run in runs], first, notes)
+    parts = _joined([run.parts for run in runs], first, notes)
+    corpus = by_what(item for run in runs for item in run.corpus)
+    groups = by_what(group for run in runs for group in run.groups)
+    skipped = by_what(item for run in runs for item in run.skipped)
+    return replace(
+        first,
+        name=f"{first.name} + {len(runs) - 1} more",
+        path="",
+        scores=scores,
+        parts=parts,
+        corpus=tuple(_join_corpus(item, first, notes) for item in corpus.values()),
+        # the value of one run is none of their mean
+        groups=tuple(replace(same[0], native=None) for same in groups.values()),
+        skipped=tuple(same[0] if len(same) == 1 else replace(same[0], native=None) for same in skipped.values()),
+        notes=tuple(notes),
+    )
+
+
+T = TypeVar("T", Scores, CorpusScores, Group, Skipped)
+
+
+def by_what(items: Iterable[T]) -> dict[tuple[str, str, str], list[T]]:
+    """Task (or group), metric and scorer → the items that are of it, in their order."""
+    out: dict[tuple[str, str, str], list[T]] = {}
+    for item in items:
+        task = item.name if isinstance(item, Group) else item.task
+        out.setdefault((task, item.metric, item.scorer), []).append(item)
+    return out
+
+
+def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[str]) -> tuple[Scores, ...]:
+    """Everything that was measured, with the repeats of all runs that measured it."""
+    out = []
+    measured = by_what(_distinct(item) for scores in runs for item in scores)
+    most = max(map(len, measured.values()), default=0)
+    for scores, *others in measured.values():
+        if len(others) + 1 < most:
+            notes.append(f"{scores.task}, {scores.metric}: only {1 + len(others)} of {most} runs have it")
+        used = scores.values.shape[1]
+        more = sum(other.values.shape[1] for other in others)
+        scores = replace(scores, values=np.pad(scores.values, ((0, 0), (0, more)), constant_values=np.nan))
+        for other in others:
+            scores = _append(scores, used, other, first, notes)
+            used += other.values.shape[1]
+        out.append(scores)
+    return tuple(out)
+
+
+def _join_corpus(items: Sequence[CorpusScores], run: Run, notes: list[str]) -> CorpusScores:
+    """The answers of several runs to the same questions as the repeats of a metric that is no mean."""
+    item, *others = items
+    if not others or (item.stats is None and not item.records):
+        return item  # only its name is known: nobody asks for more (the arena)
+    used = 1
+    n_missing = item.n_missing
+    for other in others:
+        pairs = pair(item.questions, other.questions)
+        if not pairs.rows_a:
+            raise InputError(f"{item.task}: two runs of {run.model} have no question in common; they cannot be repeats")
+        if item.stats is not None and other.stats is not None and item.stats.shape[2] == other.stats.shape[2]:
+            more = np.full((len(item.questions), *other.stats.shape[1:]), np.nan)
+            more[pairs.rows_a] = other.stats[pairs.rows_b]
+            item = replace(item, stats=np.concatenate([item.stats, more], axis=1))
+        elif item.stats is None and other.stats is None:
+            width = max(map(len, item.records))
+            rows = [[*row, *[None] * (width - len(row))] for row in item.records]
+            for i, j in zip(pairs.rows_a, pairs.rows_b, strict=True):
+                rows[i] += other.records[j]
+            item = replace(item, records=tuple(map(tuple, rows)))
+        else:
+            continue
+        if more_questions := len(other.questions) - len(pairs.rows_b):
+            notes.append(
+                f"{item.task}, {item.metric}: {more_questions} questions that only a further run has are left out"
+            )
+        used += 1
+        n_missing += other.n_missing
+    if used <= len(others):
+        notes.append(f"{item.task}, {item.metric}: only {used} of {len(others) + 1} runs have it")
+    return replace(item, native=None, n_missing=n_missing)
+
+
+def _distinct(scores: Scores) -> Scores:
+    """A run that gave one answer K times has one repeat to offer, not K."""
+    if "identical_repeats" not in scores.diagnostics:
+        return scores
+    rest = tuple(code for code in scores.diagnostics if code != "identical_repeats")
+    return replace(scores, values=scores.values[:, :1], diagnostics=rest)
+
+
+def _append(one: Scores, used: int, other: Scores, run: Run, notes: list[str]) -> Scores:
+    """`other`'s repeats in the columns of `one` after those used; questions that only `other` has come at the end."""
+    found = pair(one.questions, other.questions)
+    if not found.rows_a:
+        raise InputError(f"{one.task}: two runs of {run.model} have no question in common; they cannot be repeats")
+    if found.note:
+        notes.append(f"{one.task}: {found.note}")
+    n, width = one.values.shape
+    columns = slice(used, used + other.values.shape[1])
+    seen = set(found.rows_b)
+    new = [j for j in range(len(other.questions)) if j not in seen]
+    values = np.concatenate([one.values, np.full((len(new), width), np.nan)]) if new else one.values
+    values[found.rows_a, columns] = other.values[found.rows_b]
+    values[n:, columns] = other.values[new]
+    clusters, spec = _clusters(one, other, found, new, run, notes)
+
+    def extend(a: Sequence[str] | None, b: Sequence[str] | None) -> tuple[str, ...] | None:
+        return None if a is None or b is None else (*a, *(b[j] for j in new))
+
+    q, r = one.questions, other.questions
+    hashes = (q.targets, r.targets), (q.prompts, r.prompts)
+    if new or q.documents is None or r.documents is None or any(a is not None and b is None for a, b in hashes):
+        questions = replace(
+            q,
+            keys=occurrences((*q.keys, *(r.keys[j] for j in new))),
+            inputs=extend(q.inputs, r.inputs),
+            targets=extend(q.targets, r.targets),
+            prompts=extend(q.prompts, r.prompts),
+            texts=extend(q.texts, r.texts),
+        )
+    else:
+        questions = q  # matched without their texts, which need not be read now
+    return replace(
+        one,
+        questions=questions,
+        values=values,
+        clusters=clusters,
+        cluster_spec=spec,
+        native=None,
+        n_missing=one.n_missing + other.n_missing,
+        diagnostics=tuple(sorted(set(one.diagnostics) | set(other.diagnostics))),
+    )
+
+
+def _clusters(
+    one: Scores, other: Scores, found: Pairing, new: Sequence[int], run: Run, notes: list[str]
+) -> tuple[tuple[str, ...] | None, str | None]:
+    """The clusters of the joined questions, whichever of the runs names them."""
+    if one.clusters is None and other.clusters is None:
+        return None, None
+    mixed = InputError(
+        f"{one.task}: one run of {run.model} has clusters, another has none and other questions: which clusters those "
+        "are in is not known; use --cluster SPEC, or --cluster none"
+    )
+    if one.clusters is None:
+        assert other.clusters is not None
+        labels = {i: other.clusters[j] for i, j in zip(found.rows_a, found.rows_b, strict=True)}
+        if len(labels) < len(one.questions):
+            raise mixed
+        old, spec = tuple(labels[i] for i in range(len(one.questions))), other.cluster_spec
+    else:
+        old, spec = one.clusters, one.cluster_spec
+        if other.clusters is None:
+            if new:
+                raise mixed
+            return old, spec
+        if not same_partition([old[i] for i in found.rows_a], [other.clusters[j] for j in found.rows_b]):
+            notes.append(
+                f"{one.task}: two runs of {run.model} cluster the questions differently; those of {run.name} count"
+            )
+    return old + tuple(other.clusters[j] for j in new), spec

@@ -1,0 +1,432 @@
+"""From Scores to the kernel: one run's questions, over one task or the tasks of a group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import repeat
+from operator import is_, ne
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..data.clusters import CROSS, both_ways
+from ..data.scores import Group, Questions, Run, Scores, fitting, is_proportion
+from ..errors import InputError
+from ..results.rows import UNSPLIT, finite
+from ..settings import Settings, check_scale
+from ..stats.contrast import (
+    Contrast,
+    Design,
+    Moments,
+    QuestionStats,
+    cluster_codes,
+    contrast,
+    design,
+    moments,
+    question_stats,
+    upper_variance,
+)
+from ..stats.fixed import fixed_moments
+from ..stats.runs import RunComponent, run_component
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..stats.contrast import FloatArray, IntArray
+
+SHARED_NOISE_P = 0.001
+"""Below this p of the F test, repeats that should be independent are said not to be."""
+FIRST_ANSWER_P = 0.005
+"""Below this p the first answers are said to be others than the rest: one contrast, named in advance."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """One run's question statistics, over one task or the tasks of a group, ready for the kernel."""
+
+    name: str
+    """Task and metric, for messages."""
+    stats: QuestionStats
+    values: FloatArray
+    """(n, K), padded with NaN where tasks differ in K."""
+    labels: tuple[str, ...] | None
+    strata: IntArray
+    shares: FloatArray | None
+    """Weights of the tasks; None: by size."""
+    between_tasks: bool
+    identical: bool
+    """The adapter knows that the answers, not only their scores, were identical."""
+    uses_all_repeats: bool
+    bounds: tuple[float, float] | None
+    """Lowest and highest value of the metric, where every task declares them."""
+    proportion: bool
+    """The name says that the scores are right or wrong, so that nothing but 0 or nothing but 1 is no other scale."""
+    answers_differ: bool = False
+    """The adapter knows that some answers to one question differ, whatever their scores say."""
+    first: bool = False
+    """Whether the harness's own value stands on the first answers, which are then held against the others."""
+
+    def __len__(self) -> int:
+        return len(self.stats)
+
+    def take(self, index: IntArray) -> Sample:
+        return replace(
+            self,
+            stats=self.stats.take(index),
+            values=self.values[index],
+            labels=None if self.labels is None else tuple(self.labels[i] for i in index),
+            strata=self.strata[index],
+        )
+
+    @property
+    def empty(self) -> bool:
+        """No question at all, or a task of the group has none though it has a fixed weight."""
+        if len(self) == 0 or self.shares is None:
+            return len(self) == 0
+        sizes = np.bincount(self.strata, minlength=len(self.shares))
+        return bool((sizes[self.shares > 0] == 0).any())
+
+    def design(self) -> Design:
+        ways = both_ways(self.labels)
+        if ways is not None:
+            (one, n_one), (other, n_other) = (cluster_codes(labels) for labels in ways)
+            fewer = one if n_one <= n_other else other
+            plan = design(len(self), None, self.strata, self.shares)
+            return replace(plan, clusters=fewer, n_clusters=min(n_one, n_other), clustered=True, crossed=(one, other))
+        plan = design(len(self), self.labels, self.strata, self.shares)
+        if not self.between_tasks:
+            return plan
+        codes, n_tasks = cluster_codes(self.strata)
+        return Design(plan.weights, plan.strata, codes, n_tasks, clustered=True, between_tasks=True)
+
+
+def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sample:
+    """Stack the scores of one task, or of the tasks of a group; questions without a score are dropped.
+
+    Equal cluster labels in two tasks are one cluster if both come from the same cluster SPEC.
+    """
+    stacked = below([part.values for part in parts])
+    labels: list[str] = []
+    clustered = any(part.clusters is not None for part in parts)
+    crossed = any(both_ways(part.clusters) is not None for part in parts)
+    for t, part in enumerate(parts if clustered else ()):
+        found: Sequence[str]
+        if part.clusters is None:
+            found = [f"\x1f{t}\x1f{key}" for key in part.questions.keys]
+        elif len(parts) == 1:
+            found = part.clusters
+        else:
+            spec = f"{part.cluster_spec}\x1f"
+            found = [CROSS.join(spec + way for way in label.split(CROSS)) for label in part.clusters]
+        # a task with one way of clustering among crossed ones: the same clusters both ways
+        labels += [label + CROSS + label for label in found] if crossed and both_ways(found) is None else found
+    name = f"{parts[0].task}, {parts[0].metric}" if parts[0].task else parts[0].metric
+    try:
+        stats = question_stats(stacked)
+    except ValueError as error:
+        raise InputError(f"{name}: {error}") from None
+    whole = Sample(
+        name,
+        stats,
+        stacked,
+        tuple(labels) if clustered else None,
+        np.repeat(np.arange(len(parts)), [len(part.questions) for part in parts]),
+        None if shares is None else np.asarray(shares, dtype=np.float64),
+        len(parts) > 1 and all(part.cluster_spec == "task" for part in parts),
+        any("identical_repeats" in part.diagnostics for part in parts),
+        any("uses_all_repeats" in part.diagnostics for part in parts),
+        hull([part.bounds for part in parts]),
+        is_proportion(parts[0].metric),
+        any(part.answers_differ for part in parts),
+    )
+    return whole if stats.count.all() else whole.take(np.flatnonzero(stats.count))
+
+
+def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
+    """The range that holds all of them; None where one is not known."""
+    known = [item for item in ranges if item is not None]
+    if not known or len(known) < len(ranges):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+class Ranged(Protocol):
+    """What `score_range` looks at."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def values(self) -> FloatArray: ...
+    @property
+    def bounds(self) -> tuple[float, float] | None: ...
+    @property
+    def proportion(self) -> bool: ...
+
+
+class Unread(NamedTuple):
+    """The scores of one task, of which nothing but their range is asked."""
+
+    name: str
+    values: FloatArray
+    bounds: tuple[float, float] | None
+    proportion: bool
+
+    @classmethod
+    def of(cls, part: Scores) -> Unread:
+        return cls(f"{part.task}, {part.metric}", part.values, part.bounds, is_proportion(part.metric))
+
+
+def score_range(samples: Sequence[Ranged], settings: Settings) -> tuple[float, float] | None:
+    """Lowest and highest value that the scores of one metric can take; None where they may be anything.
+
+    What `--range` says counts, then what the adapters declare. Where nobody says anything, scores that all
+    lie in [0, 1] are taken to have that range, unless they are all 0 or all 1 and the metric's name does not
+    say that they are right or wrong: a percentage may be 0 throughout.
+
+    Raises:
+        InputError: a score outside the range that was said or declared.
+    """
+    ends = [(float(np.fmin.reduce(item.values, axis=None)), float(np.fmax.reduce(item.values, axis=None)))
+            for item in samples if item.values.size]  # fmt: skip
+    ends = [pair for pair in ends if not math.isnan(pair[0])]
+    if not ends:
+        return settings.range
+    low, high = min(first for first, _ in ends), max(last for _, last in ends)
+    declared = hull([item.bounds for item in samples if item.bounds is not None])
+    bounds = settings.range or declared
+    if bounds is not None:
+        slack = 1e-9 * (bounds[1] - bounds[0])
+        if bounds[0] - slack <= low and high <= bounds[1] + slack:
+            return bounds
+        if settings.range is None and any(item.bounds is None for item in samples):
+            return None
+        raise InputError(outside(samples[0].name, low, high, bounds, said=settings.range is not None))
+    if low < 0 or high > 1:
+        return None
+    constant = low == high and low in (0.0, 1.0)
+    return None if constant and not all(item.proportion for item in samples) else (0.0, 1.0)
+
+
+def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
+    """Refuse a margin that the metric of these scores cannot have.
+
+    Raises:
+        InputError: a margin as large as the whole range.
+    """
+    if settings.margin is not None:
+        found = list(parts)
+        scale = score_range([Unread.of(part) for part in found], settings)
+        check_scale("--margin", settings.margin, scale, found[0].metric if found else "")
+
+
+def outside(name: str, low: float, high: float, bounds: tuple[float, float], *, said: bool) -> str:
+    """The message for scores that are not in their range."""
+    whose = f"--range {bounds[0]:g},{bounds[1]:g}" if said else f"the declared range [{bounds[0]:g}, {bounds[1]:g}]"
+    return (
+        f"{name}: the scores go from {low:g} to {high:g}, which is not within {whose}; give the lowest and the "
+        "highest value that the metric can take, --range LOW,HIGH, and name the metric with --metric if others have "
+        "another range"
+    )
+
+
+def below(blocks: Sequence[FloatArray]) -> FloatArray:
+    """One below the other, padded with NaN to the largest K."""
+    if len(blocks) == 1:
+        return blocks[0]
+    out = np.full((sum(map(len, blocks)), max(block.shape[1] for block in blocks)), np.nan)
+    start = 0
+    for block in blocks:
+        out[start : start + len(block), : block.shape[1]] = block
+        start += len(block)
+    return out
+
+
+def group_parts(run: Run, group: Group) -> list[Scores] | None:
+    """The scores that a group averages; None where the run does not have them all."""
+    wanted = (group.metric, group.scorer)
+    found = {part.task: part for part in (*run.parts, *run.scores) if (part.metric, part.scorer) == wanted}
+    parts = [found[task] for task in group.tasks if task in found]
+    return parts if parts and len(parts) == len(group.tasks) else None
+
+
+def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | None:
+    """The fixed weights of a group's tasks; None: by size."""
+    if group is None:
+        return None
+    if group.weights is not None:
+        total = sum(group.weights)
+        if len(group.weights) != len(parts) or total <= 0 or min(group.weights) < 0:
+            raise InputError(f"{group.name}: {len(group.weights)} weights for {len(parts)} tasks, or none above 0")
+        return [weight / total for weight in group.weights]
+    return None if group.weighting == "size" else [1 / len(parts)] * len(parts)
+
+
+def kernel(
+    runs: Sequence[Sample], coefficients: Sequence[float], plan: Design, settings: Settings
+) -> tuple[Contrast, Moments]:
+    """The kernel on samples of the same questions, with the run component where repeats are runs."""
+    _check_crossed(runs[0], plan, settings)
+    stats, components, found = [], [], set()
+    for run in runs:
+        component = run_component(run.values, plan.weights, plan.strata)
+        if settings.repeats_are == "runs":
+            if component is None:
+                raise InputError(
+                    f"{run.name}: --repeats-are runs needs at least two runs of each model, and in every task two "
+                    "questions that all of them answered; without that the variance between runs is not known"
+                )
+            components.append(component)
+            stats.append(component.stats)
+        else:
+            stats.append(run.stats)
+            found |= _moving_together(run, component)
+    c = contrast(stats, coefficients, runs[0].strata)
+    if any(run.identical for run in runs):
+        found.add("identical_repeats")
+    found |= set(c.diagnostics)
+    constant = [run for run in runs if not np.fmax.reduce(run.stats.var, initial=0.0) > 0 and run.stats.count.max() > 1]
+    if constant and all(run.answers_differ and not run.identical for run in constant):
+        found = found - {"identical_repeats"} | {"identical_scores_only"}
+    c = replace(c, identified=not found & UNSPLIT, diagnostics=tuple(sorted(found)))
+    if settings.questions_are == "fixed":
+        if "single_repeat" in found:
+            raise InputError(
+                f"{runs[0].name}: --questions-are fixed asks how much the answers to these questions vary, which one "
+                "answer per question cannot say: run it with K > 1 repeats, join several runs with --as-repeats, or "
+                "leave this metric out with --metric"
+            )
+        return c, fixed_moments(stats, coefficients, c, plan)
+    m = moments(c, plan, settings.se)
+    return c, _with_runs(m, components, coefficients) if components else m
+
+
+def _check_crossed(run: Sample, plan: Design, settings: Settings) -> None:
+    if plan.crossed is not None and (settings.test != "t" or settings.interval == "bootstrap"):
+        what = f"--test {settings.test}" if settings.test != "t" else "--interval bootstrap"
+        raise InputError(
+            f"{run.name}: {what} takes whole clusters of one kind, and these questions are clustered in two crossed "
+            "ways: use --test t and --interval t, or name one of the two with --cluster"
+        )
+
+
+def _moving_together(run: Sample, component: RunComponent | None) -> set[str]:
+    """What the F tests say of answers that should be independent."""
+    if component is None:
+        return set()
+
+    def below(p: float | None, limit: float) -> bool:
+        return p is not None and p < limit
+
+    first = run.first and below(component.first_p_value, FIRST_ANSWER_P)
+    # where only the first answers stand apart, the others are independent for all that is known
+    together = component.others_p_value if first else component.p_value
+    out = {"first_answer_differs"} if first else set()
+    return out | ({"shared_repeat_noise"} if below(together, SHARED_NOISE_P) else set())
+
+
+def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:
+    """Add the variance between runs to what independent answers give.
+
+    For one run se² = (MS_q + MS_run − MS_res)/(nK) with Satterthwaite's degrees of freedom over its
+    three mean squares; with clusters V takes the place of MS_q/(nK). One of them is subtracted, which
+    can leave next to no degrees of freedom, and an interval without end: never fewer than the runs have.
+    """
+    if m.variance is None or m.df is None or m.var_total is None:
+        return m
+    extra, spread, single = 0.0, m.variance**2 / m.df, 0.0
+    for item, a in zip(components, coefficients, strict=True):
+        K = item.runs
+        extra += a * a * item.variance / K
+        spread += (a * a * item.between / K) ** 2 / (K - 1) + (a * a * item.residual / K) ** 2 / item.df_residual
+        single += a * a * item.variance
+    variance = m.variance + extra
+    if variance <= 1e-24 * max(1.0, (m.mean or 0.0) ** 2):  # σ²_run so far below 0 that nothing is left
+        return m
+    df = max(variance**2 / spread, min(item.runs for item in components) - 1)
+    return replace(
+        m,
+        variance=variance,
+        df=df,
+        zero_variance=False,
+        var_prediction=None if m.var_prediction is None else m.var_prediction + single,
+        var_total=m.var_total + single,
+        diagnostics=tuple(
+            sorted(set(m.diagnostics) - {"zero_variance", "few_clusters"} | ({"few_clusters"} if df < 10 else set()))
+        ),
+    )
+
+
+def noise_fields(m: Moments, clustered: bool) -> dict[str, Any]:
+    """The fields that an Estimate and a Difference share, from the kernel's moments."""
+    effect = None
+    if m.variance is not None and m.naive is not None:
+        effect = 1.0 if not clustered else m.variance / m.naive if m.naive else None
+    return {
+        "se": root(m.variance),
+        "se_total": root(m.var_total),
+        "se_data": root(m.var_data),
+        "se_prediction": root(m.var_prediction),
+        "var_data": finite(m.var_data),
+        "var_prediction": finite(m.var_prediction),
+        "design_effect": finite(effect),
+        "se_data_upper": None if m.zero_variance else root(data_limit(m.variance, m.df, m.var_data)),
+    }
+
+
+def data_limit(variance: float | None, df: float | None, var_data: float | None) -> float | None:
+    """One-sided 95 % upper limit of the data variance, V df/χ²_df(.05) − Σ a² w; None where it is not identified."""
+    if variance is None or df is None or var_data is None:
+        return None
+    return float(upper_variance(variance, df, 0.95)) - (variance - var_data)
+
+
+def root(variance: float | None) -> float | None:
+    """√, 0 for a negative estimate, None for what is not identified."""
+    return None if variance is None else math.sqrt(max(0.0, variance))
+
+
+def nothing(n: int, n_clusters: int, code: str = "too_few_questions") -> Moments:
+    """What is known where there is no mean to speak of."""
+    empty = dict.fromkeys(("mean", "variance", "df", "naive", "var_data", "var_prediction", "var_total", "icc"))
+    return Moments(n, n_clusters, **empty, zero_variance=False, diagnostics=(code,))
+
+
+def as_scores(
+    values: ArrayLike, clusters: Sequence[object] | None = None, missing: str = "drop", **fields: Any
+) -> Scores:
+    """Plain arrays as Scores: (n, K), or (n,) for one answer per question; NaN is a missing score.
+
+    Arrays in [0, 1] are taken to have that range, also where they are all 0; the setting `range` says otherwise.
+    `clusters` are (n,) labels, or an (n, 2) array of them for two crossed ways.
+    """
+    array = np.array(values, dtype=np.float64)
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {array.shape}")
+    labels = None if clusters is None else _labels(clusters, len(array))
+    holes = np.isnan(array)
+    if missing == "zero":
+        array[holes] = 0.0
+    keys = tuple(map(str, range(len(array))))
+    fields.setdefault("bounds", fitting((0.0, 1.0), array))
+    return Scores(
+        task=fields.pop("task", ""), metric=fields.pop("metric", "score"), scorer=fields.pop("scorer", "none"),
+        questions=Questions(keys), values=array, clusters=labels, n_missing=int(holes.sum()),
+        cluster_spec=None if labels is None else "clusters", **fields,
+    )  # fmt: skip
+
+
+def _labels(clusters: Sequence[object] | NDArray[np.generic], n: int) -> tuple[str, ...]:
+    """(n,) labels as text; an (n, 2) array is two crossed ways."""
+    items: list[Any] = list(clusters.tolist() if isinstance(clusters, np.ndarray) else clusters)
+    if len(items) != n:
+        raise ValueError(f"{len(items)} cluster labels for {n} questions")
+    crossed = isinstance(clusters, np.ndarray) and clusters.ndim == 2
+    if crossed and any(len(item) != 2 for item in items):
+        raise ValueError("clusters must be (n,) labels, or (n, 2) for two crossed ways")
+    each: list[Any] = [label for item in items for label in item] if crossed else items
+    if any(map(is_, each, repeat(None))) or any(map(ne, each, each)):  # a NaN is not itself
+        raise ValueError("a cluster label is missing (None or NaN): every question needs one")
+    return tuple(CROSS.join(map(str, item)) if crossed else str(item) for item in items)

@@ -1,0 +1,206 @@
+"""Cluster SPECs: which questions belong together, said as a field, a path, a template or a preset.
+
+A SPEC is `none`, `auto`, `task`, a field, a dotted path (`idx.paragraph`), a Jinja template
+(`{{sentence}}|{{question}}`), `A*B` of two of the last three, for questions that are clustered in two crossed ways at
+once (template × language), or `TASK=SPEC` repeated, separated by commas.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from ..errors import FinalError, InputError
+
+CROSS = " ⨯ "
+"""Between the two labels of a question that is in two crossed clusters; the labels themselves never hold it. One text
+passes through every file and every sequence of labels as any other label does."""
+
+_WAYS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|(?P<cross>\s*[*×]\s*)")
+_PER_TASK = re.compile(r"\s*([^\s=,{}]+)=((?:\{\{.*?\}\}|[^,])+)(?:,|$)")
+
+
+class MissingFieldError(FinalError):
+    """The document has no such field; `fields` lists those it has."""
+
+    def __init__(self, spec: str, fields: Iterable[str]) -> None:
+        self.spec = spec
+        self.fields = sorted(map(str, fields))
+        super().__init__(f"cluster field {spec!r} does not exist; the fields are {', '.join(self.fields) or '(none)'}")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """A parsed SPEC."""
+
+    default: str | None = None
+    by_task: tuple[tuple[str, str], ...] = ()
+    """(glob pattern, SPEC) pairs; the first that matches wins."""
+
+    @classmethod
+    def parse(cls, text: str | Mapping[str, str] | None) -> ClusterSpec:
+        """Parse a SPEC, or a mapping {task: SPEC} as a configuration file gives it."""
+        if text is None:
+            return cls()
+        if isinstance(text, Mapping):
+            for spec in text.values():
+                _check_ways(str(spec))
+            return cls(by_task=tuple((str(task), str(spec)) for task, spec in text.items()))
+        text = text.strip()
+        if not text:
+            raise InputError("the cluster SPEC is empty: name a field, `auto` or `none`")
+        pairs, position = [], 0
+        while found := _PER_TASK.match(text, position):
+            pairs.append((found[1], found[2].strip()))
+            position = found.end()
+        if pairs and (rest := text[position:].strip()):
+            raise InputError(f"cluster SPEC {text!r}: {rest!r} is not TASK=SPEC, as what stands before it is")
+        for spec in [spec for _, spec in pairs] or [text]:
+            _check_ways(spec)
+        return cls(by_task=tuple(pairs)) if pairs else cls(default=text)
+
+    def for_task(self, task: str) -> str | None:
+        """The SPEC of one task; None where nothing was said."""
+        for pattern, spec in self.by_task:
+            if fnmatchcase(task, pattern):
+                return spec
+        return self.default
+
+
+def ways_of(spec: str) -> list[str]:
+    """The SPECs of a crossed SPEC `A*B` (or, as results show it, `A × B`); of any other, itself alone."""
+    ways, start = [], 0
+    for found in _WAYS.finditer(spec):
+        if found["cross"] is not None:
+            ways.append(spec[start : found.start()])
+            start = found.end()
+    ways.append(spec[start:])
+    return ways if all(ways) else [spec]
+
+
+def _check_ways(spec: str) -> None:
+    ways = ways_of(spec)
+    words = [way for way in ways if way in ("auto", "none", "task")]
+    if len(ways) > 2 or (len(ways) == 2 and words):
+        problem = f"{words[0]!r} cannot be crossed with another" if words else f"{len(ways)} ways are crossed"
+        raise InputError(
+            f"cluster SPEC {spec!r}: {problem}; A*B takes two fields, paths or templates (a template may join fields)"
+        )
+
+
+def in_words(spec: str | None) -> str | None:
+    """A SPEC as results name it: `template × language` for a crossed one."""
+    return None if spec is None else " × ".join(ways_of(spec))
+
+
+def joined(specs: Iterable[str]) -> str | None:
+    """One SPEC of several `--cluster`: two for one task, or two for all, are crossed.
+
+    Raises:
+        InputError: SPECs for all tasks beside TASK=SPEC.
+    """
+    found: dict[str | None, dict[str, None]] = {}
+    for text in specs:
+        parsed = ClusterSpec.parse(text)
+        for task, spec in parsed.by_task or ((None, parsed.default),):
+            found.setdefault(task, {})[str(spec)] = None
+    if None in found and len(found) > 1:
+        raise InputError(
+            f"--cluster {next(iter(found[None]))} is for all tasks and others are for one: write *=SPEC for all, last"
+        )
+    whole = {task: "*".join(specs) for task, specs in found.items()}
+    for spec in whole.values():
+        _check_ways(spec)
+    return ",".join(spec if task is None else f"{task}={spec}" for task, spec in whole.items()) or None
+
+
+def both_ways(labels: Sequence[str] | None) -> tuple[list[str], list[str]] | None:
+    """The labels of either way where all are crossed (see CROSS); None where they are ordinary labels."""
+    if not labels or any(label.count(CROSS) != 1 for label in labels):
+        return None
+    pairs = [label.split(CROSS) for label in labels]
+    return [one for one, _ in pairs], [other for _, other in pairs]
+
+
+def labeller(spec: str) -> Callable[[Mapping[str, Any]], str]:
+    """A function from a document to its cluster label; of a crossed SPEC to both labels, joined by CROSS.
+
+    A field whose name is the whole SPEC comes first.
+
+    Raises (when called):
+        MissingFieldError: the document lacks the field, or it is empty (None).
+    """
+    if len(ways := ways_of(spec)) == 2:
+        return _crossed(spec, labeller(ways[0]), labeller(ways[1]))
+    if "{{" in spec or "{%" in spec:
+        return _template(spec)
+
+    def label(doc: Mapping[str, Any]) -> str:
+        value: Any = doc[spec] if spec in doc else _path(doc, spec)
+        if value is None:
+            raise MissingFieldError(spec, doc)
+        return text_label(value)
+
+    return label
+
+
+def _crossed(
+    spec: str, one: Callable[[Mapping[str, Any]], str], other: Callable[[Mapping[str, Any]], str]
+) -> Callable[[Mapping[str, Any]], str]:
+    def label(doc: Mapping[str, Any]) -> str:
+        if doc.get(spec) is not None:
+            return text_label(doc[spec])
+        return CROSS.join(way(doc).replace(CROSS, " × ") for way in (one, other))
+
+    return label
+
+
+def _path(doc: Mapping[str, Any], spec: str) -> Any:
+    value: Any = doc
+    for part in spec.split("."):
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            raise MissingFieldError(spec, doc)
+    return value
+
+
+def _template(spec: str) -> Callable[[Mapping[str, Any]], str]:
+    from jinja2 import StrictUndefined, TemplateError, UndefinedError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined)
+    try:
+        template = environment.from_string(spec)
+    except TemplateError as error:
+        raise FinalError(f"the cluster template {spec!r} is not valid Jinja: {error}") from None
+
+    def label(doc: Mapping[str, Any]) -> str:
+        try:
+            return template.render({str(key): value for key, value in doc.items()})
+        except UndefinedError:
+            raise MissingFieldError(spec, doc) from None
+        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+            raise FinalError(f"the cluster template {spec!r} fails on a document: {error}") from None
+
+    return label
+
+
+def text_label(value: Any) -> str:
+    """A label for any value: text as it is, everything else as canonical JSON.
+
+    Raises:
+        FinalError: the value is nested too deeply.
+    """
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, sort_keys=True, default=str)
+    except RecursionError:
+        raise FinalError("a value is nested too deeply to be a label; name another field") from None

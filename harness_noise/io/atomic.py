@@ -1,0 +1,221 @@
+"""Files that are whole or absent: written beside their place, flushed to disk, then renamed.
+
+A reader never sees half a file, and a fault or a kill leaves what was there before. A temporary
+file that a killed process left behind is removed by the next write into the same folder; one that a
+live process holds is locked and stays.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from ..errors import InputError
+from .stopping import temporary_files
+
+PREFIX = ".harness-noise-"
+
+
+@contextmanager
+def replacing_path(path: str | Path) -> Iterator[Path]:
+    """A temporary path in the folder of `path`; after the block it takes the place of `path`.
+
+    The folder is made if need be. A link is followed, so that it stays a link. The file keeps the
+    permissions, and where that is allowed the owner, of the one it replaces. A file that already holds
+    the same bytes is left alone. After an exception in the block nothing has changed and no temporary
+    file is left. A device or a pipe has nothing to keep: it is written to as it is.
+
+    Args:
+        path: the file to write.
+
+    Raises:
+        InputError: the file cannot be written; says where and why.
+    """
+    with _explained(path):
+        target = _place(path)
+    if target is None:
+        with _explained(path, inside=Path(path)), suppress(BrokenPipeError):
+            yield Path(path)
+        return
+    # a suffix that nobody takes for a log or a table, should a kill leave the file behind
+    temporary = target.parent / f"{PREFIX}{secrets.token_hex(6)}.tmp"
+    lock = None
+    temporary_files.add(temporary)
+    try:
+        with _explained(path):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            sweep(target.parent)
+            lock = _create(temporary)
+        with _explained(path, inside=temporary):
+            yield temporary
+        with _explained(path):
+            _flush(temporary)
+            if target.exists():
+                if filecmp.cmp(temporary, target, shallow=False):
+                    return
+                _as_before(temporary, target.stat())
+            temporary.replace(target)
+        with suppress(OSError):  # the file is in its place; not every file system flushes folders
+            _flush(target.parent)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if lock is not None:
+            os.close(lock)
+        temporary_files.discard(temporary)
+
+
+def _place(path: str | Path) -> Path | None:
+    """The file itself, links followed; None if it is a device or a pipe.
+
+    Raises:
+        InputError: no file can be there.
+    """
+    named = Path(path)
+    if named.exists() and not named.is_file() and not named.is_dir():
+        return None
+    target = Path(os.path.realpath(path))
+    if target.is_dir() or target.is_symlink():
+        kind = "a folder" if target.is_dir() else "a loop of symbolic links"
+        raise InputError(f"{path}: is {kind}, not a file that can be written")
+    return target
+
+
+def _as_before(temporary: Path, old: os.stat_result) -> None:
+    """Owner and permissions of the file that is replaced."""
+    if hasattr(os, "chown"):
+        with suppress(PermissionError):
+            os.chown(temporary, old.st_uid, old.st_gid)
+    temporary.chmod(old.st_mode & 0o7777)
+
+
+@contextmanager
+def _explained(path: str | Path, inside: Path | None = None) -> Iterator[None]:
+    """An operating system's refusal as one paragraph; with `inside`, only one that concerns that file or
+    names none (a copy names its source and its target).
+    """
+    try:
+        yield
+    except OSError as error:
+        named = {error.filename, error.filename2} - {None}
+        if inside is not None and named and os.fspath(inside) not in named:
+            raise
+        reason = error.strerror or error
+        raise InputError(f"{path}: cannot be written ({reason}); nothing was changed") from error
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """`replacing_path` with the temporary file opened for bytes."""
+    with replacing_path(path) as temporary, temporary.open("wb") as file:
+        yield file
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    """Write a whole file atomically; see `replacing_path`."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a whole text file atomically, in UTF-8 and with the line ends as they are; lone surrogates become "?"."""
+    write_bytes(path, text.encode("utf-8", "replace"))
+
+
+class Unchanged:
+    """Files as they are now, to be sure later that what was read of them still holds."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._known = {path: _version(path) for path in paths}
+
+    def check(self, path: Path) -> None:
+        """Call it after the last look at a file.
+
+        Raises:
+            InputError: it was written to, replaced or removed since.
+        """
+        if _version(path) != self._known[path]:
+            raise InputError(f"{path}: changed while it was exported; try again when nobody writes to it")
+
+
+def _version(path: Path) -> tuple[int, int, int] | None:
+    try:
+        info = path.stat()
+    except OSError:
+        return None
+    return info.st_ino, info.st_size, info.st_mtime_ns
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Wait until no other process has several files to write into `folder`, and have it to oneself.
+
+    Raises:
+        InputError: the folder cannot be made.
+    """
+    with _explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    handle = None
+    try:
+        with suppress(ImportError):  # no advisory locks
+            import fcntl
+
+            with suppress(OSError):  # a folder that cannot be read, a file system without locks
+                handle = os.open(folder, os.O_RDONLY)
+                fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _create(path: Path) -> int:
+    """A new file, locked. Another process may sweep it away before it is locked: then try again."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        if _lock(handle) is not False and os.fstat(handle).st_nlink:
+            return handle
+        os.close(handle)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed processes left in a folder: temporary files that nobody holds a lock on."""
+    for path in folder.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+            try:
+                if _lock(handle):
+                    path.unlink()
+            finally:
+                os.close(handle)
+
+
+def _lock(handle: int) -> bool | None:
+    """Take the lock; False where another process has it, None where nobody can tell."""
+    try:
+        import fcntl
+    except ImportError:  # no advisory locks
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return None
+    return True
+
+
+def _flush(path: Path) -> None:
+    """Push a file or a folder's list of names to the disk."""
+    if path.is_dir() and os.name != "posix":
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

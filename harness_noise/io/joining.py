@@ -1,0 +1,201 @@
+"""One run of a model from its many results files: harnesses write one for each task as readily as one for all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from os.path import commonpath, split
+from pathlib import Path
+from typing import Any
+
+from ..data.scores import CorpusScores, Group, Run, Scores, Skipped
+from ..errors import FinalError, InputError
+from ..results.rows import merge_notes
+from .paths import is_url
+
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d")
+"""When a file was begun, in the names that harnesses give."""
+
+
+def usable(answers: Sequence[Run | InputError], place: object, *, strict: bool = False) -> list[Run]:
+    """The runs among what reading a place gave. A file that cannot be used (cut, not fetched, of another format) is
+    a note of all of them, which says why, and whether older files beside it stand in for it.
+
+    Args:
+        answers: the runs, and why the rest cannot be used.
+        place: the folder or file that was named.
+        strict: whether a file that cannot be used is an error, too.
+
+    Raises:
+        InputError: there is no other file, `strict`, or a `FinalError`.
+    """
+    runs = [item for item in answers if not isinstance(item, InputError)]
+    errors = [item for item in answers if isinstance(item, InputError)]
+    for error in errors:
+        if strict or isinstance(error, FinalError) or len(answers) == 1:
+            raise error
+    if errors and not runs:
+        raise InputError(f"{place}: none of its {len(errors)} files can be used; the first: {errors[0]}")
+    notes = [f"left out: {told(error, runs)}" for error in errors]
+    return [replace(run, notes=merge_notes(run.notes, notes)) for run in runs] if notes else runs
+
+
+def told(error: InputError, runs: Sequence[Run]) -> str:
+    """Why a file is left out; and where older files of the same folder are read, that they may stand in for it.
+
+    Args:
+        error: of the file.
+        runs: those of its place, before they are joined.
+    """
+    folder, name = split(error.place)
+    begun = _STAMP.search(name)
+    if begun is None:
+        return str(error)
+    beside = [file for where, file in (split(run.path) for run in runs) if where == folder]
+    older = [file for file in beside if (found := _STAMP.search(file)) and found[0] < begun[0]]
+    if not older:
+        return str(error)
+    more = f" and {len(older) - 1} more" if len(older) > 1 else ""
+    return f"{error}. Older files beside it are read ({older[-1]}{more}): what they show may have been run again in it"
+
+
+def joined(runs: Sequence[Run], place: object) -> list[Run]:
+    """The runs found at one place, those of one model as one run: the union of their tasks.
+
+    Of a task that one harness wrote twice into one folder the newest counts, and a note says which do not. Where
+    that cannot be told (files without a date), where one name stands for two sets of questions (a task with
+    other arguments), or where a task lies in two folders (two experiments), the model's runs stay apart.
+
+    Args:
+        runs: as adapters read them.
+        place: the folder or file that was named.
+    """
+    models: dict[str, list[Run]] = {}
+    for run in runs:
+        models.setdefault(run.model, []).append(run)
+    out: list[Run] = []
+    for same in models.values():
+        folders: dict[str, list[Run]] = {}
+        for run in same:
+            folders.setdefault(str(Path(run.path).parent), []).append(run)
+        each = [one for runs_there in folders.values() for one in _union(runs_there, place)]
+        out += each if len(folders) == 1 else _union(each, place, choose=False)
+    return out
+
+
+def tasks_of(run: Run) -> dict[str, None]:
+    """What a run has anything of, in its order; a group is there by its tasks."""
+    items: list[Scores | CorpusScores | Skipped] = [*run.scores, *run.parts, *run.corpus, *run.skipped]
+    return dict.fromkeys(item.task for item in items)
+
+
+def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[Run]:
+    """The runs of one model as one; all of them where it is not known which of two counts, or not to be chosen."""
+    if len(runs) < 2:
+        return list(runs)
+    owners: dict[tuple[str, str], Run] = {}
+    replaced: dict[tuple[int, int], list[str]] = {}
+    index = {id(run): i for i, run in enumerate(runs)}
+    for run in runs:
+        for task in tasks_of(run):
+            other = owners.setdefault((run.harness, task), run)
+            if other is run:
+                continue
+            newest, older = (run, other) if run.date > other.date else (other, run)
+            dated, copied = newest.date and older.date, newest.date == older.date
+            known = dated and (_equal(run, other, task) if copied else choose)
+            if not known or not _same_questions(run, other, task):
+                return list(runs)
+            owners[run.harness, task] = newest
+            replaced.setdefault((index[id(newest)], index[id(older)]), []).append(task)
+    kept = [run for run in runs if any(owners[run.harness, task] is run for task in tasks_of(run))]
+    notes = merge_notes(*(run.notes for run in kept), _said(runs, replaced, place))
+    if len(kept) == 1:
+        return [replace(kept[0], notes=notes)]
+    where = _common([run.path for run in kept], place)
+
+    def owned(name: str) -> tuple[Any, ...]:
+        return tuple(item for run in kept for item in getattr(run, name) if owners[run.harness, item.task] is run)
+
+    return [
+        replace(
+            kept[0],
+            name=where,
+            path=where,
+            date=max(run.date for run in kept),
+            scores=owned("scores"),
+            parts=owned("parts"),
+            corpus=owned("corpus"),
+            skipped=owned("skipped"),
+            groups=tuple(_groups(kept, owners)),
+            notes=notes,
+        )
+    ]
+
+
+def _groups(runs: Sequence[Run], owners: dict[tuple[str, str], Run]) -> Iterable[Group]:
+    """Each group once, of the newest run that reports it; its native value only if its tasks are that run's."""
+    found: dict[tuple[str, str, str], tuple[Group, Run]] = {}
+    for run in runs:
+        for group in run.groups:
+            key = (group.name, group.metric, group.scorer)
+            if key not in found or run.date > found[key][1].date:
+                found[key] = group, run
+    for group, run in found.values():
+        own = all(owners.get((run.harness, task)) is run for task in group.tasks)
+        yield group if own else replace(group, native=None)
+
+
+def _equal(one: Run, other: Run, task: str) -> bool:
+    """Whether two runs hold the same scores of a task: a file and its copy."""
+    import numpy as np
+
+    def measured(run: Run) -> dict[tuple[str, str], Scores]:
+        return {(item.metric, item.scorer): item for item in run.scores if item.task == task}
+
+    def reported(run: Run) -> dict[tuple[str, str], float | None]:
+        rest: list[CorpusScores | Skipped] = [*run.corpus, *run.skipped]
+        return {(item.metric, item.scorer): item.native for item in rest if item.task == task}
+
+    a, b = measured(one), measured(other)
+    same = a.keys() == b.keys() and reported(one) == reported(other)
+    return same and all(
+        item.questions.keys == b[key].questions.keys and np.array_equal(item.values, b[key].values, equal_nan=True)
+        for key, item in a.items()
+    )
+
+
+def _same_questions(one: Run, other: Run, task: str) -> bool:
+    """Whether two runs of a task have a question in common, as far as they tell."""
+    from ..analysis.matching import pair
+
+    a, b = (next((item.questions for item in run.scores if item.task == task), None) for run in (one, other))
+    try:
+        return a is None or b is None or bool(pair(a, b).rows_a)
+    except InputError:  # their texts cannot be read any more
+        return True
+
+
+def _said(runs: Sequence[Run], replaced: dict[tuple[int, int], list[str]], place: object) -> list[str]:
+    """One sentence for every run that another one takes the place of, in some of its tasks or all."""
+    out = []
+    for (newest, older), tasks in replaced.items():
+        one, other = runs[newest], runs[older]
+        names = ", ".join(tasks[:3]) + (f" and {len(tasks) - 3} more" if len(tasks) > 3 else "")
+        why = "an older run of it by the same model" if one.date > other.date else "its copy"
+        out.append(
+            f"{names}: read from {one.name}; {other.name} is {why} and is left out (name a file to choose it, or join "
+            "the runs with --as-repeats)"
+        )
+    return out
+
+
+def _common(paths: Sequence[str], place: object) -> str:
+    """The folder of several files, whichever folder above it was named."""
+    if all(paths) and not any(map(is_url, paths)):
+        try:
+            return commonpath(paths)
+        except ValueError:  # some are relative, some not
+            pass
+    return str(place)

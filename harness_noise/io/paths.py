@@ -1,0 +1,122 @@
+"""Where a run may lie: a local path, or the URL of any file system that fsspec knows (s3://, gs://, …)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from ..errors import InputError
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+Place: TypeAlias = str | PathLike[str]
+"""What a user may give: a path, a URL, or a `upath.UPath`, which has the interface of a Path without being one."""
+
+POINTER = b"version https://git-lfs.github.com/spec/"
+"""How the few lines begin that Git LFS leaves in the place of a file that was not fetched."""
+
+
+def is_url(place: object) -> bool:
+    """Whether a place is on a file system that is reached by its URL."""
+    return _URL.match(str(place)) is not None
+
+
+def is_place(value: object) -> bool:
+    """Whether a value names a file or a folder."""
+    return isinstance(value, (str, PathLike)) or hasattr(value, "iterdir")
+
+
+def located(place: Place) -> Path:
+    """A place as a path. That of a URL is a `upath.UPath`, which reads, lists and pickles as a Path does.
+
+    Raises:
+        InputError: nobody here knows that kind of URL.
+    """
+    text = str(place)
+    found = _URL.match(text)
+    if found is None:
+        return Path(place)
+    scheme = found[1]
+    if scheme == "file":
+        return _local(text)
+    try:
+        from upath import UPath
+    except ImportError as error:
+        raise InputError(
+            f"{text}: URLs need universal-pathlib ({error}): pip install 'harness-noise[remote]'"
+        ) from None
+    try:
+        path: Any = UPath(text)
+        path.fs  # noqa: B018 - here fsspec looks for the library of this kind of file system
+    except (ImportError, ValueError) as error:
+        raise InputError(
+            f"{text}: {scheme}:// cannot be read here ({error}); install the fsspec library for it "
+            "(s3fs, gcsfs, adlfs, …), or copy the files"
+        ) from None
+    return cast(Path, path)
+
+
+def _local(url: str) -> Path:
+    """A file:// URL as a local path: word for word, as fsspec has it, or with its %20 for blanks."""
+    host, _, rest = url.removeprefix("file://").partition("/")
+    if host not in ("", "localhost"):
+        raise InputError(f"{url}: a file:// URL names a file of this machine: file:///folder/file")
+    from urllib.request import url2pathname
+
+    literal, decoded = Path(f"/{rest}"), Path(url2pathname(f"/{rest}"))
+    return decoded if exists(decoded) and not exists(literal) else literal
+
+
+def exists(path: Path) -> bool:
+    """Whether there is a file or folder.
+
+    Raises:
+        InputError: it cannot be found out: a loop of links, no permission, no credentials, no network.
+    """
+    try:
+        if not is_url(path):
+            return path.exists()
+        path.stat()  # for fsspec, whatever goes wrong means that nothing exists
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened ({reason(error)})") from None
+    except Exception as error:  # of the libraries behind a URL, of all kinds
+        raise InputError(f"{path}: cannot be opened ({reason(error)})") from error
+    return True
+
+
+def refuse_pointer(path: Path) -> None:
+    """Refuse the few lines that Git LFS leaves in the place of a file that was not fetched.
+
+    Raises:
+        InputError: that is what the file is.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(POINTER))
+    except Exception:  # noqa: BLE001  whoever reads it says why it cannot be
+        return
+    if head == POINTER:
+        raise InputError(
+            f"{path}: not the file itself but a Git LFS pointer to it, because it was not fetched; run "
+            "`git lfs pull` in its repository"
+        )
+
+
+def telling_parts(paths: Sequence[str]) -> list[str]:
+    """The first folder or file of each path that tells all of them apart; else the whole paths."""
+    split = [path.replace("\\", "/").split("/") for path in paths]
+    for parts in zip(*split, strict=False):
+        if len(set(parts)) == len(paths):
+            return list(parts)
+    return list(paths)
+
+
+def reason(error: BaseException) -> str:
+    """What an operating system or a library gives as the reason, in one line; never empty."""
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return " ".join(text.split())[:300]

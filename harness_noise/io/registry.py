@@ -1,0 +1,403 @@
+"""The door to the harnesses: adapters registered as entry points, the built-in ones included."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from importlib.metadata import EntryPoint, entry_points
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..data.scores import FaultyScoresError, ReadOptions, Run, with_groups
+from ..errors import FinalError, InputError, NotThereError
+from .joining import joined, told, usable
+from .paths import Place, exists, is_url, located, reason, refuse_pointer
+
+if TYPE_CHECKING:
+    from harness_noise_adapters.base import Adapter, AdapterInParts
+
+T = TypeVar("T")
+
+GROUP = "harness_noise.io.registry"
+LAST = "table"
+"""The adapter that takes whatever has columns: it is asked when no other wants a file."""
+
+
+@cache
+def _points() -> dict[str, EntryPoint]:
+    """The registered adapters, the first of each name; looked for once, in the metadata of all that is installed."""
+    return {point.name: point for point in reversed(list(entry_points(group=GROUP)))}
+
+
+def names() -> list[str]:
+    """The registered adapters, in the order in which they are asked: by the alphabet, score tables last."""
+    return sorted(_points(), key=lambda name: (name == LAST, name))
+
+
+@cache
+def load(name: str) -> Adapter:
+    """The adapter of that name.
+
+    Raises:
+        InputError: none is registered, or what it needs is not installed.
+    """
+    point = _points().get(name)
+    if point is None:
+        raise InputError(f"no adapter is called {name!r}; there are {', '.join(names())}")
+    adapter: Any = point.load()
+    return adapter  # type: ignore[no-any-return]
+
+
+def _load_or_warn(name: str) -> Adapter | None:
+    """A broken adapter of somebody's must not keep the others from reading their files."""
+    try:
+        return load(name)
+    except Exception as error:  # noqa: BLE001 - whatever its import raises
+        warnings.warn(f"adapter {name!r} cannot be loaded: {error}", stacklevel=3)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class PartRead:
+    """What reading one part of a place gives; small, because it may come from another machine."""
+
+    runs: tuple[Run, ...]
+    about: Any = None
+    """What the adapter's `join` has to know beside the runs; it can be pickled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What is read at a time, by this process or by a worker."""
+
+    adapter: str
+    part: Any
+
+    def __str__(self) -> str:
+        return str(self.part)
+
+
+ReadUnits = Callable[[Sequence[Unit], ReadOptions], Sequence[PartRead | InputError]]
+"""The map over units; its answers are in their order."""
+
+
+def find(path: Place) -> list[tuple[Adapter, Path]]:
+    """The adapters that recognise `path`: one for a file, for a folder perhaps several.
+
+    Raises:
+        InputError: the path does not exist, or nobody recognises it.
+    """
+    where = located(path)
+    return [(load(name), where) for name in _recognised(where)]
+
+
+def _recognised(path: Path) -> list[str]:
+    """The names of the adapters that recognise `path`; see `find`."""
+    if not exists(path):
+        raise InputError(f"{path}: no such file or directory")
+    is_file = path.is_file()
+    if is_file:
+        refuse_pointer(path)
+    found: list[str] = []
+    for name in names():
+        adapter = _load_or_warn(name)
+        if adapter is not None and adapter.sniff(path):
+            found.append(name)
+            if is_file:
+                break
+    if found:
+        return found
+    if path.is_dir():
+        raise InputError(
+            f"{path}: no run in this folder for any adapter ({', '.join(names())}); expected an lm-eval "
+            "results_….json or Inspect logs (.eval, .json); name a score table by its file"
+        )
+    raise InputError(
+        f"{path}: not a run that any adapter reads ({', '.join(names())}); expected an lm-eval results or "
+        "samples file, an Inspect log, or a table (CSV, JSONL, Parquet) with the columns question and score"
+    )
+
+
+def read(path: Place, options: ReadOptions | None = None) -> list[Run]:
+    """The runs at `path`, one of each model, with the tasks, metrics and scorers that were asked for.
+
+    A file of a folder that cannot be used is a note of the runs beside it; see `joining.usable`.
+
+    Raises:
+        InputError: nothing readable there; with `strict`, something that is not.
+        NotThereError: nothing of what was asked for; lists what there is.
+    """
+    options = options or ReadOptions()
+    single = _of_each_file(options)
+    answers = [item for adapter, where in find(path) for item in _answers(adapter, where, single)]
+    runs = usable(answers, path, strict=options.strict)
+    if not runs:
+        raise InputError(f"{path}: no run in it")
+    try:
+        return chosen(runs, path, options)
+    except NotThereError as error:
+        causes = tuple(str(item) for item in answers if isinstance(item, InputError))
+        raise NotThereError(error.runs, error.option, error.unknown, error.have, error.where, causes) from None
+
+
+def _of_each_file(options: ReadOptions) -> ReadOptions:
+    """How each file is read: a group may be of tasks in several, which `chosen` joins; all of them are needed."""
+    tasks = (*options.tasks, *options.groups.values()) if options.tasks else ()
+    return replace(options, groups={}, tasks=tasks)
+
+
+def chosen(runs: Sequence[Run], path: Place, options: ReadOptions) -> list[Run]:
+    """What is meant by all that was read at a place: the runs of each model joined, the groups and the tasks
+    that were asked for. A run that has none of them is left out with a note, if another has.
+
+    Raises:
+        NotThereError: no run has what was asked for.
+    """
+    if not options.apart:
+        runs = joined(runs, path)
+    return those_with((partial(_asked_of, run, options) for run in runs), path)
+
+
+def _asked_of(run: Run, options: ReadOptions) -> list[Run]:
+    return [select(with_groups(run, options.groups), options)]
+
+
+def those_with(readers: Iterable[Callable[[], list[Run]]], path: Place | None = None) -> list[Run]:
+    """The runs of all readers but those that have nothing of what was asked for, of which a note tells.
+
+    Raises:
+        NotThereError: none has it; lists what all of them have.
+    """
+    runs: list[Run] = []
+    lacking: list[NotThereError] = []
+    for read_some in readers:
+        try:
+            runs += read_some()
+        except NotThereError as error:
+            lacking.append(error)
+    if not lacking:
+        return runs
+    if not runs:
+        raise lacking[0] if len(lacking) == 1 else NotThereError.of_all(lacking, str(path or ""))
+    names = [name for error in lacking for name in error.runs]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    note = f"left out, for want of {lacking[0].wanted}: {', '.join(names[:3])}{more}"
+    return [replace(runs[0], notes=(*runs[0].notes, note)), *runs[1:]]
+
+
+def read_with(adapter: Adapter, path: Path, options: ReadOptions) -> list[Run]:
+    """The runs that one adapter finds at `path`, whole.
+
+    Raises:
+        InputError: nothing there can be used; with `strict`, something cannot.
+    """
+    return usable(_answers(adapter, path, options), path, strict=options.strict)
+
+
+def _answers(adapter: Adapter, path: Path, options: ReadOptions) -> list[Run | InputError]:
+    parts = _in_parts(adapter)
+    return _joined(parts, path, [_read_part(parts, part, options) for part in parts.parts(path)], options)
+
+
+def _joined(
+    adapter: AdapterInParts, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions
+) -> list[Run | InputError]:
+    try:
+        return adapter.join(path, found, options)
+    except FaultyScoresError as error:
+        return [_faulty(adapter, path, error)]
+
+
+def read_unit(unit: Unit, options: ReadOptions) -> PartRead | InputError:
+    """Read one unit; that it cannot be used is an answer like any other."""
+    return _read_part(_in_parts(load(unit.adapter)), unit.part, options)
+
+
+def _read_part(adapter: AdapterInParts, part: Any, options: ReadOptions) -> PartRead | InputError:
+    try:
+        return adapter.read_part(part, options)
+    except InputError as error:
+        error.place = str(part)
+        return error
+    except FaultyScoresError as error:
+        return _faulty(adapter, part, error)
+    except Exception as error:
+        if not is_url(part):
+            raise
+        failed = InputError(f"{part}: cannot be read ({reason(error)})")
+        failed.__cause__ = error
+        return failed
+
+
+def _faulty(adapter: Any, place: Any, error: FaultyScoresError) -> InputError:
+    found = FinalError(
+        f"{place}: the adapter {adapter.name!r} makes scores of it that cannot be ({error}); this is a mistake of the "
+        "adapter, not of the file: report it to those who make the adapter"
+    )
+    found.__cause__ = error
+    return found
+
+
+class _Whole:
+    """An adapter that reads a place in one go, as one that reads it in parts."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.adapter = adapter
+        self.name = adapter.name
+
+    def parts(self, path: Path) -> list[Path]:
+        return [path]
+
+    def read_part(self, part: Path, options: ReadOptions) -> PartRead:
+        return PartRead(tuple(self.adapter.read(part, options)))
+
+    def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
+        return in_order(found)
+
+
+def _in_parts(adapter: Adapter) -> AdapterInParts:
+    known: Any = adapter if hasattr(adapter, "parts") else _Whole(adapter)
+    return known  # type: ignore[no-any-return]
+
+
+def in_order(found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
+    """The runs of all parts and what stands in for those that could not be read, one after the other."""
+    return [run for item in found for run in ([item] if isinstance(item, InputError) else item.runs)]
+
+
+def one_by_one(units: Sequence[Unit], options: ReadOptions) -> list[PartRead | InputError]:
+    """The map over units in this process."""
+    return [read_unit(unit, options) for unit in units]
+
+
+def read_what_can_be(
+    paths: Sequence[Place], options: ReadOptions | None = None, read_units: ReadUnits = one_by_one
+) -> tuple[list[Run], list[InputError]]:
+    """The runs of all paths, in their order, as `read` gives them; and why the others cannot be used.
+
+    Of a folder only the part that is broken is left out. A folder that no harness knows, or that is
+    broken in part, also stands for the score tables and the linked folders in it.
+
+    Args:
+        paths: files, folders, URLs.
+        options: how they are read.
+        read_units: reads the units of all paths at once, perhaps elsewhere.
+    """
+    options = options or ReadOptions()
+    single = _of_each_file(options)
+    claims = [_attempt(_claims, path) for path in paths]
+    answers = _gathered(claims, single, read_units)
+    broken = [i for i, answer in enumerate(answers) if any(isinstance(item, InputError) for item in answer)]
+    more = _gathered([_beside(paths[i], claims[i]) for i in broken], single, read_units)
+    for i, rest in zip(broken, more, strict=True):
+        # that no harness knows a folder is no news where it holds other runs
+        answers[i] = rest if rest and isinstance(claims[i], InputError) else [*answers[i], *rest]
+    found: list[Run | InputError] = []
+    for path, answer in zip(paths, answers, strict=True):
+        runs = [item for item in answer if not isinstance(item, InputError)]
+        asked = _attempt(chosen, runs, path, options)
+        found += [asked] if isinstance(asked, InputError) else asked
+        found += [InputError(told(item, runs)) for item in answer if isinstance(item, InputError)]
+    return (
+        [item for item in found if not isinstance(item, InputError)],
+        [item for item in found if isinstance(item, InputError)],
+    )
+
+
+Claims = list[tuple[Path, list[Unit]]]
+"""The units that one adapter has at a place, for each adapter that recognises it."""
+
+
+def _claims(path: Place) -> Claims:
+    where = located(path)
+    return [(where, _units(name, where)) for name in _recognised(where)]
+
+
+def _units(name: str, path: Path) -> list[Unit]:
+    return [Unit(name, part) for part in _in_parts(load(name)).parts(path)]
+
+
+def _beside(path: Place, claims: Claims | InputError) -> Claims:
+    """What a folder holds that the adapters which recognise it do not look at: its linked folders, and the
+    files that only other adapters know."""
+    folder = _attempt(located, path)
+    if isinstance(folder, InputError) or not folder.is_dir():
+        return []
+    taken = set() if isinstance(claims, InputError) else {unit.adapter for _, units in claims for unit in units}
+    found: Claims = []
+    for child in sorted(folder.iterdir()):
+        linked = child.is_dir() and child.is_symlink()
+        known = _attempt(_recognised, child) if linked or child.is_file() else []
+        if not isinstance(known, InputError):  # else no run at all: a note, a picture
+            found += [(child, _units(name, child)) for name in known if linked or name not in taken]
+    return found
+
+
+def _gathered(
+    claims: Sequence[Claims | InputError], options: ReadOptions, read_units: ReadUnits
+) -> list[list[Run | InputError]]:
+    """For each place its runs, and the reasons for those that are left out."""
+    units = [unit for item in claims if not isinstance(item, InputError) for _, part in item for unit in part]
+    read = iter(read_units(units, options) if units else ())
+    out: list[list[Run | InputError]] = []
+    for item in claims:
+        if isinstance(item, InputError):
+            out.append([item])
+            continue
+        answers: list[Run | InputError] = []
+        for path, part in item:
+            if not part:
+                continue
+            adapter = _in_parts(load(part[0].adapter))
+            answers += _joined(adapter, path, list(islice(read, len(part))), options)
+        out.append(answers)
+    return out
+
+
+def _attempt(function: Callable[..., T], *arguments: Any) -> T | InputError:
+    try:
+        return function(*arguments)
+    except InputError as error:
+        return error
+
+
+def select(run: Run, options: ReadOptions) -> Run:
+    """The part of a run that `--task`, `--metric` and `--scorer` name (globs)."""
+    from fnmatch import fnmatchcase
+
+    kept: list[Any] = [*run.scores, *run.groups, *run.corpus, *run.skipped]
+    notes = run.notes
+    for option, attribute, wanted in (
+        ("--task", "task", options.tasks),
+        ("--metric", "metric", options.metrics),
+        ("--scorer", "scorer", options.scorers),
+    ):
+        if not wanted:
+            continue
+        have = list(dict.fromkeys(_name(item, attribute) for item in kept))
+        unknown = [name for name in wanted if not any(fnmatchcase(other, name) for other in have)]
+        if unknown:  # another run may have it: two harnesses name one scorer differently
+            absent = NotThereError([run.name], option, unknown, have)
+            if len(unknown) == len(wanted):
+                raise absent
+            notes += (str(absent),)
+        kept = [item for item in kept if any(fnmatchcase(_name(item, attribute), name) for name in wanted)]
+    chosen = {id(item) for item in kept}
+    groups = tuple(item for item in run.groups if id(item) in chosen)
+    return replace(
+        run,
+        scores=tuple(item for item in run.scores if id(item) in chosen),
+        parts=(*run.parts, *(item for item in run.scores if id(item) not in chosen)) if groups else (),
+        groups=groups,
+        corpus=tuple(item for item in run.corpus if id(item) in chosen),
+        skipped=tuple(item for item in run.skipped if id(item) in chosen),
+        notes=notes,
+    )
+
+
+def _name(item: Any, attribute: str) -> str:
+    value = getattr(item, attribute, None)
+    return str(item.name if value is None and attribute == "task" else value)

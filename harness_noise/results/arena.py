@@ -1,0 +1,362 @@
+"""What an arena says: models, pairs, benchmarks and questions, with the field names of its JSON.
+
+Pairs are columns, one array for each field, because there are M(M − 1)/2 of them; a `Difference` is
+built when one is looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, overload
+
+from .._version import __version__
+from .rows import SCHEMA_VERSION, Difference, Estimate, frame, row, storable
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from rich.console import RenderableType
+
+    from ..stats.contrast import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model(Estimate):
+    """One model on one benchmark."""
+
+    win_rate: float | None
+    """Mean over all rivals of P(its answer beats theirs) + half of P(tie), on the shared questions."""
+    pass_at_k: Mapping[int, float] | None
+    """k → chance that at least one of k answers is right; null unless scores are 0 or 1."""
+    among_best: bool | None
+    """Whether it cannot be told from the best: in a set that holds the best model with probability
+    `level`, whichever model that is."""
+    p_best: float | None
+    """p-value of "no other model is better", adjusted for the number of rivals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Median and range over the close pairs."""
+
+    median: float
+    min: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Two sizes of one model family: how far apart they are, in standard errors."""
+
+    family: str
+    small: str
+    large: str
+    diff: float
+    se_total: float
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """The noise that is characteristic of one task × metric × scorer."""
+
+    task: str
+    metric: str
+    scorer: str
+    n_questions: int
+    """Questions that any model has."""
+    n_models: int
+    n_pairs: int
+    n_close_pairs: int
+    """Pairs with |A − B| < 5 · se_total; the spreads below are over these."""
+    se_total: Spread | None
+    se_data: Spread | None
+    se_prediction: Spread | None
+    correlation: Spread | None
+    disagreement: Spread | None
+    """Share of questions on which one answer of A and one of B score differently."""
+    smallest_significant_diff: float | None
+    """Of the pairs whose own interval excludes 0, before any adjustment."""
+    largest_insignificant_diff: float | None
+    beta_theory: Spread | None
+    """se_total divided by what the Beta(p, 1 − p) theory says, √(s · (p/s)(1 − p/s)/n), with s the
+    share of questions that any model solves and p the mean of the pair. Wang (2025), §4.1.3."""
+    rule_of_thumb: Spread | None
+    """se_total divided by √(p(1 − p)/n). Wang (2025), §1."""
+    solved_by_none: int | None
+    signal_to_noise: Spread | None
+    """Difference between adjacent sizes of one family, in its total standard errors."""
+    best: tuple[str, ...]
+    """The models that cannot be told from the best."""
+    steps: tuple[Step, ...] = ()
+    cluster: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question of one benchmark."""
+
+    task: str
+    metric: str
+    scorer: str
+    question: str
+    cluster: str | None
+    difficulty: float | None
+    """1 − mean score over the models; null for metrics outside [0, 1]."""
+    n_models: int
+    """Models with a score on it."""
+    n_solved: int | None
+    """Models with at least one answer of score 1; null for metrics outside [0, 1]."""
+    tau: float | None
+    """Kendall's tau-b between the models' scores on this question and their means over all others."""
+    p_tau: float | None
+    """How often chance alone gives a tau as low, on a question that has nothing to do with the models' quality."""
+    suspect: bool | None
+    """Better models do worse on it: p_tau below 1/N of the benchmark's N questions, and below 0.05."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QuestionColumns:
+    """The questions of one benchmark, one array for each field of `Question`; NaN for null."""
+
+    task: str
+    metric: str
+    scorer: str
+    question: Sequence[str]
+    cluster: tuple[str | None, ...]
+    text: Sequence[str] | None
+    difficulty: FloatArray
+    n_models: IntArray
+    n_solved: IntArray | None
+    tau: FloatArray
+    p_tau: FloatArray
+    suspect: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.question)
+
+    def __iter__(self) -> Iterator[Question]:
+        for i in range(len(self)):
+            tau = _or_none(self.tau[i])
+            yield Question(
+                task=self.task,
+                metric=self.metric,
+                scorer=self.scorer,
+                question=self.question[i],
+                cluster=self.cluster[i],
+                difficulty=_or_none(self.difficulty[i]),
+                n_models=int(self.n_models[i]),
+                n_solved=None if self.n_solved is None else int(self.n_solved[i]),
+                tau=tau,
+                p_tau=_or_none(self.p_tau[i]),
+                suspect=None if tau is None else bool(self.suspect[i]),
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs(Sequence[Difference]):
+    """All pairs of one benchmark: a sequence of `Difference`, held as columns."""
+
+    names: tuple[str, ...]
+    """Model names; `a` and `b` index them."""
+    runs: tuple[str, ...]
+    """What each run is called, in the same order."""
+    common: Mapping[str, Any]
+    """Fields that all pairs share: task, metric, scorer, level, test, … ."""
+    a: IntArray
+    b: IntArray
+    columns: Mapping[str, np.ndarray[Any, Any]]
+    """Every other field of a Difference: numbers, NaN for what is not identified."""
+    verdict: np.ndarray[Any, Any]
+    """(P,) codes into `words`."""
+    words: tuple[str, ...]
+    flags: Mapping[str, np.ndarray[Any, Any]]
+    """Diagnostic code → which pairs have it."""
+    interval: str = "t"
+    """Whose interval the pairs have that vary at all."""
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+    @overload
+    def __getitem__(self, index: int) -> Difference: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Difference, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Difference | tuple[Difference, ...]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        i = range(len(self))[index]
+        values: dict[str, Any] = {}
+        for name, column in self.columns.items():
+            whole = column.dtype.kind in "iu"
+            values[name] = int(column[i]) if whole else _or_none(column[i])
+        return Difference(
+            model_a=self.names[self.a[i]],
+            model_b=self.names[self.b[i]],
+            run_a=self.runs[self.a[i]],
+            run_b=self.runs[self.b[i]],
+            verdict=self.words[self.verdict[i]],
+            diagnostics=tuple(sorted(code for code, has in self.flags.items() if has[i])),
+            interval=str(self._intervals(slice(i, i + 1))[0]),
+            **self.common,
+            **values,
+        )
+
+    def _intervals(self, rows: slice) -> np.ndarray[Any, Any]:
+        """Whose intervals these pairs have."""
+        import numpy as np
+
+        low = self.columns["ci_low"][rows]
+        flat = self.flags["zero_variance"][rows] if "zero_variance" in self.flags else np.zeros(len(low), dtype=bool)
+        return np.where(np.isnan(low), "none", np.where(flat, "bonett-price", self.interval)).astype(object)
+
+    def find(self, model_a: str, model_b: str) -> Difference:
+        """The pair of these two models, as A − B or as B − A, whichever the arena holds."""
+        for i, (x, y) in enumerate(zip(self.a, self.b, strict=True)):
+            if {self.names[x], self.names[y]} == {model_a, model_b}:
+                return self[i]
+        raise KeyError(f"no pair of {model_a!r} and {model_b!r}")
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line per pair; what is not identified is NaN, diagnostics are joined by a space."""
+        import numpy as np
+        import pandas as pd
+
+        names, runs = (
+            np.asarray([storable(item) for item in items], dtype=object) for items in (self.names, self.runs)
+        )
+        have: dict[str, Any] = dict(self.columns)
+        have |= {name: [storable(value)] * len(self) for name, value in self.common.items()}
+        have |= {"model_a": names[self.a], "model_b": names[self.b], "run_a": runs[self.a], "run_b": runs[self.b]}
+        have["verdict"] = np.asarray(self.words, dtype=object)[self.verdict]
+        have["interval"] = self._intervals(slice(None))
+        notes = [""] * len(self)
+        for code in sorted(self.flags):
+            for i in np.flatnonzero(self.flags[code]):
+                notes[i] += (" " if notes[i] else "") + code
+        have["diagnostics"] = notes
+        return pd.DataFrame({item.name: have[item.name] for item in fields(Difference)})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Board:
+    """One benchmark: a task × metric × scorer that at least two models measured."""
+
+    benchmark: Benchmark
+    models: tuple[Model, ...]
+    pairs: Pairs
+    questions: QuestionColumns
+    scores: FloatArray
+    """(N, M) question means, NaN where missing, for the figures; columns as `models`."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.benchmark.task, self.benchmark.metric, self.benchmark.scorer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arena:
+    """Every pair of models on every benchmark that they share."""
+
+    settings: Mapping[str, Any]
+    boards: tuple[Board, ...]
+    baseline: str | None = None
+    notes: tuple[str, ...] = ()
+    """Hints and warnings for a person, one sentence each."""
+
+    @property
+    def kind(self) -> str:
+        """The table that a format with room for one shows."""
+        return "pairs"
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        return tuple(item for board in self.boards for item in board.models)
+
+    @property
+    def benchmarks(self) -> tuple[Benchmark, ...]:
+        return tuple(board.benchmark for board in self.boards)
+
+    @property
+    def pairs(self) -> Iterator[Difference]:
+        return (item for board in self.boards for item in board.pairs)
+
+    @property
+    def questions(self) -> Iterator[Question]:
+        return (item for board in self.boards for item in board.questions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--format json` prints."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "harness_noise_version": __version__,
+            "settings": dict(self.settings) | {"baseline": self.baseline},
+            "models": [_model_row(item) for item in self.models],
+            "pairs": [row(item) for item in self.pairs],
+            "benchmarks": [row(item) for item in self.benchmarks],
+            "questions": [row(item) for item in self.questions],
+            "notes": list(self.notes),
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_frame(self, table: str = "pairs") -> pd.DataFrame:
+        """One table, `models`, `pairs`, `benchmarks` or `questions`, with unrounded numbers."""
+        if table == "pairs":
+            import pandas as pd
+
+            return pd.concat([board.pairs.to_frame() for board in self.boards], ignore_index=True)
+        rows = {
+            "models": lambda: [_flat(_model_row(item)) for item in self.models],
+            "benchmarks": lambda: [_flat(row(item)) for item in self.benchmarks],
+            "questions": lambda: [row(item) for item in self.questions],
+        }
+        if table not in rows:
+            raise KeyError(f"no table {table!r}; there are models, pairs, benchmarks and questions")
+        return frame(rows[table]())
+
+    def to_frames(self) -> dict[str, pd.DataFrame]:
+        """All four tables by name."""
+        return {name: self.to_frame(name) for name in ("models", "pairs", "benchmarks", "questions")}
+
+    def __rich__(self) -> RenderableType:
+        from ..report import terminal
+
+        return terminal.render(self)
+
+    def _repr_html_(self) -> str:
+        from ..report import html
+
+        return html.fragment(self)
+
+
+def _or_none(value: Any) -> float | None:
+    number = float(value)
+    return number if number - number == 0 else None
+
+
+def _model_row(item: Model) -> dict[str, Any]:
+    out = row(item)
+    if item.pass_at_k is not None:
+        out["pass_at_k"] = {str(k): value for k, value in item.pass_at_k.items()}
+    return out
+
+
+def _flat(item: dict[str, Any]) -> dict[str, Any]:
+    """One level: `se_total: {median: …}` becomes `se_total_median`; lists of text are joined."""
+    out: dict[str, Any] = {}
+    for name, value in item.items():
+        if isinstance(value, dict) and name != "pass_at_k":
+            out |= {f"{name}_{key}": inner for key, inner in value.items()}
+        elif isinstance(value, dict):
+            out |= {f"pass_at_{key}": inner for key, inner in value.items()}
+        elif isinstance(value, list):
+            out[name] = " ".join(value) if name == "diagnostics" else json.dumps(value, ensure_ascii=False)
+        else:
+            out[name] = value
+    return out

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ._version import __version__
 from .errors import InputError
+from .results.display import RENDERERS
 
 TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
@@ -18,15 +19,18 @@ if TYPE_CHECKING:
     from .api import analyze, arena, compare, read
     from .data.scores import Questions, Run, Scores
     from .results.arena import Arena
-    from .results.rows import Analysis, Comparison, Difference, Estimate, Plan
+    from .results.plan import Plan
+    from .results.rows import Analysis, Comparison, Difference, Estimate
     from .settings import Settings
+
+RENDERERS.update(rich="harness_noise.report.terminal:render", html="harness_noise.report.html:fragment")
 
 _HOME = {
     "analyze": "api", "arena": "api", "compare": "api", "read": "api",
-    "estimate": "analysis", "estimate_difference": "comparison", "plan": "planning",
-    "Analysis": "results", "Arena": "arena_results", "Comparison": "results", "Difference": "results",
-    "Estimate": "results", "Plan": "results",
-    "Questions": "scores", "Run": "scores", "Scores": "scores", "Settings": "settings",
+    "estimate": "analysis.mean", "estimate_difference": "analysis.difference", "plan": "analysis.plan",
+    "Analysis": "results.rows", "Arena": "results.arena", "Comparison": "results.rows",
+    "Difference": "results.rows", "Estimate": "results.rows", "Plan": "results.plan",
+    "Questions": "data.scores", "Run": "data.scores", "Scores": "data.scores", "Settings": "settings",
 }  # fmt: skip
 
 __all__ = [

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from .analysis.difference import compare_runs
 from .analysis.mean import analyze_runs
 from .data.scores import ReadOptions, Run
 from .errors import InputError
 from .io import registry as adapters
-from .io.paths import Place, is_place
+from .io.paths import Place
+from .io.sources import Source, listed, runs_of, split
 from .results.arena import Arena
 from .results.rows import Analysis, Comparison
-from .settings import Settings
-
-Source: TypeAlias = Place | Run
 
 
 def read(path: Place, **options: Any) -> Run | list[Run]:
@@ -38,22 +35,6 @@ def read(path: Place, **options: Any) -> Run | list[Run]:
     return runs[0] if len(runs) == 1 else runs
 
 
-def runs_of(source: Source, options: ReadOptions) -> list[Run]:
-    """The runs that a path or a Run stands for, read with these options."""
-    if isinstance(source, Run):
-        lost = sum(item.n_missing for item in (*source.scores, *source.parts))
-        lost += sum(item.n_missing for item in source.corpus)
-        refill = options.missing == "zero" and lost > 0
-        if options.cluster is None and not refill:
-            return [adapters.select(source, options)]
-        if not source.path:
-            what = "missing answers can be counted as wrong" if refill else "clusters can be chosen"
-            raise InputError(f"{source.name}: {what} only while a file is read; give its path")
-        again = adapters.read(source.path, options)
-        return [run for run in again if (run.model, run.name) == (source.model, source.name)] or again
-    return adapters.read(source, options)
-
-
 def analyze(
     run: Source | Sequence[Source], *, level: float = 0.95, cluster: str | None = None, **choices: Any
 ) -> Analysis:
@@ -69,7 +50,7 @@ def analyze(
         InputError: input or choices that cannot be used.
     """
     settings, options = split(choices, level=level, cluster=cluster)
-    return analyze_runs(adapters.those_with(partial(runs_of, item, options) for item in _listed(run)), settings)
+    return analyze_runs(adapters.those_with(partial(runs_of, item, options) for item in listed(run)), settings)
 
 
 def compare(
@@ -122,24 +103,4 @@ def arena(
     from .leaderboard.build import arena as compute
 
     settings, options = split(choices, level=level, cluster=cluster)
-    return compute([item for source in _listed(runs) for item in runs_of(source, options)], settings, baseline=baseline)
-
-
-def _listed(given: Any) -> list[Source]:
-    return [given] if isinstance(given, Run) or is_place(given) else list(given)
-
-
-def split(choices: dict[str, Any], **common: Any) -> tuple[Settings, ReadOptions]:
-    """Sort keyword arguments into what is read and what is computed; both know cluster and missing."""
-    reading = {
-        name: choices.pop(name)
-        for name in ("columns", "groups", "tasks", "metrics", "scorers", "apart")
-        if name in choices
-    }
-    known = set(Settings.__dataclass_fields__)
-    unknown = [name for name in choices if name not in known]
-    if unknown:
-        raise InputError(f"unknown option {unknown[0]!r}; there are {', '.join(sorted(known | set(reading)))}")
-    settings = Settings(**choices, **common)
-    options = replace(ReadOptions(**reading), cluster=settings.cluster, missing=settings.missing)
-    return settings, options
+    return compute([item for source in listed(runs) for item in runs_of(source, options)], settings, baseline=baseline)

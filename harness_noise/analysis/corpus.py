@@ -15,14 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..data.matching import pair
 from ..data.scores import CorpusScores, Run, reproduces
 from ..errors import InputError, NothingSharedError
-from ..results.rows import Difference, Estimate, finite
+from ..results.forms import finite
+from ..results.rows import Difference, Estimate
 from ..settings import Settings, check_scale
 from ..stats import intervals, tests
 from ..stats.contrast import FloatArray, cluster_codes
 from .corpus_noise import Noise, Side, noise_of, side_of, swap_p
-from .matching import pair
 from .sample import data_limit, outside, root
 
 

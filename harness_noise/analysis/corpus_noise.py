@@ -11,7 +11,8 @@ import numpy as np
 from ..data.clusters import both_ways
 from ..data.scores import CALLS, CorpusScores
 from ..errors import InputError
-from ..results.rows import UNSPLIT, finite
+from ..results.diagnostics import UNSPLIT
+from ..results.forms import finite
 from ..settings import Settings
 from ..stats import resampling
 from ..stats.contrast import BoolArray, FloatArray, IntArray, Variance, cluster_codes, clustered_variance, design

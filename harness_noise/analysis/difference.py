@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data.clusters import in_words
+from ..data.matching import Pairing, pair, pair_runs
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, NothingSharedError
-from ..results.rows import Comparison, Difference, Flip, finite, merge_notes
+from ..results.forms import finite, merge_notes
+from ..results.rows import Comparison, Difference, Flip
 from ..settings import Settings
 from ..stats import decision, intervals, resampling, tests
 from ..stats.contrast import Contrast, Design, Moments, moments, question_stats
@@ -22,7 +24,7 @@ from ..stats.flips import Far, extended
 from ..stats.intervals import ConfidenceInterval
 from ..stats.wild import Wild, wild_test
 from . import corpus
-from .matching import Pairing, align, pair, pair_runs
+from .matching import align
 from .sample import (
     Sample,
     as_scores,

@@ -12,7 +12,8 @@ import numpy as np
 from ..data.clusters import in_words
 from ..data.scores import Group, Run, Scores, reproduces
 from ..errors import InputError
-from ..results.rows import Analysis, Estimate, finite, merge_notes
+from ..results.forms import finite, merge_notes
+from ..results.rows import Analysis, Estimate
 from ..settings import Settings
 from ..stats import intervals
 from ..stats.contrast import Contrast, Design, Moments, question_stats

@@ -120,7 +120,7 @@ def _measured(
     sources: Sequence[Any], choices: dict[str, Any]
 ) -> tuple[Estimate | Difference, list[Estimate], tuple[float, float] | None]:
     """The row to plan with, of one run or of A − B, the estimates of each run, and the metric's range."""
-    from ..api import runs_of, split
+    from ..io.sources import runs_of, split
     from .difference import compare_runs
     from .mean import analyze_runs
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..results.rows import Difference, Estimate, Plan, PlanRow, PlugIn, TheoryRow
+from ..results.plan import Plan, PlanRow, PlugIn, TheoryRow
+from ..results.rows import Difference, Estimate
 from ..settings import check_scale
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from ..data.matching import Pairing, pair, same_partition
 from ..data.scores import CorpusScores, Group, Run, Scores, Skipped, occurrences
 from ..errors import InputError
-from ..results.rows import merge_notes
-from .matching import Pairing, pair, same_partition
+from ..results.forms import merge_notes
 
 
 def as_repeats(runs: Sequence[Run]) -> list[Run]:

@@ -14,7 +14,8 @@ import numpy as np
 from ..data.clusters import CROSS, both_ways
 from ..data.scores import Group, Questions, Run, Scores, fitting, is_proportion
 from ..errors import InputError
-from ..results.rows import UNSPLIT, finite
+from ..results.diagnostics import UNSPLIT
+from ..results.forms import finite
 from ..settings import Settings, check_scale
 from ..stats.contrast import (
     Contrast,

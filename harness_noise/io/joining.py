@@ -11,7 +11,7 @@ from typing import Any
 
 from ..data.scores import CorpusScores, Group, Run, Scores, Skipped
 from ..errors import FinalError, InputError
-from ..results.rows import merge_notes
+from ..results.forms import merge_notes
 from .paths import is_url
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d")
@@ -168,7 +168,7 @@ def _equal(one: Run, other: Run, task: str) -> bool:
 
 def _same_questions(one: Run, other: Run, task: str) -> bool:
     """Whether two runs of a task have a question in common, as far as they tell."""
-    from ..analysis.matching import pair
+    from ..data.matching import pair
 
     a, b = (next((item.questions for item in run.scores if item.task == task), None) for run in (one, other))
     try:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..analysis.matching import pair
 from ..analysis.sample import SHARED_NOISE_P, below
 from ..data.clusters import both_ways, in_words
+from ..data.matching import pair
 from ..data.scores import CONTENT_KEYS, Questions, Scores
 from ..errors import InputError
 from ..stats.all_pairs import Strata, Table

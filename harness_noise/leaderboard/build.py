@@ -13,15 +13,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..analysis.matching import pair
 from ..analysis.mean import analyze_run
 from ..analysis.repeats import once
 from ..analysis.sample import Unread, check_margin, group_parts, group_shares, score_range
+from ..data.matching import pair
 from ..data.scores import Group, Run, Scores, occurrences
 from ..errors import InputError
 from ..io.paths import telling_parts
 from ..results.arena import Arena, Benchmark, Board, Model, Pairs, QuestionColumns, Spread, Step
-from ..results.rows import Estimate, merge_notes
+from ..results.forms import merge_notes
+from ..results.rows import Estimate
 from ..settings import Settings
 from ..stats import benchmark, decision, theory
 from ..stats.all_pairs import Columns, Table, all_pairs, every_pair

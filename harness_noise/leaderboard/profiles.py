@@ -19,7 +19,8 @@ from .._version import __version__
 from ..errors import InputError
 from ..io.atomic import write_text
 from ..results.arena import Arena, Board, Spread
-from ..results.rows import SCHEMA_VERSION, Difference, finite
+from ..results.forms import SCHEMA_VERSION, finite
+from ..results.rows import Difference
 from ..settings import check_scale
 from ..stats import decision, tests, theory
 from ..stats.flips import Far, extended_flips

@@ -97,7 +97,7 @@ class Marks:
         return " ".join(self._letters[code] for code in codes)
 
     def legend(self) -> tuple[tuple[str, str, str], ...]:
-        from ..results.rows import DIAGNOSTICS
+        from ..results.diagnostics import DIAGNOSTICS
 
         return tuple((letter, code, DIAGNOSTICS.get(code, "")) for code, letter in self._letters.items())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..results.rows import Plan
+from ..results.plan import Plan
 from .summary import MISSING, Column, Section, Summary, decimals, number
 
 _BARS = 28

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..io.paths import telling_parts
-from ..results.rows import DIAGNOSTICS, Analysis, Comparison, Difference, Estimate, Plan
+from ..results.diagnostics import DIAGNOSTICS
+from ..results.plan import Plan
+from ..results.rows import Analysis, Comparison, Difference, Estimate
 
 if TYPE_CHECKING:
-    from ..analysis.factors import Factors
     from ..results.arena import Arena
+    from ..results.factors import Factors
 
     Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena
 
@@ -64,7 +66,7 @@ def summarise(table: Result) -> Summary:
         from . import planning
 
         return planning.summarise(table)
-    from ..analysis.factors import Factors
+    from ..results.factors import Factors
 
     if isinstance(table, Factors):
         return _factors(table)

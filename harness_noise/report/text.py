@@ -6,7 +6,7 @@ import io
 import re
 from typing import TYPE_CHECKING, Any
 
-from ..results.rows import Plan
+from ..results.plan import Plan
 from .summary import Section, Summary, summarise
 
 if TYPE_CHECKING:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, overload
 
 from .._version import __version__
-from .rows import SCHEMA_VERSION, Difference, Estimate, frame, row, storable
+from .display import Shown
+from .forms import SCHEMA_VERSION, frame, row, storable
+from .rows import Difference, Estimate
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
-    from rich.console import RenderableType
 
     from ..stats.contrast import BoolArray, FloatArray, IntArray
 
@@ -259,7 +260,7 @@ class Board:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Arena:
+class Arena(Shown):
     """Every pair of models on every benchmark that they share."""
 
     settings: Mapping[str, Any]
@@ -323,16 +324,6 @@ class Arena:
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """All four tables by name."""
         return {name: self.to_frame(name) for name in ("models", "pairs", "benchmarks", "questions")}
-
-    def __rich__(self) -> RenderableType:
-        from ..report import terminal
-
-        return terminal.render(self)
-
-    def _repr_html_(self) -> str:
-        from ..report import html
-
-        return html.fragment(self)
 
 
 def _or_none(value: Any) -> float | None:

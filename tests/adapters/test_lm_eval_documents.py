@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import harness_noise as hn
-from harness_noise.analysis.matching import pair
 from harness_noise.analysis.repeats import as_repeats
+from harness_noise.data.matching import pair
 from harness_noise.data.scores import Questions, ReadOptions, content_hash
 from harness_noise.errors import InputError
 from harness_noise.io import workers

@@ -12,7 +12,7 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.io import atomic as files
-from harness_noise.results.rows import json_schema
+from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import adapter
 from harness_noise_adapters.lm_eval_harness.files import export

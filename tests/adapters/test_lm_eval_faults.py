@@ -34,7 +34,7 @@ from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
 
 from harness_noise.cli import main
-from harness_noise.results.rows import json_schema
+from harness_noise.results.schema import json_schema
 from harness_noise_adapters.lm_eval_harness import noise
 
 FAULT = "injected fault"

@@ -24,7 +24,7 @@ import harness_noise as hn
 import harness_noise.analysis.mean
 import harness_noise.data.scores
 from harness_noise.errors import InputError
-from harness_noise.results.rows import json_schema
+from harness_noise.results.schema import json_schema
 from harness_noise_adapters.lm_eval_harness import noise
 from harness_noise_adapters.lm_eval_harness.live import hook, inject, repeats
 from harness_noise_adapters.lm_eval_harness.scoring import collect, rescore

@@ -21,7 +21,7 @@ from harness_noise.io import registry as adapters
 from harness_noise.leaderboard import profiles as reference
 from harness_noise.report import html, terminal
 from harness_noise.report import text as texts
-from harness_noise.results.rows import json_schema
+from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
 
 from . import mutate

@@ -15,7 +15,7 @@ from harness_noise.analysis.difference import compare_runs, estimate_difference
 from harness_noise.analysis.mean import analyze_run, estimate
 from harness_noise.data.scores import Group, Questions, Run, Scores
 from harness_noise.errors import InputError
-from harness_noise.results.rows import DIAGNOSTICS
+from harness_noise.results.diagnostics import DIAGNOSTICS
 from harness_noise.settings import Settings
 
 GRADES = st.sampled_from([0.0, 1.0, 0.5, 0.25, float("nan")])

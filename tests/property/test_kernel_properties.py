@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from harness_noise.analysis.difference import estimate_difference
 from harness_noise.analysis.mean import estimate
-from harness_noise.results.rows import DIAGNOSTICS
+from harness_noise.results.diagnostics import DIAGNOSTICS
 
 GRADES = st.sampled_from([0.0, 1.0, 0.5, 0.25, 1 / 3, 2.5, -1.0, math.nan])
 ESTIMATORS = st.sampled_from(["cr0", "cr1", "cr2", "cr3"])

@@ -23,7 +23,7 @@ from harness_noise.leaderboard import profiles as reference
 from harness_noise.leaderboard.build import arena, best_p, distinct_names
 from harness_noise.report import arena_tables as arena_export
 from harness_noise.report import terminal, text
-from harness_noise.results.rows import json_schema
+from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
 from harness_noise.stats.benchmark import fit_beta, kendall_tau, size_of, suspects
 from harness_noise.stats.passk import steps_of_k

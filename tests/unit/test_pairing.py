@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_noise.analysis.matching import pair
+from harness_noise.data.matching import pair
 from harness_noise.data.scores import Questions, content_hash, occurrences
 
 

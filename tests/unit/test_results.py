@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from harness_noise import Analysis, Comparison, estimate, estimate_difference
-from harness_noise.results.rows import DIAGNOSTICS, json_schema
+from harness_noise.results.diagnostics import DIAGNOSTICS
+from harness_noise.results.schema import json_schema
 
 RNG = np.random.default_rng(7)
 A = (RNG.random((60, 4)) < 0.7).astype(float)

@@ -19,7 +19,7 @@ from harness_noise.analysis.sample import as_scores
 from harness_noise.cli import main
 from harness_noise.data.scores import Questions, Run
 from harness_noise.report.summary import number, sentence
-from harness_noise.results.rows import json_schema
+from harness_noise.results.schema import json_schema
 
 RNG = np.random.default_rng(11)
 

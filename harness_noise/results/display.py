@@ -1,0 +1,32 @@
+"""How a result is shown: a result knows no renderer, and whoever renders says so here."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # the package imports this module: importing typing would take longer than all of it
+if TYPE_CHECKING:
+    from typing import Any
+
+    from rich.console import RenderableType
+
+RENDERERS: dict[str, str] = {}
+"""Form (`rich`, `html`) → `module:function`, imported when a result is shown for the first time."""
+
+
+def _rendered(form: str, result: object) -> Any:
+    from importlib import import_module
+
+    module, function = RENDERERS[form].split(":")
+    return getattr(import_module(module), function)(result)
+
+
+class Shown:
+    """A result that terminals and notebooks show."""
+
+    __slots__ = ()
+
+    def __rich__(self) -> RenderableType:
+        shown: RenderableType = _rendered("rich", self)
+        return shown
+
+    def _repr_html_(self) -> str:
+        return str(_rendered("html", self))

@@ -1,0 +1,116 @@
+"""The result of a plan."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from .._version import __version__
+from .display import Shown
+from .forms import SCHEMA_VERSION, frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """The smallest difference that a design detects with the plan's power."""
+
+    n_questions: int
+    repeats: int
+    mde: float
+
+
+@dataclass(frozen=True, slots=True)
+class TheoryRow:
+    """What one theory, from the accuracy alone, says of the same plan."""
+
+    theory: str
+    variance: float
+    """Var[A − B] per question, at one answer each."""
+    n_questions: int
+    mde: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlugIn:
+    """What the same plan says if a pilot's estimate of ω² is taken for the truth."""
+
+    n_questions: int
+    n_clusters: int | None
+    effect: float
+    power: float
+    mde: float
+    variance: float
+    df: float
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan(Shown):
+    """A design that finds `effect` with `power`, and what other designs would find."""
+
+    shows_notes: ClassVar[bool] = True
+    """Its tables say the notes themselves."""
+
+    effect: float
+    """The difference to be found, or the smallest that can be, on the metric's scale."""
+    power: float
+    alpha: float
+    n_questions: int
+    repeats: int
+    """Answers per question, K."""
+    mde: float
+    """The smallest difference that n_questions and repeats detect with `power`; with 80 %, as in
+    `table`, where the power itself was asked for."""
+    df: float
+    """Degrees of freedom of the planned design: n − 1, or those of its clusters."""
+    n_clusters: int | None
+    """Clusters of the size seen that n_questions fill; null where questions stand alone."""
+    cluster_size: float | None
+    """Questions per cluster."""
+    variance: float
+    """Variance per question of the contrast at `repeats` answers that the plan starts from."""
+    omega2: float | None
+    """Data variance per question of the contrast, with the design effect in it; raw, as estimated or given;
+    null where only its sum with the prediction noise is known."""
+    omega2_upper: float | None
+    """The upper confidence limit of ω², from which the plan starts; null where ω² was not estimated."""
+    sigma2_a: float | None
+    """Prediction variance of one answer; null where it is not known apart from ω²."""
+    sigma2_b: float | None
+    design_effect: float | None
+    best_repeats: int | None
+    """The K that makes the variance smallest for a budget; null without costs."""
+    cost: float | None
+    """Of all questions and all answers of all models."""
+    table: tuple[PlanRow, ...]
+    basis: str
+    """Where the noise comes from: omega2, from, accuracy."""
+    compared: str
+    """What is compared: A − B of two runs, one mean against a number, or two runs like one."""
+    assurance: float | None = None
+    """The level of `omega2_upper`: the share of such pilots whose plan has the power."""
+    plug_in: PlugIn | None = None
+    """The answer of the estimate itself; null without a pilot, or where its ω² is not above 0."""
+    theory: tuple[TheoryRow, ...] = ()
+    """The three theories side by side, where only the accuracy is given."""
+    diagnostics: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is compared, in what it is counted, and how far the pilot can be trusted; one sentence each."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--format json` prints."""
+        plan = asdict(self)
+        for name in ("table", "theory", "diagnostics", "notes"):
+            plan[name] = list(plan[name])
+        return {"schema_version": SCHEMA_VERSION, "harness_noise_version": __version__, "settings": {}, "plan": plan}
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table of designs: smallest detectable difference by n_questions and repeats."""
+        return frame(asdict(item) for item in self.table)

@@ -1,6 +1,6 @@
 """What a harness adapter has to be; the built-in ones come through the same door as anybody's.
 
-An adapter is registered under the entry point group `harness_noise.io.registry`; the entry point
+An adapter is registered under the entry point group `harness_noise.adapters`; the entry point
 names an object with the attributes below. Importing its module must be cheap: load the harness
 inside the methods that need it.
 """

@@ -1,0 +1,1 @@
+"""What adapters hand over: runs with their scores, questions and clusters."""

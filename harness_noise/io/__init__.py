@@ -1,0 +1,1 @@
+"""Files: the registry of adapters, paths, atomic writes, workers, interrupts."""

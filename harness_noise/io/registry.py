@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-GROUP = "harness_noise.io.registry"
+GROUP = "harness_noise.adapters"
 LAST = "table"
 """The adapter that takes whatever has columns: it is asked when no other wants a file."""
 

@@ -1,0 +1,1 @@
+"""The results: frozen rows, their JSON and its schema."""

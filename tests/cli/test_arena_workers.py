@@ -81,7 +81,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     about = folder / "odd_adapter-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-adapter\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[harness_noise.io.registry]\nodd = odd_adapter:adapter\n")
+    (about / "entry_points.txt").write_text("[harness_noise.adapters]\nodd = odd_adapter:adapter\n")
     return os.environ | {"PYTHONPATH": str(folder), "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
 
 

@@ -94,7 +94,7 @@ def test_where_an_exception_would_be_swallowed(tmp_path):
     """A destructor, like an import hook or a callback from C, cannot raise: KeyboardInterrupt would be lost."""
     program = """
         import os, signal, sys
-        from harness_noise import stopping
+        from harness_noise.io import stopping
         class Deaf:
             def __del__(self):
                 os.kill(os.getpid(), signal.SIGINT)
@@ -110,7 +110,7 @@ def test_while_a_file_is_written(tmp_path):
     (tmp_path / "x").write_text("old")
     program = """
         import os, signal, sys
-        from harness_noise import files, stopping
+        from harness_noise.io import atomic as files, stopping
         stopping.stop_on_interrupt()
         with files.replacing("x") as file:
             file.write(b"new")
@@ -129,7 +129,7 @@ def test_on_a_terminal_the_cursor_comes_back(tmp_path):
 
     program = """
         import os, signal, sys, time, click
-        from harness_noise import stopping
+        from harness_noise.io import stopping
         stopping.stop_on_interrupt()
         bar = click.progressbar(length=9, label="reading", file=sys.stderr)
         bar.update(3)

@@ -107,7 +107,7 @@ def test_somebody_elses_error_passes_through(tmp_path):
 
 HOLD = """
 import sys, time
-from harness_noise import files
+from harness_noise.io import atomic as files
 with files.replacing(sys.argv[1]) as file:
     file.write(b"half"); file.flush()
     print("writing", flush=True)

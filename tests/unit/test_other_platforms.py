@@ -52,7 +52,7 @@ def test_work_of_a_log_without_fork(tmp_path: Path) -> None:
     said = both(
         """
 import numpy as np
-from harness_noise_adapters.lm_eval_harness import bounded
+from harness_noise_adapters.lm_eval_harness.scoring import bounded
 
 def work():
     yield ("a", np.float64(0.5)), {"x": (1, 2)}
@@ -77,7 +77,7 @@ def test_files_without_locks(tmp_path: Path) -> None:
         """
 import os
 from pathlib import Path
-from harness_noise import files
+from harness_noise.io import atomic as files
 
 files.write_text("a.txt", "one")
 os.chmod("a.txt", 0o640)
@@ -97,7 +97,7 @@ print(Path("a.txt").read_text(), sorted(p.name for p in Path(".").rglob("*") if 
     )
     left = tmp_path / "True" / ".harness-noise-left"
     left.write_text("x")
-    run("from pathlib import Path; from harness_noise import files; files.sweep(Path('.'))", tmp_path / "True", True)
+    run("from pathlib import Path; from harness_noise.io import atomic as files; files.sweep(Path('.'))", tmp_path / "True", True)
     assert left.exists()
 
 

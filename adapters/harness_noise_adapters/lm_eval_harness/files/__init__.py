@@ -1,0 +1,1 @@
+"""lm-eval's results and samples files: found, read, written back."""

@@ -1,0 +1,1 @@
+"""Inside a running lm-eval: its hook, further answers, injection, flags."""

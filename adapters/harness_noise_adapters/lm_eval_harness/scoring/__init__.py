@@ -1,0 +1,1 @@
+"""From rows of answers to Scores: metrics, filters, clusters, aggregates."""

@@ -34,6 +34,8 @@ from .settings import Settings
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from .estimators.contrast import FloatArray, IntArray
+
 __all__ = ["analyze_run", "analyze_runs", "as_scores", "estimate", "pass_at_k_estimates"]
 
 
@@ -44,8 +46,10 @@ class _Ends:
     bounds: tuple[float, float]
     binary: bool
     """No score lies between the ends: right or wrong."""
-    mixed: int
-    """Clusters that hold a score below the highest, or above the lowest, whichever are fewer."""
+    mixed: float
+    """Clusters that hold a score below the highest, or above the lowest, whichever are fewer; see `_mixed`."""
+    failing: float
+    """The same as the sum of the rates that `_mixed` weighs the clusters by."""
 
 
 def _ends(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> _Ends | None:
@@ -53,11 +57,33 @@ def _ends(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> _En
         return None
     low, high = bounds
     scored = data.values[~np.isnan(data.values)]
+    binary = bool(((scored == low) | (scored == high)).all())
     used = plan.weights > 0
     with np.errstate(invalid="ignore"):
         holds = [(data.values < high).any(axis=1) & used, (data.values > low).any(axis=1) & used]
-    mixed = min(len(np.unique(plan.clusters[rows])) for rows in holds)
-    return _Ends(bounds, bool(((scored == low) | (scored == high)).all()), mixed)
+    if not binary:
+        counts = [float(len(np.unique(plan.clusters[rows]))) for rows in holds]
+        return _Ends(bounds, binary, min(counts), min(counts))
+    means, codes = data.stats.mean, plan.clusters
+    found = [
+        _mixed(rate[rows] / (high - low), codes[rows])
+        for rate, rows in zip((high - means, means - low), holds, strict=True)
+    ]
+    return _Ends(bounds, binary, *(min(each) for each in zip(*found, strict=True)))
+
+
+def _mixed(rates: FloatArray, clusters: IntArray) -> tuple[float, float]:
+    """How many clusters fail, each weighted by the highest failure rate r of its questions: (Σ r)²/Σ r² and Σ r.
+
+    With one answer per question both are the number of clusters that hold a wrong one. With more, a question that
+    fails once in twenty times tells less of how failures are spread than one that always fails.
+    """
+    if len(rates) == 0:
+        return 0.0, 0.0
+    worst = np.zeros(int(clusters.max()) + 1)
+    np.maximum.at(worst, clusters, rates)
+    total = float(worst.sum())
+    return total**2 / float((worst**2).sum()), total
 
 
 def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, ends: _Ends | None) -> str:
@@ -129,7 +155,7 @@ BORROWED_P = 0.05
 def _of_one_run(data: Sample, ends: _Ends | None) -> set[str]:
     """Diagnostics that only the scores of one run show."""
     found = set()
-    if ends is not None and ends.binary and ends.mixed < intervals.FEW_FAILURES:
+    if ends is not None and ends.binary and ends.failing < intervals.FEW_FAILURES * (1 - 1e-9):
         found.add("few_failures")
     single = data.stats.count < 2
     if 2 <= single.sum() <= len(data) - 2:
@@ -138,6 +164,10 @@ def _of_one_run(data: Sample, ends: _Ends | None) -> set[str]:
         if welch_p(e[single], e[~single]) < BORROWED_P:
             found.add("single_repeats_differ")
     return found
+
+
+MISSING_SHARE = 1 / 3
+"""Of the SE: a mean that is off by so much leaves a 95 % interval 93.7 % coverage, and less from there on."""
 
 
 def _if_missing(
@@ -187,7 +217,7 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
         fields["se_total"] = None
     counts = data.stats.count
     filled = _if_missing(parts, group, bounds)
-    if filled is not None and m.variance is not None and filled[1] - filled[0] > math.sqrt(m.variance):
+    if filled is not None and m.variance is not None and filled[1] - filled[0] > MISSING_SHARE * math.sqrt(m.variance):
         found.add("missing_matters")
     wrong, right = (None, None) if filled is None else filled if first.higher_is_better is not False else filled[::-1]
     return Estimate(

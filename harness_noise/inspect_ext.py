@@ -53,16 +53,20 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
                 hook.sample_end(data)
 
     async def on_task_end(self, data: TaskEnd) -> None:
-        if _too_few.get():
-            logger.warning("noise: %s: %s", data.log.eval.task, _too_few.get())
-            _too_few.set("")
+        too_few, task = _too_few.get(), data.log.eval.task
+        _too_few.set("")
         if self._used:
             from harness_noise_adapters.inspect_logs import hook
 
+            # where the flag says the same of the task, one warning says it
+            if too_few and hook.to_say(f"{task}: {too_few}"):
+                too_few = ""
             try:
                 await hook.task_end(data)
             except Exception as error:  # noqa: BLE001
                 _warn("the end of a task", error)
+        if too_few:
+            logger.warning("noise: %s: %s", task, too_few)
 
     async def on_run_end(self, data: RunEnd) -> None:
         if self._used:
@@ -98,8 +102,9 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
 
     Inspect shows it as a second group of numbers: `noise_se`, the standard error of the mean over
     epochs, `noise_ci_low` and `noise_ci_high`, and, where the epochs tell them apart, `noise_total`,
-    `noise_data` and `noise_prediction`. What is not identified is left out. It never raises: a
-    fault is a warning.
+    `noise_data` and `noise_prediction`; where the total is less than its part, `noise_var_data` is
+    the estimate of the data variance, below 0, that makes it so. What is not identified is left out.
+    It never raises: a fault is a warning.
 
     Args:
         cluster: the key of the samples' metadata (or a SPEC) that related questions share.

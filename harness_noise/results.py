@@ -58,12 +58,12 @@ DIAGNOSTICS: dict[str, str] = {
     "mean_mismatch": "our mean is not the harness's own value: the scores may be read wrongly",
     "few_flips": "few questions (clusters) differ at all: the far limit of the interval is the more cautious one of "
     "two rules",
-    "few_failures": "fewer than 10 questions (clusters) hold a wrong answer, or a right one: the interval is less "
-    "reliable",
+    "few_failures": "fewer than 10 questions (clusters) hold a wrong answer, or a right one, counted by how often "
+    "they are wrong: the interval is less reliable",
     "not_after_adjustment": "the single interval shows a difference that is no longer significant after adjustment "
     "for the rows of its family",
     "missing_matters": "answers are missing, and counting them all as wrong or all as right moves the mean by more "
-    "than its standard error",
+    "than a third of its standard error",
     "copied_repeats": "native answers that share a seed are copies of each other and count as one",
     "identical_scores_only": "the answers differ, but their scores do not: prediction noise is not identified",
     "first_answer_differs": "the first answer of every question scores differently from the others (a shared seed?): "

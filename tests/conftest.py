@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 # the same examples on every machine, however slow it is
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.load_profile("project")
+
+# a shell script starts background jobs with Ctrl-C ignored; children of the tests would inherit that, and never end
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 

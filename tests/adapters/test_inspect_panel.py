@@ -61,6 +61,46 @@ def test_a_total_below_its_part_has_its_reason_beside_it():
         assert not {"noise_total", "noise_prediction"} & set(es.metrics)
 
 
+@pytest.mark.parametrize("before", ["", panel.OF_KEYS])
+def test_a_tasks_own_metric_is_shortened_like_ours(before):
+    """Which Inspect writes with its full name where it is a metric of a dictionary's keys."""
+    names = [*(before + name for name in [*NAMES, "noise_var_data"]), "decibels"]
+    metrics = {name: EvalMetric(name=name, group="noise", value=0.1) for name in names}
+    scores = [EvalScore(name=f"s{i}", scorer=f"s{i}", metrics=metrics) for i in range(4)]
+    for es in panel.shown_scores(scores, 80):
+        assert list(es.metrics) == ["noise_se", "noise_low", "noise_high", "decibels"]  # another's metric `noise`
+
+
+@pytest.mark.parametrize("metadata", [{}, {"noise": True}])
+def test_a_tasks_own_total_below_its_part_has_its_reason_beside_it(canned, tmp_path, metadata):
+    from inspect_ai.scorer import accuracy, match
+
+    from harness_noise.inspect_ext import noise
+
+    def answer(state):  # every question is right in one epoch of three: less data variance than nothing
+        return "yes" if (int(state.sample_id[1:]) + state.epoch) % 3 == 0 else "no"
+
+    task = canned.task(scorer=match(), metrics=[accuracy(), noise()], answer=answer)
+    (log,) = canned.eval(task, tmp_path, epochs=3, metadata=metadata)
+    found = {name: metric.value for es in log.results.scores for name, metric in es.metrics.items()}
+    assert found["noise_total"] < found["noise_prediction"]
+    assert found["noise_var_data"] == pytest.approx(hn.analyze(log.location).estimates[0].var_data, rel=1e-12)
+    assert found["noise_var_data"] < 0
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("metadata", [{}, {"noise": True}])
+def test_a_reason_is_said_once_whoever_knows_it(canned, tmp_path, caplog, metadata, own):
+    from inspect_ai.scorer import accuracy, match
+
+    from harness_noise.inspect_ext import noise
+
+    task = canned.task(canned.samples(1), scorer=match(), metrics=[accuracy(), *([noise()] if own else [])])
+    canned.eval(task, tmp_path, epochs=3, metadata=metadata)
+    said = [r.getMessage() for r in caplog.records if "fewer than two questions" in r.getMessage()]
+    assert said == ["noise: coins: fewer than two questions: no standard error"] * bool(metadata or own)
+
+
 def test_the_log_keeps_everything_even_where_it_shares_the_results(monkeypatch):
     import inspect_ai.util
 

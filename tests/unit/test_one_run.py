@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
 
 from harness_noise.analysis import analyze_run, analyze_runs, estimate
 from harness_noise.comparison import compare_runs, estimate_difference
@@ -141,8 +142,6 @@ class TestNearTheEnd:
         assert np.abs(np.diff(lows)).max() < 0.02
 
     def test_independent_answers_have_the_plain_wilson_interval(self):
-        from statsmodels.stats.proportion import proportion_confint
-
         for wrong in (0, 1, 5, 30):
             x = np.ones(100_000)
             x[:wrong] = 0
@@ -151,11 +150,34 @@ class TestNearTheEnd:
             assert 1 - e.ci_low == pytest.approx(1 - expected[0], rel=1e-3)
 
     def test_few_failures(self):
-        for clusters, K in ((np.arange(1000) % 10, 1), (None, 1), (None, 20)):
-            found = self.limits(clusters, K=K)
+        for clusters in (np.arange(1000) % 10, None):
+            found = self.limits(clusters)
             assert ["few_failures" in e.diagnostics for e in found] == [wrong < 10 for wrong in range(15)]
         assert "few_failures" in estimate(1 - np.eye(1, 50)[0]).diagnostics
         assert "few_failures" not in estimate(np.random.default_rng(0).random(50)).diagnostics
+
+    @pytest.mark.parametrize("G", [40, 1000])
+    def test_few_failures_of_many_answers(self, G):
+        """They count by the failure rate of the worst question of each cluster."""
+        x = np.ones((1000, 20))
+        x[:40, :5] = 0
+        clusters = np.arange(1000) % G
+        assert "few_failures" not in estimate(x, clusters).diagnostics  # 40 · 5/20 = 10
+        x[40:80, 0] = 0  # of the same clusters where there are 40
+        x[0, 0] = 1
+        assert ("few_failures" in estimate(x, clusters).diagnostics) == (G == 40)
+        x[40:80] = 1
+        assert "few_failures" in estimate(x, clusters).diagnostics
+
+    def test_rare_failures_of_many_answers_tell_less_than_certain_ones(self):
+        """One question always fails, eleven once in twenty times: as spread as (1.55)²/1.0275 = 2.3 failures."""
+        x = np.ones((20, 20))
+        x[0] = 0
+        x[1:12, 0] = 0
+        e, spread = estimate(x), 1.55**2 / 1.0275 / 10
+        n = 1 / (spread * e.se**2 / (e.mean * (1 - e.mean)) + (1 - spread) / 20)
+        alpha = 2 * stats.norm.sf(stats.t.ppf(0.975, 19))
+        assert e.ci_low == pytest.approx(proportion_confint(e.mean * n, n, alpha, method="wilson")[0])
 
     def test_clusters_that_fail_alike_do_not_give_the_interval_of_clusters(self):
         """One wrong answer in each of 10 clusters: no variance between clusters, but 1,000 answers."""
@@ -202,6 +224,9 @@ class TestMissing:
         shown = summarise(table)
         assert "if wrong … right" in [column.label for column in shown.sections[0].columns]
         assert "missing answers were all wrong or all right" in shown.sentences[0]
+        for missing in (1, 2):  # of 100 questions, with an SE of .050
+            x = np.where(np.arange(100) < missing, np.nan, np.arange(100) % 2)[:, None]
+            assert ("missing_matters" in row(scores(x)).diagnostics) == (missing == 2)
         few = scores(np.where(np.arange(2000)[:, None] == 3, np.nan, rng.integers(0, 2, (2000, 1))))
         assert "missing_matters" not in row(few).diagnostics
 

@@ -62,6 +62,8 @@ class Live:
     """Whether its results have passed through our wrapper, or the public way is behind it."""
     warnings: list[str] = field(default_factory=list)
     """Of the last results; earlier ones were of an unfinished task."""
+    to_say: list[str] = field(default_factory=list)
+    """What others have to say of the task, whatever becomes of its results."""
     shown: Analysis | None = None
     """What the panel at the end of the run has to show, because Inspect's own does not."""
     results: EvalResults | None = None
@@ -88,6 +90,14 @@ def task_start(data: TaskStart, flag: Flag | None) -> None:
 
 def task_off() -> None:
     _live.set(None)
+
+
+def to_say(text: str) -> bool:
+    """Say this of the task when it ends, once with what else there is; False if its flag is off."""
+    live = _live.get()
+    if live is not None:
+        live.to_say.append(text)
+    return live is not None
 
 
 def install() -> bool:
@@ -386,9 +396,9 @@ def run_end(data: RunEnd) -> None:
 
 def _warn(live: Live) -> None:
     """All that there is to say about a task, as one warning."""
-    if live.warnings:
-        logger.warning("noise: %s", "; ".join(dict.fromkeys(live.warnings)))
-        live.warnings = []
+    if warnings := dict.fromkeys([*live.warnings, *live.to_say]):
+        logger.warning("noise: %s", "; ".join(warnings))
+        live.warnings, live.to_say = [], []
 
 
 def _words(error: BaseException) -> str:

@@ -26,6 +26,8 @@ FIELDS = {
     "noise_prediction": "se_prediction",
 }
 """Name of the EvalMetric → field of the Estimate, in the order in which they are shown."""
+VAR_DATA = "noise_var_data"
+"""What a task's own metric has beside a total that is less than its part: the data variance, below 0."""
 
 
 def values(estimate: Estimate) -> dict[str, float]:

@@ -27,6 +27,8 @@ class TooFewError(Exception):
 def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -> dict[str, float]:
     """The noise of the mean of un-reduced scores, by the names of our metrics.
 
+    Where the total comes out below the prediction noise, the data variance below 0 that makes it so is among them.
+
     Raises:
         InputError: a cluster key that the samples lack, a level outside (0, 1).
         ValueError: values that are not numbers.
@@ -51,4 +53,7 @@ def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -
     for code, words in _TOO_FEW.items():
         if code in estimate.diagnostics:
             raise TooFewError(f"{words}: no standard error")
-    return inject.values(estimate)
+    found = inject.values(estimate)
+    if estimate.var_data is not None and inject.total_below_prediction(estimate):
+        found[inject.VAR_DATA] = estimate.var_data  # a metric has no metadata, and nobody would believe the total
+    return found

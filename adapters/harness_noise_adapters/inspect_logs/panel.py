@@ -25,6 +25,9 @@ BETWEEN = 4
 """Columns around the name and the value of a metric."""
 SHORT = {"noise_se": "noise_se", "noise_ci_low": "noise_low", "noise_ci_high": "noise_high"}
 """What is shown where there is no room for all, and under which name."""
+NAMES = (*inject.FIELDS, inject.VAR_DATA)
+OF_KEYS = "harness_noise/noise_"
+"""What Inspect sets before the values of a task's own `noise()` where it is a metric of a dictionary's keys."""
 REASON = "data var. < 0"
 """Beside a total that is less than its part: the unbiased estimate of the data variance."""
 
@@ -68,15 +71,14 @@ def _with_reasons(es: EvalScore) -> EvalScore:
 
 
 def _short(es: EvalScore) -> EvalScore:
-    ours = set(inject.injected(es))
     metrics: dict[str, EvalMetric] = {}
     for name, metric in es.metrics.items():
-        if name not in ours:
+        stem = name.removeprefix(OF_KEYS)
+        known = next((ours for ours in NAMES if stem == ours or stem.startswith(ours + "_")), None)
+        if known is None or metric.group != GROUP:
             metrics[name] = metric
-            continue
-        for long, short in SHORT.items():
-            if name == long or name.startswith(long + "_"):
-                metrics[short + name.removeprefix(long)] = metric
+        elif known in SHORT:
+            metrics[SHORT[known] + stem.removeprefix(known)] = metric
     return es.model_copy(update={"metrics": metrics})
 
 

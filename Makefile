@@ -9,12 +9,13 @@ DEMO_OUT ?= demo-out
 FUZZ_SECONDS ?= 600
 PYTHONS ?= 3.11 3.12 3.13 3.14
 GUESTS ?=
+PINS ?= .pins
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test corpus lint bench growth docs coverage wheel compat compat-dev models faults fuzz guests pythons audit lowest clean help
+.PHONY: demo test corpus lint bench growth docs coverage pins pins-check wheel compat compat-dev models faults fuzz guests pythons audit lowest clean help
 
 help:
-	@echo "demo  test  corpus  lint  bench  growth  docs  coverage  wheel  compat  models  faults  fuzz  guests  pythons  audit  lowest  clean"
+	@echo "demo  test  corpus  lint  bench  growth  docs  coverage  pins  pins-check  wheel  compat  models  faults  fuzz  guests  pythons  audit  lowest  clean"
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -50,6 +51,12 @@ growth: $(VENV)/.test  ## how time and memory grow, into the docs
 coverage: $(VENV)/.test  ## coverage of the intervals by simulation, into the docs
 	$(BIN)/python benchmarks/coverage.py docs/methods/coverage.md
 	$(BIN)/python benchmarks/coverage_weak.py docs/methods/coverage-weak.md
+
+pins: $(VENV)/.test  ## what every command says on many inputs, into PINS: before a change that must not change it
+	$(BIN)/python tests/pins/pin.py make $(PINS)
+
+pins-check: $(VENV)/.test  ## ask everything again and show every difference
+	$(BIN)/python tests/pins/pin.py check $(PINS)
 
 docs: $(VENV)/.docs  ## the pages, into site/
 	$(BIN)/mkdocs build --strict --quiet

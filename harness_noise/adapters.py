@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .errors import InputError, NotThereError
-from .joining import joined
+from .errors import FinalError, InputError, NotThereError
+from .joining import joined, told, usable
 from .places import Place, exists, is_url, located, reason, refuse_pointer
 from .scores import FaultyScoresError, ReadOptions, Run, with_groups
 
@@ -124,16 +124,29 @@ def _recognised(path: Path) -> list[str]:
 def read(path: Place, options: ReadOptions | None = None) -> list[Run]:
     """The runs at `path`, one of each model, with the tasks, metrics and scorers that were asked for.
 
+    A file of a folder that cannot be used is a note of the runs beside it; see `joining.usable`.
+
     Raises:
-        InputError: nothing readable there.
+        InputError: nothing readable there; with `strict`, something that is not.
         NotThereError: nothing of what was asked for; lists what there is.
     """
     options = options or ReadOptions()
-    single = replace(options, groups={})  # a group may be of tasks in several files
-    runs = [run for adapter, where in find(path) for run in read_with(adapter, where, single)]
+    single = _of_each_file(options)
+    answers = [item for adapter, where in find(path) for item in _answers(adapter, where, single)]
+    runs = usable(answers, path, strict=options.strict)
     if not runs:
         raise InputError(f"{path}: no run in it")
-    return chosen(runs, path, options)
+    try:
+        return chosen(runs, path, options)
+    except NotThereError as error:
+        causes = tuple(str(item) for item in answers if isinstance(item, InputError))
+        raise NotThereError(error.runs, error.option, error.unknown, error.have, error.where, causes) from None
+
+
+def _of_each_file(options: ReadOptions) -> ReadOptions:
+    """How each file is read: a group may be of tasks in several, which `chosen` joins; all of them are needed."""
+    tasks = (*options.tasks, *options.groups.values()) if options.tasks else ()
+    return replace(options, groups={}, tasks=tasks)
 
 
 def chosen(runs: Sequence[Run], path: Place, options: ReadOptions) -> list[Run]:
@@ -179,15 +192,14 @@ def read_with(adapter: Adapter, path: Path, options: ReadOptions) -> list[Run]:
     """The runs that one adapter finds at `path`, whole.
 
     Raises:
-        InputError: what the adapter cannot do without cannot be used.
+        InputError: nothing there can be used; with `strict`, something cannot.
     """
+    return usable(_answers(adapter, path, options), path, strict=options.strict)
+
+
+def _answers(adapter: Adapter, path: Path, options: ReadOptions) -> list[Run | InputError]:
     parts = _in_parts(adapter)
-    runs = []
-    for run in _joined(parts, path, [_read_part(parts, part, options) for part in parts.parts(path)], options):
-        if isinstance(run, InputError):
-            raise run
-        runs.append(run)
-    return runs
+    return _joined(parts, path, [_read_part(parts, part, options) for part in parts.parts(path)], options)
 
 
 def _joined(
@@ -208,6 +220,7 @@ def _read_part(adapter: AdapterInParts, part: Any, options: ReadOptions) -> Part
     try:
         return adapter.read_part(part, options)
     except InputError as error:
+        error.place = str(part)
         return error
     except FaultyScoresError as error:
         return _faulty(adapter, part, error)
@@ -220,7 +233,7 @@ def _read_part(adapter: AdapterInParts, part: Any, options: ReadOptions) -> Part
 
 
 def _faulty(adapter: Any, place: Any, error: FaultyScoresError) -> InputError:
-    found = InputError(
+    found = FinalError(
         f"{place}: the adapter {adapter.name!r} makes scores of it that cannot be ({error}); this is a mistake of the "
         "adapter, not of the file: report it to those who make the adapter"
     )
@@ -274,7 +287,7 @@ def read_what_can_be(
         read_units: reads the units of all paths at once, perhaps elsewhere.
     """
     options = options or ReadOptions()
-    single = replace(options, groups={})
+    single = _of_each_file(options)
     claims = [_attempt(_claims, path) for path in paths]
     answers = _gathered(claims, single, read_units)
     broken = [i for i, answer in enumerate(answers) if any(isinstance(item, InputError) for item in answer)]
@@ -287,7 +300,7 @@ def read_what_can_be(
         runs = [item for item in answer if not isinstance(item, InputError)]
         asked = _attempt(chosen, runs, path, options)
         found += [asked] if isinstance(asked, InputError) else asked
-        found += [item for item in answer if isinstance(item, InputError)]
+        found += [InputError(told(item, runs)) for item in answer if isinstance(item, InputError)]
     return (
         [item for item in found if not isinstance(item, InputError)],
         [item for item in found if isinstance(item, InputError)],

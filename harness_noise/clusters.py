@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from .errors import InputError
+from .errors import FinalError, InputError
 
 CROSS = " ⨯ "
 """Between the two labels of a question that is in two crossed clusters; the labels themselves never hold it. One text
@@ -24,7 +24,7 @@ _WAYS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|(?P<cross>\s*[*×]\s*)")
 _PER_TASK = re.compile(r"\s*([^\s=,{}]+)=((?:\{\{.*?\}\}|[^,])+)(?:,|$)")
 
 
-class MissingFieldError(InputError):
+class MissingFieldError(FinalError):
     """The document has no such field; `fields` lists those it has."""
 
     def __init__(self, spec: str, fields: Iterable[str]) -> None:
@@ -179,7 +179,7 @@ def _template(spec: str) -> Callable[[Mapping[str, Any]], str]:
     try:
         template = environment.from_string(spec)
     except TemplateError as error:
-        raise InputError(f"the cluster template {spec!r} is not valid Jinja: {error}") from None
+        raise FinalError(f"the cluster template {spec!r} is not valid Jinja: {error}") from None
 
     def label(doc: Mapping[str, Any]) -> str:
         try:
@@ -187,7 +187,7 @@ def _template(spec: str) -> Callable[[Mapping[str, Any]], str]:
         except UndefinedError:
             raise MissingFieldError(spec, doc) from None
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-            raise InputError(f"the cluster template {spec!r} fails on a document: {error}") from None
+            raise FinalError(f"the cluster template {spec!r} fails on a document: {error}") from None
 
     return label
 
@@ -196,11 +196,11 @@ def text_label(value: Any) -> str:
     """A label for any value: text as it is, everything else as canonical JSON.
 
     Raises:
-        InputError: the value is nested too deeply.
+        FinalError: the value is nested too deeply.
     """
     if isinstance(value, str):
         return value
     try:
         return json.dumps(value, sort_keys=True, default=str)
     except RecursionError:
-        raise InputError("a value is nested too deeply to be a label; name another field") from None
+        raise FinalError("a value is nested too deeply to be a label; name another field") from None

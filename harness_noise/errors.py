@@ -12,6 +12,13 @@ class InputError(ValueError):
     The command line prints it without a traceback and exits with 2.
     """
 
+    place: str = ""
+    """The file that cannot be used, where it is one of those that were to be read."""
+
+
+class FinalError(InputError):
+    """What no other file of a folder makes good: a field that the user named is not there, or an adapter is wrong."""
+
 
 class NothingSharedError(InputError):
     """Two runs measured the same thing on questions of which they share none."""
@@ -30,11 +37,17 @@ class NothingToAddError(InputError):
 class NotThereError(InputError):
     """A run has nothing of what `--group`, `--task`, `--metric` or `--scorer` name; another may have it."""
 
-    def __init__(self, runs: list[str], option: str, unknown: list[str], have: list[str], where: str = "") -> None:
+    def __init__(
+        self, runs: list[str], option: str, unknown: list[str], have: list[str], where: str = "",
+        left_out: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
         self.runs, self.option, self.unknown, self.have, self.where = runs, option, unknown, have, where
+        self.left_out = left_out
+        """Why files cannot be used that may have it."""
         place = "this run" if len(runs) == 1 else f"any of the {len(runs)} runs"
         verb = "matches no task of" if option == "--group" else "is not in"
-        super().__init__(f"{where or runs[0]}: {self.wanted} {verb} {place}; there are {', '.join(have) or 'none'}")
+        text = f"{where or runs[0]}: {self.wanted} {verb} {place}; there are {', '.join(have) or 'none'}"
+        super().__init__(". Left out: ".join([text, *left_out]))
 
     @property
     def wanted(self) -> str:
@@ -46,7 +59,8 @@ class NotThereError(InputError):
         last = max(errors, key=lambda error: ("--group", "--task", "--metric", "--scorer").index(error.option))
         have = dict.fromkeys(name for error in errors if error.option == last.option for name in error.have)
         names = [name for error in errors for name in error.runs]
-        return cls(names, last.option, last.unknown, list(have), where or ", ".join(names[:3]))
+        left_out = dict.fromkeys(why for error in errors for why in error.left_out)
+        return cls(names, last.option, last.unknown, list(have), where or ", ".join(names[:3]), tuple(left_out))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.runs, self.option, self.unknown, self.have, self.where)
+        return type(self), (self.runs, self.option, self.unknown, self.have, self.where, self.left_out)

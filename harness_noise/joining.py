@@ -2,16 +2,62 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from os.path import commonpath
+from os.path import commonpath, split
 from pathlib import Path
 from typing import Any
 
-from .errors import InputError
+from .errors import FinalError, InputError
 from .places import is_url
 from .results import merge_notes
 from .scores import CorpusScores, Group, Run, Scores, Skipped
+
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d")
+"""When a file was begun, in the names that harnesses give."""
+
+
+def usable(answers: Sequence[Run | InputError], place: object, *, strict: bool = False) -> list[Run]:
+    """The runs among what reading a place gave. A file that cannot be used (cut, not fetched, of another format) is
+    a note of all of them, which says why, and whether older files beside it stand in for it.
+
+    Args:
+        answers: the runs, and why the rest cannot be used.
+        place: the folder or file that was named.
+        strict: whether a file that cannot be used is an error, too.
+
+    Raises:
+        InputError: there is no other file, `strict`, or a `FinalError`.
+    """
+    runs = [item for item in answers if not isinstance(item, InputError)]
+    errors = [item for item in answers if isinstance(item, InputError)]
+    for error in errors:
+        if strict or isinstance(error, FinalError) or len(answers) == 1:
+            raise error
+    if errors and not runs:
+        raise InputError(f"{place}: none of its {len(errors)} files can be used; the first: {errors[0]}")
+    notes = [f"left out: {told(error, runs)}" for error in errors]
+    return [replace(run, notes=merge_notes(run.notes, notes)) for run in runs] if notes else runs
+
+
+def told(error: InputError, runs: Sequence[Run]) -> str:
+    """Why a file is left out; and where older files of the same folder are read, that they may stand in for it.
+
+    Args:
+        error: of the file.
+        runs: those of its place, before they are joined.
+    """
+    folder, name = split(error.place)
+    begun = _STAMP.search(name)
+    if begun is None:
+        return str(error)
+    beside = [file for where, file in (split(run.path) for run in runs) if where == folder]
+    older = [file for file in beside if (found := _STAMP.search(file)) and found[0] < begun[0]]
+    if not older:
+        return str(error)
+    more = f" and {len(older) - 1} more" if len(older) > 1 else ""
+    return f"{error}. Older files beside it are read ({older[-1]}{more}): what they show may have been run again in it"
 
 
 def joined(runs: Sequence[Run], place: object) -> list[Run]:

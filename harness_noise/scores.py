@@ -283,6 +283,8 @@ class ReadOptions:
     """Columns of a table, or arguments of a task, that say what each answer was made with."""
     apart: bool = False
     """Every run by itself, in place of one run of each model in a folder (`harness_noise.joining`)."""
+    strict: bool = False
+    """A file that cannot be used is an error also where others can; else it is left out with a note."""
 
 
 def is_proportion(metric: str) -> bool:

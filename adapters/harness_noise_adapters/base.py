@@ -77,7 +77,8 @@ class AdapterInParts(Adapter, Protocol):
     def join(self, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions) -> list[Run | InputError]:
         """The runs at `path` from all its parts, in their order, and the reasons why others cannot be used.
 
-        An error in the answer ends `analyze`; `arena` goes on with the runs beside it.
+        An error in the answer is a note of the runs beside it; it ends the command where there are none, or where it
+        is a `harness_noise.errors.FinalError`. `arena` goes on in any case.
         """
         ...
 

@@ -224,7 +224,7 @@ class Columns:
             if "pass1" in counted:
                 names["score"], count = counted["pass1"], counted.get("count")
         if "score" not in names:
-            raise InputError(_no_score(path, have, head))
+            raise InputError(_no_score(path, have, head, plain))
         if "question" not in names:
             raise InputError(
                 f"{path}: no column says which question a row is about; there are {', '.join(have)}: name it with "
@@ -317,8 +317,10 @@ def _beside_words(
     return words
 
 
-def _no_score(path: Path, have: Sequence[str], head: Sequence[Record]) -> str:
-    numeric = [name for name in have if all(_is_score(record.get(name)) for record in head)]
+def _no_score(path: Path, have: Sequence[str], head: Sequence[Record], plain: Mapping[str, str]) -> str:
+    known = {*NAMES["question"], *LAST_RESORT["question"], *NAMES["repeat"], *NAMES["cluster"]}
+    others = (name for name in have if plain[name] not in known)
+    numeric = [name for name in others if all(_is_score(record.get(name)) for record in head)]
     listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
     text = f"{path}: no column holds the scores; there are {listed}. "
     text += "If one of them does, name it with --columns score=COLUMN"

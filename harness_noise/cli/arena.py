@@ -66,8 +66,8 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     tables, kind = choices.pop("tables"), choices.pop("tables_format")
     if pages is not None or pictures is not None:
         _need_matplotlib()
-    reading, joined = options.read_options(choices), choices.pop("as_repeats")
-    found = _read(runs, reading, jobs or 1, dask, strict=strict)
+    reading, joined = options.read_options(choices, strict=strict), choices.pop("as_repeats")
+    found = _read(runs, reading, jobs or 1, dask)
     if joined:
         from ..repeats import as_repeats
 
@@ -103,7 +103,7 @@ def _need_matplotlib() -> None:
         raise InputError("figures need matplotlib: pip install 'harness-noise[plots]'")
 
 
-def _read(paths: tuple[str, ...], reading: ReadOptions, jobs: int, dask: str | None, *, strict: bool) -> list[Run]:
+def _read(paths: tuple[str, ...], reading: ReadOptions, jobs: int, dask: str | None) -> list[Run]:
     from .. import adapters, workers
 
     read_units = partial(
@@ -114,7 +114,7 @@ def _read(paths: tuple[str, ...], reading: ReadOptions, jobs: int, dask: str | N
         say=lambda text: options.hints([text]),
     )
     found, errors = adapters.read_what_can_be(paths, reading, read_units)
-    if errors and strict:
+    if errors and reading.strict:
         raise errors[0]
     options.hints(f"left out: {error}" for error in errors)
     return found

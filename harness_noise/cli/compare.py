@@ -68,7 +68,8 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     profile, together = choices.pop("reference"), choices.pop("combine")
     baseline, models = choices.pop("baseline"), choices.pop("models")
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
-    reading, repeated = options.read_options(choices), choices.pop("as_repeats")
+    # a gate must not pass because the file with the regression could not be read
+    reading, repeated = options.read_options(choices, strict=gate == "regression"), choices.pop("as_repeats")
     if all(_COUNTS.fullmatch(item) for item in runs):
         return _finish(_counts(runs, models, options.settings(choices)), choices, gate, page)
     if profile is not None:

@@ -165,8 +165,8 @@ def mapping(items: Iterable[str], option: str) -> dict[str, str]:
     return out
 
 
-def read_options(choices: dict[str, Any], factors: tuple[str, ...] = ()) -> ReadOptions:
-    """Take what concerns reading out of a command's options."""
+def read_options(choices: dict[str, Any], factors: tuple[str, ...] = (), *, strict: bool = False) -> ReadOptions:
+    """Take what concerns reading out of a command's options; `strict` is of the same name in ReadOptions."""
     from ..clusters import joined
     from ..scores import ReadOptions
 
@@ -182,6 +182,7 @@ def read_options(choices: dict[str, Any], factors: tuple[str, ...] = ()) -> Read
         scorers=choices.pop("scorers"),
         factors=factors,
         apart=choices.get("as_repeats", False),
+        strict=strict,
     )
 
 

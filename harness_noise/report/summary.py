@@ -529,6 +529,8 @@ def sentence(item: Estimate | Difference) -> str:
 def _sample(item: Estimate | Difference, repeats: str) -> str:
     grouped = f" in {item.n_clusters} clusters ({item.cluster})" if item.cluster else ""
     answers = f", {repeats} answers each" if repeats != "1" else ", one answer each"
+    if "uses_all_repeats" in item.diagnostics:  # the 1 is its one value of a question, not how many answers that took
+        answers = ", one value each of all its answers"
     estimand = "; estimand: these questions" if item.estimand == "these_questions" else ""
     return f"n = {item.n_questions} questions{grouped}{answers}{estimand}"
 

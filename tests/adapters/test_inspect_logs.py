@@ -683,7 +683,7 @@ def test_files_that_are_no_logs(inspect_logs, tmp_path, capsys):
     (tmp_path / "other.json").write_text(json.dumps({"status": "success"}))
     assert refused(capsys, "analyze", tmp_path / "other.json")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*files, "other.json"])
-    assert "none of its 5 Inspect logs" in refused(capsys, "analyze", tmp_path)
+    assert "none of its 5 files can be used" in refused(capsys, "analyze", tmp_path)
 
 
 def test_an_unknown_scorer_lists_those_there_are(inspect_logs, capsys):

@@ -552,3 +552,9 @@ def test_columns_can_be_named_for_one_file(tmp_path):
     b = table(tmp_path / "b.csv", ("item", "y"), ("q", 0), ("r", 0))
     said = {"a:score": "x", "b.csv:score": "y"}
     assert [array(one(path, columns=said)).ravel().tolist() for path in (a, b)] == [[1, 0], [0, 0]]
+
+
+def test_an_id_or_the_number_of_a_try_is_not_taken_for_a_model(csv_file):
+    csv_file.write_text("id,attempt,gpt,llama\n1,1,0.5,0.2\n2,1,0.1,0.9\n")
+    with pytest.raises(InputError, match="each of the 2 columns of numbers is a model"):
+        hn.read(csv_file)

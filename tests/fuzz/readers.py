@@ -78,6 +78,25 @@ def used(path: Path) -> bool:
     return True
 
 
+INTACT = {
+    "version": 2,
+    "status": "success",
+    "eval": {"task": "intact", "task_id": "intact", "model": "intact", "created": "2020-01-01T00:00:00+00:00"},
+    "results": {"scores": [{"name": "match", "metrics": {"accuracy": {"name": "accuracy", "value": 0.5}}}]},
+    "samples": [{"id": i, "epoch": 1, "input": f"{i}", "scores": {"match": {"value": i % 2}}} for i in range(4)],
+}
+"""A log that lies beside a damaged file."""
+
+
+def _beside(path: Path) -> bool:
+    """Whether nothing in a folder is left out: whatever one file is, the others are read."""
+    (path.parent / "intact.json").write_text(json.dumps(INTACT))
+    runs = adapters.read(path.parent)
+    (intact,) = [run for run in runs if run.model == "intact"]
+    assert [item.values.ravel().tolist() for item in intact.scores] == [[0, 1, 0, 1]]
+    return not any(note.startswith("left out") for note in intact.notes)
+
+
 def _profile(path: Path) -> bool:
     try:
         profiles = reference.read(path)
@@ -220,6 +239,15 @@ def _samples(folder: Path) -> list[tuple[str, Files]]:
     return with_results + [(name, {name: files[name]}) for name, files in runs]
 
 
+def _any_run(folder: Path) -> list[tuple[str, Files]]:
+    """Results, samples and logs."""
+    return [*_runs("results_*.json")(folder), *_samples(folder), *_alone("inspect/*.json")(folder)]
+
+
+def _either(draw: st.DrawFn, name: str, data: bytes) -> bytes:
+    return (_lines if name.endswith(".jsonl") else _json)(draw, name, data)
+
+
 def _old_samples(folder: Path) -> list[tuple[str, Files]]:
     """Samples in one array, as lm-eval wrote them before 0.4.3."""
     found = []
@@ -237,6 +265,7 @@ READERS = {
         Reader("samples-old", _old_samples, _json, used),
         Reader("eval", _alone("inspect/*.eval"), _zip, used),
         Reader("inspect-json", _alone("inspect/*.json"), _json, used),
+        Reader("folder", _any_run, _either, _beside),
         Reader("csv", _alone("tables/*.csv"), _csv, used),
         Reader("jsonl", _alone("tables/*.jsonl"), _lines, used),
         Reader("json", _alone("tables/*.json"), _json, used),

@@ -72,6 +72,12 @@ def test_the_sentence_of_a_mean_has_all_a_paper_needs() -> None:
         assert part in words
 
 
+def test_the_sentence_of_pass_at_k_does_not_count_answers() -> None:
+    item = replace(analysis().estimates[0], repeats_min=1, repeats_max=1, diagnostics=("uses_all_repeats",))
+    assert "one value each of all its answers" in sentence(item)
+    assert "one answer each" in sentence(replace(item, diagnostics=()))
+
+
 def test_the_sentence_of_a_difference_names_the_winner() -> None:
     better = sentence(comparison(model_a="new", model_b="old").comparisons[0])
     assert better.endswith("new is better.")

@@ -50,7 +50,7 @@ class InspectAdapter:
         """One Run for each log, but for copies and the earlier tries of a retried one."""
         from .identity import joined
 
-        return joined(path, found)
+        return joined(found)
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
         from .export import export

@@ -10,7 +10,7 @@ import filecmp
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +54,7 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
             "choose a folder beside it, or --in-place"
         )
     sources = Unchanged(logs_in(path) if folder is path else [path])
+    options = replace(options, tasks=())  # a log is written whole
     logs = read_logs(path, options) if folder is path else [read_log(path, options)]
     changes = [change for log in logs if (change := _change(log, analyze)) is not None]
     if not changes:

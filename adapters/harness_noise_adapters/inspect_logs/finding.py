@@ -30,7 +30,7 @@ def is_log(path: Path) -> bool:
                 return True
             first = _FIRST.match(start)
             if first is None:
-                return _STAMPED.match(path.name) is not None and start.startswith(POINTER)
+                return _STAMPED.match(path.name) is not None and (not start or start.startswith(POINTER))
             if first[1] not in _NAMES:
                 return False
             start += file.read(_SCANNED)
@@ -43,7 +43,7 @@ _USUAL = re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"\w+",\s*"eval":'
 """As Inspect writes it; others have other orders."""
 _FIRST = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(\w+)"\s*:')
 _STAMPED = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d.*\.json")
-"""What Inspect calls its logs, to know one that Git LFS has not fetched."""
+"""What Inspect calls its logs, to know one that is empty or that Git LFS has not fetched."""
 _NAMES = frozenset(
     b"version status eval plan results stats error samples reductions location etag invalidated log_updates "
     b"config_updates tags metadata".split()

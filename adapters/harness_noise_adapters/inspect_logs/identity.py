@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from harness_noise.scores import Run
 
 
-class FieldError(InputError):
-    """The samples lack a field that the user named; of a folder, too, an error and not a note."""
-
-
 @dataclass(frozen=True, slots=True)
 class About:
     """What a log says of itself, for those that lie beside it."""
@@ -60,36 +56,20 @@ def marks(found: Iterable[bytes]) -> bytes:
     return np.sort(np.frombuffer(b"".join(found), np.uint64)).tobytes()
 
 
-def joined(folder: Path, found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
-    """The runs of a folder's logs, one for each, but for those whose answers another one has.
-
-    A log that cannot be used is a note of the newest that can, unless it lacks a field that the user named.
+def joined(found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
+    """The runs of a folder's logs, one for each, but for those whose answers another one has; and why others cannot be
+    used.
 
     Args:
-        folder: where they lie.
-        found: what reading each gave; `PartRead.about` is an `About`.
+        found: what reading each gave; `PartRead.about` is an `About`, None for a log that was not asked for.
     """
-    missing: list[Run | InputError] = [item for item in found if isinstance(item, FieldError)]
-    refused = [item for item in found if isinstance(item, InputError) and not isinstance(item, FieldError)]
-    logs = [(item.runs[0], item.about) for item in found if not isinstance(item, InputError)]
-    if not logs:
-        return missing or [none_of(folder, refused)]
-    kept, notes = _once(logs)
-    notes = left_out(refused) + notes
-    newest = max(range(len(kept)), key=lambda i: kept[i].date)
-    return missing + [replace(run, notes=(*run.notes, *notes)) if i == newest else run for i, run in enumerate(kept)]
-
-
-def none_of(folder: Path, refused: Sequence[InputError]) -> InputError:
-    """Why there is nothing in a folder."""
-    if len(refused) == 1:
-        return refused[0]
-    return InputError(f"{folder}: none of its {len(refused)} Inspect logs can be used; the first: {refused[0]}")
-
-
-def left_out(refused: Sequence[InputError]) -> list[str]:
-    """One sentence for each log that cannot be used."""
-    return [f"left out: {error}" for error in refused]
+    refused = [item for item in found if isinstance(item, InputError)]
+    read = [item for item in found if not isinstance(item, InputError)]
+    kept, notes = _once([(item.runs[0], item.about) for item in read if item.about is not None])
+    if notes:
+        newest = max(range(len(kept)), key=lambda i: kept[i].date)
+        kept[newest] = replace(kept[newest], notes=(*kept[newest].notes, *notes))
+    return [*refused, *kept, *(run for item in read if item.about is None for run in item.runs)]
 
 
 def _once(logs: Sequence[tuple[Run, About]]) -> tuple[list[Run], list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,16 @@ import numpy as np
 
 from harness_noise.adapters import PartRead
 from harness_noise.clusters import MissingFieldError, labeller, text_label
-from harness_noise.errors import InputError
-from harness_noise.scores import Questions, ReadOptions, Run, occurrences
+from harness_noise.errors import FinalError, InputError
+from harness_noise.joining import usable
+from harness_noise.scores import Questions, ReadOptions, Run, Skipped, occurrences
 
 from . import inject, logfile
 from .finding import logs_in
 from .flags import cluster_text
 from .gather import Clusters, Gathered, Grid, auto_hint, cluster_labels, gather, grid, own_clusters, spec_for
 from .header import Header
-from .identity import About, FieldError, left_out, marks, none_of
+from .identity import About, marks
 from .logfile import LogFile
 from .means import names_cluster
 from .presets import natural
@@ -40,30 +42,40 @@ class Log:
 
 def read_one(path: Path, options: ReadOptions) -> PartRead:
     """One log, as `identity.joined` takes it."""
-    log = read_log(path, options)
+    try:
+        log = read_log(path, options)
+    except _NotAskedError as error:
+        return PartRead((error.run,))
     head = log.header
     return PartRead((log.run,), About(path, (head.task, head.task_id, head.model, *head.dataset), log.answers))
 
 
+class _NotAskedError(Exception):
+    """The log's task is not one that `--task` names; `run` says which it is."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run.name)
+        self.run = run
+
+
 def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
-    """All logs of a folder; those that cannot be used are notes of the first one that can.
+    """All logs of a folder; those that cannot be used are notes of the others, see `harness_noise.joining.usable`.
 
     Raises:
         InputError: none can be used, or one lacks a field that the user named.
     """
     logs: list[Log] = []
-    refused: list[InputError] = []
+    answers: list[Run | InputError] = []
     for path in logs_in(folder):
         try:
             logs.append(read_log(path, options))
-        except FieldError:
-            raise
         except InputError as error:
-            refused.append(error)
-    if not logs:
-        raise none_of(folder, refused)
-    first = replace(logs[0], run=replace(logs[0].run, notes=(*logs[0].run.notes, *left_out(refused))))
-    return [first, *logs[1:]]
+            error.place = str(path)
+            answers.append(error)
+        else:
+            answers.append(logs[-1].run)
+    runs = usable(answers, folder, strict=options.strict)
+    return [replace(log, run=run) for log, run in zip(logs, runs, strict=True)]
 
 
 def read_log(path: Path, options: ReadOptions) -> Log:
@@ -77,9 +89,21 @@ def read_log(path: Path, options: ReadOptions) -> Log:
     def fields(header: Header) -> tuple[str, ...]:
         return _spec(header, options)[0] or "cluster", key or ""
 
-    found = logfile.read(path, fields, key is not None, lambda header: _finished(path, header))
+    def accept(header: Header) -> None:
+        if options.tasks and not any(fnmatchcase(header.task, name) for name in options.tasks):
+            raise _NotAskedError(_unread(path, header))
+        _finished(path, header)
+
+    found = logfile.read(path, fields, key is not None, accept)
     log = assemble(path, found, options)
     return replace(log, run=_labelled(log.run, found.header.task_args, options.factors)) if options.factors else log
+
+
+def _unread(path: Path, header: Header) -> Run:
+    """The run of a log that is not read any further."""
+    skipped = (Skipped(header.task, "", "", "it was not asked for"),)
+    where = str(path)
+    return Run(model=header.model, name=where, harness="inspect", path=where, date=header.created, skipped=skipped)
 
 
 def _labelled(run: Run, arguments: Mapping[str, Any], names: Sequence[str]) -> Run:
@@ -204,9 +228,9 @@ def _clusters(
             )
     try:
         labels, words, remarks = cluster_labels(spec, task, answers.keys, metadata)
-    except MissingFieldError as error:
+    except FinalError as error:
         if asked:
-            raise FieldError(f"{path}: {error}; name another with --cluster, or `--cluster none`") from None
+            raise FinalError(f"{path}: {error}; name another with --cluster, or `--cluster none`") from None
         notes.append(f"{task}: {error}; the questions count as independent")
         return (None, None), said
     notes += remarks
@@ -234,7 +258,7 @@ def _questions(
     try:
         keys = [label(item) for item in fields]
     except MissingFieldError as error:
-        raise FieldError(
+        raise FinalError(
             f"{path}: the question field {key!r} does not exist; there are {', '.join(error.fields)}"
         ) from None
     if len(set(keys)) < len(keys):

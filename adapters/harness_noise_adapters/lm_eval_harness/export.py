@@ -46,7 +46,7 @@ def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> lis
         InputError: the run cannot be read, a file cannot be written, or `out` would change the input
             without being its folder. A file that had been written by then is whole.
     """
-    options = replace(options, tasks=(), metrics=(), scorers=())
+    options = replace(options, tasks=(), metrics=(), scorers=(), strict=True)
     found = [_whole(output) for output in outputs.find(path)]
     written = [file for output in found for file in _write_run(output, path, out, analyze, options)]
     if not written:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise.errors import InputError
-from harness_noise.places import POINTER, reason, refuse_pointer
+from harness_noise.places import reason, refuse_pointer
 
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?"
 _RESULTS = re.compile(rf"(?:.*_)?(?P<date>{_DATE})\.json")
@@ -105,9 +105,19 @@ def load(path: Path) -> dict[str, Any]:
     Raises:
         InputError: not readable, not JSON, or not lm-eval's.
     """
+    results = _decoded(path)
+    if not isinstance(results, dict) or not _is_table(results.get("results"), dict):
+        raise InputError(f"{path}: not a results file of lm-eval (no object `results` of tasks in it)")
+    for name, kind in _TABLES.items():
+        if name in results and not _is_table(results[name], kind):
+            raise InputError(f"{path}: not a results file of lm-eval (`{name}` is not what lm-eval writes)")
+    return results
+
+
+def _decoded(path: Path) -> Any:
     try:
         refuse_pointer(path)
-        results = json.loads(path.read_bytes())
+        return json.loads(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({reason(error)})") from None
     except InputError:
@@ -119,12 +129,6 @@ def load(path: Path) -> dict[str, Any]:
         ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not JSON that can be read ({error})") from None
-    if not isinstance(results, dict) or not _is_table(results.get("results"), dict):
-        raise InputError(f"{path}: not a results file of lm-eval (no object `results` of tasks in it)")
-    for name, kind in _TABLES.items():
-        if name in results and not _is_table(results[name], kind):
-            raise InputError(f"{path}: not a results file of lm-eval (`{name}` is not what lm-eval writes)")
-    return results
 
 
 def _is_table(value: Any, kind: type) -> bool:
@@ -149,12 +153,11 @@ def _is_results(path: Path) -> bool:
         return True
     if not path.name.startswith("results"):
         return False
-    if start.startswith(POINTER):  # whoever reads it says that it was not fetched
-        return _RESULTS.fullmatch(path.name) is not None
     try:
-        return {"results", "configs"} <= load(path).keys()
-    except InputError:
-        return False
+        found = _decoded(path)
+    except InputError:  # whoever reads it says that it was cut, or not fetched
+        return _RESULTS.fullmatch(path.name) is not None
+    return isinstance(found, dict) and {"results", "configs"} <= found.keys()
 
 
 def _is_samples(path: Path) -> bool:

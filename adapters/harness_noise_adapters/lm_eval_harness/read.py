@@ -59,10 +59,12 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
 
     native = Native(outputs.load(output.results)) if output.results is not None else Native({})
     if output.only is not None:
-        tasks = [output.only]
+        there = [output.only]
     else:
-        tasks = list(native.tasks if output.results is not None else output.samples)
-    tasks = _asked_for(tasks, native, options)
+        there = list(native.tasks if output.results is not None else output.samples)
+    tasks = _asked_for(there, native, options)
+    # for whoever selects: to say what there is, and which of two files of a task counts
+    unread = [Skipped(task, "", "", "it was not asked for") for task in there if task not in tasks]
     notes: list[str] = []
     if output.results is None:
         notes.append(
@@ -86,11 +88,10 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         found = samples[task] = read_samples(path, wanted)
         more, said = measured(path, task, wanted, native, found, budget)
         parts += more
-        notes += said
-        notes += native.cut_short(task, len(found.keys))
+        notes += [*said, *native.cut_short(task, len(found.keys))]
     notes += native.limited(list(samples))
     parts = clusters.applied(parts, samples, notes)
-    if not parts:
+    if not parts and (tasks or not unread):
         raise InputError(
             f"{output.path}: no metric in it that is named like lm-eval's since 0.4, with its filter (`acc,none`). "
             "Older versions and other programs write means alone: evaluate again with lm-eval 0.4 and --log_samples, "
@@ -107,7 +108,7 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         scores=tuple(scores),
         groups=tuple(groups),
         corpus=tuple(part for part in parts if isinstance(part, CorpusScores)),
-        skipped=tuple(part for part in parts if isinstance(part, Skipped)),
+        skipped=(*(part for part in parts if isinstance(part, Skipped)), *unread),
         notes=tuple(notes),
     )
     return Reading(with_groups(run, options.groups), native.results, samples, known)
@@ -130,20 +131,16 @@ def zeros_for_missing(reading: Reading, options: ReadOptions) -> Run:
 
 
 def _asked_for(tasks: list[str], native: Native, options: ReadOptions) -> list[str]:
-    """The tasks that `--task` names, and those of the groups that it names. All, if a name is not
-    there: whoever selects afterwards can then list what there is."""
-    members = {name: native.leaves(name) for name in native.group_names()}
-    members |= {
-        name: [task for task in tasks if fnmatchcase(task, pattern)] for name, pattern in options.groups.items()
-    }
+    """The tasks that `--task` names, and those of lm-eval's groups that it names; all where it names none."""
+    if not options.tasks:
+        return tasks
     keep: set[str] = set()
     for pattern in options.tasks:
-        chosen = [task for task in tasks if fnmatchcase(task, pattern)]
-        chosen += [task for name, leaves in members.items() if fnmatchcase(name, pattern) for task in leaves]
-        if not chosen:
-            return tasks
-        keep.update(chosen)
-    return [task for task in tasks if task in keep] if keep else tasks
+        keep.update(task for task in tasks if fnmatchcase(task, pattern))
+        for name in native.group_names():
+            if fnmatchcase(name, pattern):
+                keep.update(native.leaves(name))
+    return [task for task in tasks if task in keep]
 
 
 class Native:

@@ -21,9 +21,9 @@ from harness_noise.errors import InputError
 from . import bounded
 from .samples import Column, Row, Samples, Scan, Wanted
 
-FILTERS = frozenset(
-    ("take_first", "take_first_k", "majority_vote", "regex", "regex_pos", "remove_whitespace",
-     "multi_choice_regex", "lowercase", "uppercase", "map")
+FILTERS = (
+    "take_first", "take_first_k", "majority_vote", "regex", "regex_pos", "remove_whitespace",
+    "multi_choice_regex", "lowercase", "uppercase", "map",
 )  # fmt: skip
 _CHUNK = 500
 """Documents per call of a filter; some cost 0.1 s a call."""
@@ -157,12 +157,18 @@ def _plain(config: Mapping[str, Any], metrics: Sequence[str]) -> dict[str, Any]:
     for key in ("doc_to_target", "doc_to_choice"):
         if isinstance(plain.get(key), str) and _is_source(plain[key]):
             raise NotSafeError(f"{key} is a function")
-    for ensemble in plain.get("filter_list", ()):
-        steps = ensemble.get("filter", ()) if isinstance(ensemble, Mapping) else (None,)
+    for ensemble in _listed(plain.get("filter_list", [])):
+        steps = _listed(ensemble.get("filter", [])) if isinstance(ensemble, Mapping) else (None,)
+        # a name may be of any type here, also one without a hash
         if not all(isinstance(step, Mapping) and step.get("function") in FILTERS for step in steps):
             raise NotSafeError("a filter of the task is code of its own")
     fixed = {"doc_to_text": " ", "dataset_path": "json", "test_split": "test", "repeats": 1, "num_fewshot": 0}
     return plain | fixed | {"metric_list": chosen, "generation_kwargs": {"until": ["\n"]}}
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list; what is none holds something that nobody knows."""
+    return value if isinstance(value, list) else [None]
 
 
 def _is_source(text: str) -> bool:

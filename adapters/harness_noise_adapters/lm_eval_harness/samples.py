@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from harness_noise.clusters import MissingFieldError
-from harness_noise.errors import InputError
+from harness_noise.errors import FinalError, InputError
 from harness_noise.packed import Hashes, Lines
 from harness_noise.places import POINTER, refuse_pointer
 from harness_noise.scores import check_grid, content_hash, occurrences
@@ -868,7 +868,7 @@ def _label(label: Callable[[Mapping[str, Any]], str], doc: Mapping[str, Any], wh
         return label(doc)
     except MissingFieldError as error:
         fields = ", ".join(error.fields) or "(none)"
-        raise InputError(f"{where} field {error.spec!r} is not in the document; it has {fields}") from None
+        raise FinalError(f"{where} field {error.spec!r} is not in the document; it has {fields}") from None
 
 
 def _answers(row: Row) -> int:

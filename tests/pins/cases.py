@@ -96,7 +96,7 @@ ARENA: Mapping[str, Arguments] = {
 WIDE = frozenset(
     (
         "ragged", "clustered", "crossed", "grouped", "few", "zero", "missing", "k1", "percent", "runs", "sides",
-        "live-inspect",
+        "live-inspect", "many",
     )
 )  # fmt: skip
 """The runs that are asked under every setting; the others under those of `_SOME`, the slow ones under `_FEW`."""

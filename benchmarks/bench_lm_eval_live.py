@@ -90,8 +90,7 @@ def measure(toys: Any, folder: Path, K: int) -> dict[str, float]:
     from lm_eval.api.task import ConfigurableTask
 
     from harness_noise_adapters.lm_eval_harness import noise
-    from harness_noise_adapters.lm_eval_harness.live import hook
-    from harness_noise_adapters.lm_eval_harness.scoring import collect
+    from harness_noise_adapters.lm_eval_harness.live import collect, hook
 
     clock = Clock()
 

@@ -31,9 +31,10 @@ from harness_noise.analysis.sample import as_scores
 from harness_noise.data.scores import CorpusScores, Group, Questions, Run
 from harness_noise.results.rows import Difference, Estimate
 from harness_noise.settings import Settings
-from harness_noise.stats.contrast import Contrast, design, moments
+from harness_noise.stats.contrast import Contrast, design
 from harness_noise.stats.decision import Limits, t_limits
 from harness_noise.stats.flips import extended
+from harness_noise.stats.moments import moments
 from harness_noise.stats.wild import wild_test
 
 SEED = 20261122

@@ -144,7 +144,12 @@ def keep_noise() -> bool:
     """
     from harness_noise_adapters.inspect_logs import rescore
 
-    return rescore.install()
+    def renew(*args: Any) -> None:
+        from harness_noise_adapters.inspect_logs import hook  # with numpy, where a score is computed at all
+
+        hook.renew(*args)
+
+    return rescore.install(renew)
 
 
 def _asked_for() -> bool:

@@ -22,7 +22,8 @@ from ..results.forms import finite
 from ..results.rows import Difference, Estimate
 from ..settings import Settings, check_scale
 from ..stats import intervals, tests
-from ..stats.contrast import FloatArray, cluster_codes
+from ..stats.arrays import FloatArray
+from ..stats.contrast import cluster_codes
 from .corpus_noise import Noise, Side, noise_of, side_of, swap_p
 from .sample import data_limit, outside, root
 

@@ -15,7 +15,9 @@ from ..results.diagnostics import UNSPLIT
 from ..results.forms import finite
 from ..settings import Settings
 from ..stats import resampling
-from ..stats.contrast import BoolArray, FloatArray, IntArray, Variance, cluster_codes, clustered_variance, design
+from ..stats.arrays import BoolArray, FloatArray, IntArray
+from ..stats.cluster_variance import Variance, clustered_variance
+from ..stats.contrast import cluster_codes, design
 
 _LEFT_OUT = 200
 """Clusters up to which a metric that has to be called is called without each; with more the jackknife's variance

@@ -19,9 +19,10 @@ from ..results.forms import finite, merge_notes
 from ..results.rows import Comparison, Difference, Flip
 from ..settings import Settings
 from ..stats import decision, intervals, resampling, tests
-from ..stats.contrast import Contrast, Design, Moments, moments, question_stats
+from ..stats.contrast import Contrast, Design, question_stats
 from ..stats.flips import Far, extended
 from ..stats.intervals import ConfidenceInterval
+from ..stats.moments import Moments, moments
 from ..stats.wild import Wild, wild_test
 from . import corpus
 from .matching import align
@@ -42,7 +43,7 @@ from .sample import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ..stats.contrast import FloatArray
+    from ..stats.arrays import FloatArray
 
 __all__ = ["Pairing", "compare_runs", "estimate_difference", "pair"]
 

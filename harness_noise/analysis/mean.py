@@ -16,7 +16,8 @@ from ..results.forms import finite, merge_notes
 from ..results.rows import Analysis, Estimate
 from ..settings import Settings
 from ..stats import intervals
-from ..stats.contrast import Contrast, Design, Moments, question_stats
+from ..stats.contrast import Contrast, Design, question_stats
+from ..stats.moments import Moments
 from ..stats.passk import pass_at_k
 from ..stats.tests import welch_p
 from .sample import (
@@ -35,7 +36,7 @@ from .sample import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ..stats.contrast import FloatArray, IntArray
+    from ..stats.arrays import FloatArray, IntArray
 
 __all__ = ["analyze_run", "analyze_runs", "as_scores", "estimate", "pass_at_k_estimates"]
 

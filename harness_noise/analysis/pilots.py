@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..data.clusters import both_ways
 from ..errors import InputError
 from ..results.rows import Difference, Estimate
-from ..stats.contrast import upper_variance
+from ..stats.moments import upper_variance
 from ..stats.planning import QUESTIONS, Units, Variances
 from .sample import Unread, score_range
 

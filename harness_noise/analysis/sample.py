@@ -17,25 +17,15 @@ from ..errors import InputError
 from ..results.diagnostics import UNSPLIT
 from ..results.forms import finite
 from ..settings import Settings, check_scale
-from ..stats.contrast import (
-    Contrast,
-    Design,
-    Moments,
-    QuestionStats,
-    cluster_codes,
-    contrast,
-    design,
-    moments,
-    question_stats,
-    upper_variance,
-)
+from ..stats.contrast import Contrast, Design, QuestionStats, cluster_codes, contrast, design, question_stats
 from ..stats.fixed import fixed_moments
+from ..stats.moments import Moments, moments, upper_variance
 from ..stats.runs import RunComponent, run_component
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from ..stats.contrast import FloatArray, IntArray
+    from ..stats.arrays import FloatArray, IntArray
 
 SHARED_NOISE_P = 0.001
 """Below this p of the F test, repeats that should be independent are said not to be."""

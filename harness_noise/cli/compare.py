@@ -116,7 +116,7 @@ def _finish(result: Comparison, choices: dict[str, Any], gate: str, page: Path |
 
 def _told(found: Gate) -> list[str]:
     """What the gate did, also where it lets everything pass."""
-    from ..report.summary import interval_name
+    from ..report.columns import interval_name
 
     how = "Holm over each family of rows" if found.adjust == "holm" else "unadjusted (--adjust none)"
     kinds = dict.fromkeys(interval_name(row) for row in found.rows if row.interval != "none")
@@ -142,7 +142,7 @@ def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comp
 
     The verdict is the test's; the interval beside it is that of Agresti & Caffo (2000).
     """
-    from ..report.summary import p_text
+    from ..report.columns import p_text
     from ..results.rows import Comparison, Difference
     from ..settings import check_scale
     from ..stats.combine import fisher_exact, two_proportions

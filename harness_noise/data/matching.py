@@ -13,7 +13,7 @@ from ..errors import InputError
 from .scores import CONTENT_KEYS, Questions, Scores, occurrences
 
 if TYPE_CHECKING:
-    from ..stats.contrast import BoolArray
+    from ..stats.arrays import BoolArray
 
 
 @dataclass(frozen=True, slots=True)

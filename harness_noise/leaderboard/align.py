@@ -13,7 +13,8 @@ from ..data.matching import pair
 from ..data.scores import CONTENT_KEYS, Questions, Scores
 from ..errors import InputError
 from ..stats.all_pairs import Strata, Table
-from ..stats.contrast import BoolArray, FloatArray, IntArray, cluster_codes, question_stats
+from ..stats.arrays import BoolArray, FloatArray, IntArray
+from ..stats.contrast import cluster_codes, question_stats
 from ..stats.runs import run_component
 
 

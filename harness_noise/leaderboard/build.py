@@ -26,7 +26,7 @@ from ..results.rows import Estimate
 from ..settings import Settings
 from ..stats import benchmark, decision, theory
 from ..stats.all_pairs import Columns, Table, all_pairs, every_pair
-from ..stats.contrast import BoolArray, FloatArray, IntArray
+from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.group_pairs import group_pairs
 from ..stats.passk import pass_at_k, steps_of_k
 from .align import Grid, grid, stacked

@@ -14,13 +14,13 @@ from ..errors import InputError
 from ..results.arena import Pairs
 from ..settings import Settings
 from ..stats import decision, tests
-from ..stats.contrast import upper_variance
 from ..stats.intervals import z_quantile
+from ..stats.moments import upper_variance
 from ..stats.wild_pairs import wild_columns
 
 if TYPE_CHECKING:
     from ..stats.all_pairs import Columns, Table
-    from ..stats.contrast import BoolArray, FloatArray, IntArray
+    from ..stats.arrays import BoolArray, FloatArray, IntArray
 
 
 def check(settings: Settings) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..io.atomic import write_text
 from . import arena_summary, figures, html
-from .summary import decimals, number, shorten
+from .columns import decimals, number, shorten
 
 if TYPE_CHECKING:
     from ..results.arena import Arena, Board

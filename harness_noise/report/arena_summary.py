@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .summary import (
+from .columns import (
     MISSING,
     THESE_QUESTIONS,
     Column,

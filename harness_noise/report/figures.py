@@ -21,7 +21,7 @@ from ..io.atomic import write_text
 from ..stats import benchmark, theory
 from ..stats.intervals import z_quantile
 from .arena_summary import file_names
-from .summary import metric_name, shorten
+from .columns import metric_name, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
 from ..results.rows import Analysis, Comparison, Difference, Estimate
-from .summary import number, sentence, shorten, summarise, taken_back
+from .columns import number, shorten
+from .sentences import sentence
+from .summary import summarise, taken_back
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..results.plan import Plan
-from .summary import MISSING, Column, Section, Summary, decimals, number
+from .columns import MISSING, Column, Section, Summary, decimals, number
 
 _BARS = 28
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
 
-    from .summary import Result, Section
+    from .columns import Section
+    from .summary import Result
 
 
 def render(table: Result) -> RenderableType:

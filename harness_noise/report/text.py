@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..results.plan import Plan
-from .summary import Section, Summary, summarise
+from .columns import Section, Summary
+from .summary import summarise
 
 if TYPE_CHECKING:
     from .summary import Result

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from .contrast import FEWEST_REPEATED, BoolArray, Estimator, FloatArray, IntArray, clustered_variance, design
+from .arrays import BoolArray, Estimator, FloatArray, IntArray
+from .cluster_variance import clustered_variance
+from .contrast import FEWEST_REPEATED, design
 from .fixed import spread_sums
 from .flips import Far, extended_flips
 from .pair_flips import chunks, of_task

@@ -7,7 +7,7 @@ import re
 import numpy as np
 from scipy import special
 
-from .contrast import BoolArray, FloatArray
+from .arrays import BoolArray, FloatArray
 from .ranks import NDInt, dense_ranks
 
 BLOCK = 2_000_000

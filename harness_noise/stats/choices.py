@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from .contrast import BoolArray, FloatArray
+from .arrays import BoolArray, FloatArray
 
 
 def acc_prob(loglikelihoods: Sequence[float], gold: int | Sequence[int]) -> float:

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from scipy import special, stats
 
-from .contrast import FloatArray
+from .arrays import FloatArray
 
 Alternative = Literal["two-sided", "greater", "less"]
 

@@ -11,7 +11,9 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from .contrast import Design, Estimator, FloatArray, IntArray, Variance, clustered_variance
+from .arrays import Estimator, FloatArray, IntArray
+from .cluster_variance import Variance, clustered_variance
+from .contrast import Design
 
 
 def crossed_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Variance | None:

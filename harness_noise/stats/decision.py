@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from .contrast import BoolArray, FloatArray, IntArray
+from .arrays import BoolArray, FloatArray, IntArray
 from .flips import Far
 from .tests import benjamini_hochberg, holm
 

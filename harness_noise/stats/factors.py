@@ -18,7 +18,7 @@ import numpy as np
 from scipy import special
 from scipy.sparse import coo_array
 
-from .contrast import FloatArray, IntArray
+from .arrays import FloatArray, IntArray
 
 RESIDUAL = "residual"
 

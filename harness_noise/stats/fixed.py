@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .contrast import Contrast, Design, FloatArray, Moments, QuestionStats
+from .arrays import FloatArray
+from .contrast import Contrast, Design, QuestionStats
+from .moments import Moments
 
 
 def fixed_moments(runs: Sequence[QuestionStats], coefficients: Sequence[float], c: Contrast, plan: Design) -> Moments:

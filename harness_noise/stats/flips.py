@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .contrast import BoolArray, Cells, Design, Estimator, FloatArray, cells, cells_variance, satterthwaite
+from .arrays import BoolArray, Estimator, FloatArray
+from .cluster_variance import Cells, cells, cells_variance, satterthwaite
+from .contrast import Design
 
 MOST = 60.0
 """Effective flips from which on the t interval is kept."""

@@ -12,23 +12,12 @@ from typing import Any
 import numpy as np
 
 from .all_pairs import Columns, Strata, Table, all_pairs
-from .contrast import (
-    BoolArray,
-    Contrast,
-    Design,
-    Estimator,
-    FloatArray,
-    IntArray,
-    Moments,
-    QuestionStats,
-    cells,
-    clustered_variance,
-    contrast,
-    design,
-    moments,
-)
+from .arrays import BoolArray, Estimator, FloatArray, IntArray
+from .cluster_variance import cells, clustered_variance
+from .contrast import Contrast, Design, QuestionStats, contrast, design
 from .fixed import fixed_moments
 from .flips import Extension, Far, extended
+from .moments import Moments, moments
 from .pair_flips import of_group
 from .ranks import one_hot
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from .contrast import FloatArray
+from .arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .contrast import BoolArray, Estimator, FloatArray, IntArray
+from .arrays import BoolArray, Estimator, FloatArray, IntArray
 from .flips import MOST, SHARE, Extension, Far, extended_questions, extended_task
 from .ranks import one_hot
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .contrast import FloatArray
+from .arrays import FloatArray
 
 
 def pass_at_k(values: FloatArray, k: int) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
-from .contrast import FloatArray
+from .arrays import FloatArray
 
 FEW = 8.0
 """Degrees of freedom below which the integral runs over z, else over s: each where it is the smoother one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from .contrast import BoolArray, FloatArray, IntArray
+from .arrays import BoolArray, FloatArray, IntArray
 
 BLOCK = 8_000_000
 """Entries of the indicator tables that are multiplied at once (32 MB); sums stay exact in single precision."""

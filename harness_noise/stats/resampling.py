@@ -21,7 +21,8 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from .contrast import Design, FloatArray, IntArray
+from .arrays import FloatArray, IntArray
+from .contrast import Design
 from .intervals import ConfidenceInterval, t_quantile
 
 BATCH_BYTES = 2**25

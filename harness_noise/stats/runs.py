@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from .contrast import FloatArray, IntArray, QuestionStats, question_stats
+from .arrays import FloatArray, IntArray
+from .contrast import QuestionStats, question_stats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

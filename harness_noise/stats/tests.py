@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from .contrast import FloatArray, IntArray
+from .arrays import FloatArray, IntArray
 from .power import noncentrality
 
 if TYPE_CHECKING:

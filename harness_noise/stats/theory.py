@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .contrast import FloatArray
+from .arrays import FloatArray
 from .planning import Variances
 
 

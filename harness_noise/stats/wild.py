@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from .contrast import BoolArray, Design, FloatArray, IntArray
+from .arrays import BoolArray, FloatArray, IntArray
+from .contrast import Design
 from .intervals import ConfidenceInterval
 
 BATCH_BYTES = 2**25

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from .all_pairs import Columns, Table
-from .contrast import FloatArray, IntArray, cluster_codes
+from .arrays import FloatArray, IntArray
+from .contrast import cluster_codes
 from .group_pairs import group_design
 from .ranks import one_hot
 from .wild import Wild, wild_many, wild_test

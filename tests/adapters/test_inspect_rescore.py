@@ -127,7 +127,7 @@ def test_an_exported_log_keeps_the_settings_of_its_export(canned, tmp_path):
 
 def test_a_log_without_noise_stays_without(canned, tmp_path):
     log = run(canned, tmp_path, metadata=None)
-    assert rescore.install()
+    assert rescore.install(hook.renew)
     recompute_metrics(log)
     assert list(log.results.scores[0].metrics) == ["accuracy", "stderr"]
     canned.quietly(inspect_ai.score, log, match(), action="overwrite", display="none", copy=False)
@@ -186,7 +186,7 @@ def test_a_stranger_is_left_alone(monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr(score, "eval_results", stranger)
-    assert not rescore.install()
+    assert not rescore.install(hook.renew)
     assert score.eval_results is stranger
 
 
@@ -195,9 +195,9 @@ def test_twice_is_once():
     from inspect_ai.log import _metric
 
     native = score.eval_results, _metric.eval_results, score.score_async, score.resolve_scorers_info
-    assert rescore.install()
+    assert rescore.install(hook.renew)
     wrapped = score.eval_results, _metric.eval_results, score.score_async, score.resolve_scorers_info
-    assert rescore.install()
+    assert rescore.install(hook.renew)
     assert (score.eval_results, _metric.eval_results, score.score_async, score.resolve_scorers_info) == wrapped
     assert not set(map(id, wrapped)) & set(map(id, native))
     rescore.uninstall()

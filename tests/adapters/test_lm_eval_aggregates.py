@@ -25,8 +25,7 @@ from harness_noise.analysis.repeats import as_repeats
 from harness_noise.data.scores import CorpusScores, ReadOptions, Run
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import adapter, noise
-from harness_noise_adapters.lm_eval_harness.live import passes
-from harness_noise_adapters.lm_eval_harness.scoring import aggregates
+from harness_noise_adapters.lm_eval_harness.scoring import aggregates, passes
 
 K = 3
 TEXT = "the old river runs past a small green house near our town and nobody knows how deep it is"

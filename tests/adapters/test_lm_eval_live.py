@@ -26,8 +26,9 @@ import harness_noise.data.scores
 from harness_noise.errors import InputError
 from harness_noise.results.schema import json_schema
 from harness_noise_adapters.lm_eval_harness import noise
-from harness_noise_adapters.lm_eval_harness.live import hook, inject, repeats
-from harness_noise_adapters.lm_eval_harness.scoring import collect, rescore
+from harness_noise_adapters.lm_eval_harness.files import native_block as inject
+from harness_noise_adapters.lm_eval_harness.live import collect, hook, repeats
+from harness_noise_adapters.lm_eval_harness.scoring import rescore
 
 K = 5
 

@@ -16,8 +16,7 @@ from harness_noise.data.scores import ReadOptions, content_hash
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import adapter
-from harness_noise_adapters.lm_eval_harness.files import samples
-from harness_noise_adapters.lm_eval_harness.scoring import rebuild
+from harness_noise_adapters.lm_eval_harness.files import rebuild, samples
 
 
 def one(path, **options):
@@ -589,7 +588,7 @@ def test_a_perplexity_without_results_is_not_taken_for_a_mean(run_a):
 
 
 def test_injected_rows_are_not_read_as_metrics(run_a):
-    from harness_noise_adapters.lm_eval_harness.live.inject import inject
+    from harness_noise_adapters.lm_eval_harness.files.native_block import inject
 
     analysis = analyze_run(one(run_a), Settings())
     edit_results(run_a, lambda results: inject(results, analysis))

@@ -44,7 +44,7 @@ def test_git_does_not_complain_outside_of_a_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     evaluator = pytest.importorskip("lm_eval.evaluator")
-    from harness_noise_adapters.demo.lm_eval_run import _without_git
+    from harness_noise_adapters.lm_eval_harness.demo import _without_git
 
     monkeypatch.chdir(tmp_path)
     asked = evaluator.get_git_commit_hash

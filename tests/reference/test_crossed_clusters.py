@@ -15,7 +15,8 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.clusters import CROSS
 from harness_noise.data.scores import Group, Questions, Run, Scores
 from harness_noise.settings import Settings
-from harness_noise.stats.contrast import clustered_variance, design
+from harness_noise.stats.cluster_variance import clustered_variance
+from harness_noise.stats.contrast import design
 from harness_noise.stats.crossed import _interaction, crossed_variance
 
 

@@ -152,7 +152,7 @@ def test_what_takes_the_questions_for_a_sample_is_refused(choices):
 
 def test_every_renderer_and_the_sentence_name_the_estimand():
     from harness_noise.report import html, terminal, text
-    from harness_noise.report.summary import sentence
+    from harness_noise.report.sentences import sentence
 
     a, b = answers(1), answers(2)
     keys = Questions(tuple(map(str, range(40))))

@@ -12,7 +12,8 @@ import pytest
 
 from harness_noise.analysis.difference import estimate_difference
 from harness_noise.analysis.mean import estimate
-from harness_noise.stats.contrast import between_task_variance, clustered_variance, design
+from harness_noise.stats.cluster_variance import between_task_variance, clustered_variance
+from harness_noise.stats.contrast import design
 
 
 def inverse_root(A):

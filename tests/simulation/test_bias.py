@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from harness_noise.analysis.mean import estimate
-from harness_noise.stats.contrast import contrast, design, moments, question_stats
+from harness_noise.stats.contrast import contrast, design, question_stats
+from harness_noise.stats.moments import moments
 
 REPLICATIONS = 4000
 

@@ -13,7 +13,9 @@ from harness_noise.analysis.gate import regressions
 from harness_noise.results.rows import Comparison
 from harness_noise.settings import Settings
 from harness_noise.stats import decision
-from harness_noise.stats.contrast import FloatArray, clustered_variance, design
+from harness_noise.stats.arrays import FloatArray
+from harness_noise.stats.cluster_variance import clustered_variance
+from harness_noise.stats.contrast import design
 from harness_noise.stats.flips import extended_task
 
 

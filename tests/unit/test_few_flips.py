@@ -16,7 +16,9 @@ from harness_noise.leaderboard import profiles as reference
 from harness_noise.leaderboard.build import arena
 from harness_noise.results.rows import Difference
 from harness_noise.settings import Settings
-from harness_noise.stats.contrast import Estimator, clustered_variance, design
+from harness_noise.stats.arrays import Estimator
+from harness_noise.stats.cluster_variance import clustered_variance
+from harness_noise.stats.contrast import design
 from harness_noise.stats.flips import effective_flips, extended, extended_task
 
 

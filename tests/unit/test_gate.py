@@ -20,7 +20,8 @@ from harness_noise.cli import main
 from harness_noise.data.scores import Group, Questions, Run, Scores
 from harness_noise.leaderboard.build import arena
 from harness_noise.report import html, text
-from harness_noise.report.summary import by_test, sentence
+from harness_noise.report.columns import by_test
+from harness_noise.report.sentences import sentence
 from harness_noise.results.rows import Comparison, Difference
 from harness_noise.settings import Settings
 from harness_noise.stats import tests

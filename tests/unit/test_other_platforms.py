@@ -97,7 +97,8 @@ print(Path("a.txt").read_text(), sorted(p.name for p in Path(".").rglob("*") if 
     )
     left = tmp_path / "True" / ".harness-noise-left"
     left.write_text("x")
-    run("from pathlib import Path; from harness_noise.io import atomic as files; files.sweep(Path('.'))", tmp_path / "True", True)
+    sweep = "from pathlib import Path; from harness_noise.io import atomic; atomic.sweep(Path('.'))"
+    run(sweep, tmp_path / "True", True)
     assert left.exists()
 
 

@@ -122,7 +122,8 @@ class TestBootstrap:
     def test_variance_is_the_cluster_variance(self):
         """Bootstrap variance → CR0 as G grows; for a group too, clusters across tasks."""
         values, plan = grouped()
-        from harness_noise.stats.contrast import Contrast, moments
+        from harness_noise.stats.contrast import Contrast
+        from harness_noise.stats.moments import moments
 
         d, nil = values[:, 0], np.zeros(95)
         V = moments(Contrast(d, nil, nil, nil, False, ()), plan, "cr0").variance

@@ -18,7 +18,8 @@ from harness_noise.analysis.repeats import as_repeats
 from harness_noise.analysis.sample import as_scores
 from harness_noise.cli import main
 from harness_noise.data.scores import Questions, Run
-from harness_noise.report.summary import number, sentence
+from harness_noise.report.columns import number
+from harness_noise.report.sentences import sentence
 from harness_noise.results.schema import json_schema
 
 RNG = np.random.default_rng(11)

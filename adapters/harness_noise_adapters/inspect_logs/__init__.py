@@ -63,13 +63,13 @@ class InspectAdapter:
 
     def demo(self, out: Path, show: Callable[[list[str]], None], models: Sequence[SimulatedModel]) -> list[Path]:
         """One log of the demonstration's word problems per model under `out`; `show` is told the command."""
-        from ..demo import inspect_run
+        from . import demo as inspect_run
 
         return inspect_run.run(models, out, show)
 
     def demo_many(self, out: Path, models: Sequence[SimulatedModel]) -> Path:
         """The same for many models; returns the folder with all logs."""
-        from ..demo import inspect_run
+        from . import demo as inspect_run
 
         inspect_run.run(models, out, lambda _: None)
         return out / "inspect"

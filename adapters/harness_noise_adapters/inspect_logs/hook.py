@@ -36,6 +36,7 @@ from harness_noise.settings import Settings
 from . import inject, panel, rescore
 from .flags import Flag
 from .gather import Clusters, Gathered, Grid, auto_hint, cluster_labels, gather, grid, own_clusters, spec_for
+from .inject import _words
 from .rescore import USED, WRAPPED
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def task_start(data: TaskStart, flag: Flag | None) -> None:
         _live.set(None)
         return
     install()
-    rescore.install()
+    rescore.install(renew)
     live = Live(data.spec, flag)
     _runs.setdefault(data.run_id, []).append(live)
     _live.set(live)
@@ -401,9 +402,11 @@ def _warn(live: Live) -> None:
         live.warnings, live.to_say = [], []
 
 
-def _words(error: BaseException) -> str:
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001  anybody's exception, anybody's words
-        text = ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+def renew(log: EvalLog, results: Any, scores: Any, samples: int) -> None:
+    """The noise of a log that is scored again, where its run or an export gave it any."""
+    on = rescore.flag_of(log)
+    if on is None or not results.scores:
+        return
+    warnings = add(Live(log.eval, on), results, scores, samples)
+    if warnings:
+        logger.warning("noise: %s", "; ".join(dict.fromkeys(warnings)))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness_noise._version import __version__
+from harness_noise.results.rows import Estimate
 
 from .means import GROUP
 
@@ -113,3 +115,11 @@ def of_authors(scores: Iterable[EvalScore]) -> set[tuple[str, str]]:
         for es in scores
         if any(m.group == GROUP and "harness_noise_version" not in (m.metadata or {}) for m in es.metrics.values())
     }
+
+
+def _words(error: BaseException) -> str:
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001  anybody's exception, anybody's words
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

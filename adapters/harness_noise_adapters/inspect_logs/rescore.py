@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness_noise.settings import Settings
 
@@ -34,11 +34,16 @@ USED = {"samples", "scores", "reducers", "scorers", "metrics"}
 """The arguments of `eval_results` without which it is not the function that we know."""
 RECORD = "harness_noise"
 """Of an export, in the log's metadata."""
+Renewer: TypeAlias = "Callable[[EvalLog, Any, Any, int], None]"
 _log: ContextVar[EvalLog | None] = ContextVar("harness_noise_rescored", default=None)
 
 
-def install() -> bool:
-    """Wrap what Inspect computes metrics again with, once; False if it is not what we know."""
+def install(renew: Renewer) -> bool:
+    """Wrap what Inspect computes metrics again with, once; False if it is not what we know.
+
+    Args:
+        renew: adds the noise to new results; called with a log, its results, their scores and how many samples.
+    """
     try:
         from inspect_ai._eval import score
         from inspect_ai.log import _metric
@@ -55,7 +60,7 @@ def install() -> bool:
     if not known or set(first.values()) != {"log"}:
         return False
     for module in (score, _metric):
-        module.eval_results = _with_noise(module.eval_results)
+        module.eval_results = _with_noise(module.eval_results, renew)
     score.resolve_scorers_info = _noting(score.resolve_scorers_info)
     _replace_everywhere(score.score_async, _noting_async(score.score_async))
     return True
@@ -105,7 +110,7 @@ def _noting_async(original: Callable[..., Any]) -> Callable[..., Any]:
     return noting
 
 
-def _with_noise(original: Callable[..., Any]) -> Callable[..., Any]:
+def _with_noise(original: Callable[..., Any], renew: Renewer) -> Callable[..., Any]:
     signature = inspect.signature(original)
 
     @functools.wraps(original)
@@ -117,7 +122,7 @@ def _with_noise(original: Callable[..., Any]) -> Callable[..., Any]:
         _log.set(None)
         try:
             given = signature.bind(*args, **kwargs).arguments
-            _renew(log, out[0], given["scores"], given["samples"])
+            renew(log, out[0], given["scores"], given["samples"])
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001  a fault here would lose the new scores
@@ -127,17 +132,6 @@ def _with_noise(original: Callable[..., Any]) -> Callable[..., Any]:
 
     setattr(eval_results, WRAPPED, original)
     return eval_results
-
-
-def _renew(log: EvalLog, results: Any, scores: Any, samples: int) -> None:
-    from . import hook
-
-    on = flag_of(log)
-    if on is None or not results.scores:
-        return
-    warnings = hook.add(hook.Live(log.eval, on), results, scores, samples)
-    if warnings:
-        logger.warning("noise: %s", "; ".join(dict.fromkeys(warnings)))
 
 
 def flag_of(log: EvalLog) -> Flag | None:
@@ -160,7 +154,7 @@ def flag_of(log: EvalLog) -> Flag | None:
 
 
 def _lost(log: EvalLog, error: BaseException) -> None:
-    from .hook import _words
+    from .inject import _words
 
     logger.warning(
         "noise: %s: the new scores have no error bars (%s); `harness-noise export LOG -o DIR` adds them",

@@ -78,13 +78,13 @@ class LmEvalAdapter:
 
     def demo(self, out: Path, show: Callable[[list[str]], None], models: Sequence[SimulatedModel]) -> list[Path]:
         """One run of the demonstration's word problems per model under `out`; `show` is told each command."""
-        from ..demo import lm_eval_run
+        from . import demo as lm_eval_run
 
         return [lm_eval_run.run(model, out, self.cli, show) for model in models]
 
     def demo_many(self, out: Path, models: Sequence[SimulatedModel]) -> Path:
         """The same for many models without output; returns the folder with all runs."""
-        from ..demo import lm_eval_run
+        from . import demo as lm_eval_run
 
         return lm_eval_run.run_many(models, out)
 

@@ -19,8 +19,8 @@ from harness_noise.data.scores import ReadOptions, Run, reproduces
 from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.io import atomic as files
 
-from ..live.inject import CLUSTER, SCORES, annotate, inject
 from . import outputs
+from .native_block import CLUSTER, SCORES, annotate, inject
 from .outputs import Output
 from .read import Reading, read_output, zeros_for_missing
 from .samples import Row, Scan, metrics_of

@@ -16,10 +16,11 @@ from harness_noise.data.clusters import ClusterSpec, labeller
 from harness_noise.data.scores import CorpusScores, Group, ReadOptions, Run, Scores, Skipped, Weighting, with_groups
 from harness_noise.errors import InputError
 
-from ..live import inject
 from ..scoring import choices, presets
-from ..scoring.measure import Key, Measured, close, measured
+from ..scoring.patching import close
+from . import native_block as inject
 from . import outputs
+from .measure import Key, Measured, measured
 from .outputs import Output
 from .samples import Samples, Wanted, read_samples
 

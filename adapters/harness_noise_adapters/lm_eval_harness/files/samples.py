@@ -27,8 +27,8 @@ from harness_noise.errors import FinalError, InputError
 from harness_noise.io.paths import POINTER, refuse_pointer
 
 from ...json_stream import JsonStream
-from ..live.inject import CLUSTER, SCORES
 from ..scoring.choices import BRIER, Log, brier_score
+from .native_block import CLUSTER, SCORES
 
 if TYPE_CHECKING:
     import numpy as np

@@ -25,7 +25,7 @@ from .reseed import innermost, same_random_state
 if TYPE_CHECKING:
     from harness_noise.results.rows import Analysis
 
-    from ..scoring.collect import Collected
+    from .collect import Collected
 
 log = logging.getLogger("harness_noise")
 _MARK = "__harness_noise_original__"
@@ -131,7 +131,7 @@ def check_clusters(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
     Raises:
         InputError: a field that the user named is not in the documents.
     """
-    from ..scoring.collect import first_missing, flat_tasks
+    from .collect import first_missing, flat_tasks
 
     errors, warnings = first_missing(flat_tasks(task_dict), options.cluster)
     if errors:
@@ -201,7 +201,7 @@ class _Live:
     """
 
     def __init__(self, session: Session, arguments: Mapping[str, Any]) -> None:
-        from ..scoring.collect import flat_tasks, native_groups
+        from .collect import flat_tasks, native_groups
 
         self.session = session
         self.lm = arguments["lm"]
@@ -260,8 +260,8 @@ class _Live:
 
         from harness_noise.analysis.mean import analyze_run
 
-        from ..scoring.collect import collect
-        from .inject import annotated_copy, copy_of, inject
+        from ..files.native_block import annotated_copy, copy_of, inject
+        from .collect import collect
 
         session = self.session
         self.repeats.record(results)

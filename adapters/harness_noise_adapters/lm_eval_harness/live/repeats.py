@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
-from .reseed import Reseeder, innermost, patched, same_random_state, sends_payloads, shared_seed
+from ..scoring.patching import patched
+from .reseed import Reseeder, innermost, same_random_state, sends_payloads, shared_seed
 
 GENERATE = "generate_until"
 _DETECT = "_detect_batch_size"

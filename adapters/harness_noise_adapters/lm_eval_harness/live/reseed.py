@@ -18,6 +18,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from ..scoring.patching import patched
+
 
 def innermost(lm: Any) -> Any:
     """The model itself, without lm-eval's response cache around it."""
@@ -79,21 +81,6 @@ class Reseeder:
 
         with patched(self.lm, "_create_payload", create):
             yield
-
-
-@contextmanager
-def patched(target: Any, name: str, value: Any) -> Iterator[None]:
-    """Set an attribute of one object, and put back what its own dictionary held."""
-    own = vars(target)
-    had, before = name in own, own.get(name)
-    setattr(target, name, value)
-    try:
-        yield
-    finally:
-        if had:
-            setattr(target, name, before)
-        else:
-            delattr(target, name)
 
 
 @contextmanager

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from harness_noise.data.scores import CALLS, CorpusScores
-from harness_noise.stats.contrast import FloatArray
+from harness_noise.stats.arrays import FloatArray
 
-from .measure import close
+from .patching import close
 
 Aggregation = Callable[[list[Any]], float]
 Raw = Sequence[Sequence[Any]]

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from harness_noise.data.scores import CorpusScores
-from harness_noise.stats.contrast import FloatArray
+from harness_noise.stats.arrays import FloatArray
 
 from .aggregates import Budget, NotPossibleError, corpus_scores, value_of
-from .measure import close
+from .patching import close
 
 METRICS = frozenset(("f1", "f1_score", "span_f1", "macro_f1", "f1_macro", "micro_f1", "f1_micro", "weighted_f1"))
 """Names under which such pairs are logged."""

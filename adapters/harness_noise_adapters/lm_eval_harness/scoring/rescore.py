@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..live.passes import order
-from ..live.reseed import patched
+from .passes import order
+from .patching import patched
 
 Row = Mapping[str, Any]
 """One logged sample: a document under one filter."""

@@ -18,8 +18,8 @@ from typing import Any
 
 from harness_noise.errors import InputError
 
-from ..files.samples import Column, Row, Samples, Scan, Wanted
-from . import bounded
+from ..scoring import bounded
+from .samples import Column, Row, Samples, Scan, Wanted
 
 FILTERS = (
     "take_first", "take_first_k", "majority_vote", "regex", "regex_pos", "remove_whitespace",
@@ -87,7 +87,7 @@ def _scored(
     path: Path, wanted: Wanted, plain: dict[str, Any], metrics: Sequence[str], K: int
 ) -> Iterator[tuple[str, list[int], dict[str, tuple[list[Any], list[list[Any]]]], tuple[str, ...]]]:
     """Filter, documents, metric → lm-eval's own values and those per repeat, and remarks; some hundred at a time."""
-    from .rescore import rescore
+    from ..scoring.rescore import rescore
 
     with _sandbox():
         task = None
@@ -115,7 +115,7 @@ def counted(found: Samples) -> dict[Key, Column]:
 
     A column that has no such counts is left out.
     """
-    from .rescore import FilterScores, expand
+    from ..scoring.rescore import FilterScores, expand
 
     out: dict[Key, Column] = {}
     for (metric, scorer), column in found.columns.items():

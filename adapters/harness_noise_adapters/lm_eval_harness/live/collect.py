@@ -25,11 +25,19 @@ from harness_noise.data.scores import (
 )
 from harness_noise.errors import InputError
 
-from ..live import passes
-from ..live.options import Options
-from . import aggregates, choices, presets, ranges
-from .measure import close
-from .rescore import FilterScores, Row, copied_answers, identical_answers, logged, rescore, unrepeated, without_copies
+from ..scoring import aggregates, choices, passes, presets, ranges
+from ..scoring.patching import close
+from ..scoring.rescore import (
+    FilterScores,
+    Row,
+    copied_answers,
+    identical_answers,
+    logged,
+    rescore,
+    unrepeated,
+    without_copies,
+)
+from .options import Options
 
 log = logging.getLogger("harness_noise")
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from harness_noise.data.scores import Scores
-from harness_noise.stats.contrast import FloatArray
+from harness_noise.stats.arrays import FloatArray
 from harness_noise.stats.passk import pass_at_k
 
 USES_ALL = "uses_all_repeats"

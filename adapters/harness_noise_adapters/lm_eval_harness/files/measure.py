@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from harness_noise.data.scores import CONTENT_KEYS, CorpusScores, Questions, Scores, Skipped
 
-from ..files.samples import Column, Samples, Wanted, changed, rows, stamp
-from . import choices, ranges, rebuild
+from ..scoring import choices, ranges
+from ..scoring.patching import close
+from . import rebuild
+from .samples import Column, Samples, Wanted, changed, rows, stamp
 
 if TYPE_CHECKING:
     from harness_noise.data.scores import FloatArray
 
-    from ..files.read import Native
-    from ..files.samples import BoolArray
-    from .aggregates import Budget
+    from ..scoring.aggregates import Budget
+    from .read import Native
+    from .samples import BoolArray
 
 Measured = Scores | CorpusScores | Skipped
 Key = tuple[str, str]
@@ -36,11 +38,6 @@ _PART = 1 << 16
 """Questions whose statistics are made at once."""
 HUGE = 1e100
 """Scores beyond it are taken for infinite: their squares are."""
-
-
-def close(a: float, b: float, tolerance: float = 1e-9) -> bool:
-    """Equality to the rounding of a sum."""
-    return abs(a - b) <= tolerance * max(1.0, abs(b))
 
 
 def _score_answers(path: Path, task: str, wanted: Wanted, native: Native, found: Samples) -> list[str]:
@@ -80,7 +77,7 @@ def measured(
     path: Path, task: str, wanted: Wanted, native: Native, found: Samples, budget: Budget
 ) -> tuple[list[Measured], list[str]]:
     """Everything that a samples file and the results say of one task, and sentences for the user."""
-    from ..live import passes
+    from ..scoring import passes
 
     notes = _score_answers(path, task, wanted, native, found)
     parts = list(_parts(task, found, native, notes, budget))
@@ -93,8 +90,8 @@ def measured(
 
 def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: Budget) -> Iterator[Measured]:
     """Every metric that the samples or the results have, or the reason why not."""
-    from ..live import passes
-    from .rescore import at_once
+    from ..scoring import passes
+    from ..scoring.rescore import at_once
 
     documents = found.documents
     if found.kind in CONTENT_KEYS:
@@ -175,7 +172,7 @@ def _whole(
     answers_differ: Callable[[], bool],
 ) -> CorpusScores | Skipped:
     """A metric that is made from all questions at once, by lm-eval's own aggregation or a kind of F1."""
-    from . import aggregates, pairs
+    from ..scoring import aggregates, pairs
 
     value, name = native.metrics(task).get(key), native.aggregation(task, key[0])
     own_code = key[0] in pairs.METRICS and "other" in column.kinds and not aggregates.is_registered(name)

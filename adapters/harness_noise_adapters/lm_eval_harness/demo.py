@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .problems import MODELS, SimulatedModel, problems
+from ..demo.problems import MODELS, SimulatedModel, problems
 
 TASK = """\
 # Word problems, 20 templates × 10 instances. Local data, no network.
@@ -151,7 +151,7 @@ def run_many(models: Sequence[SimulatedModel], out: Path, repeats: int = 5) -> P
     from lm_eval.loggers import EvaluationTracker
     from lm_eval.tasks import TaskManager
 
-    from ..lm_eval_harness import noise
+    from . import noise
 
     tasks = TaskManager(include_path=str(_prepare(out)), include_defaults=False)
     for model in models:

@@ -1,0 +1,102 @@
+"""One sentence for a paper, of a mean or a difference."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from ..results.plan import Plan
+from ..results.rows import Analysis, Comparison, Difference, Estimate
+from .columns import (
+    _level,
+    _named,
+    data_noise,
+    decimals,
+    if_missing,
+    interval,
+    interval_name,
+    mean_interval_name,
+    metric_name,
+    names_of,
+    number,
+    p_text,
+    plain,
+    span,
+)
+
+if TYPE_CHECKING:
+    from ..results.arena import Arena
+    from ..results.factors import Factors
+
+    Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena
+
+
+def sentence(item: Estimate | Difference) -> str:
+    """One sentence that reports a result as a paper should."""
+    return plain(_estimate_sentence(item) if isinstance(item, Estimate) else _difference_sentence(item))
+
+
+def _sample(item: Estimate | Difference, repeats: str) -> str:
+    grouped = f" in {item.n_clusters} clusters ({item.cluster})" if item.cluster else ""
+    answers = f", {repeats} answers each" if repeats != "1" else ", one answer each"
+    if "uses_all_repeats" in item.diagnostics:  # the 1 is its one value of a question, not how many answers that took
+        answers = ", one value each of all its answers"
+    estimand = "; estimand: these questions" if item.estimand == "these_questions" else ""
+    return f"n = {item.n_questions} questions{grouped}{answers}{estimand}"
+
+
+def _kind(cluster: str | None, estimator: object) -> str:
+    return f"clustered standard error, {str(estimator).upper()}" if cluster else "standard error"
+
+
+def _estimate_sentence(item: Estimate) -> str:
+    digits = decimals(item.se, item.mean)
+    parts = [
+        f"{item.model or 'The model'} scores {number(item.mean, digits)}"
+        + (f" ± {number(item.se, digits)} ({_kind(item.cluster, item.estimator)})" if item.se else "")
+        + (f" on {item.task}" if item.task else "")
+        + f" ({metric_name(item.metric, item.scorer)}; "
+        + _sample(item, span(item.repeats_min, item.repeats_max))
+        + ")"
+    ]
+    if item.ci_low is not None:
+        name = mean_interval_name(item)
+        parts.append(
+            f"{_level([item])} CI {interval(item.ci_low, item.ci_high, digits)}" + (f" ({name})" if name else "")
+        )
+    if "missing_matters" in item.diagnostics:
+        parts.append(
+            f"between {' and '.join(if_missing(item, digits).split(' … '))} if its {item.n_missing} missing "
+            "answers were all wrong or all right"
+        )
+    if item.se_data is not None:
+        parts.append(
+            f"with one answer per question its standard error would be {number(item.se_total, digits)} "
+            f"(data {data_noise(item, digits)}, prediction {number(item.se_prediction, digits)})"
+        )
+    return "; ".join(parts) + "."
+
+
+def _difference_sentence(item: Difference) -> str:
+    digits = decimals(item.se, item.diff)
+    repeats = span(*sorted((item.repeats_a, item.repeats_b)))
+    name_a, name_b = names_of(item)
+    error = f" ± {number(item.se, digits)}" if item.se else ""
+    text = (
+        f"{name_a} − {name_b} = {number(item.diff, digits)}{error}"
+        + (f" on {item.task}" if item.task else "")
+        + f" ({metric_name(item.metric, item.scorer)}; "
+        + ("unpaired" if "unpaired" in item.diagnostics else "paired")
+        + (", clustered" if item.cluster else "")
+        + f"; {_sample(item, repeats)})"
+    )
+    shown = interval_name(item)
+    if item.ci_low is not None:
+        text += f"; {_level([item])} CI {interval(item.ci_low, item.ci_high, digits)} ({shown})"
+    for name, value in (("p", item.p_value), ("adjusted p", item.p_adjusted)):
+        if value is None or (name != "p" and value == item.p_value):
+            continue
+        p, test = p_text(value), _named(item.test, item)
+        text += f", {name} {p}" if p.startswith("<") else f", {name} = {p}"
+        text += f" ({test})" if name == "p" and (test != shown or item.ci_low is None) else ""
+    winner = {"A better": name_a, "B better": name_b}.get(item.verdict)
+    return f"{text}: {winner} is better." if winner else f"{text}: {item.verdict}."

@@ -1,0 +1,122 @@
+"""The moments of a contrast: its mean, its variance and the split into data and prediction noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from .arrays import Estimator, FloatArray
+from .cluster_variance import between_task_variance, clustered_variance
+from .contrast import Contrast, Design
+from .crossed import crossed_variance
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """What the kernel says of one contrast; None is "not identified"."""
+
+    n: int
+    n_clusters: int
+    mean: float | None
+    variance: float | None
+    """V, the variance of the mean as it was measured."""
+    df: float | None
+    naive: float | None
+    """The variance that ignores clusters."""
+    var_data: float | None
+    var_prediction: float | None
+    var_total: float | None
+    icc: float | None
+    zero_variance: bool
+    diagnostics: tuple[str, ...]
+
+
+def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2") -> Moments:
+    """Mean, variance and noise decomposition of a contrast under a design.
+
+    Data noise is V − Σ a_i² w_i, the small-K correction of [W §3.3]; it may be negative. Prediction
+    noise is Σ a_i² v_i, at one answer per question; total noise V + Σ a_i² Σ_r a_r² s² (1 − 1/k) is
+    their sum where they are identified, and always exists.
+    """
+    n = len(c.d)
+    found = set(c.diagnostics)
+    if n == 0:
+        nothing = dict.fromkeys(("mean", "variance", "df", "naive", "var_data", "var_prediction"))
+        return Moments(
+            0, 0, **nothing, var_total=None, icc=None, zero_variance=False, diagnostics=("too_few_questions",)
+        )
+    sizes = np.bincount(plan.strata).astype(np.float64)
+    shares = np.bincount(plan.strata, weights=plan.weights).astype(np.float64)
+    task_means = np.bincount(plan.strata, weights=c.d) / np.maximum(sizes, 1)
+    mean = float(task_means[0]) if len(sizes) == 1 else float(shares @ task_means)
+    e = c.d - task_means[plan.strata]
+    e[np.abs(e) <= 1e-12 * max(1.0, float(np.abs(c.d).max()))] = 0.0
+    if plan.between_tasks:
+        result = between_task_variance(task_means, shares, estimator)
+    elif plan.crossed is not None:
+        result = crossed_variance(e, plan, estimator)
+    else:
+        result = clustered_variance(e, plan, estimator)
+    if result is None:
+        found.add("too_few_questions" if n < 2 else "too_few_clusters")
+        return Moments(n, plan.n_clusters, mean, None, None, None, None, None, None, None, False, tuple(sorted(found)))
+    independent = Design(plan.weights, plan.strata, np.arange(n), n, clustered=False)
+    naive = clustered_variance(e, independent)
+    V, df = result.value, result.df
+    zero = math.sqrt(V) <= 1e-12 * max(1.0, float(np.abs(c.d).max()))
+    V = 0.0 if zero else V
+    a2 = plan.weights**2
+    var_prediction = float(a2 @ c.v) if c.identified else None
+    var_data = _difference(V, float(a2 @ c.w)) if c.identified else None
+    if zero:
+        found.add("zero_variance")
+    if var_data is not None and var_data < 0:
+        found.add("negative_data_variance")
+    if plan.clustered and plan.n_clusters == n:
+        found.add("singleton_clusters")
+    if df < 10:
+        found.add("few_clusters")
+    return Moments(
+        n=n,
+        n_clusters=plan.n_clusters,
+        mean=mean,
+        variance=V,
+        df=df,
+        naive=naive.value if naive is not None else None,
+        var_data=var_data,
+        var_prediction=var_prediction,
+        var_total=V + float(a2 @ c.more),
+        icc=intraclass_correlation(c.d, plan),
+        zero_variance=zero,
+        diagnostics=tuple(sorted(found)),
+    )
+
+
+def upper_variance(V: FloatArray | float, df: FloatArray | float, assurance: float) -> FloatArray:
+    """One-sided upper limit V df/χ²_df(1 − assurance) of a variance estimated as V with df degrees of freedom."""
+    return np.asarray(V * df / special.chdtri(df, assurance))
+
+
+def _difference(x: float, y: float) -> float:
+    """x − y, 0 where only rounding is left: its sign is a diagnostic."""
+    return 0.0 if abs(x - y) <= 1e-12 * max(x, y) else x - y
+
+
+def intraclass_correlation(d: FloatArray, plan: Design) -> float | None:
+    """One-way ANOVA estimate of the ICC of d within clusters of unequal size, one task.
+
+    None without clusters or with crossed ones, over several tasks, with singletons only, or without any variance.
+    """
+    n, G = len(d), plan.n_clusters
+    if not plan.clustered or plan.crossed is not None or G < 2 or n <= G or plan.strata.any():
+        return None
+    sizes = np.bincount(plan.clusters, minlength=G).astype(np.float64)
+    means = np.bincount(plan.clusters, weights=d, minlength=G) / sizes
+    between = float(sizes @ (means - d.mean()) ** 2) / (G - 1)
+    within = float(((d - means[plan.clusters]) ** 2).sum()) / (n - G)
+    n0 = (n - float(sizes @ sizes) / n) / (G - 1)
+    total = between + (n0 - 1) * within
+    return (between - within) / total if total > 0 else None

@@ -27,12 +27,14 @@ import numpy as np
 import pandas as pd
 from table import Row, parser, show
 
-from harness_noise.data.scores import Questions, Run, Scores
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Run, Scores
 from harness_noise.leaderboard.build import arena
 from harness_noise.leaderboard.pairs import judged
 from harness_noise.settings import Settings
-from harness_noise.stats.all_pairs import Table, all_pairs, every_pair
+from harness_noise.stats.all_pairs import all_pairs, every_pair
 from harness_noise.stats.contrast import question_stats
+from harness_noise.stats.pair_table import Table
 
 
 def scores(M: int, N: int, K: int) -> list[np.ndarray]:

@@ -191,7 +191,8 @@ def board() -> dict[str, float]:
     """One benchmark of a hundred models, from what a thousandth of the whole has been read to."""
     import numpy as np
 
-    from harness_noise.data.scores import Questions, Run, Scores
+    from harness_noise.data.questions import Questions
+    from harness_noise.data.scores import Run, Scores
     from harness_noise.leaderboard.build import arena
     from harness_noise.settings import Settings
 

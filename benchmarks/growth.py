@@ -56,7 +56,8 @@ def answers(n: int, K: int = 10, seed: int = 0, continuous: bool = False) -> np.
 
 def run(n: int, K: int = 1, seed: int = 0, order: np.ndarray | None = None, **choices: Any) -> Any:
     """A Run with texts to verify the pairing by, in any order of its questions."""
-    from harness_noise.data.scores import Questions, Run, Scores
+    from harness_noise.data.questions import Questions
+    from harness_noise.data.scores import Run, Scores
 
     order = np.arange(n) if order is None else order
     keys = tuple(f"q{i}" for i in order)
@@ -93,7 +94,8 @@ def shuffled(n: int, _: Path) -> Work:
 def corpus(n: int, _: Path) -> Work:
     """F1 as a function of three counts per question."""
     import harness_noise as hn
-    from harness_noise.data.scores import CorpusScores, Questions, Run
+    from harness_noise.data.questions import Questions
+    from harness_noise.data.scores import CorpusScores, Run
 
     def made(n: int) -> Run:
         counts = np.random.default_rng(0).integers(0, 3, (n, 2, 3)).astype(float)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from .analysis.mean import estimate
     from .analysis.plan import plan
     from .api import analyze, arena, compare, read
-    from .data.scores import Questions, Run, Scores
+    from .data.questions import Questions
+    from .data.scores import Run, Scores
     from .results.arena import Arena
     from .results.plan import Plan
     from .results.rows import Analysis, Comparison, Difference, Estimate

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from .analysis.difference import compare_runs
+from .analysis.comparison import compare_runs
 from .analysis.mean import analyze_runs
 from .data.scores import ReadOptions, Run
 from .errors import InputError

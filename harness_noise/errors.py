@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.intp]
 
 
 class InputError(ValueError):
@@ -64,3 +71,7 @@ class NotThereError(InputError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.runs, self.option, self.unknown, self.have, self.where, self.left_out)
+
+
+class FaultyScoresError(ValueError):
+    """Scores that cannot be: an adapter's mistake, which must not become a number."""

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.matching import pair
-from ..data.scores import CorpusScores, Run, reproduces
+from ..data.native_values import reproduces
+from ..data.scores import CorpusScores, Run
 from ..errors import InputError, NothingSharedError
 from ..results.forms import finite
 from ..results.rows import Difference, Estimate
@@ -25,7 +26,8 @@ from ..stats import intervals, tests
 from ..stats.arrays import FloatArray
 from ..stats.contrast import cluster_codes
 from .corpus_noise import Noise, Side, noise_of, side_of, swap_p
-from .sample import data_limit, outside, root
+from .ranges import outside
+from .sample import data_limit, root
 
 
 def _refuse(item: CorpusScores, settings: Settings) -> None:

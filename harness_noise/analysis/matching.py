@@ -9,7 +9,8 @@ from itertools import compress
 import numpy as np
 
 from ..data.matching import pair, same_partition
-from ..data.scores import Questions, Scores
+from ..data.questions import Questions
+from ..data.scores import Scores
 from .sample import Sample, sample
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data.clusters import in_words
-from ..data.scores import Group, Run, Scores, reproduces
+from ..data.native_values import reproduces
+from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.forms import finite, merge_notes
 from ..results.rows import Analysis, Estimate
@@ -20,18 +21,8 @@ from ..stats.contrast import Contrast, Design, question_stats
 from ..stats.moments import Moments
 from ..stats.passk import pass_at_k
 from ..stats.tests import welch_p
-from .sample import (
-    Sample,
-    as_scores,
-    group_parts,
-    group_shares,
-    kernel,
-    noise_fields,
-    nothing,
-    root,
-    sample,
-    score_range,
-)
+from .ranges import score_range
+from .sample import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, nothing, root, sample
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..results.rows import Difference, Estimate
 from ..stats.moments import upper_variance
 from ..stats.planning import QUESTIONS, Units, Variances
-from .sample import Unread, score_range
+from .ranges import Unread, score_range
 
 if TYPE_CHECKING:
     from ..data.scores import Scores
@@ -121,7 +121,7 @@ def _measured(
 ) -> tuple[Estimate | Difference, list[Estimate], tuple[float, float] | None]:
     """The row to plan with, of one run or of A − B, the estimates of each run, and the metric's range."""
     from ..io.sources import runs_of, split
-    from .difference import compare_runs
+    from .comparison import compare_runs
     from .mean import analyze_runs
 
     settings, options = split(choices)

@@ -10,7 +10,8 @@ from typing import TypeVar
 import numpy as np
 
 from ..data.matching import Pairing, pair, same_partition
-from ..data.scores import CorpusScores, Group, Run, Scores, Skipped, occurrences
+from ..data.questions import occurrences
+from ..data.scores import CorpusScores, Group, Run, Scores, Skipped
 from ..errors import InputError
 from ..results.forms import merge_notes
 

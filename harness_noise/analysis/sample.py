@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import is_, ne
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..data.clusters import CROSS, both_ways
-from ..data.scores import Group, Questions, Run, Scores, fitting, is_proportion
+from ..data.native_values import fitting, is_proportion
+from ..data.questions import Questions
+from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.diagnostics import UNSPLIT
 from ..results.forms import finite
-from ..settings import Settings, check_scale
+from ..settings import Settings
 from ..stats.contrast import Contrast, Design, QuestionStats, cluster_codes, contrast, design, question_stats
 from ..stats.fixed import fixed_moments
 from ..stats.moments import Moments, moments, upper_variance
 from ..stats.runs import RunComponent, run_component
+from .ranges import hull
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -133,93 +136,6 @@ def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sa
         any(part.answers_differ for part in parts),
     )
     return whole if stats.count.all() else whole.take(np.flatnonzero(stats.count))
-
-
-def hull(ranges: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
-    """The range that holds all of them; None where one is not known."""
-    known = [item for item in ranges if item is not None]
-    if not known or len(known) < len(ranges):
-        return None
-    return min(low for low, _ in known), max(high for _, high in known)
-
-
-class Ranged(Protocol):
-    """What `score_range` looks at."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def values(self) -> FloatArray: ...
-    @property
-    def bounds(self) -> tuple[float, float] | None: ...
-    @property
-    def proportion(self) -> bool: ...
-
-
-class Unread(NamedTuple):
-    """The scores of one task, of which nothing but their range is asked."""
-
-    name: str
-    values: FloatArray
-    bounds: tuple[float, float] | None
-    proportion: bool
-
-    @classmethod
-    def of(cls, part: Scores) -> Unread:
-        return cls(f"{part.task}, {part.metric}", part.values, part.bounds, is_proportion(part.metric))
-
-
-def score_range(samples: Sequence[Ranged], settings: Settings) -> tuple[float, float] | None:
-    """Lowest and highest value that the scores of one metric can take; None where they may be anything.
-
-    What `--range` says counts, then what the adapters declare. Where nobody says anything, scores that all
-    lie in [0, 1] are taken to have that range, unless they are all 0 or all 1 and the metric's name does not
-    say that they are right or wrong: a percentage may be 0 throughout.
-
-    Raises:
-        InputError: a score outside the range that was said or declared.
-    """
-    ends = [(float(np.fmin.reduce(item.values, axis=None)), float(np.fmax.reduce(item.values, axis=None)))
-            for item in samples if item.values.size]  # fmt: skip
-    ends = [pair for pair in ends if not math.isnan(pair[0])]
-    if not ends:
-        return settings.range
-    low, high = min(first for first, _ in ends), max(last for _, last in ends)
-    declared = hull([item.bounds for item in samples if item.bounds is not None])
-    bounds = settings.range or declared
-    if bounds is not None:
-        slack = 1e-9 * (bounds[1] - bounds[0])
-        if bounds[0] - slack <= low and high <= bounds[1] + slack:
-            return bounds
-        if settings.range is None and any(item.bounds is None for item in samples):
-            return None
-        raise InputError(outside(samples[0].name, low, high, bounds, said=settings.range is not None))
-    if low < 0 or high > 1:
-        return None
-    constant = low == high and low in (0.0, 1.0)
-    return None if constant and not all(item.proportion for item in samples) else (0.0, 1.0)
-
-
-def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
-    """Refuse a margin that the metric of these scores cannot have.
-
-    Raises:
-        InputError: a margin as large as the whole range.
-    """
-    if settings.margin is not None:
-        found = list(parts)
-        scale = score_range([Unread.of(part) for part in found], settings)
-        check_scale("--margin", settings.margin, scale, found[0].metric if found else "")
-
-
-def outside(name: str, low: float, high: float, bounds: tuple[float, float], *, said: bool) -> str:
-    """The message for scores that are not in their range."""
-    whose = f"--range {bounds[0]:g},{bounds[1]:g}" if said else f"the declared range [{bounds[0]:g}, {bounds[1]:g}]"
-    return (
-        f"{name}: the scores go from {low:g} to {high:g}, which is not within {whose}; give the lowest and the "
-        "highest value that the metric can take, --range LOW,HIGH, and name the metric with --metric if others have "
-        "another range"
-    )
 
 
 def below(blocks: Sequence[FloatArray]) -> FloatArray:

@@ -97,9 +97,9 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
 
 
 def _need_matplotlib() -> None:
-    from ..report import figures
+    from ..report import canvas
 
-    if not figures.available():
+    if not canvas.available():
         raise InputError("figures need matplotlib: pip install 'harness-noise[plots]'")
 
 

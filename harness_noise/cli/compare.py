@@ -63,7 +63,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     A and B are matched question by question; A is the candidate, B the baseline. Where only counts
     are known, write them as 74/100 66/100.
     """
-    from ..analysis.difference import compare_runs
+    from ..analysis.comparison import compare_runs
 
     profile, together = choices.pop("reference"), choices.pop("combine")
     baseline, models = choices.pop("baseline"), choices.pop("models")

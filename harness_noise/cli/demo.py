@@ -52,7 +52,7 @@ def _two_models(adapter: Any, out: Path) -> list[Path]:
     """Run, compare, export: what a user does with two models."""
     from harness_noise_adapters.demo.problems import PAIR
 
-    from ..analysis.difference import compare_runs
+    from ..analysis.comparison import compare_runs
     from ..analysis.mean import analyze_run
     from ..data.scores import ReadOptions
     from ..io import registry as adapters
@@ -83,10 +83,10 @@ def _eight_models(adapter: Any, out: Path) -> list[Path]:
 
     from ..io import registry as adapters
     from ..leaderboard.build import arena
-    from ..report import arena_html, figures
+    from ..report import arena_html, canvas
     from ..settings import Settings
 
-    if not figures.available():
+    if not canvas.available():
         click.echo("\nWithout matplotlib there is no report on eight models: pip install 'harness-noise[plots]'")
         return []
     _title(f"{adapter.name}: all pairs of eight models")

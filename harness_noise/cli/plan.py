@@ -65,9 +65,9 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     result = plan(runs=sources, **choices)
     options.show(result, printing)
     if plot is not None:
-        from ..report import figures, planning
+        from ..report import canvas, planning
 
-        if not figures.available():
+        if not canvas.available():
             raise InputError("--plot needs matplotlib: pip install 'harness-noise[plots]'")
         planning.draw(result, plot)
 

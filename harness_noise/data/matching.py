@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InputError
-from .scores import CONTENT_KEYS, Questions, Scores, occurrences
+from .questions import CONTENT_KEYS, Questions, occurrences
+from .scores import Scores
 
 if TYPE_CHECKING:
     from ..stats.arrays import BoolArray

@@ -11,10 +11,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..data.scores import FaultyScoresError, ReadOptions, Run, with_groups
-from ..errors import FinalError, InputError, NotThereError
+from ..data.scores import ReadOptions, Run, with_groups
+from ..errors import FaultyScoresError, FinalError, InputError, NotThereError
 from .joining import joined, told, usable
 from .paths import Place, exists, is_url, located, reason, refuse_pointer
+from .selection import select
 
 if TYPE_CHECKING:
     from harness_noise_adapters.base import Adapter, AdapterInParts
@@ -362,42 +363,3 @@ def _attempt(function: Callable[..., T], *arguments: Any) -> T | InputError:
         return function(*arguments)
     except InputError as error:
         return error
-
-
-def select(run: Run, options: ReadOptions) -> Run:
-    """The part of a run that `--task`, `--metric` and `--scorer` name (globs)."""
-    from fnmatch import fnmatchcase
-
-    kept: list[Any] = [*run.scores, *run.groups, *run.corpus, *run.skipped]
-    notes = run.notes
-    for option, attribute, wanted in (
-        ("--task", "task", options.tasks),
-        ("--metric", "metric", options.metrics),
-        ("--scorer", "scorer", options.scorers),
-    ):
-        if not wanted:
-            continue
-        have = list(dict.fromkeys(_name(item, attribute) for item in kept))
-        unknown = [name for name in wanted if not any(fnmatchcase(other, name) for other in have)]
-        if unknown:  # another run may have it: two harnesses name one scorer differently
-            absent = NotThereError([run.name], option, unknown, have)
-            if len(unknown) == len(wanted):
-                raise absent
-            notes += (str(absent),)
-        kept = [item for item in kept if any(fnmatchcase(_name(item, attribute), name) for name in wanted)]
-    chosen = {id(item) for item in kept}
-    groups = tuple(item for item in run.groups if id(item) in chosen)
-    return replace(
-        run,
-        scores=tuple(item for item in run.scores if id(item) in chosen),
-        parts=(*run.parts, *(item for item in run.scores if id(item) not in chosen)) if groups else (),
-        groups=groups,
-        corpus=tuple(item for item in run.corpus if id(item) in chosen),
-        skipped=tuple(item for item in run.skipped if id(item) in chosen),
-        notes=notes,
-    )
-
-
-def _name(item: Any, attribute: str) -> str:
-    value = getattr(item, attribute, None)
-    return str(item.name if value is None and attribute == "task" else value)

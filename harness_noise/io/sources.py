@@ -10,6 +10,7 @@ from ..errors import InputError
 from ..settings import Settings
 from . import registry as adapters
 from .paths import Place, is_place
+from .selection import select
 
 Source: TypeAlias = Place | Run
 
@@ -21,7 +22,7 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
         lost += sum(item.n_missing for item in source.corpus)
         refill = options.missing == "zero" and lost > 0
         if options.cluster is None and not refill:
-            return [adapters.select(source, options)]
+            return [select(source, options)]
         if not source.path:
             what = "missing answers can be counted as wrong" if refill else "clusters can be chosen"
             raise InputError(f"{source.name}: {what} only while a file is read; give its path")

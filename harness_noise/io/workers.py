@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._version import __version__
-from ..data.scores import CONTENT_KEYS, CorpusScores, Questions, ReadOptions, Run, Scores
+from ..data.questions import CONTENT_KEYS, Questions
+from ..data.scores import CorpusScores, ReadOptions, Run, Scores
 from ..errors import InputError
 from .paths import reason
 from .registry import PartRead, Unit, read_unit
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from distributed import Client
     from numpy.typing import NDArray
 
-    from ..data.scores import Documents
+    from ..data.questions import Documents
 
 CRASHES = 3
 """Deaths of a process that were one file's doing, perhaps, before it is given up."""

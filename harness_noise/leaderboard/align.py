@@ -10,11 +10,12 @@ import numpy as np
 from ..analysis.sample import SHARED_NOISE_P, below
 from ..data.clusters import both_ways, in_words
 from ..data.matching import pair
-from ..data.scores import CONTENT_KEYS, Questions, Scores
+from ..data.questions import CONTENT_KEYS, Questions
+from ..data.scores import Scores
 from ..errors import InputError
-from ..stats.all_pairs import Strata, Table
 from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.contrast import cluster_codes, question_stats
+from ..stats.pair_table import Strata, Table
 from ..stats.runs import run_component
 
 

@@ -19,8 +19,8 @@ from ..stats.moments import upper_variance
 from ..stats.wild_pairs import wild_columns
 
 if TYPE_CHECKING:
-    from ..stats.all_pairs import Columns, Table
     from ..stats.arrays import BoolArray, FloatArray, IntArray
+    from ..stats.pair_table import Columns, Table
 
 
 def check(settings: Settings) -> None:

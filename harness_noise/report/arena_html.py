@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..io.atomic import write_text
-from . import arena_summary, figures, html
+from . import arena_summary, canvas, figures, html
 from .columns import decimals, number, shorten
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def _board_page(arena: Arena, board: Board) -> str:
     items = [board.pairs[i] for i in rows]
     plots, note = html.bars(items)
     drawn = []
-    if figures.available():
+    if canvas.available():
         # matplotlib escapes the text that it writes, and `figures` what it adds
-        drawn = [(item, Markup(figures.svg(item, themed=True))) for item in figures.pictures(board, arena.baseline)]
+        drawn = [(item, Markup(canvas.svg(item, themed=True))) for item in figures.pictures(board, arena.baseline)]
     return html.render(
         "board.html",
         title=arena_summary.board_name(board),

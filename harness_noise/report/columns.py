@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from ..results.diagnostics import DIAGNOSTICS
-from ..results.plan import Plan
-from ..results.rows import Analysis, Comparison, Difference, Estimate
+from ..results.rows import Difference, Estimate
 
 if TYPE_CHECKING:
-    from ..results.arena import Arena
-    from ..results.factors import Factors
-
-    Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena
+    pass
 
 
 MISSING = "–"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .all_pairs import Columns, Strata, Table, all_pairs
+from .all_pairs import all_pairs
 from .arrays import BoolArray, Estimator, FloatArray, IntArray
 from .cluster_variance import cells, clustered_variance
 from .contrast import Contrast, Design, QuestionStats, contrast, design
@@ -19,6 +19,7 @@ from .fixed import fixed_moments
 from .flips import Extension, Far, extended
 from .moments import Moments, moments
 from .pair_flips import of_group
+from .pair_table import Columns, Strata, Table
 from .ranks import one_hot
 
 _OF_KERNEL = (

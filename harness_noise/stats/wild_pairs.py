@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .all_pairs import Columns, Table
 from .arrays import FloatArray, IntArray
 from .contrast import cluster_codes
 from .group_pairs import group_design
+from .pair_table import Columns, Table
 from .ranks import one_hot
 from .wild import Wild, wild_many, wild_test
 

@@ -20,7 +20,7 @@ pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
 from inspect_ai.log import ProvenanceData, invalidate_samples, read_eval_log, write_eval_log
 
-from harness_noise_adapters.inspect_logs.hook import native
+from harness_noise_adapters.inspect_logs.rewriting import native
 
 
 def ours(path: Path) -> logfile.LogFile:

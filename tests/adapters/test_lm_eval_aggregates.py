@@ -19,7 +19,7 @@ import lm_eval_models as toys
 from lm_eval.api import metrics as own
 from lm_eval.loggers import EvaluationTracker
 
-from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.repeats import as_repeats
 from harness_noise.data.scores import CorpusScores, ReadOptions, Run
@@ -377,7 +377,7 @@ def test_the_budget_is_for_the_whole_run() -> None:
 
 
 def values(raw: list[list[Any]], aggregation: Any, **more: Any) -> CorpusScores:
-    from harness_noise.data.scores import Questions
+    from harness_noise.data.questions import Questions
 
     options: dict[str, Any] = {"native": None, "native_is_first": False} | more
     return aggregates.corpus_scores(

@@ -21,7 +21,7 @@ import lm_eval_models as toys
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.utils import make_table
 
-from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.settings import Settings

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 import harness_noise as hn
 from harness_noise.analysis.repeats import as_repeats
 from harness_noise.data.matching import pair
-from harness_noise.data.scores import Questions, ReadOptions, content_hash
+from harness_noise.data.questions import Questions, content_hash
+from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
 from harness_noise.io import workers
 from harness_noise.io.registry import Unit

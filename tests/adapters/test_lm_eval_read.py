@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
-from harness_noise.data.scores import ReadOptions, content_hash
+from harness_noise.data.questions import content_hash
+from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import adapter

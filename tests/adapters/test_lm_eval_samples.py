@@ -10,10 +10,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from harness_noise.data.clusters import labeller
-from harness_noise.data.scores import content_hash, occurrences
+from harness_noise.data.questions import content_hash, occurrences
 from harness_noise.errors import InputError
 from harness_noise_adapters.lm_eval_harness.files import samples
-from harness_noise_adapters.lm_eval_harness.files.samples import Column, Index, Wanted, read_samples
+from harness_noise_adapters.lm_eval_harness.files.columns import Column
+from harness_noise_adapters.lm_eval_harness.files.index import Index
+from harness_noise_adapters.lm_eval_harness.files.samples import Wanted
+from harness_noise_adapters.lm_eval_harness.files.scanning import read_samples
 
 
 def line(i=0, **changes) -> dict:

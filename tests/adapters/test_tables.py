@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import harness_noise as hn
-from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError

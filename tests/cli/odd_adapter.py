@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.data.scores import Questions, ReadOptions, Run, Scores
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import ReadOptions, Run, Scores
 
 WORKER = "ODD_WORKER"
 """Environment variable: the name of this worker; not set in the process that the user called."""

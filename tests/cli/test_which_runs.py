@@ -11,7 +11,8 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
-from harness_noise.data.scores import ReadOptions, content_hash
+from harness_noise.data.questions import content_hash
+from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError, NotThereError
 from harness_noise.io import registry as adapters
 
@@ -288,7 +289,7 @@ def test_runs_of_one_model_have_a_column_that_tells_them_apart(tmp_path, capsys)
     ],
 )
 def test_a_mean_is_compared_with_the_digits_and_on_the_scale_of_the_native_value(ours, native, same):
-    from harness_noise.data.scores import reproduces
+    from harness_noise.data.native_values import reproduces
 
     assert reproduces(ours, native) is same
 

@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness_noise.analysis.difference import compare_runs, estimate_difference
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.analysis.difference import estimate_difference
 from harness_noise.analysis.mean import analyze_run, estimate
-from harness_noise.data.scores import Group, Questions, Run, Scores
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.results.diagnostics import DIAGNOSTICS
 from harness_noise.settings import Settings

@@ -28,7 +28,8 @@ import pytest
 
 from harness_noise.analysis.difference import estimate_difference
 from harness_noise.analysis.mean import analyze_run, estimate
-from harness_noise.data.scores import Group, Questions, Run, Scores
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
 
 CLUSTER = np.repeat(list("abcdef"), [9, 5, 4, 3, 2, 1])

@@ -10,10 +10,11 @@ import statsmodels.api as sm
 from scipy import special
 
 import harness_noise as hn
-from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.clusters import CROSS
-from harness_noise.data.scores import Group, Questions, Run, Scores
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
 from harness_noise.stats.cluster_variance import clustered_variance
 from harness_noise.stats.contrast import design

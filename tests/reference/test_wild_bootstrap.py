@@ -13,8 +13,9 @@ import pytest
 import statsmodels.api as sm
 
 import harness_noise as hn
-from harness_noise.analysis.difference import compare_runs
-from harness_noise.data.scores import Group, Questions, Run, Scores
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
 from harness_noise.stats import wild
 from harness_noise.stats.contrast import design

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from harness_noise.analysis.mean import analyze_run, estimate
-from harness_noise.data.scores import CorpusScores, Questions, Run
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import CorpusScores, Run
 from harness_noise.settings import Settings
 
 R = 1000

@@ -12,15 +12,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_runs
 from harness_noise.analysis.repeats import as_repeats
 from harness_noise.analysis.sample import as_scores
 from harness_noise.cli import main
-from harness_noise.data.scores import CorpusScores, Questions, Run, Scores
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import CorpusScores, Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.leaderboard import profiles as reference
-from harness_noise.leaderboard.build import arena, best_p, distinct_names
+from harness_noise.leaderboard.benchmark import best_p
+from harness_noise.leaderboard.build import arena, distinct_names
 from harness_noise.report import arena_tables as arena_export
 from harness_noise.report import terminal, text
 from harness_noise.results.schema import json_schema

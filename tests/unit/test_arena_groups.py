@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_runs
-from harness_noise.data.scores import Group, Questions, Run, Scores
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.leaderboard.build import arena
 from harness_noise.results.rows import Difference

@@ -7,10 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from harness_noise.analysis.difference import compare_runs, estimate_difference
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.analysis.difference import estimate_difference
 from harness_noise.analysis.mean import analyze_run, estimate
 from harness_noise.analysis.sample import as_scores
-from harness_noise.data.scores import Group, Questions, Run, Scores
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 

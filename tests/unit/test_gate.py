@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import harness_noise as hn
-from harness_noise.analysis.difference import compare_runs, estimate_difference
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.analysis.difference import estimate_difference
 from harness_noise.analysis.gate import regressions
 from harness_noise.cli import main
-from harness_noise.data.scores import Group, Questions, Run, Scores
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.leaderboard.build import arena
 from harness_noise.report import html, text
 from harness_noise.report.columns import by_test

@@ -15,7 +15,8 @@ from harness_noise.analysis import corpus_noise
 from harness_noise.analysis.repeats import as_repeats
 from harness_noise.api import compare
 from harness_noise.data.matching import pair
-from harness_noise.data.scores import CorpusScores, Group, Questions, Run, Scores, occurrences
+from harness_noise.data.questions import Questions, occurrences
+from harness_noise.data.scores import CorpusScores, Group, Run, Scores
 from harness_noise.leaderboard.build import distinct_names
 from harness_noise.stats import tests
 

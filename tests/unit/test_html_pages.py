@@ -14,11 +14,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from harness_noise.analysis.difference import compare_runs
+from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_runs
-from harness_noise.data.scores import Questions, Run, Scores
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Run, Scores
 from harness_noise.leaderboard.build import arena
-from harness_noise.report import arena_html, figures, html
+from harness_noise.report import arena_html, canvas, figures, html
 from harness_noise.results.arena import Arena
 from harness_noise.settings import Settings
 
@@ -151,7 +152,7 @@ def test_figures_are_svg_with_words_and_hold_no_markup_of_a_name(hostile: Arena,
 
 def test_drawing_twice_gives_the_same_bytes(hostile: Arena) -> None:
     picture = figures.pictures(hostile.boards[0])[0]
-    assert figures.svg(picture) == figures.svg(picture)
+    assert canvas.svg(picture) == canvas.svg(picture)
 
 
 @pytest.mark.parametrize("K", [1, 2])
@@ -171,7 +172,7 @@ def test_figures_of_odd_boards_are_drawn(K: int) -> None:
         names = [picture.name for picture in figures.pictures(found.boards[0])]
         assert ("pass-at-k" in names) == (K > 1 and one is not scaled)
         for picture in figures.pictures(found.boards[0]):
-            assert figures.svg(picture, themed=True).startswith("<svg role=")
+            assert canvas.svg(picture, themed=True).startswith("<svg role=")
 
 
 # In a real browser

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness_noise.data.matching import pair
-from harness_noise.data.scores import Questions, content_hash, occurrences
+from harness_noise.data.questions import Questions, content_hash, occurrences
 
 
 def questions(keys: str, kind: str = "sample id", inputs: str | None = None, targets: str | None = None) -> Questions:

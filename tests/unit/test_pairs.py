@@ -15,8 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness_noise.analysis.difference import compare_runs
-from harness_noise.data.scores import Questions, Run, Scores
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.leaderboard.build import arena
 from harness_noise.results.rows import Difference

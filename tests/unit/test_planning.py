@@ -14,7 +14,7 @@ from statsmodels.stats.power import TTestPower
 from harness_noise.analysis.difference import estimate_difference
 from harness_noise.analysis.mean import as_scores, estimate
 from harness_noise.analysis.plan import plan
-from harness_noise.analysis.sample import check_margin
+from harness_noise.analysis.ranges import check_margin
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
@@ -288,7 +288,7 @@ class TestScale:
 
     @pytest.mark.parametrize("margin", [1, 5])
     def test_margin(self, margin):
-        from harness_noise.analysis.difference import compare_runs
+        from harness_noise.analysis.comparison import compare_runs
         from harness_noise.leaderboard.build import arena
 
         a, b = self.runs()

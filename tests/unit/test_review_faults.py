@@ -17,7 +17,8 @@ from harness_noise.analysis.gate import regressions
 from harness_noise.analysis.repeats import as_repeats
 from harness_noise.analysis.sample import as_scores
 from harness_noise.cli import main
-from harness_noise.data.scores import Questions, Run
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Run
 from harness_noise.report.columns import number
 from harness_noise.report.sentences import sentence
 from harness_noise.results.schema import json_schema

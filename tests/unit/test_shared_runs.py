@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.difference import compare_runs
-from harness_noise.data.scores import Group, Questions, Run, Scores
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
 
 SHARED = {"repeats_are": "runs", "runs_shared": True}

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from harness_noise import InputError
-from harness_noise.data.scores import Questions, ReadOptions, Run, Scores
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import ReadOptions, Run, Scores
 from harness_noise.io import registry as adapters
 from harness_noise.io import workers
 from harness_noise.io.registry import PartRead, Unit

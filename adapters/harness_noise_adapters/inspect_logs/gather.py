@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller
-from harness_noise.data.scores import Questions, Scores, Skipped, check_grid, fitting, reproduces
-from harness_noise.errors import InputError
+from harness_noise.data.native_values import fitting, reproduces
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Scores, Skipped
 
 from . import reducers
+from .clusters import Clusters
+from .grid import Grid, numbers
 from .means import GROUP, Part, close, own_cluster, parts, unexplained
-from .presets import bare, natural
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalScore as NativeScore
@@ -32,113 +32,6 @@ if TYPE_CHECKING:
     BoolArray = NDArray[np.bool_]
 
 _OWN_CODE = "a metric of the task's own code, which is not known as a mean of the scores"
-_WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-_YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Grid:
-    """Which question and which repeat each of N answers is."""
-
-    keys: tuple[str, ...]
-    """(n,) ids as text."""
-    first: tuple[int, ...]
-    """(n,) number of the answer at which each question appears first."""
-    rows: IntArray
-    """(N,) question of each answer."""
-    columns: IntArray
-    """(N,) repeat of each answer."""
-    repeats: int
-
-    def fill(self, values: FloatArray) -> FloatArray:
-        """(n, K) table of the N values, NaN where a question lacks a repeat."""
-        table = np.full((len(self.keys), self.repeats), np.nan)
-        table[self.rows, self.columns] = values
-        return table
-
-
-def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequence[Any] | None = None) -> Grid:
-    """The grid of N answers.
-
-    Args:
-        ids: (N,) of the questions.
-        epochs: (N,) numbers of the repeats; without them the k-th answer to a question is its repeat k.
-        order: ids of the data set, whose order the questions take, so that a sum comes out the same
-            to the last bit in whatever order the answers came in.
-
-    Raises:
-        InputError: nearly every question lacks nearly every repeat.
-    """
-    named = ids if set(map(type, ids)) == {str} else list(map(str, ids))
-    present = dict.fromkeys(named)
-    if order is not None:
-        present = {key: None for key in map(str, order) if key in present} | present
-    index = {key: row for row, key in enumerate(present)}
-    rows = np.fromiter(map(index.__getitem__, named), np.intp, len(named))
-    by_row = np.argsort(rows, kind="stable")
-    starts = np.searchsorted(rows[by_row], np.arange(len(index)))
-    if epochs is None:
-        columns = np.empty_like(rows)
-        columns[by_row] = np.arange(len(rows)) - starts[rows[by_row]]
-    else:
-        numbered = {epoch: column for column, epoch in enumerate(sorted(set(epochs)))}
-        columns = np.fromiter(map(numbered.__getitem__, epochs), np.intp, len(epochs))
-    repeats = int(columns.max(initial=-1)) + 1
-    check_grid(len(index), repeats, len(rows), "the log")
-    return Grid(tuple(index), tuple(by_row[starts].tolist()), rows, columns, repeats)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
-    """Score values as Inspect's `value_to_float` reads them."""
-
-    values: FloatArray
-    """(N,) NaN where there is no score."""
-    words: int
-    """How many are not numbers; Inspect takes them as 0."""
-    example: object = None
-
-
-def numbers(values: Sequence[Any]) -> Numbers:
-    """Convert as Inspect does: C 1, P 0.5, I and N 0, booleans, numbers, yes/no, numeric text."""
-    kinds = set(map(type, values))
-    if kinds <= {float, int, bool}:
-        with contextlib.suppress(OverflowError):
-            return Numbers(np.asarray(values, dtype=np.float64), 0)
-    if kinds <= {str, type(None)}:
-        known = {value: _number(value) for value in set(values)}
-        if None not in known.values():
-            return Numbers(np.fromiter(map(known.__getitem__, values), np.float64, len(values)), 0)
-    found = [_number(value) for value in values]
-    words = [value for value, number in zip(values, found, strict=True) if number is None]
-    out = np.asarray([0.0 if number is None else number for number in found], dtype=np.float64)
-    return Numbers(out, len(words), words[0] if words else None)
-
-
-def _number(value: Any) -> float | None:
-    """The number that a value stands for, NaN for no score, None for a word, a list or a dictionary."""
-    if value is None:
-        return math.nan
-    if isinstance(value, str):
-        return _word(value)
-    if not isinstance(value, (int, float)):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf
-
-
-def _word(text: str) -> float | None:
-    if text in _WORDS:
-        return _WORDS[text]
-    if text.lower() in _YES_NO:
-        return _YES_NO[text.lower()]
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 @dataclass(slots=True)
@@ -159,10 +52,6 @@ class Gathered:
     """Why a mean over repeats is among `skipped`, one sentence each."""
     own_clusters: bool = False
     """Whether a scorer's own stderr has named its clusters."""
-
-
-Clusters: TypeAlias = tuple[tuple[str, ...] | None, str | None]
-"""Labels of the questions, and their SPEC in words."""
 
 
 def gather(
@@ -422,74 +311,3 @@ def _finite(value: float | None) -> float | None:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 40 else text[:39] + "…"
-
-
-def spec_for(text: str | None, task: str) -> str | None:
-    """The SPEC that a SPEC text has for this task, by its full or its bare name."""
-    spec = ClusterSpec.parse(text)
-    found: str | None = spec.for_task(task) or spec.for_task(bare(task))
-    return found
-
-
-def cluster_labels(
-    spec: str | None, task: str, keys: Sequence[str], metadata: Sequence[Mapping[str, Any] | None]
-) -> tuple[tuple[str, ...] | None, str | None, list[str]]:
-    """Cluster labels of the questions, the SPEC in words, and notes.
-
-    Args:
-        spec: one task's SPEC; None and "none" are no clusters.
-        task: its name, for `auto` and `task`.
-        keys: (n,) sample ids; a SPEC may name them as `id`.
-        metadata: (n,) of the samples.
-
-    Raises:
-        MissingFieldError: a sample lacks the field.
-        InputError: a template that fails.
-    """
-    if spec is None or spec == "none":
-        return None, None, []
-    if spec == "task":
-        return (task,) * len(keys), "task", []
-    words = spec
-    if spec == "auto":
-        known = natural(task, metadata)
-        if known is None:
-            return None, None, []
-        spec, words = known, f"{known} (auto)"
-    label = labeller(spec)
-    labels, odd = [], False
-    for key, doc in zip(keys, metadata, strict=True):
-        fields = {"id": key, **(doc or {})}
-        value = label(fields)
-        if value == "NaN":
-            raise MissingFieldError(spec, fields)
-        odd = odd or value[:1] in "[{"
-        labels.append(" ".join(value.split()))  # summaries squeeze white space; a cluster must not depend on it
-    notes = [f"{task}: some values of {spec} are lists or dictionaries; equal text is one cluster"] if odd else []
-    return tuple(labels), words, notes
-
-
-def own_clusters(
-    task: str, keys: Sequence[str], metadata: Sequence[Mapping[str, Any] | None], notes: list[str]
-) -> Callable[[str], Clusters]:
-    """Clusters by a key that a scorer's own stderr names; none where a sample lacks it, which goes into `notes`."""
-    known: dict[str, Clusters] = {}
-
-    def by(key: str) -> Clusters:
-        if key not in known:
-            try:
-                labels, words, more = cluster_labels(key, task, keys, metadata)
-            except InputError as error:
-                labels, words, more = None, None, [f"{task}: {error}; the questions count as independent"]
-            known[key] = labels, words
-            notes.extend(more)
-        return known[key]
-
-    return by
-
-
-def auto_hint(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str:
-    """What to say where `auto` has found nothing."""
-    fields = sorted({str(key) for doc in metadata[:100] for key in doc or {}})
-    has = f"its samples have {', '.join(fields[:8])}" if fields else "its samples have no metadata"
-    return f"{task}: auto knows no cluster of this task, so the questions count as independent; {has}"

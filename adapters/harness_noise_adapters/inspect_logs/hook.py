@@ -13,64 +13,42 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.clusters import MissingFieldError
-from harness_noise.data.scores import Questions, ReadOptions, Run
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
-from harness_noise.io.atomic import replacing_path
-from harness_noise.results.rows import Analysis, Estimate
+from harness_noise.results.rows import Estimate
 from harness_noise.settings import Settings
 
 from . import inject, panel, rescore
+from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for
 from .flags import Flag
-from .gather import Clusters, Gathered, Grid, auto_hint, cluster_labels, gather, grid, own_clusters, spec_for
+from .gather import Gathered, gather
+from .grid import Grid, grid
 from .inject import _words
+from .live import Live
 from .rescore import USED, WRAPPED
+from .rewriting import rewrite
 
 if TYPE_CHECKING:
     from inspect_ai.hooks import RunEnd, SampleEnd, TaskEnd, TaskStart
-    from inspect_ai.log import EvalLog, EvalResults, EvalSpec
+    from inspect_ai.log import EvalLog, EvalResults
     from inspect_ai.scorer import SampleScore
     from numpy.typing import NDArray
 
-    from .logfile import LogFile
 
 logger = logging.getLogger("harness_noise")
-
-BULKY = {"messages", "events", "events_data", "store", "attachments", "output", "timelines"}
-"""What is not read of whole samples."""
-
-
-@dataclass(slots=True)
-class Live:
-    """One task of a run whose flag is on."""
-
-    spec: EvalSpec
-    flag: Flag
-    done: bool = False
-    """Whether its results have passed through our wrapper, or the public way is behind it."""
-    warnings: list[str] = field(default_factory=list)
-    """Of the last results; earlier ones were of an unfinished task."""
-    to_say: list[str] = field(default_factory=list)
-    """What others have to say of the task, whatever becomes of its results."""
-    shown: Analysis | None = None
-    """What the panel at the end of the run has to show, because Inspect's own does not."""
-    results: EvalResults | None = None
-    """What Inspect's own panel is going to show."""
-    logged: dict[tuple[str, int], Mapping[str, SampleScore]] = field(default_factory=dict)
-    """By id and epoch, the scores of the answers in the log; of a cancelled run Inspect's results lack some."""
 
 
 _live: ContextVar[Live | None] = ContextVar("harness_noise_live", default=None)
@@ -332,57 +310,6 @@ async def task_end(data: TaskEnd) -> None:
     _warn(live)
     if live.results is not None and live.shown is None:
         panel.shorten(live.results, data.log)
-
-
-def rewrite(live: Live, log: EvalLog) -> Analysis | None:
-    """The public route: read the finished log's scores, and write its header again."""
-    from .export import insert
-    from .read import assemble
-
-    header, found = native(log.location, live.flag.cluster)
-    if not len(found.answers):
-        live.warnings = [f"{live.spec.task}: no error bars: with this Inspect they need logged samples"]
-        return None
-    read = assemble(Path(log.location), found, ReadOptions(), recorded=live.flag.cluster)
-    analysis = analyze_run(read.run, live.flag.settings)
-    assert header.results is not None
-    assert log.results is not None
-    insert(header.results, read, analysis)
-    shown = log.results.model_copy(deep=True)
-    insert(shown, read, analysis)
-    _write_header(header, log.location)
-    log.results.scores = shown.scores
-    live.warnings = list(analysis.notes)
-    return analysis
-
-
-def native(location: str, spec: str | None) -> tuple[EvalLog, LogFile]:
-    """A log as Inspect's own functions read it, wherever it is; `spec` names the clusters."""
-    from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
-
-    from .logfile import needs_samples, of_native
-
-    header = read_eval_log(location, header_only=True)
-    plain = header.model_dump(mode="json", exclude={"samples", "reductions"})
-    found = of_native(plain, [row.model_dump(mode="json") for row in read_eval_log_sample_summaries(location)])
-    if needs_samples(found.header, found.answers, [spec or "cluster"]):
-        whole = read_eval_log(location, exclude_fields=BULKY).samples or []
-        found = of_native(plain, [row.model_dump(mode="json") for row in whole]) if whole else found
-    return header, found
-
-
-def _write_header(header: EvalLog, location: str) -> None:
-    """Into a copy that takes the log's place, where it is a local file: a full disk must not cost the log."""
-    from inspect_ai.log import write_eval_log
-
-    path = Path(location)
-    if not path.is_file():
-        write_eval_log(header, location, header_only=True)
-        return
-    with replacing_path(path) as temporary:
-        shutil.copyfile(path, temporary)
-        kind: Literal["json", "eval"] = "json" if path.suffix == ".json" else "eval"
-        write_eval_log(header, str(temporary), format=kind, header_only=True)
 
 
 def run_end(data: RunEnd) -> None:

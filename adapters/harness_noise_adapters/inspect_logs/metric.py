@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.analysis.mean import analyze_run
-from harness_noise.data.scores import Questions, Run, Scores
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Run, Scores
 from harness_noise.settings import Settings
 
 from . import inject
-from .gather import cluster_labels, grid, numbers
+from .clusters import cluster_labels
+from .grid import grid, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 
 from harness_noise.data.clusters import MissingFieldError, labeller, text_label
-from harness_noise.data.scores import Questions, ReadOptions, Run, Skipped, occurrences
+from harness_noise.data.questions import Questions, occurrences
+from harness_noise.data.scores import ReadOptions, Run, Skipped
 from harness_noise.errors import FinalError, InputError
 from harness_noise.io.joining import usable
 from harness_noise.io.registry import PartRead
 
 from . import inject, logfile
+from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for
 from .finding import logs_in
 from .flags import cluster_text
-from .gather import Clusters, Gathered, Grid, auto_hint, cluster_labels, gather, grid, own_clusters, spec_for
+from .gather import Gathered, gather
+from .grid import Grid, grid
 from .header import Header
 from .identity import About, marks
 from .logfile import LogFile

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from string import ascii_uppercase
 from typing import Any
 
-from harness_noise.data.scores import content_hash
+from harness_noise.data.questions import content_hash
 
 from .header import Faults, NotALogError, ScoreRow, kind_of, object_of, one
 from .identity import mark

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .reader import Cells, Columns
+    from .columns import Columns
+    from .reader import Cells
 
 
 @dataclass(slots=True)

@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_noise.data.scores import ReadOptions, Run, reproduces
+from harness_noise.data.native_values import reproduces
+from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.io import atomic as files
 
 from . import outputs
+from .lines import Row
 from .native_block import CLUSTER, SCORES, annotate, inject
 from .outputs import Output
 from .read import Reading, read_output, zeros_for_missing
-from .samples import Row, Scan, metrics_of
+from .samples import Scan, metrics_of
 
 if TYPE_CHECKING:
     from ...base import Analyzer

@@ -13,18 +13,21 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness_noise.data.scores import CONTENT_KEYS, CorpusScores, Questions, Scores, Skipped
+from harness_noise.data.questions import CONTENT_KEYS, Questions
+from harness_noise.data.scores import CorpusScores, Scores, Skipped
 
 from ..scoring import choices, ranges
 from ..scoring.patching import close
 from . import rebuild
-from .samples import Column, Samples, Wanted, changed, rows, stamp
+from .columns import Column
+from .lines import changed, rows, stamp
+from .samples import Samples, Wanted
 
 if TYPE_CHECKING:
     from harness_noise.data.scores import FloatArray
 
     from ..scoring.aggregates import Budget
-    from .read import Native
+    from .native import Native
     from .samples import BoolArray
 
 Measured = Scores | CorpusScores | Skipped

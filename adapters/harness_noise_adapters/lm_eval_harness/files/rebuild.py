@@ -19,7 +19,9 @@ from typing import Any
 from harness_noise.errors import InputError
 
 from ..scoring import bounded
-from .samples import Column, Row, Samples, Scan, Wanted
+from .columns import Column
+from .lines import Row
+from .samples import Samples, Scan, Wanted
 
 FILTERS = (
     "take_first", "take_first_k", "majority_vote", "regex", "regex_pos", "remove_whitespace",

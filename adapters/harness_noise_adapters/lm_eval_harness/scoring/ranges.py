@@ -9,7 +9,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from harness_noise.data.scores import fitting
+from harness_noise.data.native_values import fitting
 
 if TYPE_CHECKING:
     from harness_noise.data.scores import FloatArray

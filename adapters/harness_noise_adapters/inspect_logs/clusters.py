@@ -1,0 +1,100 @@
+"""The clusters of a log's questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller
+from harness_noise.errors import InputError
+
+from .presets import bare, natural
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalScore as NativeScore
+    from numpy.typing import NDArray
+
+    from .header import ScoreRow
+
+    EvalScore: TypeAlias = NativeScore | ScoreRow
+    "Of a live run, or of a log."
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.intp]
+    BoolArray = NDArray[np.bool_]
+
+
+Clusters: TypeAlias = tuple[tuple[str, ...] | None, str | None]
+"""Labels of the questions, and their SPEC in words."""
+
+
+def spec_for(text: str | None, task: str) -> str | None:
+    """The SPEC that a SPEC text has for this task, by its full or its bare name."""
+    spec = ClusterSpec.parse(text)
+    found: str | None = spec.for_task(task) or spec.for_task(bare(task))
+    return found
+
+
+def cluster_labels(
+    spec: str | None, task: str, keys: Sequence[str], metadata: Sequence[Mapping[str, Any] | None]
+) -> tuple[tuple[str, ...] | None, str | None, list[str]]:
+    """Cluster labels of the questions, the SPEC in words, and notes.
+
+    Args:
+        spec: one task's SPEC; None and "none" are no clusters.
+        task: its name, for `auto` and `task`.
+        keys: (n,) sample ids; a SPEC may name them as `id`.
+        metadata: (n,) of the samples.
+
+    Raises:
+        MissingFieldError: a sample lacks the field.
+        InputError: a template that fails.
+    """
+    if spec is None or spec == "none":
+        return None, None, []
+    if spec == "task":
+        return (task,) * len(keys), "task", []
+    words = spec
+    if spec == "auto":
+        known = natural(task, metadata)
+        if known is None:
+            return None, None, []
+        spec, words = known, f"{known} (auto)"
+    label = labeller(spec)
+    labels, odd = [], False
+    for key, doc in zip(keys, metadata, strict=True):
+        fields = {"id": key, **(doc or {})}
+        value = label(fields)
+        if value == "NaN":
+            raise MissingFieldError(spec, fields)
+        odd = odd or value[:1] in "[{"
+        labels.append(" ".join(value.split()))  # summaries squeeze white space; a cluster must not depend on it
+    notes = [f"{task}: some values of {spec} are lists or dictionaries; equal text is one cluster"] if odd else []
+    return tuple(labels), words, notes
+
+
+def own_clusters(
+    task: str, keys: Sequence[str], metadata: Sequence[Mapping[str, Any] | None], notes: list[str]
+) -> Callable[[str], Clusters]:
+    """Clusters by a key that a scorer's own stderr names; none where a sample lacks it, which goes into `notes`."""
+    known: dict[str, Clusters] = {}
+
+    def by(key: str) -> Clusters:
+        if key not in known:
+            try:
+                labels, words, more = cluster_labels(key, task, keys, metadata)
+            except InputError as error:
+                labels, words, more = None, None, [f"{task}: {error}; the questions count as independent"]
+            known[key] = labels, words
+            notes.extend(more)
+        return known[key]
+
+    return by
+
+
+def auto_hint(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str:
+    """What to say where `auto` has found nothing."""
+    fields = sorted({str(key) for doc in metadata[:100] for key in doc or {}})
+    has = f"its samples have {', '.join(fields[:8])}" if fields else "its samples have no metadata"
+    return f"{task}: auto knows no cluster of this task, so the questions count as independent; {has}"

@@ -1,0 +1,39 @@
+"""What is kept of a task while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from harness_noise.results.rows import Analysis
+
+from .flags import Flag
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalResults, EvalSpec
+    from inspect_ai.scorer import SampleScore
+
+
+BULKY = {"messages", "events", "events_data", "store", "attachments", "output", "timelines"}
+"""What is not read of whole samples."""
+
+
+@dataclass(slots=True)
+class Live:
+    """One task of a run whose flag is on."""
+
+    spec: EvalSpec
+    flag: Flag
+    done: bool = False
+    """Whether its results have passed through our wrapper, or the public way is behind it."""
+    warnings: list[str] = field(default_factory=list)
+    """Of the last results; earlier ones were of an unfinished task."""
+    to_say: list[str] = field(default_factory=list)
+    """What others have to say of the task, whatever becomes of its results."""
+    shown: Analysis | None = None
+    """What the panel at the end of the run has to show, because Inspect's own does not."""
+    results: EvalResults | None = None
+    """What Inspect's own panel is going to show."""
+    logged: dict[tuple[str, int], Mapping[str, SampleScore]] = field(default_factory=dict)
+    """By id and epoch, the scores of the answers in the log; of a cancelled run Inspect's results lack some."""

@@ -1,0 +1,243 @@
+"""The questions of a samples file: keys, clusters, texts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness_noise.data.clusters import MissingFieldError
+from harness_noise.data.questions import content_hash, occurrences
+from harness_noise.data.string_store import Hashes, Lines
+from harness_noise.errors import FinalError, InputError
+
+from ..scoring.choices import Log
+from .lines import _TEXT, Row, _Item, stamp
+from .native_block import CLUSTER
+from .samples import Samples, Scan, Wanted, _Scores, metrics_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    BoolArray = NDArray[np.bool_]
+
+
+QUESTION = (
+    "question", "problem", "query", "input", "prompt", "instruction", "goal", "ctx", "sentence", "text", "premise"
+)  # fmt: skip
+
+
+CONTEXT = ("passage", "context", "article", "story", "paragraph", "body", "support")
+
+
+_CONTEXT = frozenset(CONTEXT)
+
+
+_SHARED = 5000
+
+
+_MANY = 1 << 30
+
+
+class _Questions:
+    """What is known of each question so far."""
+
+    def __init__(self, path: Path, wanted: Wanted) -> None:
+        self.path, self.wanted, self.stamp = path, wanted, stamp(path)
+        self.n = 0
+        self.targets, self.prompts = _Complete(), _Complete()
+        self.named: list[str] = []
+        """By the field that the user chose."""
+        self.carried: list[str | None] | None = None
+        """Cluster labels; None while no question has one."""
+        self.doc_ids: array[int] | None = None
+        """None while they count from 0."""
+        self.shared: dict[str, str] = {}
+        """Labels that come again and again share their memory; of others there are too many to keep."""
+
+    def add(self, block: Sequence[_Item]) -> None:
+        numbers = [number for number, _, _, _, new in block if new]
+        rows = [row for _, row, _, _, new in block if new]
+        self._add_ids([row.get("doc_id") for row in rows])
+        self.targets.extend([row.get("target_hash") for row in rows])
+        self.prompts.extend([row.get("prompt_hash") for row in rows])
+        docs = list(map(_doc, rows))
+        if self.carried is not None or self.wanted.cluster is not None or any(CLUSTER in row for row in rows):
+            self._add_labels(numbers, rows, docs)
+        if self.wanted.key is not None:
+            for number, doc in zip(numbers, docs, strict=True):
+                self.named.append(_label(self.wanted.key, doc, f"{self.path}, line {number}: question"))
+        self.n += len(rows)
+
+    def _add_ids(self, ids: Sequence[Any]) -> None:
+        counted = range(self.n, self.n + len(ids))
+        if self.doc_ids is None and ids != list(counted):
+            self.doc_ids = array("q", range(self.n))
+        if self.doc_ids is not None:
+            self.doc_ids.extend(
+                doc_id if isinstance(doc_id, int) and abs(doc_id) < 2**62 else document
+                for doc_id, document in zip(ids, counted, strict=True)
+            )
+
+    def _add_labels(self, numbers: Sequence[int], rows: Sequence[Row], docs: Sequence[Mapping[str, Any]]) -> None:
+        if self.carried is None:
+            self.carried = [None] * self.n
+        for number, row, doc in zip(numbers, rows, docs, strict=True):
+            if self.wanted.cluster is not None:
+                label: Any = _label(self.wanted.cluster, doc, f"{self.path}, line {number}: cluster")
+            else:
+                label = None if CLUSTER in metrics_of(row) else row.get(CLUSTER)
+            self.carried.append(None if label is None else _shared(str(label), self.shared))
+
+    def samples(self, scan: Scan, scores: _Scores, answers: int, logs: dict[str, Log]) -> Samples:
+        doc_ids: Sequence[int] = range(self.n) if self.doc_ids is None else self.doc_ids
+        targets = self.targets.items
+        distinct: int | None = scan.index.distinct()
+        hashes = scan.index.unique_keys()
+        kind, keys = "doc_hash", hashes
+        if self.wanted.key is not None:
+            kind, keys, targets, distinct = "question", occurrences(self.named), None, None
+        elif scan.media and targets is not None:
+            named = [f"{doc_id}/{target}" for doc_id, target in zip(doc_ids, targets, strict=True)]
+            kind, keys, distinct = "doc_id", occurrences(named), len(set(named))
+        wanted = Wanted(self.wanted.task, self.wanted.filters, self.wanted.effective)
+        bare = 0 if self.carried is None else self.carried.count(None)
+        return Samples(
+            keys=keys,
+            kind=kind,
+            targets=targets,
+            prompts=self.prompts.items,
+            documents=Documents(self.path, wanted, self.stamp, hashes, distinct),
+            doc_ids=doc_ids,
+            clusters=_complete(self.carried),
+            unlabelled=bare if bare < self.n else 0,
+            columns=scores.columns,
+            answers=answers,
+            scored=scores.repeated,
+            stamp=self.stamp,
+            logs=logs,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The texts of a file's questions, in a pass of their own: most uses of a run do without them."""
+
+    path: Path
+    wanted: Wanted
+    """As the file was read, without the SPECs, which need not be picklable."""
+    stamp: tuple[float, float]
+    """The file's, see `stamp`."""
+    hashes: Sequence[str]
+    """The documents' own, numbered where one comes again."""
+    distinct: int | None
+    """How many documents their texts have to tell apart, if they are to be matched by text; None: never."""
+
+    def read(self) -> tuple[Hashes | None, Lines]:
+        """The hash of each question's text, None where they do not tell the documents apart; and excerpts.
+
+        Raises:
+            InputError: the file is not the one any more that was read.
+        """
+        inputs, texts = _Complete(), Lines()
+        scan = Scan(self.path, self.wanted, documents=True)
+        if stamp(self.path) == self.stamp:
+            for _, _, row, _, _, new in scan:
+                if new:
+                    text, excerpt = _texts(_doc(row))
+                    inputs.extend([None if text is None else content_hash(text)])
+                    texts.append(excerpt)
+        if scan.index.unique_keys() != self.hashes:
+            raise InputError(
+                f"{self.path}: the file was changed, moved or deleted after its scores were read, or this process does "
+                "not see it, and now the texts of its questions are needed to match them; read the run again"
+            )
+        found = inputs.items
+        return (None if found is None or found.distinct() != self.distinct else found), texts
+
+
+def _doc(row: Row) -> Mapping[str, Any]:
+    """The document of a row, as an object whatever it is."""
+    doc = row.get("doc")
+    return doc if type(doc) is dict else {"doc": doc}
+
+
+def _complete(items: Sequence[str | None] | None) -> tuple[str, ...] | None:
+    """The items, if there are some and none is missing."""
+    found = tuple(item for item in items or () if item is not None)
+    return found if items is not None and len(found) == len(items) else None
+
+
+class _Complete:
+    """Hashes, as long as none is missing."""
+
+    def __init__(self) -> None:
+        self.items: Hashes | None = Hashes()
+
+    def extend(self, items: Sequence[Any]) -> None:
+        if not set(map(type, items)) <= {str}:
+            self.items = None
+        elif self.items is not None:
+            self.items.extend(items)
+
+
+def _label(label: Callable[[Mapping[str, Any]], str], doc: Mapping[str, Any], where: str) -> str:
+    try:
+        return label(doc)
+    except MissingFieldError as error:
+        fields = ", ".join(error.fields) or "(none)"
+        raise FinalError(f"{where} field {error.spec!r} is not in the document; it has {fields}") from None
+
+
+def _answers(row: Row) -> int:
+    """How many answers a row holds for its question; padding can only lengthen the last."""
+    resps = row.get("resps")
+    lengths = [len(item) for item in resps if isinstance(item, list)] if isinstance(resps, list) else []
+    return max(1, min(lengths, default=1))
+
+
+def _shared(text: str, shared: dict[str, str]) -> str:
+    return shared.setdefault(text, text) if len(shared) < _SHARED else shared.get(text, text)
+
+
+def _doc_hash(doc: Any) -> str:
+    """What lm-eval calls the doc_hash, for files that do not hold it."""
+    text = json.dumps(doc, indent=2, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def question_text(doc: Mapping[str, Any]) -> str | None:
+    """The text that identifies a question to another harness: its question-like field (the first of
+    QUESTION that is text), after its passage (the first of CONTEXT) where the document has one.
+
+    It never comes from the prompt, which depends on the chat template and the few-shot examples. A
+    document without such a field has none.
+    """
+    return _texts(doc)[0]
+
+
+def _texts(doc: Mapping[str, Any]) -> tuple[str | None, str]:
+    """The text that identifies a question, and a short one to show to a person."""
+    question = _first(doc, QUESTION)
+    context = None if _CONTEXT.isdisjoint(doc) else _first(doc, CONTEXT)
+    shown = (_first(doc, doc) or "") if question is None else question
+    excerpt = shown[: _TEXT + 1]
+    if not (excerpt.isprintable() and "  " not in excerpt and excerpt == excerpt.strip()):
+        excerpt = " ".join(shown[: 2 * _TEXT].split())
+    if len(excerpt) > _TEXT:
+        excerpt = excerpt[: _TEXT - 1] + "…"
+    return question if question is None or context is None else f"{context}\n{question}", excerpt
+
+
+def _first(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:
+    """The first of the fields that is a text."""
+    for name in names:
+        value = doc.get(name)
+        if type(value) is str and value and not value.isspace():
+            return value
+    return None

@@ -1,0 +1,227 @@
+"""Which column of a table is what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness_noise.data.native_values import is_proportion
+from harness_noise.errors import InputError
+
+from .files import Record
+from .questions import is_worded
+from .values import MOST_COUNTED, _number, _text
+
+if TYPE_CHECKING:
+    pass
+
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "question": (
+        "question", "question_id", "item_id", "item", "example_id", "sample_id", "instance_id", "problem_id",
+        "problem", "doc_id", "qid", "prompt_id",
+    ),
+    "score": ("score", "value", "correct", "is_correct", "acc", "accuracy", "pass", "passed"),
+    "task": ("task", "task_name", "benchmark", "benchmark_id", "dataset"),
+    "metric": ("metric", "metric_name"),
+    "scorer": ("scorer",),
+    "model": ("model", "model_id", "model_name"),
+    "repeat": ("repeat", "epoch", "trial", "seed", "attempt", "repetition"),
+    "cluster": ("cluster", "cluster_id"),
+}  # fmt: skip
+"""Our column → the names it goes by, in lower case; the first is ours and wins over the others."""
+
+
+TASK = "table"
+"""The task of a table without a task column: the same in every file, so that two files compare."""
+
+
+NEXT: dict[str, tuple[str, ...]] = {
+    "score": (
+        "success", "is_success", "successful", "solved", "is_solved", "resolved", "is_resolved", "is_passed", "reward",
+        "grade", "points",
+    ),
+    "repeat": ("trial_id", "attempt_id", "rollout", "rollout_id", "sample_index", "repeat_id", "run_id"),
+}  # fmt: skip
+"""Further names, which count where none of the others is there."""
+
+
+LAST_RESORT = {"question": ("id", "task_id", "uid", "uuid")}
+"""Names that may mean anything, and are taken where no other is there."""
+
+
+WORDED = ("question", "problem", "item")
+"""Columns that hold the words of a question as often as its name; an id beside them identifies it better."""
+
+
+_HEAD = 100
+"""Rows that are looked at to learn the columns of a file that has no header."""
+
+
+_WATCHED = 20_000
+"""Rows that are looked at for an overlooked column."""
+
+
+_FEW = 64
+"""Values beyond which an unused column cannot be an overlooked model or repeat."""
+
+
+@dataclass(slots=True)
+class Columns:
+    """Which of the file's columns is which of ours."""
+
+    names: dict[str, str]
+    """Our name → the file's."""
+    unused: list[str]
+    count: str | None = None
+    """eval-arena's number of answers, where `score` is the share of them that was right."""
+    said: tuple[str, ...] = ()
+    """Of the file's columns, those that the user named."""
+    counted: int = 0
+    """Answers that counts have stood for so far."""
+    words: str | None = None
+    """The column with the words of the question, where `question` is an id beside it."""
+
+    @property
+    def question(self) -> str:
+        return self.names["question"]
+
+    @classmethod
+    def of(cls, path: Path, head: Sequence[Record], said: Mapping[str, str]) -> Columns:
+        have = list(dict.fromkeys(name for record in head for name in record))
+        unknown = [name for name in said if name not in NAMES]
+        if unknown:
+            raise InputError(f"--columns {unknown[0]}=…: our columns are {', '.join(NAMES)}")
+        for ours, theirs in said.items():
+            if theirs not in have:
+                raise InputError(f"{path}: --columns {ours}={theirs}: no such column; there are {', '.join(have)}")
+        plain = {name: str(name).strip().lower().replace(" ", "_").replace("-", "_") for name in have}
+        free = [name for name in have if name not in said.values()]
+        names = dict(said)
+        words = None if "question" in said else _beside_words(names, free, plain, head)
+        count = None
+        for ours, known in NAMES.items():
+            if ours not in names and (found := _named(path, ours, known, free, plain)) is not None:
+                names[ours] = found
+        if "score" not in names:
+            counted = {plain[name]: name for name in free}
+            if "pass1" in counted:
+                names["score"], count = counted["pass1"], counted.get("count")
+        if "score" not in names:
+            raise InputError(_no_score(path, have, head, plain))
+        if "question" not in names:
+            raise InputError(
+                f"{path}: no column says which question a row is about; there are {', '.join(have)}: name it with "
+                "--columns question=COLUMN"
+            )
+        if count is not None:
+            names.pop("repeat", None)
+        used = {*names.values(), count, words}
+        return cls(names, [name for name in have if name not in used], count, tuple(said.values()), words=words)
+
+    def question_of(self, path: Path, line: int, record: Record) -> tuple[str, str | None]:
+        """What names a row's question, and the words beside it."""
+        words = None if self.words is None else _text(record.get(self.words))
+        question = _text(record.get(self.question)) or words
+        if question is None:
+            raise InputError(f"{path}, line {line}: no {self.question!r}, which identifies the question")
+        return question, words
+
+    @property
+    def right_or_wrong(self) -> bool:
+        """Whether the scores are counts of right answers, or their column is called as right or wrong ones are."""
+        return self.count is not None or is_proportion(self.names["score"])
+
+    def text(self, record: Record, name: str) -> str | None:
+        return _text(record.get(self.names[name])) if name in self.names else None
+
+    def scores(self, path: Path, line: int, record: Record) -> tuple[float, int]:
+        """The score of a row; or, by eval-arena's count, how many answers were right, and of how many."""
+        score = _number(path, line, self.names["score"], record.get(self.names["score"]))
+        if self.count is None:
+            return score, 0
+        count = _number(path, line, self.count, record.get(self.count))
+        right = score * count
+        if count != count or count < 1 or count != round(count) or not 0 <= score <= 1:
+            raise InputError(
+                f"{path}, line {line}: {self.names['score']} must be a share in [0, 1] of {self.count} ≥ 1 answers"
+            )
+        self.counted += round(count)
+        if self.counted > MOST_COUNTED:
+            raise InputError(
+                f"{path}, line {line}: the rows so far stand for {self.counted} answers, more than {MOST_COUNTED}: "
+                "split the file by model or task"
+            )
+        if abs(right - round(right)) > 1e-6 * max(1.0, count):
+            raise InputError(
+                f"{path}, line {line}: {score:g} of {count:g} answers is no whole number of right answers; give one "
+                "row for each answer instead"
+            )
+        return float(round(right)), round(count)
+
+    def note(self, path: Path) -> str:
+        taken = [f"{theirs} as {ours}" for ours, theirs in self.names.items() if ours != theirs]
+        text = f"{path.name}: took {', '.join(taken)}" if taken else f"{path.name}: columns taken by their names"
+        if self.words is not None:
+            text += f", {self.words} as its words"
+        if self.count is not None:
+            text += f", {self.count} as the number of answers (their order is unknown)"
+        if "repeat" not in self.names and self.count is None:
+            text += "; rows of one question are its repeats, in order"
+        return text + (f"; not used: {', '.join(self.unused)}" if self.unused else "")
+
+
+def _named(path: Path, ours: str, known: Sequence[str], free: Sequence[str], plain: Mapping[str, str]) -> str | None:
+    """The one column that goes by a known name; ours wins, two others are ambiguous."""
+    found = [name for name in free if plain[name] in known]
+    found = found or [name for name in free if plain[name] in NEXT.get(ours, ())]
+    own = [name for name in found if plain[name] == known[0]]
+    if len(own) == 1:
+        return own[0]
+    if len(found) > 1:
+        several = " and ".join(map(repr, found))
+        raise InputError(f"{path}: {several} could each be the {ours}: say which with --columns {ours}={found[0]}")
+    if found:
+        return found[0]
+    return next((name for last in LAST_RESORT.get(ours, ()) for name in free if plain[name] == last), None)
+
+
+def _beside_words(
+    names: dict[str, str], free: Sequence[str], plain: Mapping[str, str], head: Sequence[Record]
+) -> str | None:
+    """Takes the one id that stands beside the words of a question for the question; returns the words' column."""
+    worded = (name for kind in WORDED for name in free if plain[name] == kind)
+    words = next((name for name in worded if is_worded([_text(record.get(name)) for record in head])), None)
+    ids = [name for name in free if plain[name] in NAMES["question"] and plain[name] not in WORDED]
+    if not ids:
+        ids = [name for last in LAST_RESORT["question"] for name in free if plain[name] == last][:1]
+    if words is None or len(ids) != 1:
+        return None
+    names["question"] = ids[0]
+    return words
+
+
+def _no_score(path: Path, have: Sequence[str], head: Sequence[Record], plain: Mapping[str, str]) -> str:
+    known = {*NAMES["question"], *LAST_RESORT["question"], *NAMES["repeat"], *NAMES["cluster"]}
+    others = (name for name in have if plain[name] not in known)
+    numeric = [name for name in others if all(_is_score(record.get(name)) for record in head)]
+    listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
+    text = f"{path}: no column holds the scores; there are {listed}. "
+    text += "If one of them does, name it with --columns score=COLUMN"
+    if len(numeric) >= 2:
+        text += (
+            f". If each of the {len(numeric)} columns of numbers is a model, this is a wide table: it needs one row "
+            "for each answer with the columns question, model, score (pandas: "
+            "`frame.melt(id_vars=…, var_name='model', value_name='score')`)"
+        )
+    return text
+
+
+def _is_score(value: Any) -> bool:
+    try:
+        _number(Path(), 0, "", value)
+    except InputError:
+        return False
+    return True

@@ -1,0 +1,159 @@
+"""Two runs, task by task and group by group: who is compared with whom, and in which family of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..data.matching import pair
+from ..data.scores import Group, Run, Scores
+from ..errors import InputError, NothingSharedError
+from ..results.forms import merge_notes
+from ..results.rows import Comparison, Flip
+from ..settings import Settings
+from ..stats import decision
+from ..stats.contrast import question_stats
+from . import corpus
+from .difference import _difference, decided
+from .evidence import Judged
+from .sample import group_parts
+
+if TYPE_CHECKING:
+    pass
+
+
+def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questions: int = 0) -> Comparison:
+    """A − B for every pair of runs and everything that both measured; p-values adjusted over families of rows.
+
+    Args:
+        pairs: (A, B) runs; rows of all of them are in the families.
+        settings: the test, its level and the rest.
+        n_questions: how many of the questions that flipped most to list for each row.
+
+    What two runs measured on different questions is left out with a note, if they share anything else.
+
+    Raises:
+        InputError: nothing in common; says what each run has.
+    """
+    rows: list[Judged] = []
+    flips: list[Flip] = []
+    notes: list[str] = []
+    for run_a, run_b in pairs:
+        start = len(rows)
+        groups = [
+            (group, parts_a, parts_b)
+            for group in run_a.groups
+            if (parts_a := group_parts(run_a, group)) and (parts_b := group_parts(run_b, group))
+        ]
+        family = _families([group for group, _, _ in groups])
+        wholes = corpus.matched(run_a, run_b)
+        matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
+        notes += [*run_a.notes, *run_b.notes, *remarks]
+        left_out: list[NothingSharedError] = []
+        for one, other in matched:
+            with _collected(left_out):
+                judged, found = _difference([one], [other], run_a, run_b, settings)
+                rows.append(replace(judged, family=family.get(one.task, "")))
+                notes += found
+                if n_questions and not settings.unpaired:
+                    flips += _flips(one, other, run_a, run_b, n_questions)
+        for group, parts_a, parts_b in groups:
+            with _collected(left_out):
+                rows.append(_difference(parts_a, parts_b, run_a, run_b, settings, group)[0])
+        for whole_a, whole_b in wholes:
+            with _collected(left_out):
+                row, equivalent = corpus.corpus_difference(whole_a, whole_b, run_a, run_b, settings)
+                separable = row.verdict in decision.WORDS[1:]
+                rows.append(Judged(row, row.p_value, separable, equivalent, family.get(whole_a.task, "")))
+        if left_out and len(rows) == start:
+            raise left_out[0]
+        notes += [f"left out: {error}" for error in left_out]
+        rows[start:] = [
+            replace(item, row=replace(item.row, run_a=run_a.name, run_b=run_b.name)) for item in rows[start:]
+        ]
+    if unknown := dict.fromkeys(item.row.metric for item in rows if item.row.higher_is_better is None):
+        notes.append(f"{', '.join(unknown)}: the run does not say whether higher is better; it counts as better")
+    families = tuple(item.family for item in rows)
+    return Comparison(
+        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips), families=families
+    )
+
+
+def _families(groups: Sequence[Group]) -> dict[str, str]:
+    """Task → the group whose subtasks are its family, the smallest where it is in several.
+
+    Tasks that are in no group, and the rows of the groups themselves, are the first family.
+    """
+    by_size = sorted(groups, key=lambda group: -len(group.tasks))
+    return {task: group.name for group in by_size for task in group.tasks}
+
+
+@contextmanager
+def _collected(errors: list[NothingSharedError]) -> Iterator[None]:
+    """One task without a shared question must not take the others with it."""
+    try:
+        yield
+    except NothingSharedError as error:
+        errors.append(error)
+
+
+def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[str]]:
+    """Scores of the same task, metric and scorer; or the only one of each run.
+
+    `alone`: nothing else (a group, a corpus metric) can be compared.
+    """
+    where = {(item.task, item.metric, item.scorer): item for item in run_b.scores}
+    matched = [(item, where[key]) for item in run_a.scores if (key := (item.task, item.metric, item.scorer)) in where]
+    if matched or not alone:
+        return matched, [*_only(run_a, run_b), *_only(run_b, run_a)]
+    if len(run_a.scores) == len(run_b.scores) == 1:
+        one, other = run_a.scores[0], run_b.scores[0]
+        return [(one, other)], [f"compared {_name(one)} of {run_a.name} with {_name(other)} of {run_b.name}"]
+    raise InputError(
+        f"{run_a.name} and {run_b.name} measured nothing in common. The first has {_list(run_a.scores)}; the second "
+        f"has {_list(run_b.scores)}. Name one of each with --task, --metric and --scorer"
+    )
+
+
+def _name(item: Scores) -> str:
+    return " / ".join(part for part in (item.task, item.metric, item.scorer) if part and part != "none")
+
+
+def _only(run: Run, other: Run) -> list[str]:
+    """What one run alone measured: nobody should take the table for all there is."""
+    there = {(item.task, item.metric, item.scorer) for item in other.scores}
+    lone = tuple(item for item in run.scores if (item.task, item.metric, item.scorer) not in there)
+    return [f"only {run.name} has {_list(lone)}: not compared"] if lone else []
+
+
+def _list(scores: Sequence[Scores]) -> str:
+    names = [_name(item) for item in scores]
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return ("; ".join(names[:6]) or "no scores") + more
+
+
+def _flips(one: Scores, other: Scores, run_a: Run, run_b: Run, limit: int) -> list[Flip]:
+    found = pair(one.questions, other.questions)
+    with np.errstate(invalid="ignore"):
+        stats_a = question_stats(one.values).mean[found.rows_a]
+        stats_b = question_stats(other.values).mean[found.rows_b]
+    d = stats_a - stats_b
+    order = np.argsort(-np.abs(d), kind="stable")
+    order = order[np.isfinite(d[order]) & (d[order] != 0)][:limit]
+    texts, rows = one.questions.shown(), found.rows_a
+    if not texts:
+        texts, rows = other.questions.shown(), found.rows_b
+    return [
+        Flip(
+            one.task, one.metric, one.scorer, run_a.model, run_b.model,
+            question=one.questions.keys[found.rows_a[k]],
+            text=texts[rows[k]] if texts else None,
+            cluster=one.clusters[found.rows_a[k]] if one.clusters else None,
+            mean_a=float(stats_a[k]), mean_b=float(stats_b[k]), diff=float(d[k]),
+        )
+        for k in order
+    ]  # fmt: skip

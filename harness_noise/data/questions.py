@@ -1,0 +1,156 @@
+"""The questions of a task: their keys, and their texts where somebody asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..errors import FaultyScoresError, InputError
+from .string_store import distinct_strings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.intp]
+
+
+CONTENT_KEYS = frozenset({"doc_hash"})
+"""Kinds of keys that are hashes of the whole question: where they agree there is nothing to verify."""
+
+
+class Documents(Protocol):
+    """Where the texts of a run's questions can be read; it can be pickled."""
+
+    def read(self) -> tuple[Sequence[str] | None, Sequence[str] | None]:
+        """`inputs` and `texts` of the `Questions`.
+
+        Raises:
+            InputError: they cannot be read, or are no longer what the run was read from.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Questions:
+    """The questions of one task as one run saw them; shared by all metrics of that task.
+
+    All sequences have length n, are never changed, and equal a tuple of the same strings; large ones
+    may be packed (`packed`). `keys` are unique within a task. Where there are `documents`, `inputs` and
+    `texts` are read when they are first asked for, which few uses do, and asking may raise an InputError.
+    """
+
+    keys: Sequence[str]
+    """What pairs this question with the same question in another run."""
+    kind: str = "question"
+    """What the keys are: "doc_hash", "sample id", "question", … . Two runs whose keys are of one
+    kind are matched by key."""
+    inputs: Sequence[str] | None = field(default=None, repr=False)
+    """Hash of the question's text (see `content_hash`): verifies a match by id, and matches runs of
+    different harnesses."""
+    targets: Sequence[str] | None = None
+    """Hash of the reference answer, to verify a match."""
+    prompts: Sequence[str] | None = None
+    """Hash of the whole prompt, for the diagnostic `different_prompts` only."""
+    texts: Sequence[str] | None = field(default=None, repr=False)
+    """A short text to show to a person; see `shown`."""
+    documents: Documents | None = field(default=None, repr=False)
+    """Where to read `inputs` and `texts`; None if they were given or have been read."""
+
+    def __post_init__(self) -> None:
+        self._check()
+        if self.inputs is not None or self.texts is not None:
+            object.__setattr__(self, "documents", None)
+        elif self.documents is not None:
+            object.__delattr__(self, "inputs")
+            object.__delattr__(self, "texts")
+
+    def _check(self) -> None:
+        """Keys are unique, and every sequence has one item for each.
+
+        Raises:
+            FaultyScoresError: says which.
+        """
+        n = len(self.keys)
+        for name in ("inputs", "targets", "prompts", "texts"):
+            items = getattr(self, name)
+            if items is not None and len(items) != n:
+                raise FaultyScoresError(f"{n} questions and {len(items)} {name}")
+        if distinct_strings(self.keys) < n:
+            seen: set[str] = set()
+            twice = next(key for key in self.keys if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            raise FaultyScoresError(f"two questions have the key {twice[:80]!r}; keys must be unique within a task")
+
+    if not TYPE_CHECKING:  # it would hide misspelt names
+
+        def __getattr__(self, name: str) -> Any:
+            """What has not been read yet."""
+            if name not in ("inputs", "texts"):
+                raise AttributeError(name)
+            if (documents := self.documents) is not None:
+                inputs, texts = documents.read()
+                # the order in which another thread may look
+                for field_, value in (("inputs", inputs), ("texts", texts), ("documents", None)):
+                    object.__setattr__(self, field_, value)
+            return object.__getattribute__(self, name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        unread = () if self.documents is None else ("inputs", "texts")
+        return {name: getattr(self, name) for name in self.__slots__ if name not in unread}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def shown(self) -> Sequence[str] | None:
+        """`texts`, or None where they can no longer be read: no result depends on them."""
+        try:
+            return self.texts
+        except InputError:
+            return None
+
+
+def content_hash(text: str) -> str:
+    """Hash of a question's text that does not depend on white space at line ends or Unicode form."""
+    if not text.isascii():
+        import unicodedata
+
+        text = unicodedata.normalize("NFC", text)
+    lines = text.strip().splitlines()
+    plain = lines[0] if len(lines) == 1 else "\n".join(map(str.strip, lines))
+    found: str = _blake2b()(plain.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return found
+
+
+@cache
+def _blake2b() -> Callable[..., Any]:
+    """Imported once, and not before it is used: an import costs as much as the hash of a question."""
+    from hashlib import blake2b
+
+    return blake2b
+
+
+def occurrences(keys: Sequence[str]) -> tuple[str, ...]:
+    """Make repeated keys unique: the n-th occurrence (n > 1) of `key` becomes `key#n`.
+
+    A key that itself looks like a numbered one keeps its text if it came first.
+    """
+    count: dict[str, int] = {}
+    taken = set(keys)
+    out = []
+    for key in keys:
+        n = count[key] = count.get(key, 0) + 1
+        name = key
+        while n > 1 and name in taken:
+            name = f"{key}#{n}"
+            n += 1
+        count[key] = max(count[key], n - 1)  # what was tried before stays taken
+        taken.add(name)
+        out.append(name)
+    return tuple(out)

@@ -1,0 +1,51 @@
+"""The part of a run that was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..data.scores import ReadOptions, Run
+from ..errors import NotThereError
+
+if TYPE_CHECKING:
+    pass
+
+
+def select(run: Run, options: ReadOptions) -> Run:
+    """The part of a run that `--task`, `--metric` and `--scorer` name (globs)."""
+    from fnmatch import fnmatchcase
+
+    kept: list[Any] = [*run.scores, *run.groups, *run.corpus, *run.skipped]
+    notes = run.notes
+    for option, attribute, wanted in (
+        ("--task", "task", options.tasks),
+        ("--metric", "metric", options.metrics),
+        ("--scorer", "scorer", options.scorers),
+    ):
+        if not wanted:
+            continue
+        have = list(dict.fromkeys(_name(item, attribute) for item in kept))
+        unknown = [name for name in wanted if not any(fnmatchcase(other, name) for other in have)]
+        if unknown:  # another run may have it: two harnesses name one scorer differently
+            absent = NotThereError([run.name], option, unknown, have)
+            if len(unknown) == len(wanted):
+                raise absent
+            notes += (str(absent),)
+        kept = [item for item in kept if any(fnmatchcase(_name(item, attribute), name) for name in wanted)]
+    chosen = {id(item) for item in kept}
+    groups = tuple(item for item in run.groups if id(item) in chosen)
+    return replace(
+        run,
+        scores=tuple(item for item in run.scores if id(item) in chosen),
+        parts=(*run.parts, *(item for item in run.scores if id(item) not in chosen)) if groups else (),
+        groups=groups,
+        corpus=tuple(item for item in run.corpus if id(item) in chosen),
+        skipped=tuple(item for item in run.skipped if id(item) in chosen),
+        notes=notes,
+    )
+
+
+def _name(item: Any, attribute: str) -> str:
+    value = getattr(item, attribute, None)
+    return str(item.name if value is None and attribute == "task" else value)

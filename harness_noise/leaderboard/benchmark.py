@@ -1,0 +1,297 @@
+"""One benchmark of an arena: its models, its pairs, its questions and the noise that is characteristic of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..analysis.mean import analyze_run
+from ..analysis.ranges import Unread, check_margin, score_range
+from ..analysis.sample import group_shares
+from ..data.scores import Group, Run, Scores
+from ..results.arena import Benchmark, Board, Model, Pairs, QuestionColumns, Spread, Step
+from ..results.rows import Estimate
+from ..settings import Settings
+from ..stats import benchmark, decision, theory
+from ..stats.all_pairs import all_pairs, every_pair
+from ..stats.arrays import BoolArray, FloatArray, IntArray
+from ..stats.group_pairs import group_pairs
+from ..stats.pair_table import Columns, Table
+from ..stats.passk import pass_at_k, steps_of_k
+from .align import Grid, grid, stacked
+from .pairs import judged
+
+CLOSE = 5.0
+"""Pairs closer than this many total standard errors show the noise of a benchmark; Wang (2025), §4.1.2."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Measured:
+    """What one run has of one benchmark: the scores of a task, or of the tasks of a group."""
+
+    name: str
+    run: Run
+    parts: tuple[Scores, ...]
+
+    @property
+    def diagnostics(self) -> set[str]:
+        return {code for part in self.parts for code in part.diagnostics}
+
+
+def _board(measured: list[_Measured], group: Group | None, settings: Settings) -> tuple[Board | None, list[str]]:
+    parts = [item.parts for item in measured]
+    first = parts[0][0]
+    check_margin(settings, [part for items in parts for part in items])
+    task = first.task if group is None else group.name
+    if group is None:
+        board = grid([items[0] for items in parts])
+    else:
+        tasks = [grid(column) for column in zip(*parts, strict=True)]
+        board = stacked(tasks, group.tasks, group_shares(parts[0], group))
+    notes = list(board.notes)
+    a, b = every_pair(len(parts))
+    fixed = settings.questions_are == "fixed"
+    columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se, fixed=fixed)
+    columns = _scores_alone_agree(columns, board.table, [any(x.answers_differ for x in items) for items in parts])
+    if not (columns.n > 0).any():
+        return None, notes
+    apart = int((columns.n == 0).sum())
+    if apart:
+        notes.append(f"{task}, {first.metric}: {apart} of {len(columns)} pairs share no question")
+    higher = next((x.higher_is_better for items in parts for x in items if x.higher_is_better is not None), None)
+    if higher is None:
+        notes.append(f"{first.metric}: the run does not say whether higher is better; it counts as better")
+    strata = board.table.strata
+    clustered = not fixed and (board.table.clusters is not None or (strata is not None and strata.between))
+    common = {
+        "task": task,
+        "metric": first.metric,
+        "scorer": first.scorer,
+        "higher_is_better": higher,
+        "estimand": settings.estimand,
+        "level": settings.level,
+        "test": settings.test,
+        "cluster": board.cluster_spec if clustered else None,
+    }
+    bounds = score_range([Unread.of(part) for items in parts for part in items], settings)
+    names, runs = tuple(item.name for item in measured), tuple(item.run.name for item in measured)
+    pairs = judged(
+        columns, board.table, names, runs, common, settings,
+        width=None if bounds is None else bounds[1] - bounds[0],
+        n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
+        codes=_codes(measured, board, a, b),
+    )  # fmt: skip
+    models = _models(measured, group, board, pairs, settings)
+    questions = _questions(common, board)
+    row = _benchmark(common, pairs, questions, models, questions.n_solved is not None)
+    return Board(row, models, pairs, questions, board.table.mean), notes
+
+
+def _questions(common: dict[str, Any], board: Grid) -> QuestionColumns:
+    higher = common["higher_is_better"] is not False
+    W = ~np.isnan(board.table.mean)
+    unit = bool(board.unit.all())
+    mean = np.where(W, board.table.mean, 0.0).sum(axis=1) / np.maximum(W.sum(axis=1), 1)
+    tau, p_tau = benchmark.kendall_tau(board.table.mean)
+    return QuestionColumns(
+        common["task"], common["metric"], common["scorer"], board.questions.keys, board.labels, board.questions.texts,
+        difficulty=(1 - mean if higher else mean) if unit else np.full(len(W), np.nan),
+        n_models=W.sum(axis=1),
+        n_solved=board.solved.sum(axis=1) if unit and higher else None,
+        tau=tau,
+        p_tau=p_tau,
+        suspect=benchmark.suspects(tau, p_tau),
+    )  # fmt: skip
+
+
+def _codes(measured: Sequence[_Measured], board: Grid, a: IntArray, b: IntArray) -> dict[str, BoolArray]:
+    """Diagnostics of the runs, as pairs have them."""
+    out: dict[str, BoolArray] = {}
+    for code in sorted(set().union(*(item.diagnostics for item in measured))):
+        has = np.array([code in item.diagnostics for item in measured])
+        out[code] = has[a] | has[b]
+    out["shared_repeat_noise"] = board.shared_noise[a] | board.shared_noise[b]
+    if board.prompts is not None:
+        kinds, which = np.unique(board.prompts, axis=1, return_inverse=True)
+        which = which.reshape(-1)
+        columns = np.ascontiguousarray(kinds.T)
+        differ = np.array(
+            [((columns != one) & (columns >= 0) & (one >= 0)).any(axis=1) for one in columns], dtype=np.bool_
+        )
+        out["different_prompts"] = differ[which[a], which[b]]
+    return out
+
+
+def _scores_alone_agree(columns: Columns, table: Table, answers_differ: Sequence[bool]) -> Columns:
+    """The pairs whose answers are known to differ where their scores do not: as in `samples.kernel`, another code."""
+    same = columns.flags.get("identical_repeats")
+    told = np.zeros(len(answers_differ), dtype=np.bool_) if table.identical is None else table.identical
+    if same is None or not any(answers_differ):
+        return columns
+    alone = np.zeros_like(same)
+    for i in np.flatnonzero(same & ~told[columns.a] & ~told[columns.b]):
+        sides = int(columns.a[i]), int(columns.b[i])
+        shared = (table.count[:, sides] > 0).all(axis=1)
+        constant = [
+            m for m in sides if table.count[shared, m].max() > 1 and not np.nanmax(table.var[shared, m], initial=0) > 0
+        ]
+        alone[i] = all(answers_differ[m] for m in constant)
+    return replace(columns, flags=columns.flags | {"identical_repeats": same & ~alone, "identical_scores_only": alone})
+
+
+def _models(
+    measured: Sequence[_Measured], group: Group | None, board: Grid, pairs: Pairs, settings: Settings
+) -> tuple[Model, ...]:
+    higher = pairs.common["higher_is_better"] is not False
+    M = len(measured)
+    n = pairs.columns["n_questions"]
+    share = np.full((M, M), np.nan)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rate = (pairs.columns["wins_a"] + pairs.columns["ties"] / 2) / n
+    rate = rate if higher else 1 - rate
+    share[pairs.a, pairs.b], share[pairs.b, pairs.a] = rate, 1 - rate
+    p_best = best_p(pairs, M, higher)
+    alpha = 1 - settings.level
+    out = []
+    for m, item in enumerate(measured):
+        alone = replace(item.run, scores=item.parts, groups=(), skipped=(), corpus=(), parts=())
+        if group is not None:
+            alone = replace(alone, scores=(), groups=(group,), parts=item.parts)
+        estimate = analyze_run(alone, settings).estimates[0]
+        rates = share[m][~np.isnan(share[m])]
+        known = not np.isnan(p_best[m])
+        out.append(
+            Model(
+                **{field: getattr(estimate, field) for field in Estimate.__dataclass_fields__} | {"model": item.name},
+                win_rate=float(rates.mean()) if len(rates) else None,
+                pass_at_k=_pass_at_k(board.values[m], board.table.binary and higher and group is None),
+                among_best=bool(p_best[m] >= alpha) if known else None,
+                p_best=float(p_best[m]) if known else None,
+            )
+        )
+    return tuple(out)
+
+
+def best_p(pairs: Pairs, M: int, higher: bool = True) -> FloatArray:
+    """(M,) p-value of "no rival is better" for every model; NaN where no rival can be tested.
+
+    It is the smallest one-sided p over the M − 1 rivals, times M − 1 (Bonferroni). For the model that
+    is best in truth the hypothesis holds, so the models with p ≥ α contain it with probability ≥ 1 − α
+    without any further correction: Hsu's (1981) comparison with the best, by single tests.
+    """
+    from scipy import special
+
+    c = pairs.columns
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = c["diff"] / c["se"] * (1.0 if higher else -1.0)
+        b_better = special.stdtr(c["df"], t)
+        a_better = special.stdtr(c["df"], -t)
+        sure = c["se"] == 0
+        ahead = c["diff"] * (1.0 if higher else -1.0)
+        half = np.where(np.isnan(c["p_sign"]), 1.0, c["p_sign"]) / 2
+        b_better = np.where(sure, np.where(ahead < 0, half, 1.0), b_better)
+        a_better = np.where(sure, np.where(ahead > 0, half, 1.0), a_better)
+    p = np.full((M, M), np.nan)
+    p[pairs.a, pairs.b], p[pairs.b, pairs.a] = b_better, a_better
+    known = (~np.isnan(p)).any(axis=1)
+    out = np.full(M, np.nan)
+    out[known] = np.minimum(1.0, (M - 1) * np.nanmin(p[known], axis=1))
+    return out
+
+
+def _pass_at_k(values: FloatArray, binary: bool) -> dict[int, float] | None:
+    values = values[~np.isnan(values).all(axis=1)]
+    if not binary or len(values) == 0:
+        return None
+    least = int((~np.isnan(values)).sum(axis=1).min())
+    return {k: float(pass_at_k(values, k).mean()) for k in steps_of_k(least)}
+
+
+def _benchmark(
+    common: dict[str, Any], pairs: Pairs, questions: QuestionColumns, models: tuple[Model, ...], right: bool
+) -> Benchmark:
+    c = pairs.columns
+    n = c["n_questions"]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        close = (np.abs(c["diff"]) < CLOSE * c["se_total"]) & (n > 0)
+        # by the pair's own interval: what a benchmark resolves does not depend on how many models it has met
+        significant = (pairs.verdict == decision.A) | (pairs.verdict == decision.B)
+        significant |= pairs.flags.get("not_after_adjustment", np.False_)
+        size = np.abs(c["diff"])
+        p = (c["mean_a"] + c["mean_b"]) / 2
+        thumb = c["se_total"] / np.sqrt(p * (1 - p) / n)
+        solved = None if questions.n_solved is None else questions.n_solved > 0
+        beta = thumb
+        if solved is not None:
+            beta = c["se_total"] / np.sqrt(theory.beta_variance(p, float(solved.mean())) / n)
+    tested = ~np.isnan(c["se"]) & ~np.isnan(size)
+    steps = _steps(models, pairs, common["higher_is_better"] is not False)
+    return Benchmark(
+        task=common["task"],
+        metric=common["metric"],
+        scorer=common["scorer"],
+        n_questions=len(questions),
+        n_models=len(models),
+        n_pairs=len(pairs),
+        n_close_pairs=int(close.sum()),
+        se_total=_spread(c["se_total"][close]),
+        se_data=_spread(c["se_data"][close]),
+        se_prediction=_spread(c["se_prediction"][close]),
+        correlation=_spread(c["correlation"][close]),
+        disagreement=_spread(((c["wins_a"] + c["wins_b"]) / np.maximum(n, 1))[close]),
+        smallest_significant_diff=_extreme(size[significant & tested], np.min),
+        largest_insignificant_diff=_extreme(size[~significant & tested], np.max),
+        beta_theory=_spread(beta[close]) if right else None,
+        rule_of_thumb=_spread(thumb[close]) if right else None,
+        solved_by_none=int((~solved).sum()) if solved is not None else None,
+        signal_to_noise=_spread(np.array([step.ratio for step in steps])),
+        best=tuple(model.model for model in models if model.among_best),
+        steps=steps,
+        cluster=common["cluster"],
+    )
+
+
+def _spread(values: FloatArray) -> Spread | None:
+    values = values[np.isfinite(values)]
+    if len(values) == 0:
+        return None
+    return Spread(float(np.median(values)), float(values.min()), float(values.max()))
+
+
+def _extreme(values: FloatArray, which: Any) -> float | None:
+    return float(which(values)) if len(values) else None
+
+
+def _steps(models: tuple[Model, ...], pairs: Pairs, higher: bool) -> tuple[Step, ...]:
+    """Adjacent sizes of every family that the names show, the larger less the smaller."""
+    families: dict[str, list[tuple[float, int]]] = {}
+    for i, model in enumerate(models):
+        found = benchmark.size_of(model.model)
+        if found is not None:
+            families.setdefault(found[0], []).append((found[1], i))
+    M = len(models)
+    out = []
+    for family, members in families.items():
+        members.sort()
+        for (small_size, i), (large_size, j) in pairwise(members):
+            low, high = min(i, j), max(i, j)
+            k = low * (2 * M - low - 1) // 2 + high - low - 1
+            diff, se = float(pairs.columns["diff"][k]), float(pairs.columns["se_total"][k])
+            if small_size == large_size or not se > 0 or np.isnan(diff):
+                continue
+            gain = (diff if j < i else -diff) * (1.0 if higher else -1.0)
+            out.append(
+                Step(
+                    family=family,
+                    small=models[i].model,
+                    large=models[j].model,
+                    diff=gain,
+                    se_total=se,
+                    ratio=gain / se,
+                )
+            )
+    return tuple(out)

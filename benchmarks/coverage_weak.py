@@ -23,9 +23,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from harness_noise.analysis.combine import combine
-from harness_noise.analysis.comparison import compare_runs
+from harness_noise.analysis.comparison import compare_runs, estimate_difference
 from harness_noise.analysis.corpus import corpus_difference, estimate_corpus
-from harness_noise.analysis.difference import estimate_difference
 from harness_noise.analysis.gate import regressions
 from harness_noise.analysis.mean import analyze_run, estimate
 from harness_noise.analysis.sample import as_scores

@@ -13,7 +13,7 @@ TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
     from typing import Any
 
-    from .analysis.difference import estimate_difference
+    from .analysis.comparison import estimate_difference
     from .analysis.mean import estimate
     from .analysis.plan import plan
     from .api import analyze, arena, compare, read
@@ -28,7 +28,7 @@ RENDERERS.update(rich="harness_noise.report.terminal:render", html="harness_nois
 
 _HOME = {
     "analyze": "api", "arena": "api", "compare": "api", "read": "api",
-    "estimate": "analysis.mean", "estimate_difference": "analysis.difference", "plan": "analysis.plan",
+    "estimate": "analysis.mean", "estimate_difference": "analysis.comparison", "plan": "analysis.plan",
     "Analysis": "results.rows", "Arena": "results.arena", "Comparison": "results.rows",
     "Difference": "results.rows", "Estimate": "results.rows", "Plan": "results.plan",
     "Questions": "data.scores", "Run": "data.scores", "Scores": "data.scores", "Settings": "settings",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,16 +13,18 @@ from ..data.matching import pair
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, NothingSharedError
 from ..results.forms import merge_notes
-from ..results.rows import Comparison, Flip
+from ..results.rows import Comparison, Difference, Flip
 from ..settings import Settings
 from ..stats import decision
 from ..stats.contrast import question_stats
 from . import corpus
 from .difference import _difference, decided
 from .evidence import Judged
-from .sample import group_parts
+from .sample import as_scores, group_parts
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     pass
 
 
@@ -157,3 +159,34 @@ def _flips(one: Scores, other: Scores, run_a: Run, run_b: Run, limit: int) -> li
         )
         for k in order
     ]  # fmt: skip
+
+
+def estimate_difference(
+    a: ArrayLike, b: ArrayLike, clusters: Sequence[object] | None = None, level: float = 0.95, **settings: Any
+) -> Difference:
+    """A − B of two runs' scores on the same questions, paired, with its noise.
+
+    Args:
+        a: (n, K_A) scores, NaN where a repeat is missing; or (n,).
+        b: (n, K_B) scores of the same n questions in the same order.
+        clusters: (n,) labels of the questions that belong together; None: independent.
+        level: coverage of the confidence interval, in (0, 1).
+        **settings: `se`, `test`, `margin`, … as in `Settings`; with `unpaired` a and b are scores of
+            different questions, n_A and n_B of them.
+
+    Raises:
+        ValueError: arrays that do not fit together, no shared question, a level outside (0, 1).
+
+    Source: Wang (2025), §3.3, all K_A × K_B pairs of answers; Miller (2024), §4.
+    """
+    choices = Settings(level=level, **settings)
+    if choices.unpaired and clusters is not None:
+        raise InputError("unpaired arrays have no common clusters: compare two Runs that carry their own")
+    parts_a, parts_b = (as_scores(x, clusters, choices.missing) for x in (a, b))
+    if not choices.unpaired and len(parts_a.questions) != len(parts_b.questions):
+        raise ValueError(f"{len(parts_a.questions)} questions in a and {len(parts_b.questions)} in b")
+    scored = [np.isnan(part.values).sum(axis=1) < part.values.shape[1] for part in (parts_a, parts_b)]
+    if not choices.unpaired and not np.any(scored[0] & scored[1]):
+        raise ValueError("no question has a score in both a and b")
+    run_a, run_b = Run(model="A", name="a", harness="array"), Run(model="B", name="b", harness="array")
+    return decided([_difference([parts_a], [parts_b], run_a, run_b, choices)[0]], choices)[0]

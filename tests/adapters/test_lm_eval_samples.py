@@ -15,8 +15,8 @@ from harness_noise.errors import InputError
 from harness_noise_adapters.lm_eval_harness.files import samples
 from harness_noise_adapters.lm_eval_harness.files.columns import Column
 from harness_noise_adapters.lm_eval_harness.files.index import Index
-from harness_noise_adapters.lm_eval_harness.files.samples import Wanted
 from harness_noise_adapters.lm_eval_harness.files.scanning import read_samples
+from harness_noise_adapters.lm_eval_harness.files.wanted import Wanted
 
 
 def line(i=0, **changes) -> dict:

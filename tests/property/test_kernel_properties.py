@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.comparison import estimate_difference
 from harness_noise.analysis.mean import estimate
 from harness_noise.results.diagnostics import DIAGNOSTICS
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.analysis.comparison import compare_runs
-from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.comparison import compare_runs, estimate_difference
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores

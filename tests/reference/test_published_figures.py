@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.comparison import estimate_difference
 from harness_noise.analysis.mean import estimate
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.comparison import estimate_difference
 from harness_noise.analysis.mean import estimate
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.analysis.difference import decided, estimate_difference
+from harness_noise.analysis.comparison import estimate_difference
+from harness_noise.analysis.difference import decided
 from harness_noise.analysis.evidence import Judged
 from harness_noise.analysis.gate import regressions
 from harness_noise.results.rows import Comparison

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from harness_noise.analysis.comparison import compare_runs
-from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.comparison import compare_runs, estimate_difference
 from harness_noise.analysis.mean import analyze_run, estimate
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run

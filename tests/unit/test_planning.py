@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate, stats
 from statsmodels.stats.power import TTestPower
 
-from harness_noise.analysis.difference import estimate_difference
+from harness_noise.analysis.comparison import estimate_difference
 from harness_noise.analysis.mean import as_scores, estimate
 from harness_noise.analysis.plan import plan
 from harness_noise.analysis.ranges import check_margin

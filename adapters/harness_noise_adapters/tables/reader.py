@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 Factors = dict[str, tuple[tuple[str, ...], ...]]
 
 
-MISSING = frozenset(("", "nan", "null", "none", "na", "n/a"))
-HUGE = 1e100
-"""Scores beyond it are taken for infinite: their squares are."""
-
-
 class TableAdapter:
     """Score tables (CSV, JSONL, JSON, Parquet), read only: they have no place for an error bar."""
 

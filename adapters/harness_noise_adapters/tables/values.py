@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from harness_noise.data.clusters import text_label
 from harness_noise.errors import InputError
 
-from .reader import HUGE, MISSING
-
 if TYPE_CHECKING:
     pass
 
@@ -49,3 +47,10 @@ def _number(path: Path, line: int, column: str, value: Any) -> float:
     if abs(number) > HUGE:
         raise InputError(f"{path}, line {line}: {column} {value!r} is not a finite number, true or false")
     return number
+
+
+MISSING = frozenset(("", "nan", "null", "none", "na", "n/a"))
+
+
+HUGE = 1e100
+"""Scores beyond it are taken for infinite: their squares are."""

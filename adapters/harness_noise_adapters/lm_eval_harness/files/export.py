@@ -25,7 +25,7 @@ from .lines import Row
 from .native_block import CLUSTER, SCORES, annotate, inject
 from .outputs import Output
 from .read import Reading, read_output, zeros_for_missing
-from .samples import Scan, metrics_of
+from .wanted import Scan, metrics_of
 
 if TYPE_CHECKING:
     from ...base import Analyzer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -16,6 +17,10 @@ from harness_noise.io.paths import POINTER, refuse_pointer
 from ...json_stream import JsonStream
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    BoolArray = NDArray[np.bool_]
     import numpy as np
     from numpy.typing import NDArray
 
@@ -265,3 +270,20 @@ _BEGINNING, _DOC, _TARGET, _INNER = b'{"doc_id": ', b', "doc": ', b', "target": 
 
 
 _HALF = (1 << 32) - 1
+
+
+QUESTION = (
+    "question", "problem", "query", "input", "prompt", "instruction", "goal", "ctx", "sentence", "text", "premise"
+)  # fmt: skip
+
+
+CONTEXT = ("passage", "context", "article", "story", "paragraph", "body", "support")
+
+
+_CONTEXT = frozenset(CONTEXT)
+
+
+def _doc_hash(doc: Any) -> str:
+    """What lm-eval calls the doc_hash, for files that do not hold it."""
+    text = json.dumps(doc, indent=2, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

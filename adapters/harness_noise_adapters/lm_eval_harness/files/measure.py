@@ -21,7 +21,8 @@ from ..scoring.patching import close
 from . import rebuild
 from .columns import Column
 from .lines import changed, rows, stamp
-from .samples import Samples, Wanted
+from .samples import Samples
+from .wanted import Wanted
 
 if TYPE_CHECKING:
     from harness_noise.data.scores import FloatArray

@@ -15,7 +15,7 @@ from ..scoring import choices
 from ..scoring.patching import close
 from . import native_block as inject
 from .measure import Key
-from .samples import Wanted
+from .wanted import Wanted
 
 BYPASS = "bypass"
 

@@ -20,8 +20,9 @@ from . import outputs
 from .measure import Measured, measured
 from .native import Native, _several
 from .outputs import Output
-from .samples import Samples, Wanted
+from .samples import Samples
 from .scanning import read_samples
+from .wanted import Wanted
 
 __all__ = ["Reading", "read", "read_output", "zeros_for_missing"]
 

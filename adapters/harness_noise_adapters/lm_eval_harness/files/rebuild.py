@@ -21,7 +21,8 @@ from harness_noise.errors import InputError
 from ..scoring import bounded
 from .columns import Column
 from .lines import Row
-from .samples import Samples, Scan, Wanted
+from .samples import Samples
+from .wanted import Scan, Wanted
 
 FILTERS = (
     "take_first", "take_first_k", "majority_vote", "regex", "regex_pos", "remove_whitespace",

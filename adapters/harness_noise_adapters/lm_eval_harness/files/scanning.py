@@ -12,7 +12,8 @@ from ..scoring.choices import BRIER, Log, brier_score
 from .index import _HELD
 from .lines import _BLOCK, _choices, _decoder, _Item, _rounded, _whole
 from .questions import _MANY, _answers, _Questions
-from .samples import Samples, Scan, Wanted, _Scores
+from .samples import Samples, _Scores
+from .wanted import Scan, Wanted
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,6 +19,8 @@ from pathlib import Path
 
 from table import Row, parser, show
 
+from harness_noise_adapters.inspect_logs import live as live_module
+
 READ = """
 import json, re, sys, time
 from pathlib import Path
@@ -136,7 +138,7 @@ def running(questions: int, repeats: int, rounds: int) -> Row:
         task="bench", model="mockllm/model", eval_id="bench", dataset=SimpleNamespace(sample_ids=None)
     )
     assert on is not None
-    live = hook.Live(spec, on)
+    live = live_module.Live(spec, on)
     native, ours = [], []
     for _ in range(rounds):
         start = time.process_time()

@@ -23,6 +23,8 @@ from typing import Any
 
 from table import Row, parser, show
 
+from harness_noise_adapters.lm_eval_harness.scoring import rescore
+
 STATISTICS_LIMIT = 0.02
 RESCORING_LIMIT = 1.2
 
@@ -108,7 +110,7 @@ def measure(toys: Any, folder: Path, K: int) -> dict[str, float]:
     with attribute(evaluator, "evaluate", clock.wrap("evaluate_K", evaluator.evaluate)):
         run("all")
     with (
-        attribute(collect, "rescore", clock.wrap("rescoring", collect.rescore)),
+        attribute(collect, "rescore", clock.wrap("rescoring", rescore.rescore)),
         attribute(hook._Live, "finish", clock.wrap("finish", hook._Live.finish)),
         noise(repeats=K, cluster="template") as session,
     ):

@@ -32,25 +32,13 @@ _THEME = {
     "#6d5a00": "var(--fig5)",
     "#fefefe": "var(--paper)",
 }
-
-
 _INK, _MUTED, _LINE, *_COLOURS = list(_THEME)[:8]
 _PAPER = "#fefefe"
-
-
 _MARKS = ("o", "s", "^", "D", "v")
-
-
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-
-
 _MANY = 1500
 """More points than this are drawn as pixels, not one by one."""
-
-
 _ROWS = 40
-
-
 _SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "harness-noise",

@@ -15,14 +15,10 @@ if TYPE_CHECKING:
 
 
 MISSING = "–"
-
-
 THESE_QUESTIONS = (
     "Estimand: these questions. Standard errors, intervals and p-values come from the repeated answers alone; nothing "
     "is said of other questions of their kind, and clusters play no part."
 )
-
-
 MOST_DECIMALS = 6
 
 

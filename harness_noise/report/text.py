@@ -20,8 +20,6 @@ _LATEX = {
     "α": r"$\alpha$", "×": r"$\times$", "√": r"$\surd$", "≤": r"$\leq$", "≥": r"$\geq$",
     "█": r"\rule{0.5em}{1.5ex}",
 }  # fmt: skip
-
-
 _HIDDEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

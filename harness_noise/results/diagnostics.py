@@ -56,7 +56,5 @@ DIAGNOSTICS: dict[str, str] = {
     "models of this accuracy",
     "skipped_metric": "no samples, or not a mean of per-question scores: only the harness's own value is shown",
 }
-
-
 UNSPLIT = frozenset(("single_repeat", "identical_repeats", "identical_scores_only"))
 """Codes of what leaves data and prediction noise unsplit."""

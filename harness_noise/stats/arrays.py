@@ -8,12 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.float64]
-
-
 IntArray: TypeAlias = NDArray[np.intp]
-
-
 BoolArray: TypeAlias = NDArray[np.bool_]
-
-
 Estimator = Literal["cr0", "cr1", "cr2", "cr3"]

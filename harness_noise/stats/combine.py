@@ -23,8 +23,6 @@ UNPAIRED = (
     "only counts are known, so which answers belong to one question is lost: the test treats the two runs as "
     "independent, and a paired test on the samples would see more"
 )
-
-
 LEAST_DF = 20.0
 """Degrees of freedom of every row below which inverse-variance weights and Cochran's Q are refused."""
 

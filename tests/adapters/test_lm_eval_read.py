@@ -17,7 +17,8 @@ from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import adapter
-from harness_noise_adapters.lm_eval_harness.files import rebuild, samples
+from harness_noise_adapters.lm_eval_harness.files import documents, lines, rebuild, scanning
+from harness_noise_adapters.lm_eval_harness.files import lines as lines_module
 
 
 def one(path, **options):
@@ -395,7 +396,7 @@ def test_question_texts_for_people_and_other_harnesses(lm_eval_runs):
 
 
 def test_question_text_rule():
-    text = samples.question_text
+    text = documents.question_text
     assert text({"question": "q", "passage": "p"}) == "p\nq"
     assert text({"query": "x", "question": " "}) == "x"
     assert text({"question": ["a"], "problem": "x"}) == "x"
@@ -690,7 +691,7 @@ def test_scores_that_do_not_agree_with_the_log_are_not_used(run_a):
 
 def test_a_file_that_changes_before_its_answers_are_scored_is_refused(run_a, monkeypatch):
     path = samples_file(run_a, "gen")
-    read = samples.read_samples
+    read = scanning.read_samples
 
     def then_it_grows(path, wanted):
         found = read(path, wanted)
@@ -762,7 +763,7 @@ def test_a_mutated_run_is_read_and_written_or_refused(run_a, tmp_path, seed):
 def test_the_accelerator_and_the_standard_library_read_the_same(lm_eval_runs, monkeypatch):
     pytest.importorskip("orjson", reason="orjson is not installed")
     fast = one(lm_eval_runs / "special")
-    monkeypatch.setattr(samples, "_decoder", lambda: json.loads)
+    monkeypatch.setattr(lines, "decoder", lambda: json.loads)
     slow = one(lm_eval_runs / "special")
     assert len(fast.scores) == len(slow.scores) > 0
     for a, b in zip(fast.scores, slow.scores, strict=True):
@@ -773,7 +774,7 @@ def test_the_accelerator_and_the_standard_library_read_the_same(lm_eval_runs, mo
 
 def test_cut_lines_hold_what_whole_lines_hold(lm_eval_runs):
     for path in lm_eval_runs.rglob("samples_*.jsonl"):
-        cut, whole = samples.rows(path), samples.rows(path, whole=True)
+        cut, whole = lines_module.rows(path), lines_module.rows(path, whole=True)
         for (_, line, row, end), (_, _, full, length) in zip(cut, whole, strict=True):
             assert line[end:].startswith(b', "arguments"'), "lm-eval's own lines can be cut"
             assert length == len(line)

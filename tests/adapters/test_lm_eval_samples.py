@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from harness_noise.data.clusters import labeller
 from harness_noise.data.questions import content_hash, occurrences
 from harness_noise.errors import InputError
-from harness_noise_adapters.lm_eval_harness.files import samples
+from harness_noise_adapters.lm_eval_harness.files import columns as columns_module
+from harness_noise_adapters.lm_eval_harness.files import lines
 from harness_noise_adapters.lm_eval_harness.files.columns import Column
 from harness_noise_adapters.lm_eval_harness.files.index import Index
 from harness_noise_adapters.lm_eval_harness.files.scanning import read_samples
@@ -91,12 +92,12 @@ def test_both_decoders_and_whole_lines_say_the_same(tmp_path, monkeypatch, chang
     }[what]  # fmt: skip
     fast = told(path, wanted)
     with monkeypatch.context() as patch:
-        patch.setattr(samples, "_cut", lambda *_: (None, 0))
+        patch.setattr(lines, "_cut", lambda *_: (None, 0))
         assert told(path, wanted) == fast
-        patch.setattr(samples, "_decoder", lambda: json.loads)
+        patch.setattr(lines, "decoder", lambda: json.loads)
         assert told(path, wanted) == fast
     with monkeypatch.context() as patch:
-        patch.setattr(samples, "_decoder", lambda: json.loads)
+        patch.setattr(lines, "decoder", lambda: json.loads)
         assert told(path, wanted) == fast
 
 
@@ -124,8 +125,8 @@ def test_of_a_key_that_comes_twice_the_last_counts(tmp_path, monkeypatch):
     text = json.dumps(line()).replace('"doc_id": 0,', '"doc_id": 0, "acc": 0.25, "doc_hash": "x", "filter": "y",')
     path = tmp_path / "s.jsonl"
     path.write_text(text + "\n")
-    for decoder in (samples._decoder, lambda: json.loads):
-        monkeypatch.setattr(samples, "_decoder", decoder)
+    for decoder in (lines.decoder, lambda: json.loads):
+        monkeypatch.setattr(lines, "decoder", decoder)
         found = read_samples(path, Wanted("t"))
         assert found.keys == ("0" * 64,)
         assert {key: list(column.own) for key, column in found.columns.items()} == {("acc", "none"): [1.0]}
@@ -186,11 +187,11 @@ def test_many_rows_at_once_are_each_row_by_itself(rows, size, keep):
     np.testing.assert_array_equal(one.own, many.own)
     assert one.kinds == many.kinds
     assert repr(one.raw) == repr(many.raw)
-    expected = [samples.scalar(own)[1] for own, _ in rows]
+    expected = [columns_module.scalar(own)[1] for own, _ in rows]
     np.testing.assert_array_equal(one.own, expected)
     matrix, asked = one.matrix(len(rows))
     for row, wanted, (own, repeats) in zip(matrix, asked, rows, strict=True):
-        np.testing.assert_array_equal(row[wanted], [samples.scalar(item)[1] for item in repeats or (own,)])
+        np.testing.assert_array_equal(row[wanted], [columns_module.scalar(item)[1] for item in repeats or (own,)])
 
 
 # choices
@@ -201,14 +202,14 @@ def test_the_texts_of_choices_are_cut_out_of_a_line():
     asked = {f"gen_args_{i}": {"arg_0": 'One "context"', "arg_1": text} for i, text in enumerate(texts)}
     for ascii_only in (True, False):
         data = json.dumps(line(arguments=asked), ensure_ascii=ascii_only).encode()
-        assert samples._choices(data, json.loads) == tuple(texts)
+        assert lines._choices(data, json.loads) == tuple(texts)
     for other in (
         asked | {"gen_args_3": {"arg_0": "another", "arg_1": "d"}},
         asked | {"gen_args_3": {"arg_0": 'One "context"', "arg_1": {"until": []}}},
         asked | {"gen_args_3": {"arg_0": 'One "context"', "arg_1": "d", "arg_2": "e"}},
         asked | {"gen_args_5": {"arg_0": 'One "context"', "arg_1": "e"}},
     ):
-        assert samples._choices(json.dumps(line(arguments=other)).encode(), json.loads) is None
+        assert lines._choices(json.dumps(line(arguments=other)).encode(), json.loads) is None
 
 
 # what is refused
@@ -235,25 +236,25 @@ def test_a_line_without_end_is_refused_before_it_is_read(tmp_path):
     try:
         with pytest.raises(InputError, match=r"line 1: longer than 134217728 bytes"):
             read_samples(path, Wanted("t"))
-        assert tracemalloc.get_traced_memory()[1] < 3 * samples.LONGEST
+        assert tracemalloc.get_traced_memory()[1] < 3 * lines.LONGEST
     finally:
         tracemalloc.stop()
 
 
 def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
     path = write(tmp_path / "s.jsonl", [line(i) for i in range(3)])
-    reading = samples.rows(path)
+    reading = lines.rows(path)
     next(reading)
     with path.open("a") as file:
         file.write(json.dumps(line(3)) + "\n")
     with pytest.raises(InputError, match="changed while it was read"):
         list(reading)
-    assert len(list(samples.rows(path))) == 4
+    assert len(list(lines.rows(path))) == 4
 
 
 def test_a_file_that_is_replaced_while_it_is_read_is_the_old_one(tmp_path):
     path = write(tmp_path / "s.jsonl", [line(i) for i in range(3)])
-    reading = samples.rows(path)
+    reading = lines.rows(path)
     next(reading)
     write(tmp_path / "new", [line(9)]).replace(path)
     assert [row["doc_id"] for _, _, row, _ in reading] == [1, 2]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from harness_noise import errors
 from harness_noise.cli import main
 from harness_noise.io import atomic as files
 
@@ -239,7 +240,7 @@ def test_nothing_is_held_after_a_write(tmp_path):
     from harness_noise.io.stopping import temporary_files
 
     files.write_text(tmp_path / "x", "1")
-    with pytest.raises(files.InputError):
+    with pytest.raises(errors.InputError):
         files.write_text(tmp_path, "1")
     with pytest.raises(ZeroDivisionError), files.replacing(tmp_path / "y"):
         print(1 / (len(temporary_files) - 1))

@@ -23,8 +23,9 @@ from harness_noise.leaderboard.build import arena
 from harness_noise.results.rows import Difference
 from harness_noise.settings import Settings
 from harness_noise.stats import all_pairs as engine
-from harness_noise.stats import pair_flips
+from harness_noise.stats import pair_flips, pair_table
 from harness_noise.stats.contrast import question_stats
+from harness_noise.stats.ranks import dense_ranks
 
 
 def as_run(
@@ -238,10 +239,10 @@ def test_ranks_count_wins_by_either_method() -> None:
     rng = np.random.default_rng(4)
     for values in (rng.integers(0, 4, (50, 7)).astype(float), rng.normal(size=(50, 90))):
         mask = rng.uniform(size=values.shape) < 0.8
-        ranks, levels = engine.dense_ranks(values, mask)
+        ranks, levels = dense_ranks(values, mask)
         both = mask[:, :, None] & mask[:, None, :]
         expected = ((values[:, :, None] > values[:, None, :]) & both).sum(axis=0)
-        assert (engine.count_above(ranks, levels) == expected).all()
+        assert (ranks.count_above(ranks, levels) == expected).all()
 
 
 def test_settings_that_only_compare_has_are_refused() -> None:
@@ -264,4 +265,4 @@ def test_question_statistics_are_all_the_engine_needs() -> None:
     stats = [question_stats(rng.normal(size=(9, 2))) for _ in range(3)]
     columns = [np.stack([getattr(item, name) for item in stats], axis=1) for name in ("mean", "var", "count")]
     with pytest.raises(ValueError, match="single answers"):
-        engine.all_pairs(engine.Table(*columns), *engine.every_pair(3))
+        engine.all_pairs(pair_table.Table(*columns), *engine.every_pair(3))

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 _WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-
-
 _YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 

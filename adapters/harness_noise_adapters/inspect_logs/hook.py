@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger("harness_noise")
-
-
 _live: ContextVar[Live | None] = ContextVar("harness_noise_live", default=None)
 _runs: dict[str, list[Live]] = {}
 

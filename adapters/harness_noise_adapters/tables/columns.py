@@ -32,12 +32,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "cluster": ("cluster", "cluster_id"),
 }  # fmt: skip
 """Our column → the names it goes by, in lower case; the first is ours and wins over the others."""
-
-
 TASK = "table"
 """The task of a table without a task column: the same in every file, so that two files compare."""
-
-
 NEXT: dict[str, tuple[str, ...]] = {
     "score": (
         "success", "is_success", "successful", "solved", "is_solved", "resolved", "is_resolved", "is_passed", "reward",
@@ -46,24 +42,14 @@ NEXT: dict[str, tuple[str, ...]] = {
     "repeat": ("trial_id", "attempt_id", "rollout", "rollout_id", "sample_index", "repeat_id", "run_id"),
 }  # fmt: skip
 """Further names, which count where none of the others is there."""
-
-
 LAST_RESORT = {"question": ("id", "task_id", "uid", "uuid")}
 """Names that may mean anything, and are taken where no other is there."""
-
-
 WORDED = ("question", "problem", "item")
 """Columns that hold the words of a question as often as its name; an id beside them identifies it better."""
-
-
 _HEAD = 100
 """Rows that are looked at to learn the columns of a file that has no header."""
-
-
 _WATCHED = 20_000
 """Rows that are looked at for an overlooked column."""
-
-
 _FEW = 64
 """Values beyond which an unused column cannot be an overlooked model or repeat."""
 

@@ -50,7 +50,5 @@ def _number(path: Path, line: int, column: str, value: Any) -> float:
 
 
 MISSING = frozenset(("", "nan", "null", "none", "na", "n/a"))
-
-
 HUGE = 1e100
 """Scores beyond it are taken for infinite: their squares are."""

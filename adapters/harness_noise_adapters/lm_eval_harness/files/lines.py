@@ -21,58 +21,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     BoolArray = NDArray[np.bool_]
-    import numpy as np
-    from numpy.typing import NDArray
-
-    BoolArray = NDArray[np.bool_]
 
 
 LONGEST = 1 << 27
 """Bytes of a line, 128 MiB: ten times the longest that a harness is known to write. A longer one is refused."""
-
-
 _BULK = b', "arguments": {"gen_args_0": '
-
-
 _SKIPPED = frozenset(("arguments", "resps", "filtered_resps"))
 """What the bulk of a line holds; a file that has more there is decoded whole."""
-
-
 _HEAD = frozenset(("doc", "target"))
 """What stands before the bulk, beside the doc_id."""
-
-
 _ENDS = (b', "filter": "', b', "doc_hash": "')
-
-
 _RESPONSES = (b', "filtered_resps": ',)
 """What the tail of a line starts with; the second where the choices' log-likelihoods are wanted."""
-
-
 _ADDRESS = re.compile(rb" at 0x[0-9a-fA-F]+>")
-
-
 _TEXT = 80
 """Characters of a question that are shown."""
-
-
 _BUFFER = 1 << 20
 """Bytes; lines are longer than the usual 8 kB, and then reading them costs four times as much."""
-
-
 _BLOCK = 128
 """Rows that are worked on at once, and how many bytes of lines at most: a document may be a book."""
-
-
 Row = dict[str, Any]
-
-
 _Item = tuple[int, Row, int, str, bool]
 """Number of the line, row, number of the document, filter, whether the document is new."""
 
 
 @cache
-def _decoder() -> Callable[[bytes], Any]:
+def decoder() -> Callable[[bytes], Any]:
     """orjson where it is installed, with the standard library for what it refuses (NaN, half a surrogate pair)."""
     try:
         import orjson
@@ -101,7 +75,7 @@ def rows(
         InputError: a file that cannot be read or that changes meanwhile, or a line that is not a JSON
             object or longer than LONGEST.
     """
-    loads, number = _decoder(), 0
+    loads, number = decoder(), 0
     try:
         with path.open("rb", buffering=_BUFFER) as file:
             before = _stamp(path, file)
@@ -264,22 +238,12 @@ def _rounded(value: Any) -> bool:
 
 
 _CONTEXT_0, _CHOICE = _BULK + b'{"arg_0": ', b', "arg_1": '
-
-
 _BEGINNING, _DOC, _TARGET, _INNER = b'{"doc_id": ', b', "doc": ', b', "target": ', b'"doc_id": '
-
-
 _HALF = (1 << 32) - 1
-
-
 QUESTION = (
     "question", "problem", "query", "input", "prompt", "instruction", "goal", "ctx", "sentence", "text", "premise"
 )  # fmt: skip
-
-
 CONTEXT = ("passage", "context", "article", "story", "paragraph", "body", "support")
-
-
 _CONTEXT = frozenset(CONTEXT)
 
 

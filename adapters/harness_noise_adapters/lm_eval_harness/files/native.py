@@ -18,8 +18,6 @@ from .measure import Key
 from .wanted import Wanted
 
 BYPASS = "bypass"
-
-
 _ANSWERS = re.compile(r"(?:@|_at_)([1-9][0-9]{0,3})$")
 
 

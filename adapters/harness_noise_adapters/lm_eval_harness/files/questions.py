@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 
 _SHARED = 5000
-
-
 _MANY = 1 << 30
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from harness_noise.errors import InputError
 
 from ..scoring.choices import BRIER, Log, brier_score
+from . import lines
 from .index import _HELD
-from .lines import _BLOCK, _choices, _decoder, _Item, _rounded, _whole
+from .lines import _BLOCK, _choices, _Item, _rounded, _whole
 from .questions import _MANY, _answers, _Questions
 from .samples import Samples, _Scores
 from .wanted import Scan, Wanted
@@ -31,7 +32,7 @@ def read_samples(path: Path, wanted: Wanted) -> Samples:
     scan = Scan(path, wanted)
     scores, questions = _Scores(wanted), _Questions(path, wanted)
     logs: dict[str, Log] = {}
-    loads, answers = _decoder(), 0
+    loads, answers = lines.decoder(), 0
     block: list[_Item] = []
     held = 0
     for number, line, row, document, scorer, new in scan:

@@ -22,8 +22,6 @@ from .options import Options, block, read_file
 
 _FLAGS = ("noise", "noise_repeats", "noise_cluster", "noise_group", "noise_config", "noise_no_rows",
           "noise_no_reseed", "noise_level")  # fmt: skip
-
-
 _EPILOG = f"""error bars (harness-noise), options of run; `lm-eval run --help` explains them:
   --{" --".join(_FLAGS[:5])}
   --{" --".join(_FLAGS[5:])}

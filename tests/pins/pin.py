@@ -230,7 +230,7 @@ def _place(folder: Path, name: str) -> Path:
 
 
 def _compare(folder: Path, records: Mapping[str, Record], only: str, shown: int) -> int:
-    pinned = {str(path.relative_to(folder))[:-5]: path for path in sorted(folder.rglob("*.json"))}
+    pinned = {str(path.relative_to(folder))[:-5]: path for path in folder.rglob("*.json") if path.is_file()}
     asked = {str(_place(folder, name).relative_to(folder))[:-5]: name for name in records}
     found: list[str] = []
     for label in sorted(pinned.keys() | asked.keys()):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d[-:]\d\d[-:]\d\d(?:[.,]\d+)?(?:Z|[-+]\d\d[-:]?\d\d)?")
-_ID = re.compile(r"\b(?=\w*\d)(?=\w*[A-Z])(?=\w*[a-z])[A-Za-z0-9]{22}\b|\b[A-Za-z0-9]{22}\b(?=[\"_.])")
+_ID = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z0-9]*[A-Z])(?=[A-Za-z0-9]*[a-z])[A-Za-z0-9]{22}(?![A-Za-z0-9])")
 _HEX = re.compile(r"\b(?:[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\b")
 _OF_THE_RUN = frozenset(
     (
@@ -22,6 +22,8 @@ _OF_THE_RUN = frozenset(
     )
 )  # fmt: skip
 """Keys of the harnesses' files that are of the machine and the moment."""
+_DRAWN = re.compile(r"\b[mp][0-9a-f]{10}\b")
+"""Names that matplotlib draws by lot in a picture without a salt of its own."""
 _START = datetime.now(UTC) - timedelta(seconds=2)
 
 
@@ -49,7 +51,14 @@ def file(path: Path, places: Mapping[str, str], *, live: bool = False) -> Any:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             members = sorted(archive.namelist())
             return {name: _one(archive.read(name).decode(), places, live) for name in members}
-    return _one(raw.decode(), places, live)
+    said = _one(raw.decode(), places, live)
+    return _renamed(said) if path.suffix == ".svg" else said
+
+
+def _renamed(picture: str) -> str:
+    """A picture whose parts are numbered as they come."""
+    numbers: dict[str, str] = {}
+    return _DRAWN.sub(lambda found: numbers.setdefault(found[0], f"part-{len(numbers)}"), picture)
 
 
 def name(path: str, *, live: bool) -> str:

@@ -105,9 +105,10 @@ def _own_python() -> list[str]:
 
 def _live(folder: Path) -> str:
     """Both harnesses with the flag on; returns what was printed on stdout."""
+    folder = folder.resolve()
     folder.mkdir(parents=True)
     command = [sys.executable, str(HERE / "live.py"), str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)  # harnesses ask git there
     if done.returncode:
         sys.exit(f"the live runs ended with {done.returncode}:\n{done.stderr[-4000:]}")
     return done.stdout

@@ -39,10 +39,13 @@ class _Ends:
     bounds: tuple[float, float]
     binary: bool
     """No score lies between the ends: right or wrong."""
-    mixed: float
-    """Clusters that hold a score below the highest, or above the lowest, whichever are fewer; see `_mixed`."""
+    mixed: int
+    """Clusters that hold a score below the highest, or above the lowest, whichever are fewer."""
     failing: float
-    """The same as the sum of the rates that `_mixed` weighs the clusters by."""
+    """The same, each cluster counted by the highest failure rate of its questions.
+
+    With one answer per question it is the same number. With more, a question that fails once in twenty times tells
+    less of how failures are spread than one that always fails."""
 
 
 def _ends(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> _Ends | None:
@@ -50,33 +53,21 @@ def _ends(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> _En
         return None
     low, high = bounds
     scored = data.values[~np.isnan(data.values)]
-    binary = bool(((scored == low) | (scored == high)).all())
     used = plan.weights > 0
     with np.errstate(invalid="ignore"):
         holds = [(data.values < high).any(axis=1) & used, (data.values > low).any(axis=1) & used]
-    if not binary:
-        counts = [float(len(np.unique(plan.clusters[rows]))) for rows in holds]
-        return _Ends(bounds, binary, min(counts), min(counts))
-    means, codes = data.stats.mean, plan.clusters
-    found = [
-        _mixed(rate[rows] / (high - low), codes[rows])
-        for rate, rows in zip((high - means, means - low), holds, strict=True)
-    ]
-    return _Ends(bounds, binary, *(min(each) for each in zip(*found, strict=True)))
+    mixed = min(len(np.unique(plan.clusters[rows])) for rows in holds)
+    below = (high - data.stats.mean, data.stats.mean - low)
+    failing = min(
+        _failing(side[rows] / (high - low), plan.clusters[rows]) for side, rows in zip(below, holds, strict=True)
+    )
+    return _Ends(bounds, bool(((scored == low) | (scored == high)).all()), mixed, failing)
 
 
-def _mixed(rates: FloatArray, clusters: IntArray) -> tuple[float, float]:
-    """How many clusters fail, each weighted by the highest failure rate r of its questions: (Σ r)²/Σ r² and Σ r.
-
-    With one answer per question both are the number of clusters that hold a wrong one. With more, a question that
-    fails once in twenty times tells less of how failures are spread than one that always fails.
-    """
-    if len(rates) == 0:
-        return 0.0, 0.0
-    worst = np.zeros(int(clusters.max()) + 1)
+def _failing(rates: FloatArray, clusters: IntArray) -> float:
+    worst = np.zeros(int(clusters.max(initial=-1)) + 1)
     np.maximum.at(worst, clusters, rates)
-    total = float(worst.sum())
-    return total**2 / float((worst**2).sum()), total
+    return float(worst.sum())
 
 
 def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, ends: _Ends | None) -> str:

@@ -44,7 +44,7 @@ FEW_FAILURES = 10
 """Questions (clusters) that hold a wrong answer, or a right one, below which an interval near the end is uncertain."""
 
 
-def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed: float) -> float:
+def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed: int) -> float:
     """How many independent 0/1 answers know a mean p in [0, 1] as well as its standard error says: p(1 − p)/se².
 
     Args:
@@ -52,8 +52,7 @@ def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed:
         se: its standard error.
         n_answers: 0/1 answers that there are, which it cannot exceed; infinite for graded scores, which vary less.
         n_clusters: of the questions; the number of questions where these are independent.
-        mixed: clusters that hold a score below the highest, or above the lowest, whichever are fewer; they may be
-            counted by weight.
+        mixed: clusters that hold a score below the highest, or above the lowest, whichever are fewer.
 
     With se = 0 and all scores at one end it is the number of clusters: nothing is known of how failures go
     together. One failure tells little more, so up to `FEW_FAILURES` clusters that hold one 1/n goes in equal

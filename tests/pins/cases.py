@@ -102,7 +102,7 @@ WIDE = frozenset(
 """The runs that are asked under every setting; the others under those of `_SOME`, the slow ones under `_FEW`."""
 SLOW = frozenset(("live-lm-eval", "live", "truthfulqa", "masakhaner", "demo", "demo-all", "cruxeval", "mmlu"))
 """Many resamples of metrics that are not means, or many answers."""
-_FEW = frozenset(("default", "cr0", "runs", "fixed", "sign", "gate"))
+_FEW = frozenset(("default", "cr0", "runs", "fixed"))
 _SOME = frozenset(
     ("default", "cr0", "cr3", "runs", "fixed", "zero", "uncl", "t", "sign", "wild", "margin", "gate", "unpaired")
 )
@@ -232,7 +232,7 @@ def _settings(command: str, run: str, arguments: Arguments, settings: Mapping[st
 
 
 def _texts(command: str, run: str, arguments: Arguments) -> Iterator[Case]:
-    for form in TEXTS:
+    for form in ("table",) if run in SLOW else TEXTS:
         yield Case(f"{command}/{run}/as-{form}", (command, *arguments, "--format", form))
 
 

@@ -24,6 +24,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -104,9 +105,10 @@ def _own_python() -> list[str]:
 
 def _live(folder: Path) -> str:
     """Both harnesses with the flag on; returns what was printed on stdout."""
+    folder = folder.resolve()
     folder.mkdir(parents=True)
     command = [sys.executable, str(HERE / "live.py"), str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)  # harnesses ask git there
     if done.returncode:
         sys.exit(f"the live runs ended with {done.returncode}:\n{done.stderr[-4000:]}")
     return done.stdout
@@ -114,26 +116,27 @@ def _live(folder: Path) -> str:
 
 def _answers(folder: Path, only: str, order: int | None) -> Iterator[tuple[str, Record]]:
     """The record of every case, each on a copy of the inputs that none of them can change for the next."""
-    _, asked = list(folder.iterdir()), cases.every(folder)
     calls: list[tuple[str, Callable[[Path, Mapping[str, str]], Record]]] = [
-        (case.name, lambda here, places, case=case: _by_command(case, here, places)) for case in asked
+        (case.name, lambda here, places, case=case: _by_command(case, here, places)) for case in cases.every(folder)
     ]
     calls += [
         (f"python/{name}", lambda here, places, call=call: _by_function(call, places))
         for name, call in python_cases.every().items()
     ]
-    calls.append(("live", _by_harness))
     calls = [item for item in calls if fnmatch.fnmatchcase(item[0], only)]
     if order is not None:
         random.Random(order).shuffle(calls)
-    with tempfile.TemporaryDirectory(prefix="pins-") as scratch:
-        here = Path(scratch).resolve() / "inputs"
+    with tempfile.TemporaryDirectory(prefix="pins-") as scratch, ThreadPoolExecutor(1) as beside:
+        here, again = Path(scratch).resolve() / "inputs", Path(scratch).resolve() / "again"
         shutil.copytree(folder, here)
+        live = beside.submit(_live, again) if fnmatch.fnmatchcase("live", only) else None
         places = {str(here): "<HERE>", str(HERE.parents[1]): "<PROJECT>", sys.prefix: "<PREFIX>"}
         with contextlib.chdir(here):
             for name, call in calls:
                 yield name, call(here, places)
                 shutil.rmtree(here / "out", ignore_errors=True)
+        if live is not None:
+            yield "live", _by_harness(again, live.result(), places)
 
 
 def _by_command(case: cases.Case, here: Path, places: Mapping[str, str]) -> Record:
@@ -195,26 +198,20 @@ def _captured(call: Callable[[], int], places: Mapping[str, str]) -> Record:
     }
 
 
-def _by_harness(here: Path, places: Mapping[str, str]) -> Record:
+def _by_harness(folder: Path, printed: str, places: Mapping[str, str]) -> Record:
     """The native files of live runs, byte for byte but for dates, ids and times."""
-    folder = here / "again"
-    try:
-        printed = _live(folder)
-        shutil.rmtree(folder / "cache", ignore_errors=True)
-        own = {str(folder): "<LIVE>", **places}
-        kept = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
-        files: Record = {}
-        for path in kept:
-            found = normal.file(path, own, live=True)
-            label = normal.name(str(path.relative_to(folder)), live=True)
-            model = found.get("eval", found.get("header.json", {}).get("eval", {})) if isinstance(found, dict) else {}
-            label += f" of {model['model']}" if "model" in model else ""
-            if label in files:
-                raise RuntimeError(f"two live files are called {label}")
-            files[label] = found
-        return {"stdout": normal.name(normal.text(printed, own), live=True), "files": files}
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder / "cache", ignore_errors=True)
+    own = {str(folder): "<LIVE>", **places}
+    files: Record = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"):
+        found = normal.file(path, own, live=True)
+        label = normal.name(str(path.relative_to(folder)), live=True)
+        model = found.get("eval", found.get("header.json", {}).get("eval", {})) if isinstance(found, dict) else {}
+        label += f" of {model['model']}" if "model" in model else ""
+        if label in files:
+            raise RuntimeError(f"two live files are called {label}")
+        files[label] = found
+    return {"stdout": normal.name(normal.text(printed, own), live=True), "files": files}
 
 
 def _write(folder: Path, name: str, record: Record) -> None:
@@ -230,7 +227,7 @@ def _place(folder: Path, name: str) -> Path:
 
 
 def _compare(folder: Path, records: Mapping[str, Record], only: str, shown: int) -> int:
-    pinned = {str(path.relative_to(folder))[:-5]: path for path in sorted(folder.rglob("*.json"))}
+    pinned = {str(path.relative_to(folder))[:-5]: path for path in folder.rglob("*.json") if path.is_file()}
     asked = {str(_place(folder, name).relative_to(folder))[:-5]: name for name in records}
     found: list[str] = []
     for label in sorted(pinned.keys() | asked.keys()):

@@ -171,16 +171,6 @@ class TestNearTheEnd:
         x[40:80] = 1
         assert "few_failures" in estimate(x, clusters).diagnostics
 
-    def test_rare_failures_of_many_answers_tell_less_than_certain_ones(self):
-        """One question always fails, eleven once in twenty times: as spread as (1.55)²/1.0275 = 2.3 failures."""
-        x = np.ones((20, 20))
-        x[0] = 0
-        x[1:12, 0] = 0
-        e, spread = estimate(x), 1.55**2 / 1.0275 / 10
-        n = 1 / (spread * e.se**2 / (e.mean * (1 - e.mean)) + (1 - spread) / 20)
-        alpha = 2 * stats.norm.sf(stats.t.ppf(0.975, 19))
-        assert e.ci_low == pytest.approx(proportion_confint(e.mean * n, n, alpha, method="wilson")[0])
-
     def test_clusters_that_fail_alike_do_not_give_the_interval_of_clusters(self):
         """One wrong answer in each of 10 clusters: no variance between clusters, but 1,000 answers."""
         e = estimate(np.repeat([0.0, 1.0], [10, 990]), np.arange(1000) % 10)

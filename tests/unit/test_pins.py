@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pins import normal
+from pins import normal, pin
 from pins.differences import differences
 
 OLD: dict[str, Any] = {
@@ -95,3 +95,19 @@ def test_only_dates_and_ids_are_taken_out_of_a_live_file(tmp_path: Path):
     kept = {"date": "<date>", "uuid": "<id>", "said": "at <date>", "mean": 0.1234567890123456, "id": "q12"}
     assert normal.file(path, {}, live=True) == kept
     assert json.loads(normal.file(path, {})) == log
+
+
+def test_the_check_fails_on_a_change_and_on_a_case_too_many_or_too_few(tmp_path: Path, capsys):
+    pin._write(tmp_path, "compare/x/default", OLD)
+    pin._write(tmp_path, "analyze/{{a}}.json", OLD)
+    records = {"compare/x/default": OLD, "analyze/{{a}}.json": OLD}
+    changed = records | {"compare/x/default": OLD | {"stderr": "", "code": 1}}
+    outcomes = [
+        pin._compare(tmp_path, given, "*", 10)
+        for given in (records, changed, records | {"plan/new": OLD}, {"compare/x/default": OLD}, {})
+    ]
+    assert outcomes == [0, 1, 1, 1, 1]
+    said = capsys.readouterr().out
+    assert "compare/x/default: $.code: 0 → 1" in said
+    assert "pinned, but no such case now" in said
+    assert "plan/new: a case that is not pinned" in said

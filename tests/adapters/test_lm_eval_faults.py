@@ -628,8 +628,13 @@ def test_without_the_flag_nothing_of_ours_is_loaded_or_patched(world: World) -> 
     assert "\ncode 0 True\n" in done.stdout
     loaded = set(done.stdout.rsplit("ours ", 1)[1].split())
     package = "harness_noise_adapters.lm_eval_harness"
-    assert f"{package}.cli" in loaded
-    assert {name for name in loaded if name.startswith(package)} == {package, f"{package}.cli", f"{package}.options"}
+    assert f"{package}.live.cli" in loaded
+    assert {name for name in loaded if name.startswith(package)} == {
+        package,
+        f"{package}.live",
+        f"{package}.live.cli",
+        f"{package}.live.options",
+    }
     assert not {name for name in loaded if name.startswith(("harness_noise.stats", "harness_noise.analysis.mean"))}
 
 

@@ -27,7 +27,7 @@ from harness_noise.errors import InputError
 from harness_noise.results.schema import json_schema
 from harness_noise_adapters.lm_eval_harness import noise
 from harness_noise_adapters.lm_eval_harness.files import native_block as inject
-from harness_noise_adapters.lm_eval_harness.live import collect, hook, repeats
+from harness_noise_adapters.lm_eval_harness.live import collect, hook, measured, repeats
 from harness_noise_adapters.lm_eval_harness.scoring import rescore
 
 K = 5
@@ -537,7 +537,7 @@ def test_a_model_that_fails_at_once_fails_as_without_us(folder: Path) -> None:
 
 BREAKABLE = [
     (collect, "flat_tasks"), (collect, "native_groups"), (collect, "first_missing"), (collect, "collect"),
-    (collect, "by_filter"), (collect, "rescore"), (collect, "as_array"),
+    (collect, "by_filter"), (collect, "rescore"), (measured, "as_array"),
     (collect.presets, "resolve"), (hook, "silent_zeros"), (hook, "per_sample"), (hook, "model_name"),
     (inject, "inject"), (inject, "annotate"), (inject, "copy_of"), (repeats, "same_random_state"),
     (repeats.Repeats, "__init__"), (repeats.Repeats, "installed"), (repeats.Repeats, "_rounds"),
@@ -634,9 +634,9 @@ def test_injecting_twice_is_injecting_once(folder: Path) -> None:
 def test_a_native_metric_with_our_name_is_kept() -> None:
     scored = {"acc": [[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]], "acc_avg": [[3.0, 3.5], [2.0, 2.0], [4.0, 1.0]]}
     parts = tuple(
-        hn.analysis.as_scores(values, task="t", metric=metric, scorer="none") for metric, values in scored.items()
+        hn.analysis.mean.as_scores(values, task="t", metric=metric, scorer="none") for metric, values in scored.items()
     )
-    run = hn.scores.Run(model="m", name="m", harness="lm-eval", scores=parts)
+    run = hn.data.scores.Run(model="m", name="m", harness="lm-eval", scores=parts)
     results = {
         "results": {"t": {"acc,none": 2 / 3, "acc_avg,none": 3.0, "acc_avg_stderr,none": 0.5}},
         "configs": {"t": {}},

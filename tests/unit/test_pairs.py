@@ -25,7 +25,7 @@ from harness_noise.settings import Settings
 from harness_noise.stats import all_pairs as engine
 from harness_noise.stats import pair_flips, pair_table
 from harness_noise.stats.contrast import question_stats
-from harness_noise.stats.ranks import dense_ranks
+from harness_noise.stats.ranks import count_above, dense_ranks
 
 
 def as_run(
@@ -242,7 +242,7 @@ def test_ranks_count_wins_by_either_method() -> None:
         ranks, levels = dense_ranks(values, mask)
         both = mask[:, :, None] & mask[:, None, :]
         expected = ((values[:, :, None] > values[:, None, :]) & both).sum(axis=0)
-        assert (ranks.count_above(ranks, levels) == expected).all()
+        assert (count_above(ranks, levels) == expected).all()
 
 
 def test_settings_that_only_compare_has_are_refused() -> None:

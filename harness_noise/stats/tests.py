@@ -94,12 +94,10 @@ def holm(p: ArrayLike) -> FloatArray:
 
 def benjamini_hochberg(p: ArrayLike) -> FloatArray:
     """Benjamini & Hochberg (1995) step-up adjusted p-values."""
+    from scipy.stats import false_discovery_control  # takes long to import
+
     values = np.asarray(p, dtype=np.float64)
-    m = len(values)
-    order = np.argsort(values)
-    scaled = np.minimum.accumulate((values[order] * m / np.arange(1, m + 1))[::-1])[::-1]
-    out = np.empty_like(values)
-    out[order] = np.minimum(scaled, 1.0)
+    out: FloatArray = false_discovery_control(values) if len(values) else values
     return out
 
 

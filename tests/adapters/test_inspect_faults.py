@@ -233,7 +233,7 @@ class Replay:
         try:
             await getattr(self.hooks, name)(self.given[name])
         except Exception as error:
-            said.append(f"Exception calling hook: {type(error).__name__} {error.args}")
+            said.append(f"Exception calling hook: {type(error).__name__} {error.args}")  # some have no words
 
 
 @pytest.fixture

@@ -116,6 +116,7 @@ def _live(folder: Path) -> str:
 
 def _answers(folder: Path, only: str, order: int | None) -> Iterator[tuple[str, Record]]:
     """The record of every case, each on a copy of the inputs that none of them can change for the next."""
+    normal.begin()
     calls: list[tuple[str, Callable[[Path, Mapping[str, str]], Record]]] = [
         (case.name, lambda here, places, case=case: _by_command(case, here, places)) for case in cases.every(folder)
     ]

@@ -44,7 +44,7 @@ lint: $(VENV)/.lint
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.test  ## side-by-side ratios, into benchmarks/README.md; BENCH=read for one section
-	$(BIN)/python benchmarks/table.py $(BENCH)
+	PYTHONPATH=tests $(BIN)/python benchmarks/table.py $(BENCH)
 
 growth: $(VENV)/.test  ## how time and memory grow, into the docs
 	$(BIN)/python benchmarks/growth.py docs/performance.md docs/assets/growth.svg
@@ -54,10 +54,10 @@ coverage: $(VENV)/.test  ## coverage of the intervals by simulation, into the do
 	$(BIN)/python benchmarks/coverage_weak.py docs/methods/coverage-weak.md
 
 pins: $(VENV)/.test  ## what every command says on many inputs, into PINS: before a change that must not change it
-	$(BIN)/python tests/pins/pin.py make $(PINS)
+	PYTHONPATH=tests $(BIN)/python -m pins.pin make $(PINS)
 
 pins-check: $(VENV)/.test  ## ask everything again and show every difference
-	$(BIN)/python tests/pins/pin.py check $(PINS)
+	PYTHONPATH=tests $(BIN)/python -m pins.pin check $(PINS)
 
 docs: $(VENV)/.docs  ## the pages, into site/
 	$(BIN)/mkdocs build --strict --quiet
@@ -101,7 +101,7 @@ faults: $(VENV)/.test  ## kills at every file operation, exceptions at every cal
 	HARNESS_NOISE_WHOLE_WALK=1 $(BIN)/python -m pytest $(PYTEST) tests/adapters/test_lm_eval_faults.py tests/adapters/test_inspect_faults.py
 
 fuzz: $(VENV)/.test  ## damaged files for each reader, FUZZ_SECONDS each; what is found belongs into the tests
-	$(BIN)/python tests/fuzz/campaign.py $(FUZZ_READERS) --seconds $(FUZZ_SECONDS) --findings fuzz-findings
+	PYTHONPATH=tests $(BIN)/python -m fuzz.campaign $(FUZZ_READERS) --seconds $(FUZZ_SECONDS) --findings fuzz-findings
 
 guests: $(VENV)/.test  ## the harnesses' own tests without us, with us, and with the flag on; GUESTS="inspect --tests inspect=FOLDER"
 	$(BIN)/python tests/guests/run.py $(GUESTS)

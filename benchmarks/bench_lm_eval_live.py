@@ -62,8 +62,7 @@ def main() -> int:
     options.add_argument("--repeats", type=int, default=10)
     options.add_argument("--rounds", type=int, default=3)
     args = options.parse_args()
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "adapters"))
-    import lm_eval_models as toys
+    from support import lm_eval_models as toys  # PYTHONPATH=tests: `make bench` says so
 
     logging.disable(logging.WARNING)
     with tempfile.TemporaryDirectory() as name:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from support.processes import environment
+
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webdriver import WebDriver
 
@@ -50,8 +52,8 @@ def real_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("lm_eval", "inspect_ai", "pyarrow"):
         pytest.importorskip(name, reason=f"{name} is not installed")
     folder = tmp_path_factory.mktemp("real") / "files"
-    program = ROOT / "tests" / "fuzz" / "write_seeds.py"
-    done = subprocess.run([sys.executable, program, folder], capture_output=True, text=True)
+    command = [sys.executable, "-m", "fuzz.write_seeds", str(folder)]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder
 

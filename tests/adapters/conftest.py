@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import gc
-import os
+import logging
 import random
+import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from support.processes import environment
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -130,13 +133,64 @@ def inspect_logs(canned: SimpleNamespace, tmp_path_factory: pytest.TempPathFacto
     return SimpleNamespace(folder=folder, **{name: Path(log.location) for name, log in logs.items()})
 
 
+@pytest.fixture
+def warned(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """Our warnings, as texts."""
+    caplog.set_level(logging.WARNING)
+    return lambda: [item.getMessage() for item in caplog.records if item.name.startswith("harness_noise")]
+
+
+@pytest.fixture
+def original() -> Iterator[Callable[..., Any]]:
+    """Inspect's own function, given back before and after the test."""
+    from inspect_ai._eval.task import run
+
+    from harness_noise_adapters.inspect_logs import hook
+
+    hook.uninstall()
+    yield run.eval_results
+    hook.uninstall()
+
+
 @pytest.fixture(scope="session")
 def lm_eval_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Finished runs of the installed lm-eval, made without our flag; see lm_eval_write_runs.py."""
     pytest.importorskip("lm_eval", reason="lm-eval is not installed")
     folder = tmp_path_factory.mktemp("lm_eval_runs")
-    program = Path(__file__).with_name("lm_eval_write_runs.py")
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf")}
-    done = subprocess.run([sys.executable, program, folder], env=environment, capture_output=True, text=True)
+    command = [sys.executable, "-m", "support.lm_eval_write_runs", str(folder)]
+    offline = environment(HF_HUB_OFFLINE="1", HF_HOME=str(folder / "hf"))
+    done = subprocess.run(command, env=offline, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+@pytest.fixture
+def run_a(lm_eval_runs: Path, tmp_path: Path) -> Path:
+    """A copy of run a that a test may damage."""
+    return Path(shutil.copytree(lm_eval_runs / "a", tmp_path / "a"))
+
+
+@pytest.fixture
+def quick_lm_eval(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """lm-eval's command line without an index of its 13,000 tasks, and its log handler taken out again."""
+    from lm_eval import utils
+    from lm_eval.tasks import TaskManager
+
+    original = TaskManager.__init__
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs | {"include_defaults": False})
+
+    monkeypatch.setattr(TaskManager, "__init__", init)
+    monkeypatch.setattr(utils, "_LOGGING_CONFIGURED", False, raising=False)
+    loggers = [logging.getLogger(), logging.getLogger("lm_eval")]
+    before = [(item, list(item.handlers), item.propagate, item.level) for item in loggers]
+    yield
+    for item, handlers, propagate, level in before:
+        item.handlers[:], item.propagate = handlers, propagate
+        item.setLevel(level)
+
+
+@pytest.fixture
+def csv_file(tmp_path: Path) -> Path:
+    return tmp_path / "t.csv"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,25 +9,14 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
+from support import lm_eval_models as toys
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 pytest.importorskip("lm_eval", reason="lm-eval is not installed")
 
 
 @pytest.fixture(scope="module")
-def toys():
-    """The simulated models and tasks that the lm-eval tests use; registering a model twice is an error."""
-    if "lm_eval_models" not in sys.modules:
-        path = Path(__file__).with_name("lm_eval_models.py")
-        spec = importlib.util.spec_from_file_location("lm_eval_models", path)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["lm_eval_models"] = module
-        spec.loader.exec_module(module)
-    return sys.modules["lm_eval_models"]
-
-
-@pytest.fixture(scope="module")
-def both(toys, canned, tmp_path_factory):
+def both(canned, tmp_path_factory):
     """18 sums: lm-eval once, Inspect with three epochs, in another order and without ids."""
     from inspect_ai.scorer import match
     from lm_eval.loggers import EvaluationTracker

@@ -18,7 +18,7 @@ pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
 from inspect_ai.log import read_eval_log, write_eval_log
 
-NAMES = ["noise_se", "noise_ci_low", "noise_ci_high", "noise_total", "noise_data", "noise_prediction"]
+from support.inspect_evals import NAMES
 
 
 def export(path, out, cluster="passage", level=0.95):

@@ -7,7 +7,6 @@ import errno
 import json
 import logging
 import math
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,14 +15,14 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
-sys.path.insert(0, str(Path(__file__).parent))
+from support import fault_walk as walk
+from support.inspect_evals import NAMES
 
-import fault_walk as walk
+pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
+
 
 FAULT = "injected fault"
 ON = {"noise": True, "noise_cluster": "passage"}
-NAMES = ["noise_se", "noise_ci_low", "noise_ci_high", "noise_total", "noise_data", "noise_prediction"]
 
 
 class World:

@@ -3,75 +3,18 @@
 from __future__ import annotations
 
 import json
-import logging
-import math
 import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise_adapters.inspect_logs import live as live_module
+from support.inspect_evals import NAMES, ON, PASSAGES, coins, expected, native, on_disk, ours
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
-
-NAMES = ["noise_se", "noise_ci_low", "noise_ci_high", "noise_total", "noise_data", "noise_prediction"]
-FIELDS = ["se", "ci_low", "ci_high", "se_total", "se_data", "se_prediction"]
-ON = {"noise": True}
-
-
-def ours(es):
-    return {name: metric.value for name, metric in es.metrics.items() if name in NAMES}
-
-
-def native(es):
-    return {name: metric.value for name, metric in es.metrics.items() if name not in NAMES}
-
-
-def expected(table, clusters=None, **settings):
-    found = hn.estimate(table, clusters, **settings)
-    return {
-        name: getattr(found, field)
-        for name, field in zip(NAMES, FIELDS, strict=True)
-        if getattr(found, field) is not None
-    }
-
-
-def coins(canned, n=12, k=3, model="model"):
-    return np.array([[canned.truth(f"q{i}", j, model=model) for j in range(1, k + 1)] for i in range(n)], float)
-
-
-def on_disk(log):
-    from inspect_ai.log import read_eval_log
-
-    return read_eval_log(log.location, header_only=True)
-
-
-@pytest.fixture
-def warned(caplog):
-    """Our warnings, as texts."""
-    caplog.set_level(logging.WARNING)
-
-    def texts():
-        return [record.getMessage() for record in caplog.records if record.name.startswith("harness_noise")]
-
-    return texts
-
-
-@pytest.fixture
-def original():
-    """Inspect's own function, given back before and after the test."""
-    from inspect_ai._eval.task import run
-
-    from harness_noise_adapters.inspect_logs import hook
-
-    hook.uninstall()
-    yield run.eval_results
-    hook.uninstall()
 
 
 def test_numbers_are_the_kernels_and_native_values_stay(canned, tmp_path, warned):
@@ -79,7 +22,7 @@ def test_numbers_are_the_kernels_and_native_values_stay(canned, tmp_path, warned
     on = canned.eval(canned.task(), tmp_path / "on", epochs=3, metadata=ON | {"noise_cluster": "passage"})[0]
     es = on.results.scores[0]
     assert native(es) == native(off.results.scores[0])
-    want = expected(coins(canned), [i // 3 for i in range(12)])
+    want = expected(coins(canned), PASSAGES)
     assert list(es.metrics) == ["accuracy", "stderr", *NAMES]
     assert ours(es) == pytest.approx(want, rel=1e-12)
     se = es.metrics["noise_se"]
@@ -217,7 +160,7 @@ def test_tasks_and_models_of_one_run_do_not_mix(canned, tmp_path):
         if log.eval.task == "off":
             assert found == {}
         elif log.eval.task == "on":
-            want = expected(coins(canned, k=2, model=model), [i // 3 for i in range(12)])
+            want = expected(coins(canned, k=2, model=model), PASSAGES)
             assert found == pytest.approx(want, rel=1e-12)
         else:
             assert found == pytest.approx(expected(coins(canned, 8, 2, model)), rel=1e-12)
@@ -304,7 +247,7 @@ def test_dictionaries_several_scorers_and_reducers(canned, tmp_path, warned):
         ("match", "match"): right, ("left", "f1"): right * 0.5 + 0.25, ("left", "left"): right,
         ("right", "f1"): right * 0.5 + 0.25, ("right", "right"): right, ("grades", "grades"): letters,
     }  # fmt: skip
-    clusters = [i // 3 for i in range(12)]
+    clusters = PASSAGES
     seen = set()
     for es in log.results.scores:
         if es.reducer != "mean":
@@ -400,250 +343,3 @@ def test_auto_knows_the_clusters_of_inspect_evals(canned, tmp_path, warned):
     assert len(warned()) == 1
     assert "other: auto knows no cluster of this task" in warned()[0]
     assert "its samples have name, passage" in warned()[0]
-
-
-def broken_wrapper(canned, monkeypatch):
-    from harness_noise_adapters.inspect_logs import hook
-
-    def fault(*args, **kwargs):
-        raise ZeroDivisionError("by zero")
-
-    monkeypatch.setattr(hook, "add", fault)
-    return canned.task(), {}, "by zero"
-
-
-def missing_cluster_key(canned, monkeypatch):
-    return canned.task(), {"noise_cluster": "nope"}, "nope"
-
-
-def cluster_key_in_some(canned, monkeypatch):
-    samples = canned.samples()
-    del samples[5].metadata["passage"]
-    return canned.task(samples), {"noise_cluster": "passage"}, "passage"
-
-
-def unhashable_cluster(canned, monkeypatch):
-    samples = canned.samples()
-    for i, sample in enumerate(samples):
-        sample.metadata["pages"] = [i // 3]
-    return canned.task(samples), {"noise_cluster": "pages"}, "lists"
-
-
-def nan_score(canned, monkeypatch):
-    from inspect_ai.scorer import Score, accuracy, scorer, stderr
-
-    @scorer(metrics=[accuracy(), stderr()])
-    def holes():
-        async def score(state, target):
-            right = canned.truth(state.sample_id, state.epoch)
-            return Score(value=math.nan if state.sample_id == "q2" and state.epoch == 1 else right)
-
-        return score
-
-    return canned.task(scorer=holes()), {}, "1 answers have no score"
-
-
-def infinite_score(canned, monkeypatch):
-    from inspect_ai.scorer import Score, mean, scorer
-
-    @scorer(metrics=[mean()])
-    def unbounded():
-        async def score(state, target):
-            return Score(value=math.inf if state.sample_id == "q2" else 1.0)
-
-        return score
-
-    return canned.task(scorer=unbounded()), {}, "infinite"
-
-
-def own_conversion(canned, monkeypatch):
-    from inspect_ai.scorer import Score, accuracy, scorer
-
-    @scorer(metrics=[accuracy(to_float=lambda value: 1.0 - float(value) / 4)])
-    def penalty():
-        async def score(state, target):
-            return Score(value=canned.truth(state.sample_id, 1))
-
-        return score
-
-    return canned.task(scorer=penalty()), {}, "none of the native metrics"
-
-
-def no_mean(canned, monkeypatch):
-    from inspect_ai.scorer import match, metric
-
-    @metric
-    def geometric():
-        def compute(scores: list[inspect_ai.scorer.SampleScore]) -> float:
-            return 0.123
-
-        return compute
-
-    return canned.task(scorer=match(), metrics=[geometric()]), {}, "none of the native metrics"
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        broken_wrapper, missing_cluster_key, cluster_key_in_some, unhashable_cluster, nan_score, infinite_score,
-        own_conversion, no_mean,
-    ],
-)  # fmt: skip
-def test_a_fault_costs_one_warning_and_nothing_else(canned, tmp_path, monkeypatch, warned, fault):
-    task, settings, says = fault(canned, monkeypatch)
-    log = canned.eval(task, tmp_path / "on", metadata=ON | settings)[0]
-    assert log.status == "success"
-    texts = warned()
-    assert len(texts) == 1, texts
-    assert says in texts[0]
-    monkeypatch.undo()
-    off = canned.eval(fault(canned, monkeypatch)[0], tmp_path / "off")[0]
-    shown = json.dumps([native(es) for es in log.results.scores])
-    assert shown == json.dumps([native(es) for es in off.results.scores])
-    assert all(math.isfinite(value) for es in log.results.scores for value in ours(es).values())
-
-
-@pytest.mark.parametrize("log_format", ["eval", "json"])
-def test_another_eval_results_sends_us_the_public_way(canned, tmp_path, monkeypatch, original, capsys, log_format):
-    from inspect_ai._eval.task import run
-
-    def stranger(**everything):
-        return original(**everything)
-
-    monkeypatch.setattr(run, "eval_results", stranger)
-    log = canned.eval(
-        canned.task(), tmp_path, epochs=3, metadata=ON | {"noise_cluster": "passage"}, log_format=log_format,
-        display="plain",
-    )[0]  # fmt: skip
-    assert run.eval_results is stranger
-    want = expected(coins(canned), [i // 3 for i in range(12)])
-    assert ours(log.results.scores[0]) == pytest.approx(want, rel=1e-12)
-    assert ours(on_disk(log).results.scores[0]) == pytest.approx(want, rel=1e-12)
-    assert on_disk(log).status == "success"
-    shown = capsys.readouterr().out
-    panel = shown[shown.rindex("─ noise") :]
-    assert f"se {want['noise_se']:.3f}" in panel
-    assert f"prediction {want['noise_prediction']:.3f}" in panel
-
-
-def test_the_public_way_reads_in_full_what_a_summary_cuts(canned, tmp_path, monkeypatch, original):
-    from inspect_ai._eval.task import run
-
-    monkeypatch.setattr(run, "eval_results", lambda **everything: original(**everything))
-    samples = canned.samples()
-    for i, sample in enumerate(samples):
-        sample.metadata["text"] = "About " + "x" * 3000 + str(i // 3)
-    log = canned.eval(canned.task(samples), tmp_path, epochs=3, metadata=ON | {"noise_cluster": "text"})[0]
-    want = expected(coins(canned), [i // 3 for i in range(12)])
-    assert ours(log.results.scores[0]) == pytest.approx(want, rel=1e-12)
-
-
-def test_the_public_way_under_trio(canned, tmp_path, monkeypatch, original):
-    pytest.importorskip("trio", reason="trio is not installed")
-    from inspect_ai._eval.task import run
-
-    monkeypatch.setenv("INSPECT_ASYNC_BACKEND", "trio")
-    monkeypatch.setattr(run, "eval_results", lambda **everything: original(**everything))
-    log = canned.eval(canned.task(), tmp_path, epochs=3, metadata=ON)[0]
-    monkeypatch.delenv("INSPECT_ASYNC_BACKEND")
-    assert ours(log.results.scores[0]) == pytest.approx(expected(coins(canned)), rel=1e-12)
-    assert ours(on_disk(log).results.scores[0]) == ours(log.results.scores[0])
-
-
-def test_the_public_way_without_logged_samples_is_one_warning(canned, tmp_path, monkeypatch, original, warned):
-    from inspect_ai._eval.task import run
-
-    monkeypatch.setattr(run, "eval_results", lambda **everything: original(**everything))
-    log = canned.eval(canned.task(), tmp_path, metadata=ON, log_samples=False)[0]
-    assert log.status == "success"
-    assert ours(log.results.scores[0]) == {}
-    assert len(warned()) == 1
-
-
-def test_public_metric(canned, tmp_path):
-    from inspect_ai.scorer import accuracy, match, stderr
-
-    from harness_noise.inspect_ext import noise
-
-    task = canned.task(scorer=match(), metrics=[accuracy(), stderr(), noise(cluster="passage")])
-    log = canned.eval(task, tmp_path, epochs=3, metadata=ON)[0]
-    by_reducer = {es.reducer: es for es in log.results.scores}
-    assert ours(by_reducer[None]) == pytest.approx(expected(coins(canned), [i // 3 for i in range(12)]), rel=1e-12)
-    assert by_reducer[None].metrics["noise_se"].group == "noise"
-    assert ours(by_reducer["mean"]) == {}  # the flag is on, too: one set of numbers, the task's own
-    assert [item.name for item in log.eval.scorers[0].metrics][2] == "harness_noise/noise"
-    assert len(hn.read(log.location).scores) == 1
-
-
-def test_public_metric_never_raises(canned, tmp_path, warned):
-    from inspect_ai.scorer import accuracy, match
-
-    from harness_noise.inspect_ext import noise
-
-    task = canned.task(scorer=match(), metrics=[accuracy(), noise(cluster="nope"), noise(level=2)])
-    log = canned.eval(task, tmp_path, epochs=2)[0]
-    assert log.status == "success"
-    assert all(not ours(es) for es in log.results.scores)
-    assert len(warned()) == 2
-
-
-def test_public_metric_says_it_once_however_often_inspect_asks(warned):
-    from inspect_ai.scorer import SampleScore, Score
-
-    from harness_noise.inspect_ext import noise
-
-    scores = [SampleScore(score=Score(value=1), sample_id=i, sample_metadata={}) for i in range(3)]
-    metric = noise(cluster="nope")
-    assert [metric(scores), metric(scores)] == [{}, {}]
-    assert len(warned()) == 1
-
-
-def test_public_metric_on_dictionaries(canned, tmp_path):
-    from inspect_ai.scorer import Score, mean, scorer
-
-    from harness_noise.inspect_ext import noise
-
-    @scorer(metrics={"*": [mean(), noise()]})
-    def both():
-        async def score(state, target):
-            right = canned.truth(state.sample_id, state.epoch)
-            return Score(value={"x": right, "y": 1 - right})
-
-        return score
-
-    log = canned.eval(canned.task(scorer=both()), tmp_path, epochs=3)[0]
-    found = {
-        es.name: {key.removeprefix("harness_noise/noise_"): m.value for key, m in es.metrics.items()}
-        for es in log.results.scores
-        if es.reducer is None
-    }
-    assert found["x"] == pytest.approx(expected(coins(canned)), rel=1e-12)
-    assert found["y"] == pytest.approx(expected(1 - coins(canned)), rel=1e-12)
-
-
-def test_data_folder_stays_clean(tmp_path, canned):
-    canned.eval(canned.task(), tmp_path, epochs=2, metadata=ON)
-    assert [path.suffix for path in Path(tmp_path).iterdir()] == [".eval"]
-
-
-def test_a_result_that_we_do_not_know_passes_through(original, monkeypatch):
-    from types import SimpleNamespace
-
-    from inspect_ai._eval.task import run
-
-    from harness_noise_adapters.inspect_logs import hook
-    from harness_noise_adapters.inspect_logs.flags import flag
-
-    def odd(samples, scores, reducers, scorers, metrics):
-        return "something else"
-
-    monkeypatch.setattr(run, "eval_results", odd)
-    assert hook.install()
-    live = live_module.Live(SimpleNamespace(task="t"), flag(ON, {}))
-    token = hook._live.set(live)
-    try:
-        assert run.eval_results(1, [], None, None, metrics=None) == "something else"
-    finally:
-        hook._live.reset(token)
-    assert not live.done
-    assert live.warnings == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +14,7 @@ pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 import inspect_ai
 from inspect_ai.scorer import Score, accuracy, grouped, match, mean, metric, scorer, std, stderr, value_to_float
 
-NAMES = ["noise_se", "noise_ci_low", "noise_ci_high", "noise_total", "noise_data", "noise_prediction"]
-FIELDS = ["se", "ci_low", "ci_high", "se_total", "se_data", "se_prediction"]
-ON = {"noise": True}
-PASSAGES = [i // 3 for i in range(12)]
+from support.inspect_evals import ON, PASSAGES, coins, expected, ours
 
 try:
     from inspect_ai.scorer import aggregate
@@ -30,26 +26,6 @@ except ImportError:
     frequency = None
 needs_aggregate = pytest.mark.skipif(aggregate is None, reason="this Inspect has no aggregate()")
 needs_frequency = pytest.mark.skipif(frequency is None, reason="this Inspect has no frequency()")
-
-
-@pytest.fixture
-def warned(caplog):
-    caplog.set_level(logging.WARNING)
-    return lambda: [r.getMessage() for r in caplog.records if r.name.startswith("harness_noise")]
-
-
-def expected(table, clusters=None, key=None):
-    found = hn.estimate(table, clusters)
-    values = {name: getattr(found, field) for name, field in zip(NAMES, FIELDS, strict=True)}
-    return {name if key is None else f"{name}_{key}": value for name, value in values.items() if value is not None}
-
-
-def ours(es):
-    return {name: metric.value for name, metric in es.metrics.items() if metric.group == "noise"}
-
-
-def coins(canned, n=12, k=3):
-    return np.array([[canned.truth(f"q{i}", j) for j in range(1, k + 1)] for i in range(n)], float)
 
 
 def right(state):

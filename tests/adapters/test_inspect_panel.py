@@ -22,8 +22,7 @@ from inspect_ai.log import EvalMetric, EvalResults, EvalScore, read_eval_log
 
 from harness_noise.cli import main
 from harness_noise_adapters.inspect_logs import panel
-
-NAMES = ["noise_se", "noise_ci_low", "noise_ci_high", "noise_total", "noise_data", "noise_prediction"]
+from support.inspect_evals import NAMES
 
 
 def score(name, var_data=None, key=None):

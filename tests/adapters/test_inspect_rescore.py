@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 import sys
@@ -19,14 +18,11 @@ import inspect_ai
 from inspect_ai.log import read_eval_log, recompute_metrics, write_eval_log
 from inspect_ai.scorer import accuracy, match, stderr
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import fault_walk as walk
-
 from harness_noise_adapters.inspect_logs import hook, rescore
+from support import fault_walk as walk
+from support.inspect_evals import PASSAGES, coins, ours
 
 ON = {"noise": True, "noise_cluster": "passage"}
-PASSAGES = [i // 3 for i in range(12)]
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -38,23 +34,9 @@ def _own_functions():
     hook.uninstall()
 
 
-@pytest.fixture
-def warned(caplog):
-    caplog.set_level(logging.WARNING)
-    return lambda: [r.getMessage() for r in caplog.records if r.name.startswith("harness_noise")]
-
-
-def coins(canned):
-    return np.array([[canned.truth(f"q{i}", j) for j in (1, 2, 3)] for i in range(12)], float)
-
-
 def table_of(log, name="match"):
     rows = {(s.id, s.epoch): float(s.scores[name].value == "C") for s in log.samples}
     return np.array([[rows[f"q{i}", j] for j in (1, 2, 3)] for i in range(12)])
-
-
-def ours(es):
-    return {name: metric.value for name, metric in es.metrics.items() if metric.group == "noise"}
 
 
 def se_of(log, index=0):

@@ -13,19 +13,19 @@ import pytest
 from scipy import special
 
 pytest.importorskip("lm_eval")
-sys.path.insert(0, str(Path(__file__).parent))
 
-import lm_eval_models as toys
 from lm_eval.api import metrics as own
-from lm_eval.loggers import EvaluationTracker
 
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.repeats import as_repeats
-from harness_noise.data.scores import CorpusScores, ReadOptions, Run
+from harness_noise.data.scores import CorpusScores, Run
 from harness_noise.settings import Settings
-from harness_noise_adapters.lm_eval_harness import adapter, noise
+from harness_noise_adapters.lm_eval_harness import noise
 from harness_noise_adapters.lm_eval_harness.scoring import aggregates, passes
+from support import lm_eval_models as toys
+from support.lm_eval_files import one
+from support.lm_eval_live import save
 
 K = 3
 TEXT = "the old river runs past a small green house near our town and nobody knows how deep it is"
@@ -105,19 +105,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def save(folder: Path, out: Path, tasks: list[str], model: Any, **more: Any) -> dict[str, Any]:
-    """Run lm-eval and save what its command line saves."""
-    tracker = EvaluationTracker(output_path=str(out))
-    options = {"evaluation_tracker": tracker, "log_samples": True, "model_args": {"pretrained": "sim/x"}} | more
-    results = toys.simple_evaluate(folder, tasks, model, **options)
-    rows = dict(results)
-    samples = rows.pop("samples")
-    tracker.save_results_aggregated(results=rows, samples=samples)
-    for name, found in samples.items():
-        tracker.save_results_samples(task_name=name, samples=found)
-    return results
-
-
 TASKS = ["mt", "binary", "three", "words", "text"]
 
 
@@ -128,11 +115,6 @@ def live(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, d
         results = save(folder, out, TASKS, Writer(), bootstrap_iters=0)
     assert session.problems == []
     return session, results, out
-
-
-def read(path: Path, **options: Any) -> Run:
-    (run,) = adapter.read(path, ReadOptions(**options))
-    return run
 
 
 def corpus(run: Run, task: str, metric: str) -> CorpusScores:
@@ -245,7 +227,7 @@ def test_brier_score_is_a_mean(live: Any) -> None:
 
 def test_a_live_run_is_read_back_as_it_was(live: Any) -> None:
     session, _, out = live
-    run = read(out)
+    run = one(out)
     found = {(item.task, item.metric, item.scorer): item for item in analyze_run(run, Settings()).estimates}
     shown = {(item.task, item.metric, item.scorer): item for item in session.analysis.estimates}
     assert set(found) == set(shown)
@@ -266,7 +248,7 @@ def pair(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
 
 
 def test_native_files_have_their_noise_too(pair: tuple[Path, Path]) -> None:
-    run = read(pair[0])
+    run = one(pair[0])
     assert {(item.task, item.metric) for item in run.corpus} == set(AGGREGATION)
     assert all(item.stats is not None for item in run.corpus)
     analysis = analyze_run(run, Settings())
@@ -279,7 +261,7 @@ def test_native_files_have_their_noise_too(pair: tuple[Path, Path]) -> None:
 
 @pytest.mark.parametrize("test", ["t", "permutation"])
 def test_two_runs_are_compared(pair: tuple[Path, Path], test: str) -> None:
-    a, b = read(pair[0]), read(pair[1])
+    a, b = one(pair[0]), one(pair[1])
     rows = {(r.task, r.metric): r for r in compare_runs([(a, b)], Settings(test=test, resamples=500)).comparisons}
     for key in AGGREGATION:
         expected = corpus(a, *key).native - corpus(b, *key).native
@@ -297,13 +279,13 @@ def test_a_reported_value_that_is_another_is_flagged(pair: tuple[Path, Path], tm
     results = json.loads(path.read_text())
     results["results"]["binary"]["f1,none"] += 0.01
     path.write_text(json.dumps(results))
-    analysis = analyze_run(read(folder), Settings())
+    analysis = analyze_run(one(folder), Settings())
     assert "mean_mismatch" in estimate(analysis, "binary", "f1").diagnostics
     assert "mean_mismatch" not in estimate(analysis, "binary", "mcc").diagnostics
 
 
 def test_two_runs_of_a_model_are_repeats(pair: tuple[Path, Path]) -> None:
-    a, b = read(pair[0]), read(pair[1])
+    a, b = one(pair[0]), one(pair[1])
     (joined,) = as_repeats([a, b])
     analysis = analyze_run(joined, Settings())
     for key in AGGREGATION:
@@ -318,7 +300,7 @@ def test_two_runs_of_a_model_are_repeats(pair: tuple[Path, Path]) -> None:
 
 def test_without_lm_eval_the_reason_says_so(pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lm_eval.api", None)
-    run = read(pair[0])
+    run = one(pair[0])
     assert run.corpus == ()
     reasons = {item.metric: item.reason for item in run.skipped}
     assert "pip install harness-noise[lm-eval]" in reasons["bleu"]
@@ -451,7 +433,7 @@ def test_pass_at_every_k(tmp_path: Path, ks: list[int]) -> None:
         assert "mean_mismatch" not in row.diagnostics
         if k not in ks:  # nothing that lm-eval does not report
             assert not any(key.startswith((f"{metric}_", f"{metric},")) for key in results["results"]["code"])
-    again = {item.metric: item for item in analyze_run(read(tmp_path / "out"), Settings()).estimates}
+    again = {item.metric: item for item in analyze_run(one(tmp_path / "out"), Settings()).estimates}
     assert {name: item.mean for name, item in again.items()} == pytest.approx(
         {name: item.mean for name, item in shown.items()}
     )
@@ -477,7 +459,7 @@ def test_a_vote_has_a_row_of_its_own(tmp_path: Path) -> None:
     assert vote.se_prediction is None
     assert results["results"]["vote"]["exact_match_avg,vote"] == single.mean
     assert not any("@" in key for key in results["results"]["vote"])
-    again = analyze_run(read(tmp_path / "out"), Settings()).estimates
+    again = analyze_run(one(tmp_path / "out"), Settings()).estimates
     assert [(row.metric, row.mean, row.se) for row in again] == [
         (row.metric, row.mean, row.se) for row in (single, vote)
     ]

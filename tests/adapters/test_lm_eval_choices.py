@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("lm_eval")
-sys.path.insert(0, str(Path(__file__).parent))
 
-import lm_eval_models as toys
-from lm_eval.loggers import EvaluationTracker
 from lm_eval.utils import make_table
 
 from harness_noise.analysis.comparison import compare_runs
@@ -27,6 +23,8 @@ from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.settings import Settings
 from harness_noise.stats.choices import acc_prob, acc_probs
 from harness_noise_adapters.lm_eval_harness import adapter, noise
+from support import lm_eval_models as toys
+from support.lm_eval_live import save
 
 OWN = """
 def process(doc, results):
@@ -77,19 +75,6 @@ class Counting(toys.HashModel):
     def loglikelihood(self, requests: Any, disable_tqdm: bool = False) -> Any:
         self.requests += len(requests)
         return super().loglikelihood(requests)
-
-
-def save(folder: Path, out: Path, tasks: list[str], model: Any) -> dict[str, Any]:
-    tracker = EvaluationTracker(output_path=str(out))
-    results = toys.simple_evaluate(
-        folder, tasks, model, evaluation_tracker=tracker, log_samples=True, model_args={"pretrained": "sim/x"}
-    )
-    rows = dict(results)
-    samples = rows.pop("samples")
-    tracker.save_results_aggregated(results=rows, samples=samples)
-    for name, found in samples.items():
-        tracker.save_results_samples(task_name=name, samples=found)
-    return results
 
 
 @pytest.fixture(scope="module")

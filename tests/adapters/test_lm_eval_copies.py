@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +9,13 @@ import numpy as np
 import pytest
 
 pytest.importorskip("lm_eval")
-sys.path.insert(0, str(Path(__file__).parent))
-
-import lm_eval_models as toys
-from lm_eval_server import Server, serving
-from test_lm_eval_live import estimate, native_part, scores
 
 import harness_noise as hn
 from harness_noise_adapters.lm_eval_harness import noise
 from harness_noise_adapters.lm_eval_harness.scoring import rescore
+from support import lm_eval_models as toys
+from support.lm_eval_live import estimate, native_part, scores
+from support.lm_eval_server import Server, serving
 
 N = 24
 
@@ -161,16 +158,16 @@ def rightly(answer: str, truth: str) -> float:
 
 
 def test_votes_and_copies_read_back_as_they_were_shown(tmp_path: Path) -> None:
-    from test_lm_eval_aggregates import read, save
-
     from harness_noise.analysis.mean import analyze_run
     from harness_noise.settings import Settings
+    from support.lm_eval_files import one
+    from support.lm_eval_live import save
 
     write(tmp_path, "vote", 5, filter_list=[FIRST, vote(3), vote(5)])
     for name, options in (("noisy", {"repeats": 8}), ("native", {})):
         with noise(**options) as session:
             save(tmp_path, tmp_path / name, ["vote"], toys.HashModel())
-        again = analyze_run(read(tmp_path / name), Settings()).estimates
+        again = analyze_run(one(tmp_path / name), Settings()).estimates
         shown = session.analysis.estimates
         assert [shape(row) for row in again] == [shape(row) for row in shown], name
 
@@ -183,10 +180,10 @@ def test_copies_keep_their_code_in_the_files(tmp_path: Path) -> None:
     import json
 
     from lm_eval.utils import handle_non_serializable
-    from test_lm_eval_aggregates import read
 
     from harness_noise.analysis.mean import analyze_run
     from harness_noise.settings import Settings
+    from support.lm_eval_files import one
 
     write(tmp_path)
     with serving(honour_seed=True) as server, noise(repeats=4) as session:
@@ -197,7 +194,7 @@ def test_copies_keep_their_code_in_the_files(tmp_path: Path) -> None:
     lines = [json.dumps(row, default=handle_non_serializable) + "\n" for row in logged]
     (out / "samples_own_2026-01-01T00-00-00.jsonl").write_text("".join(lines))
     (out / "results_2026-01-01T00-00-00.json").write_text(json.dumps(results, default=handle_non_serializable))
-    again = analyze_run(read(out), Settings()).estimates
+    again = analyze_run(one(out), Settings()).estimates
     assert [shape(row) for row in again] == [shape(row) for row in session.analysis.estimates]
 
 
@@ -212,10 +209,10 @@ class Wordy(toys.HashModel):
 
 
 def test_scores_that_agree_are_not_answers_that_agree(tmp_path: Path) -> None:
-    from test_lm_eval_aggregates import read, save
-
     from harness_noise.analysis.mean import analyze_run
     from harness_noise.settings import Settings
+    from support.lm_eval_files import one
+    from support.lm_eval_live import save
 
     write(tmp_path, "gen", 1)
     for name, model, code, other in (
@@ -224,7 +221,7 @@ def test_scores_that_agree_are_not_answers_that_agree(tmp_path: Path) -> None:
     ):
         with noise(repeats=3) as session:
             save(tmp_path, tmp_path / name, ["gen"], model)
-        for row in (*session.analysis.estimates, *analyze_run(read(tmp_path / name), Settings()).estimates):
+        for row in (*session.analysis.estimates, *analyze_run(one(tmp_path / name), Settings()).estimates):
             assert code in row.diagnostics
             assert other not in row.diagnostics
             assert row.se_prediction is row.se_data is None

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import adapter
 from harness_noise_adapters.lm_eval_harness.files import export
+from support.strict_json import strict
 
 
 def write(path, out, **options):
@@ -25,13 +25,6 @@ def write(path, out, **options):
 
 def tree(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
-def strict(text: bytes):
-    def refuse(name):
-        raise AssertionError(f"{name} is not strict JSON")
-
-    return json.loads(text, parse_constant=refuse)
 
 
 def results_in(folder: Path) -> Path:
@@ -54,11 +47,6 @@ def leaves(value, path=()):
             yield from leaves(item, (*path, i))
     else:
         yield path, repr(value)
-
-
-@pytest.fixture
-def run_a(lm_eval_runs, tmp_path) -> Path:
-    return Path(shutil.copytree(lm_eval_runs / "a", tmp_path / "a"))
 
 
 def test_every_file_is_written_under_its_name(lm_eval_runs, tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,10 @@ import pytest
 
 pytest.importorskip("lm_eval", reason="lm-eval is not installed")
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import lm_eval_models as toys
 
 from harness_noise.analysis.factors import factor_noise
 from harness_noise.cli import main
+from support import lm_eval_models as toys
 
 TASKS = ("sums_prompt_1", "sums_prompt_2")
 

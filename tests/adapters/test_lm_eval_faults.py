@@ -5,161 +5,33 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-import io
 import json
 import logging
 import random
-import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 
 pytest.importorskip("lm_eval")
-sys.path.insert(0, str(Path(__file__).parent))
-
-import fault_walk as walk
-import jsonschema
 import lm_eval
-import lm_eval_models as toys
 from lm_eval import evaluator, utils
-from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
 
-from harness_noise.cli import main
-from harness_noise.results.schema import json_schema
 from harness_noise_adapters.lm_eval_harness import noise
+from support import fault_walk as walk
+from support import lm_eval_models as toys
+from support.lm_eval_world import NATIVE, Ended, Watched, World, leaves, told, unlike
+from support.processes import environment
 
 FAULT = "injected fault"
-NATIVE = evaluator.evaluate
-
-
-@register_model("sim-watched")
-class Watched(toys.StatefulModel):
-    """Draws from the global random state, and is remembered."""
-
-    last: Watched | None = None
-    fault: Any = None
-    """What is raised in every call after the first."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        type(self).last = self
-
-    def generate_until(self, requests: Any, disable_tqdm: bool = False) -> list[str]:
-        if self.calls and self.fault is not None:
-            self.calls.append(len(requests))
-            return self.fault(requests)
-        return super().generate_until(requests)
-
-
-class Ended(NamedTuple):
-    """A run of the command line, and what it left behind."""
-
-    code: int
-    results: dict[str, Any]
-    samples: dict[str, list[dict[str, Any]]]
-    printed: str
-    said: list[str]
-    """Our warnings."""
-    random_state: Any
-    left: list[str]
-    """What was not put back."""
-
-
-class World:
-    """A folder with two tasks in a group, and the ways to run them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.tasks: dict[str, Any] = {}
-        self.runs = 0
-        self.session: Any = None
-        self.manager: Any = None
-        toys.write_task(folder, "gen", toys.docs(3, 2))
-        toys.write_task(folder, "choice", toys.docs(3, 2), toys.CHOICE)
-        by_size = {"metric": "exact_match", "weight_by_size": True, "filter_list": ["strict", "flexible"]}
-        toys.write_group(folder, "both", ["gen", "choice"], [by_size])
-        (folder / "config").mkdir()
-        for name, more in (("with", {"noise": {"repeats": 2}}), ("without", {})):
-            (folder / "config" / f"{name}.yaml").write_text(yaml.safe_dump({"batch_size": 1, **more}))
-
-    def evaluate(self, **options: Any) -> Ended:
-        """One `simple_evaluate`, with the noise where there are options."""
-        with self.listening() as said, noise(**options) if options else nullcontext() as session:
-            found = lm_eval.simple_evaluate(
-                model=Watched(), tasks=["both"], task_manager=self.manager, bootstrap_iters=0, verbosity=None
-            )
-        text = json.dumps(found, default=utils.handle_non_serializable)
-        results = strict(text)
-        samples = results.pop("samples")
-        self.session = session
-        return Ended(0, results, samples, "", said, state_of_random(), self.left())
-
-    @contextmanager
-    def listening(self) -> Iterator[list[str]]:
-        said: list[str] = []
-        handler = logging.Handler()
-        handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
-        logging.getLogger("harness_noise").addHandler(handler)
-        try:
-            yield said
-        finally:
-            logging.getLogger("harness_noise").removeHandler(handler)
-
-    def run(self, *flags: str) -> Ended:
-        """One `harness-noise lm-eval run`."""
-        self.runs += 1
-        out = self.folder / f"out{self.runs}"
-        argv = ["run", "--model", "sim-watched", "--include_path", str(self.folder), "--tasks", "both",
-                "--log_samples", "--output_path", str(out / "x.json"), *flags]  # fmt: skip
-        printed, errors = io.StringIO(), io.StringIO()
-        with self.listening() as said, redirect_stdout(printed), redirect_stderr(errors):
-            code = main(["lm-eval", *argv])
-        said += [line for line in errors.getvalue().splitlines() if line.startswith("harness-noise")]
-        results, samples = {}, {}
-        for path in out.glob("**/*.json*"):
-            if path.name.startswith("samples_"):
-                samples[path.name.split("_20")[0]] = [strict(line) for line in path.read_text().splitlines()]
-            else:
-                results = strict(path.read_text())
-        return Ended(code, results, samples, printed.getvalue(), said, state_of_random(), self.left())
-
-    def left(self) -> list[str]:
-        out = [] if evaluator.evaluate is NATIVE else ["evaluate"]
-        names = {"generate_until", "_create_payload", "apply_filters", "build_all_requests", "doc_to_target"}
-        out += [f"model: {name}" for name in names & set(getattr(Watched.last, "__dict__", ()))]
-        for task in self.tasks.values():
-            out += [f"{task.config.task}: {name}" for name in names & set(vars(task))]
-            out += [f"{task.config.task}: repeats"] if task.config.repeats not in (1, None) else []
-        return out + [path.name for path in (self.folder / "tmp").iterdir()]
-
-
-def state_of_random() -> Any:
-    legacy: Any = np.random.get_state()
-    return random.getstate(), legacy[1].tolist(), legacy[2:]
-
-
-def strict(text: str) -> Any:
-    def refuse(constant: str) -> None:
-        raise AssertionError(f"{constant} is not JSON")
-
-    return json.loads(text, parse_constant=refuse)
-
-
-def leaves(tasks: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
-    for name, item in tasks.items():
-        if isinstance(item, dict):
-            yield from leaves(item)
-        else:
-            yield name, item
 
 
 @pytest.fixture(scope="module")
@@ -213,107 +85,17 @@ def calls(world: World, plain: Ended) -> list[walk.Point]:
     return walk.points(lambda: world.evaluate(**OPTIONS))
 
 
-TIMES = ("date", "start_time", "end_time", "total_evaluation_time_seconds", "config")
-OURS = re.compile(r"(.+)_(total|data|prediction|clustered)_stderr,.+|(.+)_avg(_stderr)?,.+")
-
-
-def unlike(ended: Ended, plain: Ended) -> list[str]:
-    """In what a run is not the run without us, but for additions that are whole."""
-    out = list(ended.left)
-    if ended.code != plain.code:
-        out.append(f"exit code {ended.code}")
-    if ended.random_state != plain.random_state:
-        out.append("random state")
-    out += _unlike_results(ended.results, plain.results)
-    out += _unlike_samples(ended.samples, plain.samples, "noise" in ended.results)
-    if "noise" not in ended.results and without_folder(ended.printed) != without_folder(plain.printed):
-        out.append("table")
-    return out
-
-
-def without_folder(printed: str) -> str:
-    return re.sub(r"out\d+|config='[^']+'", "", printed)
-
-
-def _unlike_results(results: dict[str, Any], plain: dict[str, Any]) -> list[str]:
-    if not results:
-        return ["no results file"]
-    out = []
-    block = results.get("noise")
-    expected: dict[str, dict[str, float]] = {}
-    if block is not None:
-        jsonschema.validate(block, json_schema())
-        for item in block["estimates"]:
-            expected.setdefault(item["task"], {}).update(additions(item, plain["results"]))
-    native: dict[str, Any] = json.loads(json.dumps({key: results[key] for key in results if key != "noise"}))
-    for table in ("results", "groups"):
-        for name, row in list(native.get(table, {}).items()):
-            ours = {key: row.pop(key) for key in list(row) if OURS.fullmatch(key)}
-            if ours != expected.get(name, {}):
-                out.append(f"{table} {name}: {sorted(ours)} for {sorted(expected.get(name, {}))}")
-            if set(row) <= {"name", "alias"} and name not in plain[table]:
-                del native[table][name]
-    for name, arrows in list(native["higher_is_better"].items()):
-        for key in [key for key in arrows if key.endswith("_avg")]:
-            del arrows[key]
-        if not arrows and name not in plain["higher_is_better"]:
-            del native["higher_is_better"][name]
-    for config in native["configs"].values():
-        config["repeats"] = 1
-    for key in {*native, *plain} - set(TIMES):
-        if native.get(key) != plain.get(key):
-            out.append(f"native {key}: {native.get(key)} for {plain.get(key)}")
-    return out
-
-
-def additions(item: dict[str, Any], native: dict[str, Any]) -> dict[str, float]:
-    """What the contract says that a row of the results gets from one estimate."""
-    key = f"{item['metric']},{item['scorer']}"
-    asked = item["task"] not in native
-    if item["mean"] is None or not any(key in row for row in native.values()):
-        return {}
-    metric, scorer = item["metric"], item["scorer"]
-    clustered = item["cluster"] is not None
-    out = {f"{metric}_{name}_stderr,{scorer}": item[f"se_{name}"] for name in ("total", "data", "prediction")}
-    out[f"{metric}_clustered_stderr,{scorer}"] = item["se"] if clustered else None
-    if item["repeats_max"] > 1 or clustered or asked:
-        out |= {f"{metric}_avg,{scorer}": item["mean"], f"{metric}_avg_stderr,{scorer}": item["se"]}
-    return {name: value for name, value in out.items() if value is not None}
-
-
-def _unlike_samples(samples: dict[str, Any], plain: dict[str, Any], noisy: bool) -> list[str]:
-    if samples.keys() != plain.keys():
-        return [f"samples files {sorted(samples)}"]
-    out = []
-    for name, rows in samples.items():
-        annotated = {"scores_per_repeat" in row for row in rows}
-        if annotated != {noisy}:
-            out.append(f"{name}: annotated {annotated}")
-        cut = [
-            {key: value for key, value in row.items() if key not in ("scores_per_repeat", "cluster", "resps")}
-            | {"resps": [answers[: len(theirs)] for answers, theirs in zip(row["resps"], old["resps"], strict=True)]}
-            for row, old in zip(rows, plain[name], strict=True)
-        ]
-        if cut != plain[name]:
-            out.append(f"{name}: rows")
-    return out
-
-
-def told(world: World, ended: Ended, text: str) -> bool:
-    """Whether a fault was said once: as a warning, or as a note of the analysis."""
-    notes = world.session.analysis.notes if world.session is not None and world.session.analysis else ()
-    once = [line for line in ended.said if text in line]
-    return len(once) == 1 or (not once and any(text in note for note in notes))
-
-
 BEFORE = ("options.py", "clusters.py:ClusterSpec.parse", "clusters.py:_check_ways", "clusters.py:ways_of",
           "settings.py:Settings.__post_init__", "hook.py:noise", "hook.py:installed", "hook.py:wrap:",
           "hook.py:wrap_outer:")  # fmt: skip
+
 """Calls that the user makes before lm-eval is called: what is wrong there is raised there. A `with` block of ours
 is left by one assignment, so there is nothing in it that could fail."""
+
 DOORS = ("hook.py:wrap.<locals>.evaluate", "hook.py:wrap_outer.<locals>.simple_evaluate",
          "repeats.py:Repeats._generate.<locals>.generate_until",
          "repeats.py:Repeats._filter.<locals>.apply_filters")  # fmt: skip
+
 """What lm-eval itself calls: no statement of ours has run at its entry, and none is left at its return. An exception
 there could come from the interpreter only (a signal), and ends a run as it does without us."""
 
@@ -370,8 +152,6 @@ def test_what_ends_a_process_is_not_swallowed(world: World, plain: Ended, calls:
 
 
 # ---- the model, while the further answers are asked for ----
-
-
 class Panic(BaseException):
     """As an extension module in Rust raises it."""
 
@@ -463,8 +243,6 @@ def test_an_interrupted_command_saves_and_says_130(world: World, monkeypatch: py
 
 
 # ---- shapes that we do not know ----
-
-
 def without_samples(results: dict[str, Any]) -> None:
     del results["samples"]
 
@@ -592,8 +370,6 @@ def test_little_room_on_the_stack(world: World, plain: Ended) -> None:
 
 
 # ---- the command line ----
-
-
 def test_no_room_for_a_copy_of_the_configuration(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Before the run; an error of lm-eval's own goes its own way."""
     with monkeypatch.context() as patch:
@@ -607,14 +383,13 @@ def test_no_room_for_a_copy_of_the_configuration(world: World, monkeypatch: pyte
 
 OFF = """
 import sys
-sys.path.insert(0, sys.argv[1])
-import lm_eval_models
+from support import lm_eval_models
 from lm_eval import evaluator
 from lm_eval.tasks import TaskManager
 init, native = TaskManager.__init__, evaluator.evaluate
 TaskManager.__init__ = lambda self, *args, **kwargs: init(self, *args, **kwargs | {"include_defaults": False})
 from harness_noise.cli import main
-code = main(["lm-eval", "run", "--model", "sim-hash", "--include_path", sys.argv[2], "--tasks", "gen"])
+code = main(["lm-eval", "run", "--model", "sim-hash", "--include_path", sys.argv[1], "--tasks", "gen"])
 print("code", code, evaluator.evaluate is native)
 print("ours", *(name for name in sys.modules if name.startswith("harness_noise")))
 """
@@ -622,8 +397,8 @@ print("ours", *(name for name in sys.modules if name.startswith("harness_noise")
 
 @pytest.mark.slow
 def test_without_the_flag_nothing_of_ours_is_loaded_or_patched(world: World) -> None:
-    program = [sys.executable, "-c", OFF, str(Path(__file__).parent), str(world.folder)]
-    done = subprocess.run(program, capture_output=True, text=True)
+    program = [sys.executable, "-c", OFF, str(world.folder)]
+    done = subprocess.run(program, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "\ncode 0 True\n" in done.stdout
     loaded = set(done.stdout.rsplit("ours ", 1)[1].split())
@@ -667,4 +442,5 @@ PARSING = {
     "_execute.<locals>.NoiseCLI.__init__.<locals>.<genexpr>", "_execute.<locals>.NoiseCLI.__init__.<locals>.<lambda>",
     "add_arguments", "_run", "_run.<locals>.<dictcomp>", "_own_config", "_yaml", "block", "block.<locals>.<dictcomp>",
 }  # fmt: skip
+
 """Until lm-eval has its arguments there is no run to save: it cannot read them with ours among them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,14 @@ import numpy as np
 import pytest
 
 pytest.importorskip("lm_eval")
-sys.path.insert(0, str(Path(__file__).parent))
-
-import lm_eval_models as toys
-from test_lm_eval_aggregates import read, save
 
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import noise
 from harness_noise_adapters.lm_eval_harness.scoring import choices
+from support import lm_eval_models as toys
+from support.lm_eval_files import one
+from support.lm_eval_live import save
 
 N = 30
 
@@ -85,7 +83,7 @@ def numbers(row: Any) -> list[float | None]:
 @pytest.mark.parametrize("name", ["one", "three", "native"])
 def test_every_metric_of_every_output_type_is_read_back(runs: Any, name: str) -> None:
     shown = runs["one" if name == "native" else name][0].estimates
-    again = {(row.task, row.metric, row.scorer): row for row in analyze_run(read(runs[name][2]), Settings()).estimates}
+    again = {(row.task, row.metric, row.scorer): row for row in analyze_run(one(runs[name][2]), Settings()).estimates}
     assert set(again) == {(row.task, row.metric, row.scorer) for row in shown}
     for row in shown:
         found = again[row.task, row.metric, row.scorer]
@@ -105,7 +103,7 @@ def test_brier_scores_of_a_log_are_lm_evals_own_to_the_last_digits(runs: Any) ->
     assert {type(row["brier_score"][1]) for row in logged} == {str}  # words, and few digits
     for task in ("choice", "mutual", "brier_only"):
         (row,) = [
-            item for item in analyze_run(read(path), Settings(), ).estimates
+            item for item in analyze_run(one(path), Settings(), ).estimates
             if (item.task, item.metric) == (task, "brier_score")
         ]  # fmt: skip
         assert row.mean == pytest.approx(results["results"][task]["brier_score,none"], abs=1e-14)

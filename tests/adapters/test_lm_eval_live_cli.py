@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +13,8 @@ import pytest
 import yaml
 
 pytest.importorskip("lm_eval")
-sys.path.insert(0, str(Path(__file__).parent))
 
-import lm_eval_models as toys
-from lm_eval import evaluator, utils
-from lm_eval.tasks import TaskManager
+from lm_eval import evaluator
 
 import harness_noise as hn
 from harness_noise.cli import main
@@ -27,6 +22,10 @@ from harness_noise.errors import InputError
 from harness_noise_adapters.lm_eval_harness import noise
 from harness_noise_adapters.lm_eval_harness.live import cli
 from harness_noise_adapters.lm_eval_harness.live.options import Options
+from support import lm_eval_models as toys
+from support.lm_eval_live import run, saved
+
+pytestmark = pytest.mark.usefixtures("quick_lm_eval")
 
 
 @pytest.fixture(scope="module")
@@ -35,34 +34,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     toys.write_task(path, "gen", toys.docs(12))
     toys.write_task(path, "choice", toys.docs(12), toys.CHOICE)
     return path
-
-
-@pytest.fixture(autouse=True)
-def _quick_and_clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Do not index lm-eval's 13,000 tasks, and take out the log handler that it sets up."""
-    original = TaskManager.__init__
-
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs | {"include_defaults": False})
-
-    monkeypatch.setattr(TaskManager, "__init__", init)
-    monkeypatch.setattr(utils, "_LOGGING_CONFIGURED", False, raising=False)
-    loggers = [logging.getLogger(), logging.getLogger("lm_eval")]
-    before = [(item, list(item.handlers), item.propagate, item.level) for item in loggers]
-    yield
-    for item, handlers, propagate, level in before:
-        item.handlers[:], item.propagate = handlers, propagate
-        item.setLevel(level)
-
-
-def run(folder: Path, *more: str, tasks: str = "gen") -> list[str]:
-    return ["run", "--model", "sim-hash", "--include_path", str(folder), "--tasks", tasks, *more]
-
-
-def saved(path: Path) -> tuple[dict[str, Any], str]:
-    (results,) = path.glob("**/results_*.json")
-    (samples,) = path.glob("**/samples_gen_*.jsonl")
-    return json.loads(results.read_text()), samples.read_text()
 
 
 TIMES = ("date", "start_time", "end_time", "total_evaluation_time_seconds", "model_name_sanitized", "config")

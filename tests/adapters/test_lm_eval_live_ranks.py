@@ -20,9 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("lm_eval")
-sys.path.insert(0, str(Path(__file__).parent))
 
-import lm_eval_models as toys
 from lm_eval import evaluator
 from lm_eval.tasks import TaskManager
 
@@ -30,6 +28,7 @@ import harness_noise as hn
 from harness_noise_adapters.lm_eval_harness.live import hook
 from harness_noise_adapters.lm_eval_harness.live.options import Options
 from harness_noise_adapters.lm_eval_harness.live.repeats import Repeats
+from support import lm_eval_models as toys
 
 WORLD = 2
 here = threading.local()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("lm_eval")
-sys.path.insert(0, str(Path(__file__).parent))
-
-import lm_eval_models as toys
-from lm_eval_server import Server, serving
 
 from harness_noise_adapters.lm_eval_harness import noise
 from harness_noise_adapters.lm_eval_harness.live import hook
+from support import lm_eval_models as toys
+from support.lm_eval_server import Server, serving
 
 N, K = 8, 4
 MODELS = ["local-completions", "local-chat-completions"]

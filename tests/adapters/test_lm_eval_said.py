@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import logging
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("lm_eval")
-sys.path.insert(0, str(Path(__file__).parent))
 
-import lm_eval_models as toys
-from lm_eval import utils
 from lm_eval.api.registry import register_model
-from lm_eval.tasks import TaskManager
-from test_lm_eval_live import estimate, native_part
-from test_lm_eval_live_cli import run, saved
 
 from harness_noise.cli import main
 from harness_noise.report.summary import summarise
 from harness_noise_adapters.lm_eval_harness import noise
+from support import lm_eval_models as toys
+from support.lm_eval_live import estimate, native_part, run, saved
 
+pytestmark = pytest.mark.usefixtures("quick_lm_eval")
 LOADED: list[int] = []
+
+
+@pytest.fixture(autouse=True)
+def _none_loaded() -> None:
+    LOADED.clear()
 
 
 @register_model("sim-slow")
@@ -32,25 +31,6 @@ class SlowToLoad(toys.HashModel):
     def __init__(self, **options: Any) -> None:
         LOADED.append(1)
         super().__init__(**options)
-
-
-@pytest.fixture(autouse=True)
-def _quick_and_clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As in the tests of the command line: no index of lm-eval's own tasks, no log handler of its left behind."""
-    original = TaskManager.__init__
-
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs | {"include_defaults": False})
-
-    monkeypatch.setattr(TaskManager, "__init__", init)
-    monkeypatch.setattr(utils, "_LOGGING_CONFIGURED", False, raising=False)
-    LOADED.clear()
-    loggers = [logging.getLogger(), logging.getLogger("lm_eval")]
-    before = [(item, list(item.handlers), item.propagate, item.level) for item in loggers]
-    yield
-    for item, handlers, propagate, level in before:
-        item.handlers[:], item.propagate = handlers, propagate
-        item.setLevel(level)
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from harness_noise.cli import main
+from support import odd_adapter
+from support.processes import environment as installed
 
 pytestmark = pytest.mark.slow
 
@@ -77,12 +79,12 @@ def write_odd(path: Path, seed: int, **told: object) -> Path:
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a process in which the odd adapter is installed."""
     folder = tmp_path_factory.mktemp("installed")
-    shutil.copy(Path(__file__).with_name("odd_adapter.py"), folder)
+    shutil.copy(Path(odd_adapter.__file__), folder)
     about = folder / "odd_adapter-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: odd-adapter\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[harness_noise.adapters]\nodd = odd_adapter:adapter\n")
-    return os.environ | {"PYTHONPATH": str(folder), "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
+    return installed(folder, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="1")
 
 
 Arena = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -1,4 +1,5 @@
-"""Damages real files and reads them, for as long as is asked: `python tests/fuzz/campaign.py [READER…] --seconds 600`.
+"""Damages real files and reads them, for as long as is asked: `make fuzz`, or
+`PYTHONPATH=tests python -m fuzz.campaign [READER…] --seconds 600`.
 
 Hypothesis draws the damage and, where something else comes of it than a refusal or whole results,
 makes it as small as it can. A finding stops its reader; it is printed, its files are kept under
@@ -10,15 +11,12 @@ from __future__ import annotations
 import argparse
 import logging
 import shutil
-import sys
 import tempfile
 import time
 import traceback
 import warnings
 from collections import Counter
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st

@@ -1,21 +1,22 @@
 """Small real files for the fuzzer: runs of the installed harnesses, tables, a profile, a configuration.
 
-Run as a program with a folder: `python tests/fuzz/write_seeds.py FOLDER`.
+Run as a program with a folder: `PYTHONPATH=tests python -m fuzz.write_seeds FOLDER`.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
 from pathlib import Path
 
+from support.processes import environment
+
 
 def lm_eval(folder: Path) -> None:
-    program = Path(__file__).parents[1] / "adapters" / "lm_eval_write_runs.py"
-    subprocess.run([sys.executable, program, folder], check=True, env=os.environ | {"HF_HUB_OFFLINE": "1"})
+    command = [sys.executable, "-m", "support.lm_eval_write_runs", str(folder)]
+    subprocess.run(command, check=True, env=environment(HF_HUB_OFFLINE="1"))
 
 
 def inspect(folder: Path) -> None:

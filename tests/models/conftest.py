@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "adapters")]
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 
@@ -29,9 +28,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the tasks."""
-    import lm_eval_models as toys
-    from tiny import documents
-    from tiny_tasks import TASKS, N
+    from models.tiny import documents
+    from models.tiny_tasks import TASKS, N
+    from support import lm_eval_models as toys
 
     folder = tmp_path_factory.mktemp("tasks")
     for name, base in TASKS.items():

@@ -11,15 +11,14 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed: make models")
 pytest.importorskip("transformers", reason="transformers is not installed: make models")
 
-import lm_eval_models as toys
-from test_lm_eval_aggregates import read, save
-from test_lm_eval_live import native_part
-from tiny_tasks import TASKS, K, right
-
 import harness_noise as hn
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import noise
+from models.tiny_tasks import TASKS, K, right
+from support import lm_eval_models as toys
+from support.lm_eval_files import one
+from support.lm_eval_live import native_part, save
 
 pytestmark = [pytest.mark.models, pytest.mark.filterwarnings("default")]
 
@@ -81,7 +80,7 @@ def test_a_vote_of_the_task_has_its_row(runs: Any) -> None:
 def test_every_metric_is_read_back(runs: Any, name: str) -> None:
     plain, _, session, folder = runs
     shown = {(row.task, row.metric, row.scorer): row for row in session.analysis.estimates}
-    again = {(row.task, row.metric, row.scorer): row for row in analyze_run(read(folder / name), Settings()).estimates}
+    again = {(row.task, row.metric, row.scorer): row for row in analyze_run(one(folder / name), Settings()).estimates}
     assert set(again) == set(shown)
     for key, row in again.items():
         assert "skipped_metric" not in row.diagnostics

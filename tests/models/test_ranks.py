@@ -15,10 +15,9 @@ pytest.importorskip("torch", reason="torch is not installed: make models")
 pytest.importorskip("transformers", reason="transformers is not installed: make models")
 pytest.importorskip("accelerate", reason="accelerate is not installed: make models")
 
-from test_lm_eval_live import native_part
-from tiny_tasks import K, right
-
 import harness_noise as hn
+from models.tiny_tasks import K, right
+from support.lm_eval_live import native_part
 
 pytestmark = [pytest.mark.models, pytest.mark.filterwarnings("default")]
 HERE = Path(__file__).parent

@@ -19,11 +19,10 @@ pytest.importorskip("torch", reason="torch is not installed: make models")
 pytest.importorskip("transformers", reason="transformers is not installed: make models")
 pytest.importorskip("uvicorn", reason="transformers' server is not installed: make models")
 
-import lm_eval_models as toys
-from test_lm_eval_live import estimate, native_part
-from tiny_tasks import K, right
-
 from harness_noise_adapters.lm_eval_harness import noise
+from models.tiny_tasks import K, right
+from support import lm_eval_models as toys
+from support.lm_eval_live import estimate, native_part
 
 pytestmark = [pytest.mark.models, pytest.mark.filterwarnings("default")]
 CLIENTS = ["local-completions", "local-chat-completions"]

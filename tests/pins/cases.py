@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inputs import PAIRS
+from pins.inputs import PAIRS
 
 Arguments = tuple[str, ...]
 

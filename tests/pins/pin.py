@@ -1,7 +1,7 @@
 """Pin what the package says, and see whether it still says so.
 
-    python tests/pins/pin.py make FOLDER     # write the answer to every case
-    python tests/pins/pin.py check FOLDER    # ask again; exit 1 if anything differs
+    PYTHONPATH=tests python -m pins.pin make FOLDER     # write the answer to every case
+    PYTHONPATH=tests python -m pins.pin check FOLDER    # ask again; exit 1 if anything differs
 
 FOLDER/inputs is kept with the pins: whatever of it is there already is not made again. Only the command line and the
 documented functions of `harness_noise` are called, so that the pins outlive any renaming of modules.
@@ -29,15 +29,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from pins import cases, inputs, normal, python_cases
+from pins.differences import TOLERANCE, differences
+
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-
-import cases  # noqa: E402
-import inputs  # noqa: E402
-import normal  # noqa: E402
-import python_cases  # noqa: E402
-from differences import TOLERANCE, differences  # noqa: E402
-
 DATA = HERE.parents[2] / "shared/data"
 ENVIRONMENT = {"COLUMNS": "140", "NO_COLOR": "1", "TERM": "dumb", "TZ": "UTC", "MPLBACKEND": "svg"}
 Record = dict[str, Any]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+
+from support.processes import environment as with_path
 
 # in every Python process below: loopback and local sockets are the machine itself, everything else is written down
 WATCH = """
@@ -40,7 +41,7 @@ def run(tmp_path: Path):  # type: ignore[no-untyped-def]
     seen = tmp_path / "seen.txt"
 
     def call(*arguments: object, code: int = 0) -> str:
-        environment = os.environ | {"PYTHONPATH": str(tmp_path / "hook"), "WATCHED": str(seen)}
+        environment = with_path(tmp_path / "hook", WATCHED=str(seen))
         command = [sys.executable, *map(str, arguments)]
         done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == code, done.stderr[-3000:]

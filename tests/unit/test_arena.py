@@ -16,52 +16,21 @@ from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_runs
 from harness_noise.analysis.repeats import as_repeats
 from harness_noise.analysis.sample import as_scores
-from harness_noise.cli import main
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run, Scores
 from harness_noise.errors import InputError
-from harness_noise.leaderboard import profiles as reference
 from harness_noise.leaderboard.benchmark import best_p
 from harness_noise.leaderboard.build import arena, distinct_names
 from harness_noise.report import arena_tables as arena_export
 from harness_noise.report import terminal, text
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
-from harness_noise.stats.benchmark import fit_beta, kendall_tau, size_of, suspects
+from harness_noise.stats.benchmark import fit_beta
 from harness_noise.stats.passk import steps_of_k
-from harness_noise.stats.planning import Variances
-from harness_noise.stats.theory import beta_variance
-
-N = 120
-
-
-def board(
-    M: int = 5, K: int = 3, *, seed: int = 0, names: list[str] | None = None, spread: float = 0.03, **more: Any
-) -> list[Run]:
-    rng = np.random.default_rng(seed)
-    u = rng.uniform(size=N)
-    keys = tuple(f"q{i}" for i in range(N))
-    runs = []
-    for m in range(M):
-        values = (rng.uniform(size=(N, K)) < np.clip(u + spread * m, 0, 1)[:, None]).astype(float)
-        name = names[m] if names else f"model {m}"
-        runs.append(
-            Run(name, f"run {m}", "array", scores=(Scores("task", "acc", "none", Questions(keys), values, **more),))
-        )
-    return runs
-
-
-def values_of(run: Run) -> np.ndarray:
-    return run.scores[0].values
-
-
-def with_values(run: Run, values: np.ndarray) -> Run:
-    return replace(run, scores=(replace(run.scores[0], values=values),))
+from support.boards import N, board, values_of, with_values
 
 
 # Models
-
-
 def test_a_model_is_its_estimate_with_win_rate_and_pass_at_k() -> None:
     runs = board()
     found = arena(runs, Settings())
@@ -134,172 +103,7 @@ def test_two_runs_of_one_model_are_told_apart() -> None:
     assert len(set(distinct_names(nested))) == 2
 
 
-# Benchmarks
-
-
-def test_the_noise_of_a_benchmark_is_over_its_close_pairs() -> None:
-    runs = board(M=7, spread=0.07)
-    found = arena(runs, Settings())
-    row, pairs = found.benchmarks[0], found.to_frame("pairs")
-    close = pairs[pairs["diff"].abs() < 5 * pairs.se_total]
-    assert 0 < row.n_close_pairs == len(close) < len(pairs) == row.n_pairs
-    for name in ("se_total", "se_data", "se_prediction", "correlation"):
-        spread = getattr(row, name)
-        assert spread.median == pytest.approx(close[name].median())
-        assert (spread.min, spread.max) == (close[name].min(), close[name].max())
-    disagreement = (close.wins_a + close.wins_b) / close.n_questions
-    assert row.disagreement is not None
-    assert row.disagreement.median == pytest.approx(disagreement.median())
-    significant = pairs.verdict != "not separable"
-    assert row.smallest_significant_diff == pairs["diff"].abs()[significant].min()
-    assert row.largest_insignificant_diff == pairs["diff"].abs()[~significant].max()
-
-
-def test_the_beta_theory_holds_where_it_is_true() -> None:
-    """Questions from Beta(p, 1 − p), answers independent given the question: the ratios are about 1."""
-    rng = np.random.default_rng(0)
-    n, p = 4000, 0.4
-    u = rng.beta(p, 1 - p, size=n)
-    keys = tuple(map(str, range(n)))
-    runs = []
-    for m in range(30):
-        values = (rng.uniform(size=(n, 1)) < u[:, None]).astype(float)
-        runs.append(Run(f"m{m}", f"r{m}", "array", scores=(Scores("t", "acc", "none", Questions(keys), values),)))
-    row = arena(runs, Settings()).benchmarks[0]
-    assert row.rule_of_thumb is not None
-    assert row.rule_of_thumb.median == pytest.approx(1, abs=0.03)
-    assert row.beta_theory is not None
-    assert row.beta_theory.median > row.rule_of_thumb.median  # some questions happened to be solved by none
-    assert row.solved_by_none is not None
-    assert 0 < row.solved_by_none < n
-    assert beta_variance(np.array([0.4]), 1.0)[0] == pytest.approx(0.24)
-
-
-def test_signal_to_noise_comes_from_names_with_sizes() -> None:
-    names = ["llama-3-8b-instruct", "llama-3-70b-instruct", "Qwen2.5-7B", "Mixtral-8x7B", "claude"]
-    found = arena(board(names=names, spread=0.1), Settings())
-    row = found.benchmarks[0]
-    assert [(step.small, step.large) for step in row.steps] == [(names[0], names[1])]
-    pair = found.boards[0].pairs.find(names[0], names[1])
-    assert pair.diff is not None
-    assert row.steps[0].diff == -pair.diff
-    assert row.steps[0].ratio == pytest.approx(-pair.diff / (pair.se_total or 0))
-    assert row.signal_to_noise is not None
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("llama-3-8b", ("llama-3-*", 8)),
-        ("Qwen2.5-0.5B-Instruct", ("Qwen2.5-*-Instruct", 0.5)),
-        ("Mixtral-8x7B", ("Mixtral-*", 56)),
-        ("pythia-160m", ("pythia-*", 0.16)),
-        ("gpt-4", None),
-        ("merge-7b-13b", None),
-        ("3base", None),
-    ],
-)
-def test_sizes_in_names(name: str, expected: tuple[str, float] | None) -> None:
-    assert size_of(name) == expected
-
-
-# Questions
-
-
-@pytest.mark.parametrize("levels", [2, 4, 1000])
-def test_tau_is_scipys_of_the_item_against_the_rest(levels: int) -> None:
-    from scipy.stats import kendalltau
-
-    rng = np.random.default_rng(0)
-    scores = rng.integers(0, levels, (60, 45)).astype(float)
-    scores[rng.uniform(size=scores.shape) < 0.2] = np.nan
-    scores[0] = 1.0
-    scores[:, 44] = np.nan
-    scores[1, 44] = 1.0  # one question only: no rest to compare with
-    for i, tau in enumerate(kendall_tau(scores)[0]):
-        rest = np.full(45, np.nan)
-        others = np.delete(scores, i, axis=0)
-        rest[:44] = np.nanmean(others[:, :44], axis=0)
-        has = ~np.isnan(scores[i]) & ~np.isnan(rest)
-        assert tau == pytest.approx(kendalltau(scores[i][has], np.round(rest[has], 12)).statistic, nan_ok=True)
-
-
-@pytest.mark.parametrize(("M", "ties"), [(8, 2), (7, 7), (6, 3)])
-def test_the_chance_of_a_low_tau_is_that_of_all_orders(M: int, ties: int) -> None:
-    """Against every order of the models, whose means differ; never too small where it counts."""
-    from itertools import permutations
-
-    rng = np.random.default_rng(M)
-    item = np.sort(rng.integers(0, ties, M)).astype(float)
-    others = np.arange(M) + 10.0
-    taus, chances = [], []
-    for order in set(permutations(item)):
-        tau, low = kendall_tau(np.stack([order, others]))
-        taus.append(tau[0])
-        chances.append(low[0])
-    found = np.array(sorted(zip(taus, chances, strict=True)))
-    exact = np.searchsorted(found[:, 0], found[:, 0] + 1e-9) / len(found)
-    tail = exact < 0.1
-    assert (found[tail, 1] > 0.85 * exact[tail]).all()
-    assert np.abs(found[:, 1] - exact).max() < 0.12
-
-
-@pytest.mark.parametrize(("M", "K"), [(8, 1), (40, 1), (20, 4)])
-def test_noise_alone_averages_a_tau_of_0_and_hardly_a_suspect(M: int, K: int) -> None:
-    rng = np.random.default_rng(M)
-    taus, suspected = [], []
-    for _ in range(60):
-        scores = rng.binomial(K, rng.uniform(0.2, 0.8, (100, 1)), (100, M)) / K
-        tau, low = kendall_tau(scores)
-        taus.append(np.nanmean(tau))
-        suspected.append(suspects(tau, low).sum())
-    assert abs(np.mean(taus)) < 4 * np.std(taus) / 60**0.5
-    assert abs(np.mean(taus)) < 0.01
-    assert np.mean(suspected) < 1.2
-    with_itself = np.mean([np.corrcoef(row, scores.mean(axis=0))[0, 1] for row in scores if row.std() > 0])
-    assert with_itself > 0.05  # what the item brings along when it is left in
-
-
-def test_a_wrong_reference_answer_is_a_suspect_among_enough_models() -> None:
-    rng = np.random.default_rng(0)
-    skill, ease = np.linspace(-2, 2, 40), rng.normal(0, 1, 300)
-    scores = (rng.random((300, 40)) < 1 / (1 + np.exp(-(skill - ease[:, None])))).astype(float)
-    scores[:5] = 1 - scores[:5]
-    found = suspects(*kendall_tau(scores))
-    assert found[:5].sum() >= 3
-    assert found[5:].sum() == 0
-    assert not suspects(*kendall_tau(scores[:, ::13])).any()  # four models cannot tell
-
-
-def test_questions_tell_difficulty_solvers_and_suspects() -> None:
-    runs = board(M=16, K=2, spread=0.05)
-    odd = []
-    for m, run in enumerate(runs):
-        values = values_of(run).copy()
-        values[0], values[1], values[2] = 0.0, float(m == 3), float(m < 8)  # nobody, one, the worst half
-        odd.append(with_values(run, values))
-    rows = list(arena(odd, Settings()).questions)
-    assert [row.n_solved for row in rows[:3]] == [0, 1, 8]
-    assert [row.difficulty for row in rows[:3]] == pytest.approx([1.0, 15 / 16, 8 / 16])
-    assert rows[0].tau is None
-    assert rows[0].suspect is rows[0].p_tau is None
-    assert rows[2].suspect
-    assert rows[2].p_tau < 1 / len(rows)
-    assert arena(odd, Settings()).benchmarks[0].solved_by_none == sum(row.n_solved == 0 for row in rows)
-
-
-def test_difficulty_is_not_made_up_for_metrics_outside_the_unit_interval() -> None:
-    found = arena([with_values(run, values_of(run) * 50 - 3) for run in board()], Settings())
-    row = next(iter(found.questions))
-    assert (row.difficulty, row.n_solved) == (None, None)
-    assert row.tau is not None
-    assert (found.benchmarks[0].beta_theory, found.benchmarks[0].solved_by_none) == (None, None)
-    assert found.models[0].pass_at_k is None
-
-
 # Matching
-
-
 def test_questions_are_matched_by_text_where_ids_lie() -> None:
     """Shuffled automatic ids, one text each: the arena pairs as `compare` does."""
     rng = np.random.default_rng(3)
@@ -336,8 +140,6 @@ def test_runs_of_one_question_each_form_a_union() -> None:
 
 
 # Input that cannot be used
-
-
 def test_one_model_only() -> None:
     with pytest.raises(InputError, match="at least two"):
         arena(board(M=1), Settings())
@@ -406,8 +208,6 @@ def test_the_baseline_is_b_in_all_its_pairs() -> None:
 
 
 # Forms
-
-
 def test_the_json_is_strict_and_fits_the_schema() -> None:
     for runs in (board(K=1), board(), [with_values(run, values_of(run) * 9) for run in board()]):
         found = json.loads(arena(runs, Settings()).to_json(), parse_constant=lambda name: pytest.fail(name))
@@ -456,8 +256,6 @@ def test_terminal_markdown_and_latex_show_every_model(capsys: pytest.CaptureFixt
 
 
 # Reference profiles
-
-
 def test_many_benchmarks_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     runs = [
@@ -469,99 +267,6 @@ def test_many_benchmarks_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "these 20 benchmarks" in shown
     assert "pairs**" not in shown
     assert "pairs**" in text.markdown(arena([replace(run, scores=run.scores[:8]) for run in runs], Settings()))
-
-
-def test_a_profile_gives_bare_numbers_the_noise_of_their_benchmark(tmp_path: Path) -> None:
-    runs = board(M=6, K=4)
-    found = arena(runs, Settings())
-    path = tmp_path / "task.json"
-    reference.write(found, path)
-    profile = reference.choose(reference.read(path))
-    pair = next(iter(found.pairs))
-    assert pair.mean_a is not None
-    assert pair.mean_b is not None
-    ours = reference.compare(profile, pair.mean_a, pair.mean_b, names=("x", "y"))
-    assert ours.se == pytest.approx(pair.se_total, rel=0.1)
-    assert ours.diff == pytest.approx(pair.diff)
-    averaged = reference.compare(profile, pair.mean_a, pair.mean_b, repeats=(4, 4))
-    assert averaged.se == pytest.approx(found.to_frame("pairs").se.median(), rel=0.1)
-    assert (ours.test, ours.diagnostics) == ("reference", ("reference_noise",))
-    far = reference.compare(profile, 0.8, 0.5)
-    assert far.verdict == "A better"
-    assert reference.compare(profile, 0.5, 0.8).verdict == "B better"
-
-
-def test_a_profile_of_few_clusters_keeps_their_degrees_of_freedom(tmp_path: Path) -> None:
-    labels = tuple(f"c{i // 20}" for i in range(N))
-    found = arena(board(M=6, K=4, clusters=labels, cluster_spec="passage"), Settings())
-    path = tmp_path / "task.json"
-    reference.write(found, str(path))
-    profile = reference.choose(reference.read(str(path)))
-    assert (profile.n_clusters, profile.df) == (6, pytest.approx(5))
-    row = reference.compare(profile, 0.6, 0.5)
-    assert (row.n_clusters, row.df) == (6, pytest.approx(5))
-    assert profile.planning()["cluster_size"] == pytest.approx(N / 6)
-    assert row.se is not None
-    assert row.ci_high == pytest.approx(0.1 + 2.570582 * row.se)  # the t quantile of 5 degrees of freedom
-
-
-def test_a_profile_plans_as_the_runs_do(tmp_path: Path) -> None:
-    found = arena(board(M=6, K=4), Settings())
-    reference.write(found, tmp_path / "p.json")
-    inputs = reference.choose(reference.read(tmp_path / "p.json")).planning()
-    variances = Variances(inputs["omega2"], *inputs["sigma2"])
-    row = found.benchmarks[0]
-    assert row.se_prediction is not None
-    assert inputs["cluster_size"] is None
-    assert variances.sigma2_a == pytest.approx(N * row.se_prediction.median**2 / 2)
-    assert variances.omega2 >= 0
-
-
-def test_a_profile_of_single_answers_does_not_invent_the_split(tmp_path: Path) -> None:
-    found = arena(board(M=6, K=1), Settings())
-    reference.write(found, tmp_path / "p.json")
-    profile = reference.choose(reference.read(tmp_path / "p.json"))
-    assert profile.se_data is None
-    assert profile.planning()["omega2"] == pytest.approx(N * profile.se_total.median**2)
-    assert profile.planning()["sigma2"] is None
-    with pytest.raises(InputError, match="one answer per question"):
-        reference.compare(profile, 0.6, 0.5, repeats=(4, 4))
-
-
-def test_a_profile_never_says_that_there_is_no_noise(tmp_path: Path) -> None:
-    runs = [with_values(run, np.where(np.arange(N)[:, None] % 5, run.scores[0].values, 0.0)) for run in board(M=4, K=3)]
-    reference.write(arena(runs, Settings()), tmp_path / "p.json")
-    profile = reference.choose(reference.read(tmp_path / "p.json"))
-    assert profile.solved is not None
-    assert profile.solved <= 0.8
-    better = reference.compare(profile, 0.9, 0.85)  # than all models of the arena together
-    assert better.se is not None
-    assert better.se > 0.01
-    assert better.ci_low is not None
-    perfect = reference.compare(profile, 1.0, 1.0)
-    assert (perfect.se, perfect.se_total, perfect.ci_low, perfect.p_value) == (None, None, None, None)
-
-
-def test_profiles_that_cannot_be_used(tmp_path: Path) -> None:
-    path = tmp_path / "p.json"
-    with pytest.raises(InputError, match="cannot be read"):
-        reference.read(path)
-    for content in ("{", '{"kind": "other"}', '{"kind": "noise-profile", "benchmarks": [{"task": "t"}]}'):
-        path.write_text(content)
-        with pytest.raises(InputError, match="profile"):
-            reference.read(path)
-    reference.write(arena(board(), Settings()), path)
-    profile = reference.choose(reference.read(path))
-    with pytest.raises(InputError, match=r"0\.71 for 71"):
-        reference.compare(profile, 71, 0.6)
-    with pytest.raises(InputError, match=r"did you mean 0\.02"):
-        reference.compare(profile, 0.5, 0.6, margin=2)
-    assert main(["plan", "--reference", str(path), "--effect", "2"]) == 2
-    with pytest.raises(InputError, match="task / acc / none"):
-        reference.choose([profile], task="nothing")
-    same = [with_values(run, np.ones((N, 1))) for run in board(M=2)]
-    with pytest.raises(InputError, match="close enough"):
-        reference.write(arena(same, Settings()), path)
 
 
 def test_small_tools() -> None:

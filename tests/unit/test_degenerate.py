@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import harness_noise as hn
 from harness_noise.analysis.comparison import compare_runs, estimate_difference
 from harness_noise.analysis.mean import analyze_run, estimate
 from harness_noise.analysis.sample import as_scores
@@ -294,3 +295,31 @@ def test_as_scores_copies():
     values = np.array([[NAN, 1.0]])
     as_scores(values, missing="zero")
     assert np.isnan(values[0, 0])
+
+
+def test_few_degrees_of_freedom_are_said_where_runs_bring_them() -> None:
+    rng = np.random.default_rng(11)
+    scores = rng.normal(0, 1, (200, 1)) + rng.normal(0, 0.5, (1, 3)) + rng.normal(0, 0.1, (200, 3))
+    as_runs = hn.estimate(scores, repeats_are="runs")
+    assert as_runs.df is not None
+    assert as_runs.df < 10
+    assert "few_clusters" in as_runs.diagnostics
+
+
+def test_few_degrees_of_freedom_of_one_side_are_not_those_of_the_difference() -> None:
+    rng = np.random.default_rng(11)
+    noisy, small = rng.normal(0, 10, 300), rng.normal(0, 0.01, 5)
+    row = hn.estimate_difference(noisy, small, unpaired=True)
+    assert row.df is not None
+    assert row.df > 100
+    assert "few_clusters" not in row.diagnostics
+    assert "few_clusters" in hn.estimate_difference(noisy / 1e6, small, unpaired=True).diagnostics
+
+
+@pytest.mark.parametrize(("n", "verdict"), [(12, "A better"), (2, "not separable")])
+def test_all_right_against_all_wrong_unpaired_is_judged_by_the_interval(n: int, verdict: str) -> None:
+    row = hn.estimate_difference(np.ones((n, 3)), np.zeros((n, 3)), unpaired=True)
+    assert row.ci_low is not None
+    assert (row.verdict, row.ci_low > 0) == (verdict, verdict == "A better")
+    same = hn.estimate_difference(np.ones((n, 3)), np.ones((n, 3)), unpaired=True)
+    assert (same.verdict, same.p_value) == ("not separable", 1.0)

@@ -289,3 +289,10 @@ class TestTables:
         (tmp_path / "t.csv").write_text("example_id,model,pass1,count,judge\na,m,0.5,4,x\n")
         with pytest.raises(InputError, match="--factor needs rows"):
             hn.read(tmp_path / "t.csv", factors=("judge",))
+
+
+def test_rounding_is_no_negative_component() -> None:
+    question, prompt = np.repeat(np.arange(6), 3), np.tile(np.arange(3), 6)
+    rows = factor_noise(0.1 * prompt + 0.3, question, {"prompt": prompt}).factors
+    assert {row.factor: row.var for row in rows if row.factor != "prompt"} == {"question": 0.0, "residual": 0.0}
+    assert not any(row.diagnostics for row in rows)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import harness_noise as hn
 from harness_noise import Analysis, Comparison, estimate, estimate_difference
 from harness_noise.cli.options import rendered
 from harness_noise.report import terminal, text
@@ -143,3 +145,13 @@ def test_an_empty_analysis_renders() -> None:
     for form in ("table", "json", "csv", "markdown", "latex"):
         assert isinstance(rendered(Analysis({}, ()), form), str)
         assert isinstance(rendered(Comparison({}, ()), form), str)
+
+
+def test_a_metric_on_a_small_scale_is_not_shown_as_zero() -> None:
+    rng = np.random.default_rng(11)
+    a, b = rng.random(30) * 1e-6, rng.random(30) * 1e-6 + 1e-6
+    words = sentence(hn.estimate_difference(a, b))
+    assert "0.000000" not in words
+    assert re.search(r"= −\d\.\d\de−0[67] ± \d\.\d\de−0\d ", words)
+    assert number(0.0, 6) == "0.000000"
+    assert (number(-0.25, 6), number(-0.00012, 6)) == ("−0.250000", "−0.000120")

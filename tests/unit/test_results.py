@@ -11,21 +11,16 @@ import jsonschema
 import numpy as np
 import pytest
 
+import harness_noise as hn
 from harness_noise import Analysis, Comparison, estimate, estimate_difference
 from harness_noise.results.diagnostics import DIAGNOSTICS
 from harness_noise.results.schema import json_schema
+from support.strict_json import strict
 
 RNG = np.random.default_rng(7)
 A = (RNG.random((60, 4)) < 0.7).astype(float)
 B = (RNG.random((60, 4)) < 0.6).astype(float)
 CASES = [A, A[:, :1], np.ones((30, 3)), np.zeros((1, 1)), np.full((3, 2), np.nan), A * 5 - 2]
-
-
-def strict(text: str) -> object:
-    def refuse(name: str) -> None:
-        raise ValueError(name)
-
-    return json.loads(text, parse_constant=refuse)
 
 
 def test_the_shipped_schema_is_the_one_of_the_types() -> None:
@@ -68,3 +63,15 @@ def test_the_frame_marks_what_is_not_identified_as_nan() -> None:
     assert np.isnan(frame["var_data"].astype(float)[0])
     assert np.isfinite(frame["var_data"].astype(float)[1])
     assert frame["diagnostics"].str.split().str[-1].tolist()[0] == "single_repeat"
+
+
+def test_the_rows_of_the_kernel_have_all_forms() -> None:
+    rng = np.random.default_rng(11)
+    scores = (rng.random((30, 3)) < 0.5).astype(float)
+    for item in (hn.estimate(scores), hn.estimate_difference(scores, 1 - scores)):
+        found = item.to_dict()
+        assert found["se"] == item.se
+        assert isinstance(found["diagnostics"], list)
+        assert len(item.to_frame()) == 1
+        assert "<table" in item._repr_html_()
+        assert item.__rich__() is not None

@@ -1,6 +1,6 @@
 """Real lm-eval runs with simulated models, saved as lm-eval saves them; all but one without our flag.
 
-Run as a program with a folder: `python lm_eval_write_runs.py FOLDER`.
+Run as a program with a folder: `PYTHONPATH=tests python -m support.lm_eval_write_runs FOLDER`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 from lm_eval import simple_evaluate
 from lm_eval.loggers import EvaluationTracker
 from lm_eval.tasks import TaskManager
-from lm_eval_models import CHOICE, GENERATE, HashModel, docs, write_group, write_task
 
 from harness_noise_adapters.lm_eval_harness import noise
+from support.lm_eval_models import CHOICE, GENERATE, HashModel, docs, write_group, write_task
 
 ODD = """
 def process_results(doc, results):

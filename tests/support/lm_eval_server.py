@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from lm_eval_models import uniform
+from support.lm_eval_models import uniform
 
 
 class Server(ThreadingHTTPServer):

@@ -1,0 +1,109 @@
+"""Which rows of a table are one question."""
+
+import pytest
+
+import harness_noise as hn
+from harness_noise.errors import InputError
+from support.tables import array, one, table
+
+
+def texts(n, collisions=()):
+    return [f"what is {i} and {i}?" for i in range(n)] + [f"what is {i} and {i}?" for i in collisions]
+
+
+def test_a_unique_id_wins_over_texts_that_collide(csv_file):
+    rows = [(i, text, i % 2) for i, text in enumerate(texts(60, (0, 0, 3, 5)))]
+    run = one(table(csv_file, ("id", "question", "score"), *rows))
+    assert array(run).shape == (64, 1)
+    assert [note for note in run.notes if "3 texts in 'question' stand beside several 'id'" in note]
+    (row,) = hn.analyze(csv_file).estimates
+    assert (row.n_questions, row.repeats_min, row.repeats_max, row.se_prediction) == (64, 1, 1, None)
+    assert array(one(csv_file, columns={"question": "question"})).shape == (60, 3)
+
+
+def test_an_id_that_numbers_the_rows_is_not_the_question(csv_file):
+    rows = [(i, f"what is {i % 20} and {i % 20}?", i % 3 == 0) for i in range(100)]
+    run = one(table(csv_file, ("id", "question", "score"), *rows))
+    assert array(run).shape == (20, 5)
+    assert array(run)[7].tolist() == [float((7 + 20 * k) % 3 == 0) for k in range(5)]
+
+
+def test_an_id_that_numbers_the_answers_of_a_question_is_not_the_question(csv_file):
+    rows = [(f"what is {i} and {i}?", k, (i + k) % 3 == 0) for i in range(20) for k in range(4)]
+    run = one(table(csv_file, ("question", "sample_id", "score"), *rows))
+    assert array(run).shape == (20, 4)
+    assert array(run)[5].tolist() == [float((5 + k) % 3 == 0) for k in range(4)]
+
+
+def test_an_id_may_start_anew_in_each_task(csv_file):
+    rows = [(task, i, f"{task} asks for {i}", i % 2) for task in "ab" for i in range(10)]
+    run = one(table(csv_file, ("task", "id", "question", "score"), *rows))
+    assert [part.values.shape for part in run.scores] == [(10, 1), (10, 1)]
+    assert run.scores[1].questions.keys == tuple(map(str, range(10)))
+
+
+def test_an_id_with_two_wordings_is_one_question(csv_file):
+    """A few odd rows do not make the id worthless: its rows are its answers."""
+    rows = [(i % 20, f"what is {i % 20} and {i % 20}" + "?" * (i == 3), i % 2) for i in range(40)]
+    assert array(one(table(csv_file, ("id", "question", "score"), *rows))).shape == (20, 2)
+
+
+def test_an_id_that_comes_again_has_repeats(csv_file):
+    rows = [(i % 20, f"what is {i % 20 % 18}, then?", i % 3 == 0) for i in range(100)]
+    assert array(one(table(csv_file, ("id", "question", "score"), *rows))).shape == (20, 5)
+    few = [(f"q{i}", 1) for i in range(20)] + [("q3", 0)]
+    assert array(one(table(csv_file, ("question_id", "score"), *few))).shape == (20, 2)
+
+
+def test_a_few_equal_texts_are_different_questions(csv_file):
+    rows = [(text, i % 2) for i, text in enumerate(texts(60, (0, 0, 3)))]
+    run = one(table(csv_file, ("question", "score"), *rows))
+    assert array(run).shape == (63, 1)
+    assert [note for note in run.notes if "2 of 60 texts in 'question' come more than once" in note]
+    most = [(text, i % 2) for i, text in enumerate(texts(60, range(40)))]
+    assert array(one(table(csv_file, ("question", "score"), *most))).shape == (60, 2)
+
+
+def test_a_factor_survives_a_new_name_of_the_question(csv_file):
+    rows = [(i, f"what is {i % 20} and {i % 20}?", f"p{i // 20}", i % 3 == 0) for i in range(60)]
+    run = one(table(csv_file, ("id", "question", "prompt", "score"), *rows), factors=("prompt",))
+    (part,) = run.scores
+    assert part.factors["prompt"][4] == ("p0", "p1", "p2")
+
+
+@pytest.mark.parametrize(
+    ("header", "shape"),
+    [
+        (("task_id", "trial", "reward"), (4, 3)),
+        (("task_id", "trial_id", "success"), (4, 3)),
+        (("instance_id", "attempt", "resolved"), (4, 3)),
+        (("prompt_id", "rollout", "is_correct"), (4, 3)),
+        (("problem", "run_id", "passed"), (4, 3)),
+    ],
+)
+def test_the_names_of_agent_benchmarks(csv_file, header, shape):
+    rows = [(f"q{i}", k, (i + k) % 2) for i in range(4) for k in range(3)]
+    run = one(table(csv_file, header, *rows))
+    assert array(run).shape == shape
+    assert f"took {header[0]} as question, {header[2]} as score, {header[1]} as repeat" in run.notes[0]
+
+
+def test_a_usual_name_wins_over_a_further_one(csv_file):
+    run = one(table(csv_file, ("question", "reward", "correct"), ("q", 7, 1), ("r", 8, 0)))
+    assert array(run).ravel().tolist() == [1, 0]
+    assert "not used: reward" in run.notes[0]
+    with pytest.raises(InputError, match="'reward' and 'success' could each be the score"):
+        one(table(csv_file, ("question", "reward", "success"), ("q", 7, 1)))
+
+
+def test_columns_can_be_named_for_one_file(tmp_path):
+    a = table(tmp_path / "a.csv", ("item", "x"), ("q", 1), ("r", 0))
+    b = table(tmp_path / "b.csv", ("item", "y"), ("q", 0), ("r", 0))
+    said = {"a:score": "x", "b.csv:score": "y"}
+    assert [array(one(path, columns=said)).ravel().tolist() for path in (a, b)] == [[1, 0], [0, 0]]
+
+
+def test_an_id_or_the_number_of_a_try_is_not_taken_for_a_model(csv_file):
+    csv_file.write_text("id,attempt,gpt,llama\n1,1,0.5,0.2\n2,1,0.1,0.9\n")
+    with pytest.raises(InputError, match="each of the 2 columns of numbers is a model"):
+        hn.read(csv_file)

@@ -1,0 +1,126 @@
+"""Two runs beside each other, joined or compared: their clusters, their directions, and what only one has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.analysis.gate import regressions
+from harness_noise.analysis.repeats import as_repeats
+from harness_noise.analysis.sample import as_scores
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import CorpusScores, Run, Scores
+from harness_noise.errors import InputError
+from harness_noise.settings import Settings
+
+RNG = np.random.default_rng(11)
+KEYS = Questions(tuple("abcdefgh"))
+
+
+def run_of(scores: np.ndarray, first: int = 0, clusters: list[str] | None = None) -> Run:
+    item = as_scores(scores, clusters)
+    keys = Questions(tuple(f"q{first + i}" for i in range(len(scores))))
+    return Run("m", "r", "table", scores=(hn.Scores("t", "acc", "none", keys, item.values, item.clusters),))
+
+
+class TestClustersOfJoinedRuns:
+    scores = (RNG.random((20, 1)) < 0.5).astype(float)
+    labels = [f"c{i // 4}" for i in range(20)]  # noqa: RUF012
+
+    def test_whichever_run_names_them(self) -> None:
+        plain, named = run_of(self.scores), run_of(1 - self.scores, clusters=self.labels)
+        for pair in ([plain, named], [named, plain]):
+            (joined,) = as_repeats(pair)
+            assert joined.scores[0].clusters == tuple(self.labels)
+
+    @pytest.mark.parametrize("turned", [False, True])
+    def test_questions_whose_cluster_is_not_known_are_refused(self, turned: bool) -> None:
+        pair = [run_of(self.scores), run_of(self.scores, first=5, clusters=self.labels)]
+        with pytest.raises(hn.InputError, match="--cluster"):
+            as_repeats(pair[::-1] if turned else pair)
+
+    def test_different_clusters_are_said(self) -> None:
+        other = [f"d{i % 5}" for i in range(20)]
+        pair = [run_of(self.scores, clusters=self.labels), run_of(self.scores, clusters=other)]
+        assert any("cluster the questions differently" in note for note in as_repeats(pair)[0].notes)
+        renamed = [f"passage {label}" for label in self.labels]
+        pair[1] = run_of(self.scores, clusters=renamed)
+        assert not as_repeats(pair)[0].notes
+
+    def test_a_comparison_says_so_too(self) -> None:
+        a = run_of(self.scores, clusters=self.labels)
+        b = run_of(1 - self.scores, clusters=[f"d{i % 5}" for i in range(20)])
+        assert any("cluster the questions differently" in note for note in hn.compare(a, b).notes)
+        assert not any("cluster" in note for note in hn.compare(a, run_of(1 - self.scores)).notes)
+
+
+def test_what_only_one_run_measured_is_said() -> None:
+    scores = (RNG.random((20, 1)) < 0.5).astype(float)
+    a, b = run_of(scores), run_of(1 - scores)
+    assert not any("not compared" in note for note in hn.compare(a, b).notes)
+    more = replace(a, name="more", scores=(*a.scores, replace(a.scores[0], task="t2")))
+    for pair in ((more, b), (b, more)):
+        notes = hn.compare(*pair).notes
+        assert [note for note in notes if "not compared" in note] == ["only more has t2 / acc: not compared"]
+
+
+def test_a_direction_that_nobody_knows_is_said() -> None:
+    scores = (RNG.random((20, 1)) < 0.5).astype(float)
+    a, b = run_of(scores), run_of(1 - scores)
+    assert any("whether higher is better" in note for note in hn.compare(a, b).notes)
+    assert any("whether higher is better" in note for note in hn.arena([a, replace(b, model="n")]).notes)
+    known = replace(b, scores=(replace(b.scores[0], higher_is_better=False),))
+    assert not any("higher" in note for note in hn.compare(a, known).notes)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_a_loss_counts_the_other_way_round(lower: bool) -> None:
+    low, high = run_of(RNG.normal(1, 0.1, 30)), run_of(RNG.normal(2, 0.1, 30))
+    low, high = (replace(run, scores=(replace(run.scores[0], higher_is_better=not lower),)) for run in (low, high))
+    for a, b, a_wins in ((low, high, lower), (high, low, not lower)):
+        result = hn.compare(a, b)
+        assert result.comparisons[0].verdict == ("A better" if a_wins else "B better")
+        assert regressions(result).tripped is (not a_wins)
+
+
+def eight(model: str, values: np.ndarray) -> Run:
+    return Run(model=model, name=model, harness="array", scores=(Scores("t", "m", "none", KEYS, values),))
+
+
+def test_a_question_with_only_infinite_scores_is_refused_not_left_out() -> None:
+    values = np.arange(8.0)[:, None] % 3
+    broken = values.copy()
+    broken[3] = np.inf
+    with pytest.raises(InputError, match="a score is infinite"):
+        compare_runs([(eight("a", broken), eight("b", values))], Settings())
+
+
+def test_arrays_without_a_common_question_say_so_in_their_own_words() -> None:
+    a, b = np.full((4, 2), np.nan), np.full((4, 2), np.nan)
+    a[:2], b[2:] = 1.0, 0.0
+    with pytest.raises(ValueError, match="no question has a score in both a and b"):
+        hn.estimate_difference(a, b)
+    b[1] = 0.0
+    assert hn.estimate_difference(a, b).n_questions == 1
+
+
+def test_a_permutation_of_sums_against_records_is_refused() -> None:
+    known = {"task": "t", "metric": "f1", "scorer": "none", "questions": KEYS}
+    truth = np.arange(8) % 2
+    by_sums = CorpusScores(
+        **known, stats=truth[:, None, None].astype(float), value=lambda sums: sums[..., 0] / 8, n_missing=0
+    )
+    by_records = CorpusScores(
+        **known, records=tuple((int(x),) for x in 1 - truth), aggregate=lambda items: sum(items) / 8
+    )
+    runs = [
+        Run(model=name, name=name, harness="x", corpus=(item,)) for name, item in (("a", by_sums), ("b", by_records))
+    ]
+    with pytest.raises(InputError, match="use --test bootstrap"):
+        compare_runs([(runs[0], runs[1])], Settings(test="permutation"))
+    (row,) = compare_runs([(runs[0], runs[1])], Settings(test="bootstrap")).comparisons
+    assert row.diff == pytest.approx(0.0)

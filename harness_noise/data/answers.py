@@ -14,6 +14,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from math import nan
 from typing import Any
 
@@ -65,6 +66,8 @@ class MetricAnswers:
         known = self.question(where, question, cluster, line)
         if repeat is None:
             repeat = len(known)
+            while repeat in known:
+                repeat += 1
         elif levels:  # repeat 1 under prompt 2 is another answer than repeat 1 under prompt 1
             repeat = "\x1f".join((str(repeat), *levels))
         number = known.get(repeat)
@@ -102,8 +105,8 @@ class MetricAnswers:
             for repeat, number in known.items():
                 yield question, repeat, number
 
-    def columns(self) -> tuple[int, list[dict[int, int]]]:
-        """K, and for each question its answers by their column.
+    def columns(self) -> tuple[int, Iterator[int]]:
+        """K, and the column of every answer, in the order of `__iter__`.
 
         Labels of repeats that questions share are columns, in their order; labels that they do not share (a seed
         drawn for each answer) only say the order.
@@ -112,14 +115,13 @@ class MetricAnswers:
         most = max(map(len, self.numbers.values()), default=0)
         place = {repeat: j for j, repeat in enumerate(repeats)}
         if len(repeats) <= 2 * most:
-            found = [{place[repeat]: number for repeat, number in known.items()} for known in self.numbers.values()]
-            return len(repeats), found
-        order = (sorted(known, key=place.__getitem__) for known in self.numbers.values())
-        ranked = [
-            dict(enumerate(map(known.__getitem__, repeats)))
-            for known, repeats in zip(self.numbers.values(), order, strict=True)
-        ]
-        return most, ranked
+            return len(repeats), (place[repeat] for known in self.numbers.values() for repeat in known)
+
+        def ranks(known: Mapping[Repeat, int]) -> Iterator[int]:
+            rank = {repeat: j for j, repeat in enumerate(sorted(known, key=place.__getitem__))}
+            return map(rank.__getitem__, known)
+
+        return most, chain.from_iterable(map(ranks, self.numbers.values()))
 
     def scores(
         self,
@@ -150,38 +152,37 @@ class MetricAnswers:
         """
         import numpy as np
 
-        task, metric, scorer = what
-        n, (K, columns) = len(self.numbers), self.columns()
+        n, N, (K, columns) = len(self.numbers), len(self.values), self.columns()
         behind = more or {}
         K = max([K, *(len(self.numbers[question]) + count for question, count in behind.items())])
-        check_grid(n, K, len(self.values) + sum(behind.values()), where)
-        values = np.full((n, K), np.nan)
-        given = np.frombuffer(self.values) if self.values else np.empty(0)
-        at = [(i, column, number) for i, found in enumerate(columns) for column, number in found.items()]
-        rows, places, numbers = zip(*at, strict=True) if at else ((), (), ())
-        found = given[list(numbers)]
+        check_grid(n, K, N + sum(behind.values()), where)
+        rows = np.repeat(np.arange(n), np.fromiter(map(len, self.numbers.values()), np.intp, n))
+        place = rows, np.fromiter(columns, np.intp, N)
+        which = np.fromiter((number for _, _, number in self), np.intp, N)
+        found = np.array(self.values)[which]
         missing = np.isnan(found)
-        values[list(rows), list(places)] = np.where(missing, 0.0, found) if options.missing == "zero" else found
+        values = np.full((n, K), np.nan)
+        values[place] = np.where(missing, 0.0, found) if options.missing == "zero" else found
         labels = tuple(label for label, _ in self.clusters.values() if label is not None)
         if labels and len(labels) < n:
             line = next(line for label, line in self.clusters.values() if label is None)
             raise InputError(f"{where}{f', line {line}' if line else ''}: no cluster, though other questions have one")
         factors = None
         if options.factors:
-            factors = {
-                name: tuple(tuple(self._level(found, j, i) for j in range(K)) for found in columns)
-                for i, name in enumerate(options.factors)
-            }
+            numbers = np.full((n, K), -1)
+            numbers[place] = which
+            factors = self._factors(options.factors, numbers.tolist())
         return Scores(
-            task=task, metric=metric, scorer=scorer, questions=questions or Questions(tuple(self.numbers)),
+            *what, questions=questions or Questions(tuple(self.numbers)),
             values=values, clusters=labels or None, cluster_spec=cluster_spec if labels else None,
             n_missing=int(missing.sum()), factors=factors, bounds=fitting(bounds, values), **fields,
         )  # fmt: skip
 
-    def _level(self, found: Mapping[int, int], column: int, which: int) -> str:
-        """What an answer was made with; "" where there is no answer."""
-        levels = self.levels.get(found[column]) if column in found else None
-        return levels[which] if levels else ""
+    def _factors(self, names: tuple[str, ...], numbers: list[list[int]]) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """Factor → (n, K) levels, from the number of each answer; one that is not there has the level ""."""
+        none = ("",) * len(names)
+        rows = [[self.levels.get(number, none) for number in row] for row in numbers]
+        return {name: tuple(tuple(levels[i] for levels in row) for row in rows) for i, name in enumerate(names)}
 
 
 def _on(line: int) -> str:

@@ -58,8 +58,8 @@ def _beside(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settled:
     name, words = columns.question, columns.words
     assert words is not None
     ambiguous = sum(len(set(cells.double.values())) for cells in tables)
-    ids = sum(len(cells.lines) - len(cells.double) for cells in tables)
-    unique = all(len(rows) == 1 for cells in tables for rows in cells.lines.values()) and not ambiguous
+    ids = sum(len(cells.numbers) - len(cells.double) for cells in tables)
+    unique = all(len(rows) == 1 for cells in tables for rows in cells.numbers.values()) and not ambiguous
     shared, distinct = (sum(found) for found in zip(*map(_shared_words, tables), strict=True))
     counted = "repeat" in columns.names and all(map(_counted, tables))
     if 2 * ambiguous > ids or (unique and shared and (counted or 2 * shared > distinct)):
@@ -80,7 +80,7 @@ def _counted(cells: Cells) -> bool:
     answers = Counter[str]()
     numbers: dict[tuple[str, str], None] = {}
     n = 0
-    for question, rows in cells.lines.items():
+    for question, rows in cells.numbers.items():
         words = cells.words.get(question, question)
         for repeat in rows:
             n += 1
@@ -91,21 +91,21 @@ def _counted(cells: Cells) -> bool:
 
 def _shared_words(cells: Cells) -> tuple[int, int]:
     """How many texts are those of several questions, and how many texts there are."""
-    count = Counter(cells.words.get(question, question) for question in cells.lines)
+    count = Counter(cells.words.get(question, question) for question in cells.numbers)
     return sum(n > 1 for n in count.values()), len(count)
 
 
 def _without_id(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settled:
     """Only one column tells the question: a few equal sentences in it are no repeats."""
     name = columns.question
-    repeated = sum(len(rows) > 1 for cells in tables for rows in cells.lines.values())
-    n = sum(len(cells.lines) for cells in tables)
+    repeated = sum(len(rows) > 1 for cells in tables for rows in cells.numbers.values())
+    n = sum(len(cells.numbers) for cells in tables)
     if name in columns.said or "repeat" in columns.names or not 0 < 2 * repeated <= n:
         return Settled()
-    if not is_worded([question for cells in tables for question in cells.lines]):
+    if not is_worded([question for cells in tables for question in cells.numbers]):
         return Settled()
     note = (
         f"{path.name}: {repeated} of {n} texts in {name!r} come more than once; so few are different questions with "
         f"the same words, not repeats; if they are repeats, say --columns question={name}"
     )
-    return Settled({id(cells): cells.numbered() for cells in tables}, notes=[note])
+    return Settled({id(cells): cells.numbered(path) for cells in tables}, notes=[note])

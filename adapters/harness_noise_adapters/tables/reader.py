@@ -6,16 +6,17 @@ notes say what was taken for what. `--columns` says the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, text_label
+from harness_noise.data.answers import MetricAnswers
+from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, resolved, text_label
 from harness_noise.data.native_values import fitting
-from harness_noise.data.questions import Questions, occurrences
-from harness_noise.data.scores import ReadOptions, Run, Scores, check_grid
+from harness_noise.data.questions import occurrences
+from harness_noise.data.scores import ReadOptions, Run, Scores
 from harness_noise.errors import InputError
 
 from .columns import _FEW, _HEAD, _WATCHED, TASK, Columns
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
     from ..base import Analyzer
 
-Factors = dict[str, tuple[tuple[str, ...], ...]]
+Key = tuple[str, str, str]
+"""Task, metric and scorer."""
 
 
 class TableAdapter:
@@ -75,60 +77,90 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
     head = list(islice(rest, _HEAD))
     if not head:
         raise InputError(f"{path}: the table has no rows")
-    columns = Columns.of(path, [record for _, record in head], _said_of(path, options.columns))
-    cluster, spec = _cluster(path, columns, options)
-    models: dict[str, dict[tuple[str, str, str], Cells]] = {}
-    spare: dict[str, dict[Any, None]] = {name: {} for name in columns.unused}
-    watched: list[tuple[tuple[Any, ...], Record]] = []
-    for line, record in _chained(head, rest):
+    columns = Columns.of(path, [record for _, record in head], _columns_of(path, options.columns))
+    table = _Table(path, columns, options)
+    for line, record in chain(head, rest):
+        table.add(line, record)
+    return table.runs()
+
+
+class _Table:
+    """What the rows of one file have said so far."""
+
+    def __init__(self, path: Path, columns: Columns, options: ReadOptions) -> None:
+        self.path, self.columns, self.options = path, columns, options
+        self.cluster, self.spec = _cluster(path, columns, options)
+        self.models: dict[str, dict[Key, Cells]] = {}
+        self.spare: dict[str, dict[Any, None]] = {name: {} for name in columns.unused}
+        """Unused column → its values, while they are few."""
+        self.watched: list[tuple[tuple[str, Key, str], Record]] = []
+        """Model, metric and question of the first rows, and what the spare columns say there."""
+
+    def add(self, line: int, record: Record) -> None:
+        """One row."""
+        path, columns = self.path, self.columns
         for name in ("model", "task"):
             if name in columns.names and columns.text(record, name) is None:
                 raise InputError(f"{path}, line {line}: no {columns.names[name]!r}, though the table has that column")
         model = columns.text(record, "model") or path.stem
         key = (columns.text(record, "task") or TASK, columns.text(record, "metric") or "score",
                columns.text(record, "scorer") or "none")  # fmt: skip
-        cells = models.setdefault(model, {}).setdefault(key, Cells())
+        cells = self.models.setdefault(model, {}).setdefault(key, Cells())
         question = cells.name(*columns.question_of(path, line, record))
-        label = None if cluster is None else cluster(record, line)
-        levels = _levels(path, line, record, options.factors)
-        scored, repeat = columns.scores(path, line, record), columns.text(record, "repeat")
-        cells.add(path, line, question, scored, repeat, label, levels)
-        if "repeat" in columns.names and columns.text(record, "repeat") is None:
+        label = None if self.cluster is None else self.cluster(record, line)
+        levels = _levels(path, line, record, self.options.factors)
+        (score, count), repeat = columns.scores(path, line, record), columns.text(record, "repeat")
+        if count > 1:
+            cells.question(path, question, label, line)
+            cells.counts.setdefault(question, []).append((int(score), count))
+        else:
+            cells.add(path, question, repeat, score, cluster=label, levels=levels, line=line)
+        if repeat is None and "repeat" in columns.names:
             raise InputError(f"{path}, line {line}: no {columns.names['repeat']!r}, which tells the answers apart")
-        if "repeat" not in columns.names and columns.count is None and len(watched) < _WATCHED:
-            few = {name: _hashable(record.get(name)) for name in spare}
-            for name, value in few.items():
-                spare[name][value] = None
-            spare = {name: values for name, values in spare.items() if len(values) <= _FEW}
-            watched.append(((model, key, question), {name: few[name] for name in spare}))
-    settled = settle(path, columns, [cells for of_model in models.values() for cells in of_model.values()])
-    watched = [
-        ((model, key, settled.names(models[model][key]).get(question, question)), values)
-        for (model, key, question), values in watched
-    ]
-    models = {model: {key: settled.of(cells) for key, cells in of_model.items()} for model, of_model in models.items()}
-    notes = [columns.note(path), *settled.notes]
-    notes += _overlooked(path, watched, spare)
-    runs = []
-    for model, of_model in models.items():
-        scores, remarks = [], []
-        for (task, metric, scorer), cells in of_model.items():
-            part = cells.scores(path, task, metric, scorer, spec(task), options)
-            scores.append(replace(part, bounds=fitting((0.0, 1.0), part.values)) if columns.right_or_wrong else part)
-            if cells.twice:
-                remarks.append(f"{task}: {cells.twice} rows say again what another row said and are left out")
-        run = Run(
-            model=model, name=str(path), harness="table", path=str(path), scores=tuple(scores),
-            notes=(*notes, *remarks),
+        if "repeat" not in columns.names and columns.count is None and len(self.watched) < _WATCHED:
+            self._watch((model, key, question), record)
+
+    def _watch(self, row: tuple[str, Key, str], record: Record) -> None:
+        few = {name: _hashable(record.get(name)) for name in self.spare}
+        for name, value in few.items():
+            self.spare[name][value] = None
+        self.spare = {name: values for name, values in self.spare.items() if len(values) <= _FEW}
+        self.watched.append((row, {name: few[name] for name in self.spare}))
+
+    def runs(self) -> list[Run]:
+        path, columns = self.path, self.columns
+        settled = settle(path, columns, [cells for of_model in self.models.values() for cells in of_model.values()])
+        watched = [
+            ((model, key, settled.names(self.models[model][key]).get(question, question)), values)
+            for (model, key, question), values in self.watched
+        ]
+        notes = [columns.note(path), *settled.notes, *_overlooked(path, watched, self.spare)]
+        return [
+            self._run(model, {key: settled.of(cells) for key, cells in of_model.items()}, notes)
+            for model, of_model in self.models.items()
+        ]
+
+    def _run(self, model: str, cells: Mapping[Key, Cells], notes: Sequence[str]) -> Run:
+        bounds = (0.0, 1.0) if self.columns.right_or_wrong else None
+        scores = [
+            found.scores(self.path, key, self.options, cluster_spec=self.spec(key[0]), bounds=bounds)
+            for key, found in cells.items()
+        ]
+        twice = [
+            f"{task}: {found.twice} rows say again what another row said and are left out"
+            for (task, _, _), found in cells.items()
+            if found.twice
+        ]
+        return Run(
+            model=model, name=str(self.path), harness="table", path=str(self.path), scores=tuple(scores),
+            notes=(*notes, *twice),
         )  # fmt: skip
-        runs.append(run)
-    return runs
 
 
-def _said_of(path: Path, said: Mapping[str, str]) -> dict[str, str]:
+def _columns_of(path: Path, given: Mapping[str, str]) -> dict[str, str]:
     """What `--columns` says of this file: `score=COL` of every file, `FILE:score=COL` of the one of that name."""
-    everywhere = {name: column for name, column in said.items() if ":" not in name}
-    for name, column in said.items():
+    everywhere = {name: column for name, column in given.items() if ":" not in name}
+    for name, column in given.items():
         file, _, ours = name.rpartition(":")
         if file and file in (path.name, path.stem, str(path)):
             everywhere[ours] = column
@@ -136,17 +168,11 @@ def _said_of(path: Path, said: Mapping[str, str]) -> dict[str, str]:
 
 
 @dataclass(slots=True)
-class Cells:
-    """The scores of one model × task × metric, question by question."""
+class Cells(MetricAnswers):
+    """The rows of one model × task × metric, question by question."""
 
-    lines: dict[str, dict[str | int, tuple[float, int]]] = field(default_factory=dict)
-    """question → repeat → (score, line)."""
-    clusters: dict[str, tuple[str | None, int]] = field(default_factory=dict)
-    levels: dict[tuple[str, str | int], tuple[str, ...]] = field(default_factory=dict)
-    """(question, repeat) → what the answer was made with."""
     counts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """question → right answers and all answers, for each row that counts several."""
-    twice: int = 0
     words: dict[str, str] = field(default_factory=dict)
     """Question → the words beside its name."""
     double: dict[str, str] = field(default_factory=dict)
@@ -160,146 +186,52 @@ class Cells:
         self.double[both], self.words[both] = question, words
         return both
 
-    def add(
-        self,
-        path: Path,
-        line: int,
-        question: str,
-        scored: tuple[float, int],
-        repeat: str | None,
-        cluster: str | None,
-        levels: tuple[str, ...] = (),
-    ) -> None:
-        if question not in self.lines:
-            self.lines[question] = {}
-            self.clusters[question] = (cluster, line)
-        before, at = self.clusters[question]
-        if cluster != before:
-            raise InputError(
-                f"{path}: question {question!r} is in cluster {before!r} on line {at} and in {cluster!r} on line {line}"
-            )
-        known = self.lines[question]
-        score, count = scored
-        if count > 1:
-            self.counts.setdefault(question, []).append((int(score), count))
-            return
-        if repeat is None:
-            self._label(question, len(known), levels)
-            known[len(known)] = (score, line)
-            return
-        if levels:  # repeat 1 under prompt 2 is another answer than repeat 1 under prompt 1
-            repeat = "\x1f".join((repeat, *levels))
-        self._label(question, repeat, levels)
-        old, at = known.get(repeat, (None, 0))
-        if old is None:
-            known[repeat] = (score, line)
-        elif old == score or (old != old and score != score):
-            self.twice += 1
-        else:
-            raise InputError(
-                f"{path}: question {question!r}, repeat {repeat!r} has the score {old:g} on line {at} and "
-                f"{score:g} on line {line}: is there a column of models or tasks? (--columns model=…, task=…)"
-            )
-
-    def _label(self, question: str, repeat: str | int, levels: tuple[str, ...]) -> None:
-        if levels:
-            self.levels[question, repeat] = levels
-
     def renamed(self, path: Path, names: Mapping[str, str]) -> Cells:
         """The same rows, each of the question that `names` says."""
         out = Cells(twice=self.twice)
-        for question, rows in self.lines.items():
-            for repeat, (score, line) in rows.items():
-                label, levels = self.clusters[question][0], self.levels.get((question, repeat), ())
-                known = repeat if isinstance(repeat, str) else None
-                if levels and known is not None:
-                    known = known.partition("\x1f")[0]  # `add` puts the levels behind it again
-                out.add(path, line, names.get(question, question), (score, 0), known, label, levels)
+        for question, repeat, number in self:
+            known, levels = repeat if isinstance(repeat, str) else None, self.levels.get(number, ())
+            if levels and known is not None:
+                known = known.partition("\x1f")[0]  # `add` puts the levels behind it again
+            self._copy(number, question, out, path, names.get(question, question), known)
         return out
 
-    def numbered(self) -> Cells:
+    def numbered(self, path: Path) -> Cells:
         """The same rows, each a question of its own."""
-        rows = [
-            (question, repeat, scored) for question, known in self.lines.items() for repeat, scored in known.items()
-        ]
-        out = Cells(twice=self.twice)
-        for key, (question, repeat, (score, line)) in zip(
-            occurrences([question for question, _, _ in rows]), rows, strict=True
-        ):
-            out.lines[key] = {0: (score, line)}
-            out.clusters[key] = (self.clusters[question][0], line)
-            if (question, repeat) in self.levels:
-                out.levels[key, 0] = self.levels[question, repeat]
+        out, rows = Cells(twice=self.twice), list(self)
+        for key, (question, _, number) in zip(occurrences([row[0] for row in rows]), rows, strict=True):
+            self._copy(number, question, out, path, key, None)
         return out
 
-    def factors(self, names: Sequence[str], places: Sequence[Mapping[int, str | int]], K: int) -> Factors:
-        """Column → (n, K) levels, from the repeat at each place; an answer that is not there has the level ""."""
-        none = ("",) * len(names)
-        rows = [
-            [self.levels.get((question, at[j]), none) if j in at else none for j in range(K)]
-            for question, at in zip(self.lines, places, strict=True)
-        ]
-        return {name: tuple(tuple(levels[i] for levels in row) for row in rows) for i, name in enumerate(names)}
+    def _copy(self, number: int, question: str, out: Cells, path: Path, key: str, repeat: str | None) -> None:
+        out.add(
+            path, key, repeat, self.values[number], cluster=self.clusters[question][0],
+            levels=self.levels.get(number, ()), line=self.lines[number],
+        )  # fmt: skip
 
-    def scores(self, path: Path, task: str, metric: str, scorer: str, spec: str | None, options: ReadOptions) -> Scores:
+    def scores(self, where: object, what: Key, options: ReadOptions, **fields: Any) -> Scores:
+        """See `MetricAnswers.scores`; answers that are only counted stand in no known order."""
+        if not self.counts:
+            return MetricAnswers.scores(self, where, what, options, **fields)
+        if options.factors:
+            raise InputError(f"{where}: counts of right answers do not say which answer is which: --factor needs rows")
+        counted = {question: sum(count for _, count in rows) for question, rows in self.counts.items()}
+        part = MetricAnswers.scores(self, where, what, options, more=counted, **fields)
+        self._fill(part.values)
+        # counts do not tell the order of the answers: draw one, or repeat 1 would always be right
         import numpy as np
 
-        repeats = _in_order({repeat for known in self.lines.values() for repeat in known})
-        most = max(map(len, self.lines.values()))
-        # labels that questions do not share (a seed drawn for each answer) only say the order
-        shared = len(repeats) <= 2 * most
-        place = {repeat: j for j, repeat in enumerate(repeats)}
-        K = len(repeats) if shared else most
-        answers = sum(map(len, self.lines.values()))
-        for question, rows in self.counts.items():
-            counted = sum(count for _, count in rows)
-            K = max(K, len(self.lines[question]) + counted)
-            answers += counted
-        check_grid(len(self.lines), K, answers, path)
-        values = np.full((len(self.lines), K), np.nan)
-        places: list[dict[int, str | int]] = [{} for _ in self.lines]
-        missing = 0
-        for i, known in enumerate(self.lines.values()):
-            order = known if shared else sorted(known, key=place.__getitem__)
-            for j, repeat in enumerate(order):
-                score = known[repeat][0]
-                missing += score != score
-                filled = 0.0 if score != score and options.missing == "zero" else score
-                column = place[repeat] if shared else j
-                values[i, column] = filled
-                places[i][column] = repeat
-        if self.counts and options.factors:
-            raise InputError(f"{path}: counts of right answers do not say which answer is which: --factor needs rows")
-        if self.counts:
-            self._fill(values)
-            # counts do not tell the order of the answers: draw one, or repeat 1 would always be right
-            values = np.random.default_rng(0).permuted(values, axis=1)
-        labels = tuple(label for label, _ in self.clusters.values() if label is not None)
-        if labels and len(labels) < len(self.lines):
-            line = next(line for label, line in self.clusters.values() if label is None)
-            raise InputError(f"{path}, line {line}: no cluster, though other questions have one")
-        return Scores(
-            task=task, metric=metric, scorer=scorer, questions=Questions(tuple(self.lines)), values=values,
-            clusters=labels or None, cluster_spec=spec if labels else None, n_missing=missing,
-            factors=self.factors(options.factors, places, values.shape[1]) if options.factors else None,
-        )  # fmt: skip
+        values = np.random.default_rng(0).permuted(part.values, axis=1)
+        return replace(part, values=values, bounds=fitting(fields.get("bounds"), values))
 
     def _fill(self, values: FloatArray) -> None:
         """Put the counted answers behind those that have rows of their own."""
-        for i, (question, known) in enumerate(self.lines.items()):
+        for i, (question, known) in enumerate(self.numbers.items()):
             start = len(known)
             for right, count in self.counts.get(question, ()):
                 values[i, start : start + right] = 1.0
                 values[i, start + right : start + count] = 0.0
                 start += count
-
-
-def _in_order(repeats: set[str | int]) -> list[str | int]:
-    """Numbers by value, texts by alphabet."""
-    try:
-        return sorted(repeats, key=lambda repeat: (float(repeat), str(repeat)))
-    except ValueError:
-        return sorted(repeats, key=str)
 
 
 def _cluster(
@@ -311,29 +243,26 @@ def _cluster(
             return None, lambda task: None
         return (lambda record, line: columns.text(record, "cluster")), (lambda task: columns.names["cluster"])
     parsed = ClusterSpec.parse(options.cluster)
-    labels: dict[str, Callable[[Mapping[str, Any]], str]] = {}
+    labels: dict[str, Callable[[Mapping[str, Any]], str] | None] = {}
+
+    def natural(task: str) -> str:
+        raise InputError(f"{path}: --cluster auto knows the tasks of harnesses, not a table's columns; name a column")
 
     def spec(task: str) -> str | None:
-        found = parsed.for_task(task)
-        if found == "auto":
-            raise InputError(
-                f"{path}: --cluster auto knows the tasks of harnesses, not a table's columns; name a column"
-            )
-        return None if found == "none" else found
+        return resolved(parsed, task, natural)[0]
 
     def label(record: Record, line: int) -> str | None:
         task = columns.text(record, "task") or TASK
-        wanted = spec(task)
-        if wanted is None or wanted == "task":
-            return wanted and task
-        if wanted not in labels:
-            labels[wanted] = labeller(wanted)
+        if task not in labels:
+            wanted = spec(task)
+            labels[task] = None if wanted is None else labeller(wanted, task)
+        known = labels[task]
         try:
-            return labels[wanted](record)
+            return None if known is None else known(record)
         except MissingFieldError as error:
             have = ", ".join(error.fields)
             raise InputError(
-                f"{path}, line {line}: cluster column {wanted!r} is not there or empty; there are {have}"
+                f"{path}, line {line}: cluster column {spec(task)!r} is not there or empty; there are {have}"
             ) from None
 
     return label, spec
@@ -368,11 +297,6 @@ def _levels(path: Path, line: int, record: Record, names: Sequence[str]) -> tupl
             raise InputError(f"{path}, line {line}: factor column {name!r} is not there or empty; there are {have}")
         found.append(level)
     return tuple(found)
-
-
-def _chained(head: Sequence[tuple[int, Record]], rest: Iterator[tuple[int, Record]]) -> Iterator[tuple[int, Record]]:
-    yield from head
-    yield from rest
 
 
 def _hashable(value: Any) -> Any:

@@ -84,6 +84,19 @@ class Profile:
         """Lowest and highest value of the metric; None where the profile does not say."""
         return None if self.beta_theory is None else (0.0, 1.0)
 
+    def check(self, *scores: float) -> None:
+        """Refuse numbers that the metric cannot have.
+
+        Raises:
+            InputError: 71 for 0.71.
+        """
+        for value in scores:
+            if not math.isfinite(value) or (self.scale is not None and not 0 <= value <= 1):
+                raise InputError(
+                    f"{value:g} is not a score of {self.task} / {self.metric}, which lies between 0 and 1: "
+                    "write 0.71 for 71 %"
+                )
+
     def planning(self) -> dict[str, Any]:
         """ω² of the difference, σ² of each run and the size of clusters, as `plan` takes them.
 
@@ -249,12 +262,7 @@ def compare(
         InputError: numbers, or a margin, that are not on the profile's scale.
     """
     check_scale("--margin", margin, profile.scale, profile.metric)
-    for value in (a, b):
-        if not math.isfinite(value) or (profile.scale is not None and not 0 <= value <= 1):
-            raise InputError(
-                f"{value:g} is not a score of {profile.task} / {profile.metric}, which lies between 0 and 1: "
-                "write 0.71 for 71 %"
-            )
+    profile.check(a, b)
     diff, se = a - b, profile.se(a, b, repeats)
     known = se > 0  # the theory has no noise at 0 and 1, where nothing is known of it
     far = _far(profile, diff, se, repeats) if known else None
@@ -273,10 +281,8 @@ def compare(
         model_b=names[1],
         n_questions=profile.n_questions,
         n_clusters=profile.n_clusters,
-        n_only_a=0,
-        n_only_b=0,
-        repeats_a=repeats[0],
-        repeats_b=repeats[1],
+        n_only_a=0, n_only_b=0,
+        repeats_a=repeats[0], repeats_b=repeats[1],
         mean_a=a,
         mean_b=b,
         diff=diff,

@@ -147,6 +147,9 @@ class Decision:
         """Several of them, one after the other."""
         return cls(*(np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(cls)))
 
+    def take(self, rows: slice) -> Decision:
+        return Decision(*(getattr(self, item.name)[rows] for item in fields(self)))
+
     def numbers(self) -> dict[str, FloatArray]:
         """The columns that a result shows, by their names."""
         names = ("ci_low", "ci_high", "statistic", "p_value", "mde")

@@ -30,7 +30,7 @@ from table import Row, parser, show
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.leaderboard.build import arena
-from harness_noise.leaderboard.pairs import judged
+from harness_noise.leaderboard.pairs import Facts, decided
 from harness_noise.settings import Settings
 from harness_noise.stats.all_pairs import all_pairs, every_pair
 from harness_noise.stats.contrast import question_stats
@@ -116,15 +116,11 @@ def against_a_product() -> list[Row]:
     a, b = every_pair(M)
     x = np.ascontiguousarray(values.mean)
     names = tuple(f"m{m}" for m in range(M))
-    common = {"task": "t", "metric": "acc", "scorer": "none", "higher_is_better": True, "level": 0.95, "test": "t",
-              "cluster": None}  # fmt: skip
 
     def every_column() -> object:
-        columns = all_pairs(values, a, b)
-        return judged(
-            columns, names, names, common, Settings(), unit=np.ones(M, dtype=bool), n_missing=np.zeros(M, dtype=int),
-            codes={},
-        )  # fmt: skip
+        common = {"higher_is_better": True, "cluster": None}
+        facts = Facts(names, names, common, np.zeros(M, dtype=int), {}, width=1.0)
+        return decided(all_pairs(values, a, b), values, facts, Settings())
 
     product, errors, everything = best(lambda: x.T @ x, lambda: all_pairs(values, a, b, counts=False), every_column)
     return [

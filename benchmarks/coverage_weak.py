@@ -332,7 +332,7 @@ def corpus_metric(name: str, n: int, *, difference: bool = False) -> Draw:
     def draw(rng: np.random.Generator) -> tuple[Row, float]:
         settings = Settings(resamples=1000, seed=int(rng.integers(2**31)))
         if difference:
-            return corpus_difference(item(rng), item(rng), run, run, settings)[0], 0.0
+            return corpus_difference(item(rng), item(rng), run, run, settings).row, 0.0
         return estimate_corpus(item(rng), run, settings), truth
 
     return draw

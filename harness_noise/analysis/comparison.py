@@ -15,11 +15,10 @@ from ..errors import InputError, NothingSharedError
 from ..results.forms import merge_notes
 from ..results.rows import Comparison, Difference, Flip
 from ..settings import Settings
-from ..stats import decision
 from ..stats.contrast import question_stats
 from . import corpus
-from .difference import _difference, decided
-from .evidence import Judged
+from .difference import decided, run_difference
+from .evidence import Compared, Judged
 from .sample import as_scores, group_parts
 
 if TYPE_CHECKING:
@@ -58,19 +57,18 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         left_out: list[NothingSharedError] = []
         for one, other in matched:
             with _collected(left_out):
-                judged, found = _difference([one], [other], run_a, run_b, settings)
+                judged, found = run_difference(Compared([one], [other], run_a, run_b), settings)
                 rows.append(replace(judged, family=family.get(one.task, "")))
                 notes += found
                 if n_questions and not settings.unpaired:
                     flips += _flips(one, other, run_a, run_b, n_questions)
         for group, parts_a, parts_b in groups:
             with _collected(left_out):
-                rows.append(_difference(parts_a, parts_b, run_a, run_b, settings, group)[0])
+                rows.append(run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)[0])
         for whole_a, whole_b in wholes:
             with _collected(left_out):
-                row, equivalent = corpus.corpus_difference(whole_a, whole_b, run_a, run_b, settings)
-                separable = row.verdict in decision.WORDS[1:]
-                rows.append(Judged(row, row.p_value, separable, equivalent, family.get(whole_a.task, "")))
+                judged = corpus.corpus_difference(whole_a, whole_b, run_a, run_b, settings)
+                rows.append(replace(judged, family=family.get(whole_a.task, "")))
         if left_out and len(rows) == start:
             raise left_out[0]
         notes += [f"left out: {error}" for error in left_out]
@@ -189,4 +187,4 @@ def estimate_difference(
     if not choices.unpaired and not np.any(scored[0] & scored[1]):
         raise ValueError("no question has a score in both a and b")
     run_a, run_b = Run(model="A", name="a", harness="array"), Run(model="B", name="b", harness="array")
-    return decided([_difference([parts_a], [parts_b], run_a, run_b, choices)[0]], choices)[0]
+    return decided([run_difference(Compared([parts_a], [parts_b], run_a, run_b), choices)[0]], choices)[0]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,12 +19,14 @@ from ..data.native_values import reproduces
 from ..data.scores import CorpusScores, Run
 from ..errors import InputError, NothingSharedError
 from ..results.forms import finite
-from ..results.rows import Difference, Estimate
+from ..results.rows import Estimate
 from ..settings import Settings, check_scale
-from ..stats import intervals, tests
+from ..stats import decision, intervals
 from ..stats.arrays import FloatArray
 from ..stats.contrast import cluster_codes
+from ..stats.tolerances import ROUNDING, SLACK
 from .corpus_noise import Noise, Side, noise_of, side_of, swap_p
+from .evidence import Judged, by_bootstrap, judged
 from .ranges import outside
 from .sample import data_limit, root
 
@@ -51,7 +52,7 @@ def _range(item: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[f
     if bounds is None or len(known) == 0:
         return bounds
     low, high = float(known.min()), float(known.max())
-    if low < bounds[0] - 1e-9 or high > bounds[1] + 1e-9:
+    if low < bounds[0] - SLACK or high > bounds[1] + SLACK:
         raise InputError(outside(f"{item.task}, {item.metric}", low, high, bounds, said=settings.range is not None))
     return bounds
 
@@ -134,63 +135,50 @@ def matched(run_a: Run, run_b: Run) -> list[tuple[CorpusScores, CorpusScores]]:
     ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Tested:
-    ci: intervals.ConfidenceInterval | None
-    se: float | None
-    """Of the jackknife: what the interval and the test are made with."""
-    statistic: float | None
-    p_value: float | None
-    test: str
-    words: str
-    """The verdict of this row alone."""
-    interval: str = "none"
-    equivalent: bool = False
-    """What the two one-sided tests say."""
-
-
-def _tested(noise: Noise, sides: Sequence[Side], settings: Settings, higher: bool | None) -> _Tested:
-    """The t test with the clusters' degrees of freedom, or the bootstrap or permutation test that is asked for.
-
-    There is no sign test of questions that have no score of their own.
-    """
-    test = settings.test if settings.test in ("bootstrap", "permutation") else "t"
-    diff, distribution = noise.value, noise.distribution
-    if noise.known is None or distribution is None or diff is None:
-        same = noise.known is not None and diff is not None and abs(diff) <= 1e-12
-        return _Tested(None, None, None, 1.0 if same else None, test, "not separable")
-    se, df, level = math.sqrt(noise.known.value), noise.known.df, settings.level
-    wide = max(0.0, 2 * level - 1)
-    statistic, p = tests.t_test(diff, se, df)
-    ci, narrow = intervals.t_interval(diff, se, df, level), intervals.t_interval(diff, se, df, wide)
-    if test == "bootstrap":
-        found = distribution.expanded(noise.known.value, df)
-        ci, narrow = found.interval(level, "percentile"), found.interval(wide, "percentile")
-        p = found.p_value(method="percentile")
-    elif test == "permutation":
-        p = swap_p(sides, settings)
-    words = "not separable"
-    equivalent = settings.margin is not None and -settings.margin < narrow.low and narrow.high < settings.margin
-    if p < 1 - level if test == "permutation" else not ci.low <= 0 <= ci.high:
-        words = "A better" if (diff > 0) == (higher is not False) else "B better"
-    return _Tested(
-        ci,
-        se,
-        statistic if test == "t" else None,
-        p,
-        test,
-        words,
-        "bootstrap" if test == "bootstrap" else "t",
-        equivalent,
+def _decide(noise: Noise, sides: Sequence[Side], settings: Settings, test: str) -> decision.Decision:
+    """The t test with the clusters' degrees of freedom, or the bootstrap or permutation test that is asked for."""
+    known, distribution = noise.known, noise.distribution
+    V, df = (np.nan, np.nan) if known is None else (known.value, known.df)
+    diff = np.nan if noise.value is None else noise.value
+    flat = known is not None and distribution is None
+    of = decision.Differences(
+        np.array([diff]), np.array([V]), np.array([df]), np.array([flat]), p_zero=np.array([np.nan])
     )
+    by = None
+    if test == "bootstrap" and distribution is not None:
+        by = by_bootstrap(distribution.expanded(V, df), settings, "percentile")
+    elif test == "permutation" and distribution is not None:
+        by = decision.Test(np.array([swap_p(sides, settings)]), by_p=True)
+    return decision.decide(of, settings.level, settings.margin, by)
 
 
-def corpus_difference(
-    a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings
-) -> tuple[Difference, bool]:
+def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[tuple[Side, Side], tuple[int, int]]:
+    """Both sides on the questions that both have, and how many more each has."""
+    pairs = pair(a.questions, b.questions)
+    if not pairs.rows_a:
+        raise NothingSharedError(
+            f"{a.task}: {run_a.name} and {run_b.name} have no question in common; or use --unpaired"
+        )
+    scored_a, scored_b = set(side_of(a).rows.tolist()), set(side_of(b).rows.tolist())
+    both = [(i, j) for i, j in zip(pairs.rows_a, pairs.rows_b, strict=True) if i in scored_a and j in scored_b]
+    rows_a, rows_b = [i for i, _ in both], [j for _, j in both]
+    labels = None
+    if a.clusters is not None:
+        labels = [a.clusters[i] for i in rows_a]
+    elif b.clusters is not None:
+        labels = [b.clusters[j] for j in rows_b]
+    codes, G = (np.arange(len(both)), len(both)) if labels is None else cluster_codes(labels)
+    sides = (
+        Side(a, np.asarray(rows_a, dtype=np.intp), codes, G),
+        Side(b, np.asarray(rows_b, dtype=np.intp), codes, G),
+    )
+    return sides, (len(scored_a) - len(both), len(scored_b) - len(both))
+
+
+def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> Judged:
     """A − B of a corpus metric: both are recomputed on the same resampled clusters of questions.
 
-    The verdict is that of this row alone; beside it, whether the two one-sided tests find it equivalent.
+    There is no sign test of questions that have no score of their own.
     """
     _refuse(a, settings)
     if settings.unpaired:
@@ -198,50 +186,24 @@ def corpus_difference(
         only = len(sides[0].rows), len(sides[1].rows)
         n, G = sum(only), sides[0].G + sides[1].G
     else:
-        found = pair(a.questions, b.questions)
-        if not found.rows_a:
-            raise NothingSharedError(
-                f"{a.task}: {run_a.name} and {run_b.name} have no question in common; or use --unpaired"
-            )
-        here, there = side_of(a), side_of(b)
-        scored_a, scored_b = set(here.rows.tolist()), set(there.rows.tolist())
-        both = [(i, j) for i, j in zip(found.rows_a, found.rows_b, strict=True) if i in scored_a and j in scored_b]
-        rows_a, rows_b = [i for i, _ in both], [j for _, j in both]
-        labels = None
-        if a.clusters is not None:
-            labels = [a.clusters[i] for i in rows_a]
-        elif b.clusters is not None:
-            labels = [b.clusters[j] for j in rows_b]
-        codes, G = (np.arange(len(both)), len(both)) if labels is None else cluster_codes(labels)
-        sides = (
-            Side(a, np.asarray(rows_a, dtype=np.intp), codes, G),
-            Side(b, np.asarray(rows_b, dtype=np.intp), codes, G),
-        )
-        only, n = (len(scored_a) - len(both), len(scored_b) - len(both)), len(both)
+        sides, only = _shared(a, b, run_a, run_b)
+        n, G = len(sides[0].rows), sides[0].G
     noise = noise_of(sides, [1.0, -1.0], settings, paired=not settings.unpaired)
-    codes_found = set(noise.diagnostics) | set(a.diagnostics) | set(b.diagnostics)
-    codes_found |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
-    higher = a.higher_is_better if a.higher_is_better is not None else b.higher_is_better
+    codes = {*noise.diagnostics, *a.diagnostics, *b.diagnostics}
+    codes |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
     check_scale("--margin", settings.margin, settings.range or a.bounds or b.bounds, a.metric)
-    tested = _tested(noise, sides, settings, higher)
-    if "zero_variance" in codes_found and noise.value is not None and abs(noise.value) <= 1e-12:
-        codes_found.add("identical_scores")
-    ci = tested.ci
-    row = Difference(
-        task=a.task, metric=a.metric, scorer=a.scorer, higher_is_better=higher,
+    test = settings.test if settings.test in ("bootstrap", "permutation") else "t"
+    if "zero_variance" in codes and noise.value is not None and abs(noise.value) <= ROUNDING:
+        codes.add("identical_scores")
+    return judged(
+        _decide(noise, sides, settings, test), codes,
+        task=a.task, metric=a.metric, scorer=a.scorer,
+        higher_is_better=a.higher_is_better if a.higher_is_better is not None else b.higher_is_better,
         model_a=run_a.model, model_b=run_b.model, n_questions=n, n_clusters=G, n_only_a=only[0], n_only_b=only[1],
         repeats_a=sides[0].repeats, repeats_b=sides[1].repeats, mean_a=noise.each[0], mean_b=noise.each[1],
-        diff=noise.value, se=root(noise.variance), ci_low=ci.low if ci else None, ci_high=ci.high if ci else None,
-        level=settings.level, df=_df(noise), statistic=tested.statistic, p_value=tested.p_value,
-        p_adjusted=tested.p_value, test=tested.test, p_sign=None, se_data_upper=_data_upper(noise),
-        wins_a=None, wins_b=None, ties=None, correlation=None, se_unpaired=None,
+        diff=noise.value, se=root(noise.variance), level=settings.level, df=_df(noise), test=test,
+        se_data_upper=_data_upper(noise), n_missing=a.n_missing + b.n_missing,
         se_total=root(noise.var_total), se_data=root(noise.var_data), se_prediction=root(noise.var_prediction),
-        var_data=finite(noise.var_data), var_prediction=finite(noise.var_prediction), design_effect=None,
-        mde=None if not tested.se else finite(
-            tests.minimum_detectable(tested.se, noise.known.df if noise.known else math.inf, settings.level).item()
-        ),
-        verdict=tested.words, interval=tested.interval, n_missing=a.n_missing + b.n_missing,
+        var_data=noise.var_data, var_prediction=noise.var_prediction,
         cluster=next((x.cluster_spec for x in (a, b) if x.clusters is not None), None),
-        diagnostics=tuple(sorted(codes_found)),
     )  # fmt: skip
-    return row, tested.equivalent

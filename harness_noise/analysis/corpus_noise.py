@@ -16,8 +16,10 @@ from ..results.forms import finite
 from ..settings import Settings
 from ..stats import resampling
 from ..stats.arrays import BoolArray, FloatArray, IntArray
-from ..stats.cluster_variance import Variance, clustered_variance
+from ..stats.cluster_variance import Variance, cells, clustered_variance
 from ..stats.contrast import cluster_codes, design
+from ..stats.decision import noise_codes
+from ..stats.tolerances import ROUNDING
 
 _LEFT_OUT = 200
 """Clusters up to which a metric that has to be called is called without each; with more the jackknife's variance
@@ -92,8 +94,8 @@ class Side:
     def df(self) -> float:
         """Degrees of freedom of the clusters: those of CR2 for a mean over the same questions."""
         n = len(self.rows)
-        known = clustered_variance(np.zeros(n), design(n, None if n == self.G else self.codes))
-        return known.df if known is not None else math.nan
+        found = cells(design(n, None if n == self.G else self.codes))
+        return found.df() if found.identified else math.nan
 
     def _from_sums(self, sums: FloatArray) -> FloatArray:
         assert self.item.value is not None
@@ -182,7 +184,11 @@ def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: 
 
 
 def _spread(theta: FloatArray) -> float:
-    return float((len(theta) - 1) * theta.var())
+    """The jackknife's variance from the (G,) values without each cluster: that of the mean of Tukey's pseudo-values."""
+    G = len(theta)
+    found = clustered_variance((G - 1) * (theta.mean() - theta), design(G))
+    assert found is not None  # fewer than two clusters are refused before
+    return found.value
 
 
 def noise_of(sides: Sequence[Side], signs: Sequence[float], settings: Settings, paired: bool) -> Noise:
@@ -218,25 +224,22 @@ def noise_of(sides: Sequence[Side], signs: Sequence[float], settings: Settings, 
     distribution: resampling.Distribution | None = resampling.Distribution(value, kept, 0.0)
     V = float(kept.var(ddof=1))
     known = _jackknife(sides, signs, V, paired)
-    if known.df < 10:
-        found.add("few_clusters")
-    if math.sqrt(V) <= 1e-12 * max(1.0, *(float(np.abs(theta).max()) for theta in values)):
+    flat = math.sqrt(V) <= ROUNDING * max(1.0, *(float(np.abs(theta).max()) for theta in values))
+    if flat:
         V, distribution = 0.0, None  # a point is no interval
-        found.add("zero_variance")
     prediction = data = 0.0
     for side, theta, a in zip(sides, values, signs, strict=True):
         if side.repeats < 2:
             found.add("single_repeat")
             continue
         spread = float(np.var(theta, ddof=1))
-        if spread <= (1e-12 * max(1.0, float(np.abs(theta).max()))) ** 2:
+        if spread <= (ROUNDING * max(1.0, float(np.abs(theta).max()))) ** 2:
             found.add("identical_scores_only" if side.item.answers_differ else "identical_repeats")
         prediction += a * a * spread
         data += a * a * spread / side.repeats
     found |= {code for side in sides for code in side.item.diagnostics}
     identified = not found & UNSPLIT
-    if identified and data > V:
-        found.add("negative_data_variance")
+    found |= noise_codes(known.df, zero=flat, var_data=V - data if identified else None)
     return Noise(
         value, each, V, V - data if identified else None, prediction if identified else None,
         V + prediction - data, known, distribution, frozenset(found), min(side.G for side in sides),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..data.clusters import in_words
 from ..data.matching import pair_runs
-from ..data.scores import Group, Run, Scores
 from ..errors import InputError, NothingSharedError
 from ..results.forms import finite
 from ..results.rows import Difference
@@ -18,12 +18,13 @@ from ..settings import Settings
 from ..stats import decision, tests
 from ..stats.contrast import Contrast, Design, question_stats
 from ..stats.flips import Far, extended
-from ..stats.moments import Moments, moments
-from .evidence import Judged, _Evidence, _row
-from .matching import align
+from ..stats.moments import Moments, moments, nothing
+from ..stats.tolerances import ROUNDING
+from .evidence import Compared, Evidence, Judged, row_of
+from .matching import Aligned, align
 from .ranges import check_margin, score_range
-from .sample import Sample, group_shares, kernel, nothing
-from .unpaired import _unpaired
+from .sample import Sample, group_shares, kernel
+from .unpaired import unpaired_difference
 
 if TYPE_CHECKING:
     from ..stats.arrays import FloatArray
@@ -43,34 +44,44 @@ def _check(settings: Settings) -> None:
         )
 
 
-def _difference(
-    parts_a: Sequence[Scores], parts_b: Sequence[Scores], run_a: Run, run_b: Run, settings: Settings,
-    group: Group | None = None,
-) -> tuple[Judged, tuple[str, ...]]:  # fmt: skip
-    """A − B of one task, or of the tasks of a group."""
+def run_difference(compared: Compared, settings: Settings) -> tuple[Judged, tuple[str, ...]]:
+    """A − B of one task, or of the tasks of a group; and notes."""
     _check(settings)
-    check_margin(settings, (*parts_a, *parts_b))
+    check_margin(settings, compared.parts)
     if settings.unpaired:
-        return _unpaired(parts_a, parts_b, run_a, run_b, settings, group), ()
+        return unpaired_difference(compared, settings), ()
     remarks: list[str] = []
     if settings.runs_shared:
-        side_by_side = [pair_runs(one, other) for one, other in zip(parts_a, parts_b, strict=True)]
-        parts_a, parts_b = [item[0] for item in side_by_side], [item[1] for item in side_by_side]
-        remarks = [item[2] for item in side_by_side]
-    pairing = align(parts_a, parts_b, group_shares(parts_a, group))
-    a, b = pairing.a, pairing.b
-    if len(a) == 0:
-        task, other = group.name if group else parts_a[0].task, group.name if group else parts_b[0].task
-        differs = f"the tasks differ ({task} and {other})" if task != other else task
-        raise NothingSharedError(
-            f"{differs}: {run_a.name} and {run_b.name} have no question in common "
-            f"({pairing.only_a} and {pairing.only_b} questions); compare runs of one benchmark, name the column "
-            "that identifies a question (--columns question=…), or use --unpaired"
+        side_by_side = [pair_runs(*both) for both in zip(compared.parts_a, compared.parts_b, strict=True)]
+        compared = replace(
+            compared, parts_a=[item[0] for item in side_by_side], parts_b=[item[1] for item in side_by_side]
         )
-    found: set[str] = set()
+        remarks = [item[2] for item in side_by_side]
+    pairing = align(compared.parts_a, compared.parts_b, group_shares(compared.parts_a, compared.group))
+    if len(pairing.a) == 0:
+        raise NothingSharedError(_no_question(compared, pairing))
+    return _paired(compared, pairing, settings), (*pairing.notes, *remarks)
+
+
+def _no_question(compared: Compared, pairing: Aligned) -> str:
+    group, run_a, run_b = compared.group, compared.run_a, compared.run_b
+    task, other = (group.name if group else parts[0].task for parts in (compared.parts_a, compared.parts_b))
+    differs = f"the tasks differ ({task} and {other})" if task != other else task
+    return (
+        f"{differs}: {run_a.name} and {run_b.name} have no question in common "
+        f"({pairing.only_a} and {pairing.only_b} questions); compare runs of one benchmark, name the column "
+        "that identifies a question (--columns question=…), or use --unpaired"
+    )
+
+
+def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> Judged:
+    """The difference on the questions that both runs have."""
+    a, b = pairing.a, pairing.b
+    codes: set[str] = set()
+    clustered = a.labels is not None
     if a.empty:  # a task of the group is not shared at all
         m = m_a = m_b = nothing(len(a), len(set(a.labels or range(len(a)))))
-        evidence, clustered = _Evidence(m, settings), a.labels is not None
+        evidence = Evidence(m, settings)
     else:
         plan = a.design()
         if settings.runs_shared:
@@ -80,31 +91,28 @@ def _difference(
             c, m = kernel([a, b], [1.0, -1.0], plan, settings)
         _, m_a = kernel([a], [1.0], plan, settings)
         _, m_b = kernel([b], [1.0], plan, settings)
-        bounds = score_range((a, b), settings)
         far = None if settings.questions_are == "fixed" else _far(c, m, plan, settings)
-        evidence = _Evidence(m, settings, c.d, plan, bounds=bounds, far=far)
+        evidence = Evidence(m, settings, c.d, plan, bounds=score_range((a, b), settings), far=far)
         clustered = plan.clustered and settings.questions_are == "population"
-        if m.zero_variance and not (np.abs(c.d) > 1e-12).any():
-            found.add("identical_scores")
+        if m.zero_variance and not (np.abs(c.d) > ROUNDING).any():
+            codes.add("identical_scores")
     if pairing.only_a or pairing.only_b:
-        found.add("unpaired_questions")
+        codes.add("unpaired_questions")
     if pairing.different_prompts:
-        found.add("different_prompts")
-    wins = tests.expected_wins(a.values, b.values)
+        codes.add("different_prompts")
+    wins_a, wins_b, ties = tests.expected_wins(a.values, b.values)
     unpaired = None if m_a.variance is None or m_b.variance is None else math.sqrt(m_a.variance + m_b.variance)
-    row = _row(
-        evidence, (a, b), (m_a, m_b), (parts_a, parts_b), (run_a, run_b), group,
-        found=found, clustered=clustered, p_sign=evidence.sign_test(),
+    return row_of(
+        compared, evidence, (a, b), (m_a, m_b), codes, clustered,
         n_only_a=pairing.only_a,
         n_only_b=pairing.only_b,
-        wins_a=wins[0],
-        wins_b=wins[1],
-        ties=wins[2],
+        wins_a=wins_a,
+        wins_b=wins_b,
+        ties=ties,
         correlation=_correlation(a.stats.mean, b.stats.mean),
         se_unpaired=unpaired,
-        cluster=pairing.cluster,
+        cluster=in_words(pairing.cluster) if clustered else None,
     )  # fmt: skip
-    return row, (*pairing.notes, *remarks)
 
 
 def _run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
@@ -143,23 +151,23 @@ def _far(c: Contrast, m: Moments, plan: Design, settings: Settings) -> Far | Non
     return Far(far.mean, variance, np.minimum(far.df, m.df))
 
 
-def decided(judged: Sequence[Judged], settings: Settings) -> list[Difference]:
+def decided(rows: Sequence[Judged], settings: Settings) -> list[Difference]:
     """The rows with their adjusted p-values and the verdicts that follow from them."""
-    p = np.array([np.nan if item.p is None else item.p for item in judged], dtype=np.float64)
-    p_adjusted = decision.adjusted(p, settings.adjust, [item.family for item in judged])
-    rows = [item.row for item in judged]
-    codes, taken_back = decision.verdicts(
-        np.array([item.separable for item in judged], dtype=np.bool_), p, p_adjusted,
-        np.array([((row.diff or 0.0) > 0) == (row.higher_is_better is not False) for row in rows], dtype=np.bool_),
-        np.array([item.equivalent for item in judged], dtype=np.bool_), settings.level,
+    if not rows:
+        return []
+    ahead = [((item.row.diff or 0.0) > 0) == (item.row.higher_is_better is not False) for item in rows]
+    found = decision.settle(
+        decision.Decision.of_all([item.decision for item in rows]), np.array(ahead, dtype=np.bool_), settings.level,
+        settings.margin, settings.adjust, [item.family for item in rows],
     )  # fmt: skip
-    words = decision.words(settings.margin)
     return [
         replace(
-            row,
-            p_adjusted=None if row.p_value is None else finite(adjusted),
-            verdict=words[code],
-            diagnostics=tuple(sorted({*row.diagnostics, "not_after_adjustment"})) if back else row.diagnostics,
+            item.row,
+            p_adjusted=finite(found.p_adjusted[i]),
+            verdict=found.words[found.codes[i]],
+            diagnostics=tuple(
+                sorted({*item.row.diagnostics, "not_after_adjustment"}) if found.taken_back[i] else item.row.diagnostics
+            ),
         )
-        for row, adjusted, code, back in zip(rows, p_adjusted, codes, taken_back, strict=True)
+        for i, item in enumerate(rows)
     ]

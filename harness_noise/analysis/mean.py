@@ -18,11 +18,12 @@ from ..results.rows import Analysis, Estimate
 from ..settings import Settings
 from ..stats import intervals
 from ..stats.contrast import Contrast, Design, question_stats
-from ..stats.moments import Moments
+from ..stats.moments import Moments, nothing
 from ..stats.passk import pass_at_k
 from ..stats.tests import welch_p
+from ..stats.tolerances import SLACK
 from .ranges import score_range
-from .sample import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, nothing, root, sample
+from .sample import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, root, sample
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -139,7 +140,7 @@ BORROWED_P = 0.05
 def _of_one_run(data: Sample, ends: _Ends | None) -> set[str]:
     """Diagnostics that only the scores of one run show."""
     found = set()
-    if ends is not None and ends.binary and ends.failing < intervals.FEW_FAILURES * (1 - 1e-9):
+    if ends is not None and ends.binary and ends.failing < intervals.FEW_FAILURES * (1 - SLACK):
         found.add("few_failures")
     single = data.stats.count < 2
     if 2 <= single.sum() <= len(data) - 2:

@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..results.plan import Plan, PlanRow, PlugIn, TheoryRow
 from ..results.rows import Difference, Estimate
 from ..settings import check_scale
+from ..stats.tolerances import SLACK
 
 if TYPE_CHECKING:
     from ..data.scores import Run
@@ -76,19 +77,16 @@ def plan(
     Raises:
         InputError: too few or too many of the above, or values out of range.
     """
-    _check_ranges(
-        effect, power, n, alpha, repeats, design_effect, accuracy, solved, cost_question, cost_answer, k_max,
-        cluster_size, assurance,
+    asked = _Asked(
+        effect=effect, power=power, n=n, alpha=alpha, repeats=repeats, omega2=omega2, sigma2=sigma2,
+        design_effect=design_effect, cluster_size=cluster_size, assurance=assurance, accuracy=accuracy, solved=solved,
+        cost_question=cost_question, cost_answer=cost_answer, k_max=k_max,
     )  # fmt: skip
+    asked.check()
     if runs:
         from .pilots import from_runs
 
-        _alone(omega2, accuracy, sigma2, "--from", "the runs")
-        if design_effect is not None or cluster_size is not None:
-            raise InputError(
-                "the runs say what their clusters are, and their data variance holds the clustering: leave "
-                "--design-effect and the size of clusters out"
-            )
+        asked.check_pilot()
         noise = from_runs(runs, choices, ASSURANCE if assurance is None else assurance)
         noise = noise.doubled() if two_like_this else noise
     else:
@@ -96,78 +94,127 @@ def plan(
             raise InputError(f"unknown option {next(iter(choices))!r} (options for reading go with --from)")
         if assurance is not None or two_like_this:
             raise InputError("--assurance and --two-like-this are about a pilot: they go with --from")
-        noise = _without_runs(omega2, sigma2, accuracy, design_effect, cluster_size)
-    check_scale("--effect", effect, noise.scale)
-    if effect is not None and n is not None and power is not None:
-        raise InputError("of --effect, --n and --power give two; the third follows")
-    if effect is None and n is None:
-        raise InputError("give --effect (how many questions?) or --n (how small a difference?)")
-    if not noise.split and (repeats or 1) > 1 and accuracy is None:
-        raise InputError(
-            "what more answers per question gain is not known here (no --sigma2, one answer per question, or all "
-            "answers alike): plan with one answer, or give --sigma2 or runs with several answers"
-        )
-    costs = None if cost_question is None or cost_answer is None else (cost_question, cost_answer)
-    asked = _Asked(effect, power, n, alpha, costs, k_max, assurance)
-    found = _plan(noise, asked, repeats, design_effect)
+        noise = _without_runs(asked)
+    asked.check_noise(noise)
+    found = _plan(noise, asked)
     basis = "from" if runs else "accuracy" if accuracy is not None else "omega2"
-    if accuracy is not None:
-        theory = _theories(accuracy, solved, found, asked, design_effect or 1.0)
-        return replace(found, basis=basis, theory=theory)
-    return replace(found, basis=basis)
+    return replace(found, basis=basis, theory=found.theory if accuracy is None else _theories(accuracy, found, asked))
 
 
-def _alone(omega2: float | None, accuracy: float | None, sigma2: object, source: str, place: str) -> None:
-    """The noise comes from one place."""
-    others = [name for name, value in (("--omega2", omega2), ("--accuracy", accuracy)) if value is not None]
-    if others:
-        raise InputError(
-            "the noise comes from one of --omega2 (with --sigma2), --from RUN [RUN] and --accuracy P; "
-            f"{1 + len(others)} of them are given: {', '.join([source, *others])}"
-        )
-    if sigma2 is not None:
-        raise InputError(f"--sigma2 belongs to --omega2: with {source} it comes from {place}")
-
-
-def _without_runs(
-    omega2: float | None, sigma2: float | Sequence[float] | None, accuracy: float | None,
-    design_effect: float | None, cluster_size: float | None,
-) -> Noise:  # fmt: skip
+def _without_runs(asked: _Asked) -> Noise:
+    """The noise that is given in numbers, or follows from the accuracy."""
     from ..stats.planning import Units, Variances
     from ..stats.theory import rule_of_thumb
     from .pilots import Noise, from_numbers
 
-    if accuracy is not None:
-        _alone(omega2, None, sigma2, "--accuracy", "a theory")
-        noise = Noise(rule_of_thumb(accuracy), split=False, scale=(0.0, 1.0))
-    elif omega2 is None:
+    if asked.accuracy is not None:
+        asked.check_alone("--accuracy", asked.omega2, None, "a theory")
+        noise = Noise(rule_of_thumb(asked.accuracy), split=False, scale=(0.0, 1.0))
+    elif asked.omega2 is None:
         raise InputError(
             "the noise comes from one of --omega2 (with --sigma2), --from RUN [RUN] and --accuracy P; 0 of them are "
             "given"
         )
     else:
-        noise = from_numbers(omega2, sigma2)
-    if cluster_size is not None:
-        if design_effect is not None or accuracy is not None:
+        noise = from_numbers(asked.omega2, asked.sigma2)
+    if asked.cluster_size is not None:
+        if asked.design_effect is not None or asked.accuracy is not None:
             raise InputError("--cluster-size is for an --omega2 that holds the clustering: leave --design-effect out")
-        noise = replace(noise, units=Units(cluster_size), clustered=True)
-    if design_effect is not None:
+        noise = replace(noise, units=Units(asked.cluster_size), clustered=True)
+    if asked.design_effect is not None:
         v = noise.variances
-        noise = replace(noise, variances=Variances(v.omega2 * design_effect, v.sigma2_a, v.sigma2_b))
+        noise = replace(noise, variances=Variances(v.omega2 * asked.design_effect, v.sigma2_a, v.sigma2_b))
     return noise
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
-    """What the plan is to find out."""
+    """What the plan is to find out, and from which numbers; see `plan`."""
 
     effect: float | None
     power: float | None
     n: int | None
     alpha: float
-    costs: tuple[float, float] | None
-    k_max: int
+    repeats: int | None
+    omega2: float | None
+    sigma2: float | Sequence[float] | None
+    design_effect: float | None
+    cluster_size: float | None
     assurance: float | None
+    accuracy: float | None
+    solved: float
+    cost_question: float | None
+    cost_answer: float | None
+    k_max: int
+
+    def check(self) -> None:
+        """Refuse numbers out of their range."""
+        inf = math.inf
+        for name, value, low, high in (
+            ("--effect", self.effect, 0.0, inf), ("--power", self.power, 0.0, 1.0), ("--alpha", self.alpha, 0.0, 1.0),
+            ("--design-effect", self.design_effect, 0.0, inf), ("--accuracy", self.accuracy, 0.0, 1.0),
+            ("--cost-question", self.cost_question, 0.0, inf), ("--cost-answer", self.cost_answer, 0.0, inf),
+            ("--cluster-size", self.cluster_size, 0.0, inf), ("--assurance", self.assurance, 0.0, 1.0),
+        ):  # fmt: skip
+            if value is not None and not low < value < high:
+                raise InputError(
+                    f"{name} {value:g} must be above {low:g}{'' if high == math.inf else f' and below {high:g}'}"
+                )
+        if self.power is not None and self.power <= self.alpha:
+            raise InputError(
+                f"--power {self.power:g} must be above --alpha {self.alpha:g}, which a test has without any effect"
+            )
+        if self.n is not None and self.n < 2:
+            raise InputError(f"--n {self.n}: a plan needs at least two questions")
+        if (self.repeats is not None and self.repeats < 1) or self.k_max < 1:
+            raise InputError("--repeats and --k-max must be at least 1")
+        if self.accuracy is not None and not self.accuracy < self.solved <= 1:
+            raise InputError(
+                f"the share of questions that any model solves, {self.solved:g}, must be above the accuracy and at "
+                "most 1"
+            )
+        if (self.cost_question is None) != (self.cost_answer is None):
+            raise InputError("--cost-question and --cost-answer go together")
+
+    def check_alone(self, source: str, omega2: float | None, accuracy: float | None, place: str) -> None:
+        """The noise comes from one place."""
+        others = [name for name, value in (("--omega2", omega2), ("--accuracy", accuracy)) if value is not None]
+        if others:
+            raise InputError(
+                "the noise comes from one of --omega2 (with --sigma2), --from RUN [RUN] and --accuracy P; "
+                f"{1 + len(others)} of them are given: {', '.join([source, *others])}"
+            )
+        if self.sigma2 is not None:
+            raise InputError(f"--sigma2 belongs to --omega2: with {source} it comes from {place}")
+
+    def check_pilot(self) -> None:
+        """Refuse what runs say themselves."""
+        self.check_alone("--from", self.omega2, self.accuracy, "the runs")
+        if self.design_effect is not None or self.cluster_size is not None:
+            raise InputError(
+                "the runs say what their clusters are, and their data variance holds the clustering: leave "
+                "--design-effect and the size of clusters out"
+            )
+
+    def check_noise(self, noise: Noise) -> None:
+        """Two of three numbers, on the metric's scale, and no more answers where their gain is not known."""
+        check_scale("--effect", self.effect, noise.scale)
+        if self.effect is not None and self.n is not None and self.power is not None:
+            raise InputError("of --effect, --n and --power give two; the third follows")
+        if self.effect is None and self.n is None:
+            raise InputError("give --effect (how many questions?) or --n (how small a difference?)")
+        if not noise.split and (self.repeats or 1) > 1 and self.accuracy is None:
+            raise InputError(
+                "what more answers per question gain is not known here (no --sigma2, one answer per question, or all "
+                "answers alike): plan with one answer, or give --sigma2 or runs with several answers"
+            )
+
+    @property
+    def costs(self) -> tuple[float, float] | None:
+        """Of a question and of an answer."""
+        return (
+            None if self.cost_question is None or self.cost_answer is None else (self.cost_question, self.cost_answer)
+        )
 
     @property
     def at(self) -> float:
@@ -200,14 +247,14 @@ class _Asked:
         return PlugIn(n, clusters, mde if effect is None else effect, power, mde, variance, units.df(n), cost)
 
 
-def _plan(noise: Noise, asked: _Asked, repeats: int | None, design_effect: float | None) -> Plan:
+def _plan(noise: Noise, asked: _Asked) -> Plan:
     from ..stats.planning import best_repeats, detectable_effect
 
     v = noise.variances if noise.upper is None else noise.upper
     best = None
     if noise.split and asked.costs is not None and (noise.variances.omega2 > 0 or noise.upper is None):
         best = best_repeats(v, *asked.costs, asked.k_max)
-    K = repeats if repeats is not None else best or 1
+    K = asked.repeats if asked.repeats is not None else best or 1
     if v.at(K) == 0:
         raise InputError(
             "there is no noise to plan with: no question differs from another and no answer from the next (the same "
@@ -220,7 +267,7 @@ def _plan(noise: Noise, asked: _Asked, repeats: int | None, design_effect: float
     steps = [1]
     if noise.split:
         steps = sorted({k for k in (1, 2, 4, 8, 16, 32, 64, K, asked.k_max) if k <= max(asked.k_max, K)})
-    units = max(2, math.ceil(found.n_questions / noise.units.size - 1e-9))
+    units = max(2, math.ceil(found.n_questions / noise.units.size - SLACK))
     counts = sorted({max(2, math.ceil(units * share)) for share in (0.25, 0.5, 2, 4)})
     sizes = sorted({found.n_questions, *(noise.units.questions(count) for count in counts)})
     table = tuple(
@@ -242,7 +289,7 @@ def _plan(noise: Noise, asked: _Asked, repeats: int | None, design_effect: float
         omega2_upper=v.omega2 if estimated and noise.split else None,
         sigma2_a=noise.variances.sigma2_a if noise.split else None,
         sigma2_b=noise.variances.sigma2_b if noise.split else None,
-        design_effect=design_effect,
+        design_effect=asked.design_effect,
         best_repeats=best,
         cost=found.cost,
         table=table,
@@ -306,46 +353,17 @@ def _size(found: PlugIn) -> str:
     return f"{clusters}{found.n_questions:,} questions"
 
 
-def _check_ranges(
-    effect: float | None, power: float | None, n: int | None, alpha: float, repeats: int | None,
-    design_effect: float | None, accuracy: float | None, solved: float, cost_question: float | None,
-    cost_answer: float | None, k_max: int, cluster_size: float | None, assurance: float | None,
-) -> None:  # fmt: skip
-    for name, value, low, high in (
-        ("--effect", effect, 0.0, math.inf), ("--power", power, 0.0, 1.0), ("--alpha", alpha, 0.0, 1.0),
-        ("--design-effect", design_effect, 0.0, math.inf), ("--accuracy", accuracy, 0.0, 1.0),
-        ("--cost-question", cost_question, 0.0, math.inf), ("--cost-answer", cost_answer, 0.0, math.inf),
-        ("--cluster-size", cluster_size, 0.0, math.inf), ("--assurance", assurance, 0.0, 1.0),
-    ):  # fmt: skip
-        if value is not None and not low < value < high:
-            raise InputError(
-                f"{name} {value:g} must be above {low:g}{'' if high == math.inf else f' and below {high:g}'}"
-            )
-    if power is not None and power <= alpha:
-        raise InputError(f"--power {power:g} must be above --alpha {alpha:g}, which a test has without any effect")
-    if n is not None and n < 2:
-        raise InputError(f"--n {n}: a plan needs at least two questions")
-    if (repeats is not None and repeats < 1) or k_max < 1:
-        raise InputError("--repeats and --k-max must be at least 1")
-    if accuracy is not None and not accuracy < solved <= 1:
-        raise InputError(
-            f"the share of questions that any model solves, {solved:g}, must be above the accuracy and at most 1"
-        )
-    if (cost_question is None) != (cost_answer is None):
-        raise InputError("--cost-question and --cost-answer go together")
-
-
-def _theories(p: float, solved: float, found: Plan, asked: _Asked, design_effect: float) -> tuple[TheoryRow, ...]:
+def _theories(p: float, found: Plan, asked: _Asked) -> tuple[TheoryRow, ...]:
     from ..stats import theory
     from ..stats.planning import Variances, detectable_effect, required_units
 
     rows = []
     for name, v in (
         ("rule of thumb", theory.rule_of_thumb(p)),
-        ("Beta theory", theory.beta_theory(p, solved)),
+        ("Beta theory", theory.beta_theory(p, asked.solved)),
         ("independence bound", theory.independence_bound(p)),
     ):
-        v = Variances(v.omega2 * design_effect, v.sigma2_a, v.sigma2_b)
+        v = Variances(v.omega2 * (asked.design_effect or 1.0), v.sigma2_a, v.sigma2_b)
         variance = v.at(found.repeats)
         size = required_units(variance, found.effect, asked.alpha, asked.at)
         rows.append(

@@ -12,6 +12,7 @@ from ..data.native_values import is_proportion
 from ..data.scores import Scores
 from ..errors import InputError
 from ..settings import Settings, check_scale
+from ..stats.tolerances import SLACK
 
 if TYPE_CHECKING:
     from ..stats.arrays import FloatArray
@@ -70,7 +71,7 @@ def score_range(samples: Sequence[Ranged], settings: Settings) -> tuple[float, f
     declared = hull([item.bounds for item in samples if item.bounds is not None])
     bounds = settings.range or declared
     if bounds is not None:
-        slack = 1e-9 * (bounds[1] - bounds[0])
+        slack = SLACK * (bounds[1] - bounds[0])
         if bounds[0] - slack <= low and high <= bounds[1] + slack:
             return bounds
         if settings.range is None and any(item.bounds is None for item in samples):

@@ -20,9 +20,11 @@ from ..results.diagnostics import UNSPLIT
 from ..results.forms import finite
 from ..settings import Settings
 from ..stats.contrast import Contrast, Design, QuestionStats, cluster_codes, contrast, design, question_stats
+from ..stats.decision import noise_codes
 from ..stats.fixed import fixed_moments
 from ..stats.moments import Moments, moments, upper_variance
 from ..stats.runs import RunComponent, run_component
+from ..stats.tolerances import ROUNDING
 from .ranges import hull
 
 if TYPE_CHECKING:
@@ -249,7 +251,7 @@ def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Seq
         spread += (a * a * item.between / K) ** 2 / (K - 1) + (a * a * item.residual / K) ** 2 / item.df_residual
         single += a * a * item.variance
     variance = m.variance + extra
-    if variance <= 1e-24 * max(1.0, (m.mean or 0.0) ** 2):  # σ²_run so far below 0 that nothing is left
+    if variance <= ROUNDING**2 * max(1.0, (m.mean or 0.0) ** 2):  # σ²_run so far below 0 that nothing is left
         return m
     df = max(variance**2 / spread, min(item.runs for item in components) - 1)
     return replace(
@@ -259,9 +261,7 @@ def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Seq
         zero_variance=False,
         var_prediction=None if m.var_prediction is None else m.var_prediction + single,
         var_total=m.var_total + single,
-        diagnostics=tuple(
-            sorted(set(m.diagnostics) - {"zero_variance", "few_clusters"} | ({"few_clusters"} if df < 10 else set()))
-        ),
+        diagnostics=tuple(sorted(set(m.diagnostics) - {"zero_variance", "few_clusters"} | noise_codes(df))),
     )
 
 
@@ -292,12 +292,6 @@ def data_limit(variance: float | None, df: float | None, var_data: float | None)
 def root(variance: float | None) -> float | None:
     """√, 0 for a negative estimate, None for what is not identified."""
     return None if variance is None else math.sqrt(max(0.0, variance))
-
-
-def nothing(n: int, n_clusters: int, code: str = "too_few_questions") -> Moments:
-    """What is known where there is no mean to speak of."""
-    empty = dict.fromkeys(("mean", "variance", "df", "naive", "var_data", "var_prediction", "var_total", "icc"))
-    return Moments(n, n_clusters, **empty, zero_variance=False, diagnostics=(code,))
 
 
 def as_scores(

@@ -2,52 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from ..data.scores import Group, Run, Scores
+from ..data.clusters import in_words
 from ..errors import NothingSharedError
 from ..settings import Settings
 from ..stats.moments import Moments
-from .evidence import Judged, _Evidence, _row
+from .evidence import Compared, Evidence, Judged, row_of
 from .ranges import score_range
 from .sample import group_shares, kernel, root, sample
 
-if TYPE_CHECKING:
-    pass
 
-
-def _unpaired(
-    parts_a: Sequence[Scores], parts_b: Sequence[Scores], run_a: Run, run_b: Run, settings: Settings,
-    group: Group | None,
-) -> Judged:  # fmt: skip
+def unpaired_difference(compared: Compared, settings: Settings) -> Judged:
     """A − B of two independent samples of questions: V_A + V_B, Welch's degrees of freedom.
 
     Every question of both runs counts: n_questions = n_A + n_B, none is shared, so n_only_a = n_A
     and n_only_b = n_B; what needs pairs (wins, correlation, sign test) is null.
     """
-    a, b = (sample(parts, group_shares(parts, group)) for parts in (parts_a, parts_b))
+    group = compared.group
+    a, b = (sample(parts, group_shares(parts, group)) for parts in (compared.parts_a, compared.parts_b))
     if a.empty or b.empty:
         raise NothingSharedError(
-            f"{group.name if group else parts_a[0].task}: {run_a.name} or {run_b.name} has no scored question"
+            f"{group.name if group else compared.parts_a[0].task}: {compared.run_a.name} or {compared.run_b.name} has "
+            "no scored question"
         )
     plans = a.design(), b.design()
     (c_a, m_a), (c_b, m_b) = (kernel([x], [1.0], plan, settings) for x, plan in zip((a, b), plans, strict=True))
     m = _welch(m_a, m_b)
-    evidence = _Evidence(
-        m, settings, sides=((c_a.d, plans[0]), (c_b.d, plans[1])), bounds=score_range((a, b), settings)
-    )  # fmt: skip
-    return _row(
-        evidence, (a, b), (m_a, m_b), (parts_a, parts_b), (run_a, run_b), group,
-        found={"unpaired"}, clustered=plans[0].clustered or plans[1].clustered, p_sign=None,
-        n_only_a=len(a),
-        n_only_b=len(b),
-        wins_a=None,
-        wins_b=None,
-        ties=None,
-        correlation=None,
-        se_unpaired=root(m.variance),
-        cluster=next((part.cluster_spec for part in (*parts_a, *parts_b) if part.cluster_spec), None),
+    evidence = Evidence(m, settings, sides=((c_a.d, plans[0]), (c_b.d, plans[1])), bounds=score_range((a, b), settings))
+    clustered = plans[0].clustered or plans[1].clustered
+    spec = next((part.cluster_spec for part in compared.parts if part.cluster_spec), None)
+    return row_of(
+        compared, evidence, (a, b), (m_a, m_b), {"unpaired"}, clustered,
+        n_only_a=len(a), n_only_b=len(b), se_unpaired=root(m.variance), cluster=in_words(spec) if clustered else None,
     )  # fmt: skip
 
 

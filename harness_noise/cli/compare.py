@@ -138,43 +138,15 @@ _COUNTS = re.compile(r"(\d+)/(\d+)")
 
 
 def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comparison:
-    """Two counts of right answers, `74/100 66/100`: Fisher's exact test, the pairing lost.
-
-    The verdict is the test's; the interval beside it is that of Agresti & Caffo (2000).
-    """
+    """Two counts of right answers, `74/100 66/100`: Fisher's exact test, the pairing lost."""
+    from ..analysis.counts import compare_counts
     from ..report.columns import p_text
-    from ..results.rows import Comparison, Difference
-    from ..settings import check_scale
-    from ..stats.combine import fisher_exact, two_proportions
-    from ..stats.intervals import agresti_caffo
+    from ..results.rows import Comparison
 
     if len(runs) != 2:
         raise InputError(f"{len(runs)} counts are given: compare two, as 74/100 66/100")
-    check_scale("--margin", chosen.margin, (0.0, 1.0), "a share of right answers")
-    x, n, y, m = (int(number) for item in runs for number in item.split("/"))
-    try:
-        exact, z = fisher_exact(x, n, y, m), two_proportions(x, n, y, m)
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    names = _two_names(models)
-    ci, narrow = (agresti_caffo(x / n, n, y / m, m, level) for level in (chosen.level, max(0.0, 2 * chosen.level - 1)))
-    words = "not separable"
-    if exact.p_value < 1 - chosen.level:
-        words = "A better" if exact.diff > 0 else "B better"
-    elif chosen.margin is not None and -chosen.margin < narrow.low and narrow.high < chosen.margin:
-        words = f"equivalent within {chosen.margin:g}"
-    empty: dict[str, Any] = dict.fromkeys(
-        ("se", "df", "p_sign", "wins_a", "wins_b", "ties", "correlation", "se_unpaired",
-         "se_total", "se_data", "se_prediction", "var_data", "var_prediction", "design_effect", "mde")
-    )  # fmt: skip
-    row = Difference(
-        task="", metric="counts", scorer="none", higher_is_better=None, model_a=names[0], model_b=names[1],
-        n_questions=n + m, n_clusters=n + m, n_only_a=n, n_only_b=m, repeats_a=1, repeats_b=1, mean_a=x / n,
-        mean_b=y / m, diff=exact.diff, ci_low=ci.low, ci_high=ci.high, level=chosen.level,
-        statistic=z.statistic, p_value=exact.p_value,
-        p_adjusted=exact.p_value, test="fisher", interval="agresti-caffo",
-        verdict=words, diagnostics=("unpaired",), **empty,
-    )  # fmt: skip
+    (x, n), (y, m) = (map(int, item.split("/")) for item in runs)
+    row, exact, z = compare_counts((x, n), (y, m), _two_names(models), chosen)
     p = p_text(z.p_value)
     p = p if p.startswith("<") else f"= {p}"
     notes = (exact.note, f"pooled two-proportion z test: z = {z.statistic:.3f}, p {p}")

@@ -23,7 +23,7 @@ from ..stats.group_pairs import group_pairs
 from ..stats.pair_table import Columns, Table
 from ..stats.passk import pass_at_k, steps_of_k
 from .align import Grid, grid, stacked
-from .pairs import judged
+from .pairs import Facts, decided
 
 CLOSE = 5.0
 """Pairs closer than this many total standard errors show the noise of a benchmark; Wang (2025), §4.1.2."""
@@ -79,12 +79,12 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
     }
     bounds = score_range([Unread.of(part) for items in parts for part in items], settings)
     names, runs = tuple(item.name for item in measured), tuple(item.run.name for item in measured)
-    pairs = judged(
-        columns, board.table, names, runs, common, settings,
-        width=None if bounds is None else bounds[1] - bounds[0],
+    facts = Facts(
+        names, runs, common,
         n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
-        codes=_codes(measured, board, a, b),
+        codes=_codes(measured, board, a, b), width=None if bounds is None else bounds[1] - bounds[0],
     )  # fmt: skip
+    pairs = decided(columns, board.table, facts, settings)
     models = _models(measured, group, board, pairs, settings)
     questions = _questions(common, board)
     row = _benchmark(common, pairs, questions, models, questions.n_solved is not None)

@@ -16,14 +16,17 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
+from ..analysis.difference import decided
+from ..analysis.evidence import judged
 from ..errors import InputError
 from ..io.atomic import write_text
 from ..results.arena import Arena, Board, Spread
-from ..results.forms import SCHEMA_VERSION, finite
+from ..results.forms import SCHEMA_VERSION
 from ..results.rows import Difference
-from ..settings import check_scale
-from ..stats import decision, tests, theory
+from ..settings import Settings, check_scale
+from ..stats import decision, theory
 from ..stats.flips import Far, extended_flips
+from ..stats.tolerances import LARGEST
 
 KIND = "noise-profile"
 
@@ -80,6 +83,19 @@ class Profile:
     def scale(self) -> tuple[float, float] | None:
         """Lowest and highest value of the metric; None where the profile does not say."""
         return None if self.beta_theory is None else (0.0, 1.0)
+
+    def check(self, *scores: float) -> None:
+        """Refuse numbers that the metric cannot have.
+
+        Raises:
+            InputError: 71 for 0.71.
+        """
+        for value in scores:
+            if not math.isfinite(value) or (self.scale is not None and not 0 <= value <= 1):
+                raise InputError(
+                    f"{value:g} is not a score of {self.task} / {self.metric}, which lies between 0 and 1: "
+                    "write 0.71 for 71 %"
+                )
 
     def planning(self) -> dict[str, Any]:
         """ω² of the difference, σ² of each run and the size of clusters, as `plan` takes them.
@@ -163,8 +179,6 @@ def read(path: str | Path) -> tuple[Profile, ...]:
 _TEXTS = ("task", "metric", "scorer")
 _COUNTS = ("n_questions", "n_models", "n_close_pairs", "n_clusters")
 _SPREADS = ("se_total", "se_data", "se_prediction", "beta_theory")
-_LARGEST = 1e100
-"""Beyond it squares are infinite."""
 
 
 def _parse(row: dict[str, Any]) -> Profile:
@@ -193,7 +207,7 @@ def _parse(row: dict[str, Any]) -> Profile:
 
 def _number(value: Any, name: str) -> float:
     """A number that is neither negative nor endless: standard errors, their ratios, shares, degrees of freedom."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _LARGEST:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LARGEST:
         raise ValueError(f"{name} {value!r}")
     return float(value)
 
@@ -248,37 +262,17 @@ def compare(
         InputError: numbers, or a margin, that are not on the profile's scale.
     """
     check_scale("--margin", margin, profile.scale, profile.metric)
-    for value in (a, b):
-        if not math.isfinite(value) or (profile.scale is not None and not 0 <= value <= 1):
-            raise InputError(
-                f"{value:g} is not a score of {profile.task} / {profile.metric}, which lies between 0 and 1: "
-                "write 0.71 for 71 %"
-            )
+    profile.check(a, b)
     diff, se = a - b, profile.se(a, b, repeats)
-    df = profile.df or profile.n_questions - 1
-    empty = dict.fromkeys(
-        ("df", "p_sign", "wins_a", "wins_b", "ties", "correlation", "se_unpaired", "var_data", "var_prediction",
-         "design_effect", "statistic", "p_value", "ci_low", "ci_high", "mde")
+    known = se > 0  # the theory has no noise at 0 and 1, where nothing is known of it
+    far = _far(profile, diff, se, repeats) if known else None
+    df = float(profile.df or profile.n_questions - 1) if known else math.nan
+    of = decision.Differences(
+        np.array([diff]), np.array([se**2 if known else math.nan]), np.array([df]), zero=np.array([False]),
+        p_zero=np.array([math.nan]), far=far,
     )  # fmt: skip
-    values: dict[str, Any] = dict(empty)
-    verdict, codes = decision.WORDS[decision.SAME], ["reference_noise"]
-    if se > 0:
-        t, p = tests.t_test(diff, se, df)
-        far = _far(profile, diff, se, repeats)
-        limits = decision.t_limits(diff, se, df, level, far)
-        values |= {
-            "df": df, "statistic": t, "p_value": p, "ci_low": limits.low.item(), "ci_high": limits.high.item(),
-            "mde": finite(tests.minimum_detectable(se, df, level).item()),
-        }  # fmt: skip
-        if far is not None and not np.isnan(far.mean):
-            codes.append("few_flips")
-        narrow = decision.t_limits(diff, se, df, max(0.0, 2 * level - 1), far)
-        if p < 1 - level:
-            better = (diff > 0) == (profile.higher_is_better is not False)
-            verdict = decision.WORDS[decision.A if better else decision.B]
-        elif margin is not None and narrow.within(margin):
-            verdict = decision.words(margin)[decision.EQUIVALENT]
-    return Difference(
+    row = judged(
+        decision.decide(of, level, margin), {"reference_noise", *decision.noise_codes(None, far=far)},
         task=profile.task,
         metric=profile.metric,
         scorer=profile.scorer,
@@ -287,30 +281,25 @@ def compare(
         model_b=names[1],
         n_questions=profile.n_questions,
         n_clusters=profile.n_clusters,
-        n_only_a=0,
-        n_only_b=0,
-        repeats_a=repeats[0],
-        repeats_b=repeats[1],
+        n_only_a=0, n_only_b=0,
+        repeats_a=repeats[0], repeats_b=repeats[1],
         mean_a=a,
         mean_b=b,
         diff=diff,
         se=se or None,
         level=level,
-        p_adjusted=values["p_value"],
+        df=df,
         test="reference",
         se_total=profile.se(a, b) or None,
         se_data=None if profile.se_data is None else profile.se_data.median,
         se_prediction=None if profile.se_prediction is None else profile.se_prediction.median,
-        verdict=verdict,
         cluster=profile.cluster,
-        interval="t" if se > 0 else "none",
-        diagnostics=tuple(sorted(codes)),
-        **values,
-    )
+    )  # fmt: skip
+    return decided([row], Settings(level=level, margin=margin))[0]
 
 
 def _far(profile: Profile, diff: float, se: float, repeats: tuple[int, int]) -> Far | None:
-    """The far limit of a difference whose questions nobody has, as for 0/1 scores with this noise.
+    """(1,) the far limit of a difference whose questions nobody has, as for 0/1 scores with this noise.
 
     Such scores with one answer each differ on n(n se² + diff²) questions. With clusters, more answers or
     a metric without that scale nothing says how many differ.
@@ -318,5 +307,5 @@ def _far(profile: Profile, diff: float, se: float, repeats: tuple[int, int]) -> 
     if profile.cluster is not None or profile.beta_theory is None or repeats != (1, 1):
         return None
     n = float(profile.n_questions)
-    flips = np.array(n * (n * se**2 + diff**2))
-    return extended_flips(flips, np.array(n * diff), np.array(n))
+    flips = np.array([n * (n * se**2 + diff**2)])
+    return extended_flips(flips, np.array([n * diff]), np.array([n]))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..results.diagnostics import DIAGNOSTICS
 from ..results.rows import Difference, Estimate
+from ..stats.tolerances import SLACK
 
 if TYPE_CHECKING:
     pass
@@ -71,7 +72,7 @@ def data_noise(item: Estimate | Difference, digits: int) -> str:
     if item.var_data is None or item.var_data >= 0 or item.se_data_upper is None:
         return number(item.se_data, digits)
     unit = 10.0**-digits
-    return f"< {number(max(1, math.ceil(item.se_data_upper / unit - 1e-9)) * unit, digits)}"
+    return f"< {number(max(1, math.ceil(item.se_data_upper / unit - SLACK)) * unit, digits)}"
 
 
 _INTERVALS = {"wilson": "Wilson", "korn-graubard": "Korn–Graubard", "bootstrap": "bootstrap", "t": "t"}
@@ -110,7 +111,7 @@ def count(value: float | None) -> str:
     """A count that may be fractional: expected wins."""
     if value is None:
         return MISSING
-    return f"{value:.0f}" if abs(value - round(value)) < 1e-9 else f"{value:.1f}"
+    return f"{value:.0f}" if abs(value - round(value)) < SLACK else f"{value:.1f}"
 
 
 def metric_name(metric: str, scorer: str) -> str:

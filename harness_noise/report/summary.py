@@ -5,12 +5,12 @@ Every renderer draws these sections and nothing else; the complete numbers are i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..io.paths import telling_parts
 from ..results.plan import Plan
-from ..results.rows import Analysis, Comparison, Estimate
+from ..results.rows import Analysis, Comparison, Difference, Estimate
 from .columns import (
     MISSING,
     Column,
@@ -178,87 +178,32 @@ def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
     }
 
 
+_Cells: TypeAlias = "Sequence[tuple[Column, Callable[[Difference], str]]]"
+"""The columns of a table, each with what it shows of a row."""
+
+
+def _filled(items: Sequence[Difference], cells: _Cells) -> tuple[tuple[Column, ...], tuple[tuple[str, ...], ...]]:
+    """Columns and rows, without the columns that need not be there and say nothing."""
+    optional = ("p adj.", "unpaired n", "G", "missing", "corr.", "")
+    rows = [tuple(cell(item) for _, cell in cells) for item in items]
+    return _drop_empty(tuple(column for column, _ in cells), rows, optional)
+
+
 def _comparison(table: Comparison) -> Summary:
     items = table.comparisons
     marks = _marks(item.diagnostics for item in items)
-    pairs = {(item.model_a, item.run_a, item.model_b, item.run_b) for item in items}
-    several = len(pairs) > 1
+    several = len({(item.model_a, item.run_a, item.model_b, item.run_b) for item in items}) > 1
+    names: _Cells = [
+        (Column("Task", text=True), lambda x: plain(x.task)),
+        (Column("Metric", text=True), lambda x: metric_name(x.metric, x.scorer)),
+    ]
+    if several:
+        names = [(Column("A − B", text=True), lambda x: plain(" − ".join(names_of(x)))), *names]
     adjusted = len(items) > 1 and table.settings.get("adjust") != "none"
-    results, noise = [], []
-    for item in items:
-        digits = decimals(item.se, item.diff or item.mean_a)
-        names = (
-            plain(" − ".join(names_of(item))) if several else "",
-            plain(item.task),
-            metric_name(item.metric, item.scorer),
-        )
-        results.append(
-            (
-                *names,
-                number(item.mean_a, digits),
-                number(item.mean_b, digits),
-                number(item.diff, digits),
-                interval(item.ci_low, item.ci_high, digits),
-                p_text(item.p_value),
-                p_text(item.p_adjusted) if adjusted else "",
-                by_test(item),
-                item.verdict,
-                " ".join(marks[code] for code in item.diagnostics),
-            )
-        )
-        noise.append(
-            (
-                *names,
-                number(item.se, digits),
-                number(item.se_total, digits),
-                data_noise(item, digits),
-                number(item.se_prediction, digits),
-                number(item.se_unpaired, digits),
-                number(item.mde, digits),
-                number(item.correlation, 2),
-                MISSING if item.wins_a is None else f"{count(item.wins_a)} : {count(item.wins_b)} : {count(item.ties)}",
-                str(item.n_questions),
-                f"{item.n_only_a} + {item.n_only_b}" if item.n_only_a or item.n_only_b else "",
-                span(*sorted((item.repeats_a, item.repeats_b))),
-                str(item.n_clusters) if item.cluster else "",
-                str(item.n_missing) if item.n_missing else "",
-            )
-        )
-    pair = Column("A − B", text=True)
-    names_columns = (pair, Column("Task", text=True), Column("Metric", text=True))
-    first = (
-        *names_columns,
-        Column("A"),
-        Column("B"),
-        Column("A − B"),
-        Column(f"{_level(items)} CI", hint="of the paired difference"),
-        Column("p", hint="two-sided"),
-        Column("p adj.", hint="adjusted for the rows of its family; the verdict follows it"),
-        Column("Test", text=True, hint="what p and the interval come from"),
-        Column("Verdict", text=True),
-        _NOTES,
-    )
-    second = (
-        *names_columns,
-        Column("SE", hint="standard error of the paired difference"),
-        _TOTAL,
-        _DATA,
-        _PREDICTION,
-        Column("unpaired", hint="standard error if the pairing were ignored"),
-        Column("MDE", hint="smallest difference that is detected with 80 % power"),
-        Column("corr.", hint="correlation of the two runs' question means"),
-        Column("wins A : B : ties", hint="expected over all pairs of answers"),
-        Column("n", hint="questions that both runs have"),
-        Column("unpaired n", hint="questions that only A has + that only B has"),
-        Column("K", hint="scored answers per question"),
-        Column("G", hint="clusters"),
-        Column("missing", hint="answers without a score"),
-    )
-    optional = ("p adj.", "unpaired n", "G", "missing", "corr.", "")
+    results = _filled(items, [*names, *_results(_level(items), marks, adjusted=adjusted)])
     title = plain("A = {}, B = {}".format(*names_of(items[0]))) if items and not several else ""
-    shown_first = _without_pair(*_drop_empty(first, results, optional), keep=several)
-    shown_second = _without_pair(*_drop_empty(second, noise, optional), keep=several)
-    sections = [Section(title, *shown_first), Section("Noise of A − B (standard errors)", *shown_second)]
+    noise = _filled(items, [*names, *_NOISE])
+    sections = [Section(title, *results), Section("Noise of A − B (standard errors)", *noise)]
     if table.combined:
         sections.append(_combined(table))
     if table.flips:
@@ -266,6 +211,62 @@ def _comparison(table: Comparison) -> Summary:
     sentences = [sentence(item) for item in items if item.se is not None][:1]
     sentences += [f"{item.method}: {item.note}." for item in table.combined if item.note]
     return Summary(tuple(sections), _legend(marks, items), (*sentences, *taken_back(table), *estimand_line(items)))
+
+
+def _digits(item: Difference) -> int:
+    return decimals(item.se, item.diff or item.mean_a)
+
+
+def _results(level: str, marks: Mapping[str, str], *, adjusted: bool) -> _Cells:
+    return [
+        (Column("A"), lambda x: number(x.mean_a, _digits(x))),
+        (Column("B"), lambda x: number(x.mean_b, _digits(x))),
+        (Column("A − B"), lambda x: number(x.diff, _digits(x))),
+        (
+            Column(f"{level} CI", hint="of the paired difference"),
+            lambda x: interval(x.ci_low, x.ci_high, _digits(x)),
+        ),
+        (Column("p", hint="two-sided"), lambda x: p_text(x.p_value)),
+        (
+            Column("p adj.", hint="adjusted for the rows of its family; the verdict follows it"),
+            lambda x: p_text(x.p_adjusted) if adjusted else "",
+        ),
+        (Column("Test", text=True, hint="what p and the interval come from"), by_test),
+        (Column("Verdict", text=True), lambda x: x.verdict),
+        (_NOTES, lambda x: " ".join(marks[code] for code in x.diagnostics)),
+    ]
+
+
+_NOISE: _Cells = (
+    (
+        Column("SE", hint="standard error of the paired difference"),
+        lambda x: number(x.se, _digits(x)),
+    ),
+    (_TOTAL, lambda x: number(x.se_total, _digits(x))),
+    (_DATA, lambda x: data_noise(x, _digits(x))),
+    (_PREDICTION, lambda x: number(x.se_prediction, _digits(x))),
+    (
+        Column("unpaired", hint="standard error if the pairing were ignored"),
+        lambda x: number(x.se_unpaired, _digits(x)),
+    ),
+    (
+        Column("MDE", hint="smallest difference that is detected with 80 % power"),
+        lambda x: number(x.mde, _digits(x)),
+    ),
+    (Column("corr.", hint="correlation of the two runs' question means"), lambda x: number(x.correlation, 2)),
+    (
+        Column("wins A : B : ties", hint="expected over all pairs of answers"),
+        lambda x: MISSING if x.wins_a is None else f"{count(x.wins_a)} : {count(x.wins_b)} : {count(x.ties)}",
+    ),
+    (Column("n", hint="questions that both runs have"), lambda x: str(x.n_questions)),
+    (
+        Column("unpaired n", hint="questions that only A has + that only B has"),
+        lambda x: f"{x.n_only_a} + {x.n_only_b}" if x.n_only_a or x.n_only_b else "",
+    ),
+    (Column("K", hint="scored answers per question"), lambda x: span(*sorted((x.repeats_a, x.repeats_b)))),
+    (Column("G", hint="clusters"), lambda x: str(x.n_clusters) if x.cluster else ""),
+    (Column("missing", hint="answers without a score"), lambda x: str(x.n_missing) if x.n_missing else ""),
+)
 
 
 def taken_back(table: Comparison) -> list[str]:
@@ -283,12 +284,6 @@ def taken_back(table: Comparison) -> list[str]:
         f"{where}: the interval of {which} alone would show a difference, but among the rows that are tested together "
         f"{are} not significant ({method} adjustment), and the {verdicts} that."
     ]
-
-
-def _without_pair(
-    columns: tuple[Column, ...], rows: tuple[tuple[str, ...], ...], *, keep: bool
-) -> tuple[tuple[Column, ...], tuple[tuple[str, ...], ...]]:
-    return (columns, rows) if keep else (columns[1:], tuple(row[1:] for row in rows))
 
 
 def _combined(table: Comparison) -> Section:

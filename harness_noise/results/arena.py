@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 from .._version import __version__
 from .display import Shown
 from .forms import SCHEMA_VERSION, frame, row, storable
-from .rows import Difference, Estimate
+from .rows import Difference, Estimate, difference
 
 if TYPE_CHECKING:
     import numpy as np
@@ -169,14 +169,12 @@ class Pairs(Sequence[Difference]):
     a: IntArray
     b: IntArray
     columns: Mapping[str, np.ndarray[Any, Any]]
-    """Every other field of a Difference: numbers, NaN for what is not identified."""
+    """Every other field of a Difference: numbers, NaN for what is not identified, and whose interval it is."""
     verdict: np.ndarray[Any, Any]
     """(P,) codes into `words`."""
     words: tuple[str, ...]
     flags: Mapping[str, np.ndarray[Any, Any]]
     """Diagnostic code → which pairs have it."""
-    interval: str = "t"
-    """Whose interval the pairs have that vary at all."""
 
     def __len__(self) -> int:
         return len(self.a)
@@ -191,29 +189,16 @@ class Pairs(Sequence[Difference]):
         if isinstance(index, slice):
             return tuple(self[i] for i in range(*index.indices(len(self))))
         i = range(len(self))[index]
-        values: dict[str, Any] = {}
-        for name, column in self.columns.items():
-            whole = column.dtype.kind in "iu"
-            values[name] = int(column[i]) if whole else _or_none(column[i])
-        return Difference(
+        return difference(
             model_a=self.names[self.a[i]],
             model_b=self.names[self.b[i]],
             run_a=self.runs[self.a[i]],
             run_b=self.runs[self.b[i]],
             verdict=self.words[self.verdict[i]],
             diagnostics=tuple(sorted(code for code, has in self.flags.items() if has[i])),
-            interval=str(self._intervals(slice(i, i + 1))[0]),
             **self.common,
-            **values,
+            **{name: column.item(i) for name, column in self.columns.items()},
         )
-
-    def _intervals(self, rows: slice) -> np.ndarray[Any, Any]:
-        """Whose intervals these pairs have."""
-        import numpy as np
-
-        low = self.columns["ci_low"][rows]
-        flat = self.flags["zero_variance"][rows] if "zero_variance" in self.flags else np.zeros(len(low), dtype=bool)
-        return np.where(np.isnan(low), "none", np.where(flat, "bonett-price", self.interval)).astype(object)
 
     def find(self, model_a: str, model_b: str) -> Difference:
         """The pair of these two models, as A − B or as B − A, whichever the arena holds."""
@@ -234,7 +219,6 @@ class Pairs(Sequence[Difference]):
         have |= {name: [storable(value)] * len(self) for name, value in self.common.items()}
         have |= {"model_a": names[self.a], "model_b": names[self.b], "run_a": runs[self.a], "run_b": runs[self.b]}
         have["verdict"] = np.asarray(self.words, dtype=object)[self.verdict]
-        have["interval"] = self._intervals(slice(None))
         notes = [""] * len(self)
         for code in sorted(self.flags):
             for i in np.flatnonzero(self.flags[code]):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._version import __version__
 from .display import Shown
-from .forms import SCHEMA_VERSION, frame, row
+from .forms import SCHEMA_VERSION, finite, frame, row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,6 +158,17 @@ class Difference(_Row):
     interval: str = "t"
     """Whose interval it is: t, bootstrap, bonett-price, agresti-caffo; none. With `test` sign or permutation,
     which have none of their own, it is t's."""
+
+
+_UNKNOWN: dict[str, Any] = {item.name: None for item in fields(Difference) if item.type == "float | None"}
+
+
+def difference(**known: Any) -> Difference:
+    """The row of these fields; numbers that are not given, or not finite, are not identified: null."""
+    numbers: dict[str, Any] = {
+        name: finite(value) if isinstance(value, float) else value for name, value in known.items()
+    }
+    return Difference(**_UNKNOWN | numbers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,62 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .diagnostics import DIAGNOSTICS
 from .forms import SCHEMA_VERSION
 from .plan import Plan, PlanRow, PlugIn, TheoryRow
-
-if TYPE_CHECKING:
-    pass
 from .rows import Difference, Estimate, Flip
+
+
+def _rows(*names: str) -> dict[str, Any]:
+    items = [{"$ref": f"#/$defs/{name}"} for name in names]
+    return {"type": "array", "items": items[0] if len(items) == 1 else {"anyOf": items}}
+
+
+_KINDS: dict[str, dict[str, Any]] = {
+    "str": {"type": "string"},
+    "str | None": {"type": ["string", "null"]},
+    "int": {"type": "integer", "minimum": 0},
+    "float": {"type": "number"},
+    "float | None": {"type": ["number", "null"]},
+    "bool | None": {"type": ["boolean", "null"]},
+    "int | None": {"type": ["integer", "null"], "minimum": 0},
+    "tuple[str, ...]": {"type": "array", "items": {"type": "string"}},
+    "tuple[Step, ...]": _rows("step"),
+    "tuple[PlanRow, ...]": _rows("plan_row"),
+    "PlugIn | None": {"anyOf": [{"$ref": "#/$defs/plug_in"}, {"type": "null"}]},
+    "tuple[TheoryRow, ...]": _rows("theory"),
+    "tuple[float, float] | None": {
+        "anyOf": [{"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}, {"type": "null"}]
+    },
+    "Spread | None": {"anyOf": [{"$ref": "#/$defs/spread"}, {"type": "null"}]},
+    "Mapping[int, float] | None": {"type": ["object", "null"], "additionalProperties": {"type": "number"}},
+}
+"""The JSON of each type that a field has."""
+_CODES = {"type": "array", "items": {"enum": sorted(DIAGNOSTICS)}}
+_TABLES = {
+    "estimates": _rows("estimate"),
+    "comparisons": _rows("comparison"),
+    "models": _rows("model"),
+    "pairs": _rows("comparison"),
+    "benchmarks": _rows("benchmark"),
+    "questions": _rows("flip", "question"),
+    "combined": _rows("combined"),
+    "plan": {"$ref": "#/$defs/plan"},
+    "factors": _rows("factor"),
+    "n_answers": _KINDS["int"],
+    "mean": _KINDS["float"],
+    "advice": _KINDS["str"],
+    "notes": {"type": "array", "items": _KINDS["str"]},
+}
+"""What stands beside the settings, by command."""
+
+
+def _table(kind: type[Any]) -> dict[str, Any]:
+    """A row: the fields of its dataclass."""
+    properties = {item.name: _CODES if item.name == "diagnostics" else _KINDS[str(item.type)] for item in fields(kind)}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def json_schema() -> dict[str, Any]:
@@ -24,65 +71,22 @@ def json_schema() -> dict[str, Any]:
     from .arena import Benchmark, Model, Question, Spread, Step
     from .factors import FactorRow
 
-    def rows(*names: str) -> dict[str, Any]:
-        items = [{"$ref": f"#/$defs/{name}"} for name in names]
-        return {"type": "array", "items": items[0] if len(items) == 1 else {"anyOf": items}}
-
-    kinds: dict[str, dict[str, Any]] = {
-        "str": {"type": "string"},
-        "str | None": {"type": ["string", "null"]},
-        "int": {"type": "integer", "minimum": 0},
-        "float": {"type": "number"},
-        "float | None": {"type": ["number", "null"]},
-        "bool | None": {"type": ["boolean", "null"]},
-        "int | None": {"type": ["integer", "null"], "minimum": 0},
-        "tuple[str, ...]": {"type": "array", "items": {"type": "string"}},
-        "tuple[Step, ...]": rows("step"),
-        "tuple[PlanRow, ...]": rows("plan_row"),
-        "PlugIn | None": {"anyOf": [{"$ref": "#/$defs/plug_in"}, {"type": "null"}]},
-        "tuple[TheoryRow, ...]": rows("theory"),
-        "tuple[float, float] | None": {
-            "anyOf": [{"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}, {"type": "null"}]
-        },
-        "Spread | None": {"anyOf": [{"$ref": "#/$defs/spread"}, {"type": "null"}]},
-        "Mapping[int, float] | None": {"type": ["object", "null"], "additionalProperties": {"type": "number"}},
+    kinds = {
+        "estimate": Estimate, "comparison": Difference, "flip": Flip, "model": Model, "benchmark": Benchmark,
+        "question": Question, "spread": Spread, "step": Step, "combined": Combined, "plan": Plan, "plan_row": PlanRow,
+        "plug_in": PlugIn, "theory": TheoryRow, "factor": FactorRow,
+    }  # fmt: skip
+    first = {
+        "schema_version": {"const": SCHEMA_VERSION},
+        "harness_noise_version": {"type": "string"},
+        "settings": {"type": "object"},
     }
-    codes = {"type": "array", "items": {"enum": sorted(DIAGNOSTICS)}}
-
-    def table(kind: type[Any]) -> dict[str, Any]:
-        properties = {
-            item.name: codes if item.name == "diagnostics" else kinds[str(item.type)] for item in fields(kind)
-        }
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
-
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "harness-noise",
         "type": "object",
-        "properties": {
-            "schema_version": {"const": SCHEMA_VERSION},
-            "harness_noise_version": {"type": "string"},
-            "settings": {"type": "object"},
-            "estimates": rows("estimate"),
-            "comparisons": rows("comparison"),
-            "models": rows("model"),
-            "pairs": rows("comparison"),
-            "benchmarks": rows("benchmark"),
-            "questions": rows("flip", "question"),
-            "combined": rows("combined"),
-            "plan": {"$ref": "#/$defs/plan"},
-            "factors": rows("factor"),
-            "n_answers": kinds["int"],
-            "mean": kinds["float"],
-            "advice": kinds["str"],
-            "notes": {"type": "array", "items": kinds["str"]},
-        },
-        "required": ["schema_version", "harness_noise_version", "settings"],
+        "properties": first | _TABLES,
+        "required": list(first),
         "anyOf": [
             {"required": ["estimates"]},
             {"required": ["comparisons"]},
@@ -91,22 +95,7 @@ def json_schema() -> dict[str, Any]:
             {"required": ["factors", "n_answers", "mean", "advice"]},
         ],
         "additionalProperties": False,
-        "$defs": {
-            "estimate": table(Estimate),
-            "comparison": table(Difference),
-            "flip": table(Flip),
-            "model": table(Model),
-            "benchmark": table(Benchmark),
-            "question": table(Question),
-            "spread": table(Spread),
-            "step": table(Step),
-            "combined": table(Combined),
-            "plan": table(Plan),
-            "plan_row": table(PlanRow),
-            "plug_in": table(PlugIn),
-            "theory": table(TheoryRow),
-            "factor": table(FactorRow),
-        },
+        "$defs": {name: _table(kind) for name, kind in kinds.items()},
     }
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import special, stats
 
 from .arrays import FloatArray
+from .tolerances import SLACK, SMALLEST
 
 Alternative = Literal["two-sided", "greater", "less"]
 
@@ -106,7 +107,7 @@ def stouffer(
     if w.shape != d.shape or (w < 0).any() or not w.any():
         raise ValueError("weights must be one number for each task, not negative and not all 0")
     t = d / s
-    each = -np.sign(t) * special.ndtri(np.maximum(_tail(t, df), 1e-300))
+    each = -np.sign(t) * special.ndtri(np.maximum(_tail(t, df), SMALLEST))
     z = float(w @ each / math.sqrt(w @ w))
     return Combined("Stouffer", len(d), None, None, z, _two_sided(z))
 
@@ -158,7 +159,7 @@ def wilcoxon(diffs: Sequence[float], alternative: Alternative = "two-sided") -> 
         ranks = stats.rankdata(np.abs(d))
         plus = float(ranks[d > 0].sum())
         patterns = ((np.arange(2**n)[:, None] >> np.arange(n)) & 1) @ ranks
-        upper, lower = float((patterns >= plus - 1e-9).mean()), float((patterns <= plus + 1e-9).mean())
+        upper, lower = float((patterns >= plus - SLACK).mean()), float((patterns <= plus + SLACK).mean())
         p = {"greater": upper, "less": lower, "two-sided": min(1.0, 2 * min(upper, lower))}[alternative]
         return Combined("Wilcoxon signed-rank", n, None, None, plus, p)
     method: Literal["exact", "approx"] = "exact" if n <= 50 and len(np.unique(np.abs(d))) == n else "approx"

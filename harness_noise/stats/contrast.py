@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arrays import BoolArray, FloatArray, IntArray
+from .tolerances import SLACK
 
 FEWEST_REPEATED = 10
 """Questions with two answers from which more questions than these may borrow their variance: the mean of fewer
@@ -172,7 +173,7 @@ def design(
     T = 1 if stratum_weights is None else len(stratum_weights)
     sizes = np.bincount(strata, minlength=T).astype(np.float64)
     shares = sizes / max(n, 1) if stratum_weights is None else np.asarray(stratum_weights, dtype=np.float64)
-    if n and abs(shares.sum() - 1) > 1e-9:
+    if n and abs(shares.sum() - 1) > SLACK:
         raise ValueError("the weights of the tasks must sum to 1")
     if n and (shares[sizes == 0] > 0).any():
         raise ValueError("a task of non-zero weight has no question")

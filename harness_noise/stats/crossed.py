@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from .arrays import Estimator, FloatArray, IntArray
 from .cluster_variance import Variance, clustered_variance
 from .contrast import Design
+from .tolerances import SLACK
 
 
 def crossed_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Variance | None:
@@ -83,7 +84,7 @@ def _interaction(e: FloatArray, plan: Design, cell: IntArray) -> Variance | None
     C = (first.T @ Z).toarray() / size[:, None]  # means of Z over the clusters of the large way
     S = (Z.T @ Z).toarray() - (C.T * size) @ C
     values, vectors = np.linalg.eigh(S)
-    kept = values > 1e-9 * max(1.0, float(values[-1]))
+    kept = values > SLACK * max(1.0, float(values[-1]))
     inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
     mean_e = np.bincount(large, weights=e) / size
     r = (e - mean_e[large]) - (
@@ -96,7 +97,7 @@ def _interaction(e: FloatArray, plan: Design, cell: IntArray) -> Variance | None
     left = (csr_array((a, (cell, np.arange(n))), shape=(n_cells, n)) @ Z).toarray() - total[:, None] * C[of_large]
     free = float(a @ a - (total**2 / size[of_large]).sum() - np.einsum("cp,cp->", left @ inverse, left))
     df = n_cells - most - int(kept.sum())
-    if df < 1 or free <= 1e-9 * float(a @ a):
+    if df < 1 or free <= SLACK * float(a @ a):
         return None
     scores = np.bincount(cell, weights=a * r)
     return Variance(float(a @ a) * float(scores @ scores) / free, float(df))

@@ -1,24 +1,26 @@
-"""From an estimate to a decision: interval, p-values, equivalence and verdict, for one difference or many.
+"""From an estimate to a decision: interval, p-values, equivalence, verdict and diagnostics, for one difference or many.
 
-All of it works on arrays of any length; `compare`, `arena`, a benchmark's profile and the gate read the
-same limits, so that no two of them can disagree.
+All of it works on arrays of any length. `decide` says what each difference says for itself, `settle` the verdicts once
+p is adjusted over their families: every row of `compare`, metric of a whole corpus, profile, pair of counts and column
+of `arena` goes through both, and the gate reads the same limits, so that no two of them can disagree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
 from .arrays import BoolArray, FloatArray, IntArray
 from .flips import Far
-from .tests import benjamini_hochberg, holm
+from .tests import benjamini_hochberg, holm, minimum_detectable
+from .tolerances import FEW_DF, ROUNDING
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
 WORDS = ("not separable", "A better", "B better")
 """Verdicts by code; the fourth is `equivalent within M`."""
@@ -87,6 +89,159 @@ def t_limits(estimate: ArrayLike, se: ArrayLike, df: ArrayLike, level: float, fa
     return Limits(estimate - half, estimate + half).reaching(estimate, far, level)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """P differences, and what is known of their noise; NaN is "not identified"."""
+
+    diff: FloatArray
+    variance: FloatArray
+    df: FloatArray
+    zero: BoolArray
+    """Nothing varies: every question (cluster) has the same difference."""
+    p_zero: FloatArray
+    """The p that decides there, by the sign test; of unpaired runs, by their small-sample interval."""
+    small: Callable[[float], Limits] | None = None
+    """Level → the small-sample limits there; None where no range of the metric is known."""
+    far: Far | None = None
+    """What the far limits come from, where few questions (clusters) differ."""
+    small_name: str = "bonett-price"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Test:
+    """What a test other than t's says of P differences, and an interval other than t's."""
+
+    p: FloatArray | None = None
+    """None: t's."""
+    statistic: FloatArray | None = None
+    by_p: bool = False
+    """Whether p < 1 − level calls a difference, as of a test without an interval that goes with it; else the interval
+    does."""
+    of_all: bool = False
+    """Whether it decides where nothing varies, too."""
+    limits: Callable[[float], Limits] | None = None
+    """Level → its own limits; None: t's stand beside it."""
+    interval: str = "t"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """What each of P differences says for itself, before its family is looked at; NaN is null."""
+
+    ci_low: FloatArray
+    ci_high: FloatArray
+    interval: NDArray[Any]
+    """Whose interval it is; "none" where there is none."""
+    statistic: FloatArray
+    p_value: FloatArray
+    p: FloatArray
+    """What is adjusted: the p-value, or that of the rule that stands in where it is null."""
+    mde: FloatArray
+    separable: BoolArray
+    """What the single interval, or test, says."""
+    equivalent: BoolArray
+    """What the two one-sided tests say."""
+
+    @classmethod
+    def of_all(cls, parts: Sequence[Decision]) -> Decision:
+        """Several of them, one after the other."""
+        return cls(*(np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(cls)))
+
+    def take(self, rows: slice) -> Decision:
+        return Decision(*(getattr(self, item.name)[rows] for item in fields(self)))
+
+    def numbers(self) -> dict[str, FloatArray]:
+        """The columns that a result shows, by their names."""
+        names = ("ci_low", "ci_high", "statistic", "p_value", "mde")
+        return {name: getattr(self, name) for name in names}
+
+
+def decide(of: Differences, level: float, margin: float | None = None, test: Test | None = None) -> Decision:
+    """Interval, p-value and two one-sided tests of each difference by itself.
+
+    The interval is t's, or the test's own where it has one, and reaches its far limit. A difference is called by its
+    interval, or by p where the test says so. Where nothing varies there is no t: the interval is a small-sample rule's
+    and the sign test decides, p being 1 where the difference is 0.
+
+    Args:
+        of: the differences and their noise.
+        level: coverage of the intervals, 1 − α.
+        margin: of the two one-sided tests; None: no equivalence is tested.
+        test: None: t's.
+    """
+    test = test or Test()
+    alpha = 1 - level
+    with np.errstate(invalid="ignore", divide="ignore"):
+        se = np.sqrt(np.maximum(of.variance, 0.0))
+        varies = ~np.isnan(se) & ~of.zero
+        statistic = np.where(varies, of.diff / se, np.nan)
+        p_value = np.where(varies, 2 * below(-np.abs(statistic), of.df), np.nan)
+        if test.p is not None:
+            statistic = np.full(len(se), np.nan) if test.statistic is None else test.statistic
+            p_value = np.where(varies, test.p, np.nan)
+        limits = _limits(of, se, varies, level, test)
+        called = p_value < alpha if test.by_p else limits.exclude()
+        same = of.zero & (np.abs(of.diff) <= ROUNDING)
+        p_value = np.where(same, 1.0, p_value)
+        p = np.where(of.zero & ~same, of.p_zero, p_value)
+        separable = np.where(of.zero, ~same & (of.p_zero < alpha), varies & called)
+        if test.of_all and test.p is not None:
+            p_value = p = np.where(np.isnan(se), np.nan, test.p)
+            separable = p < alpha
+        equivalent = np.zeros(len(se), dtype=np.bool_)
+        if margin is not None:
+            equivalent = _limits(of, se, varies, two_one_sided(level), test).within(margin)
+    shown = ~(np.isnan(limits.low) | np.isnan(limits.high))
+    names = np.where(shown, np.where(of.zero, of.small_name, test.interval), "none").astype(object)
+    mde = minimum_detectable(np.where(varies, se, np.nan), of.df, level)
+    return Decision(
+        np.where(shown, limits.low, np.nan), np.where(shown, limits.high, np.nan), names, statistic, p_value, p, mde,
+        separable, equivalent,
+    )  # fmt: skip
+
+
+def two_one_sided(level: float) -> float:
+    """1 − 2α: the level of the interval that two one-sided tests of level α read."""
+    return max(0.0, 2 * level - 1)
+
+
+def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, test: Test) -> Limits:
+    """The limits of the test, or t's, with far ones; where nothing varies the small-sample rule's. NaN: none."""
+    own = t_limits(of.diff, se, of.df, level) if test.limits is None else test.limits(level)
+    own = own.reaching(of.diff, of.far, level)
+    ends = varies & np.isfinite(own.low) & np.isfinite(own.high)
+    low, high = np.full((2, len(se)), np.nan)
+    if of.small is not None and of.zero.any():
+        small = of.small(level)
+        low, high = np.where(of.zero, small.low, np.nan), np.where(of.zero, small.high, np.nan)
+    return Limits(np.where(ends, own.low, low), np.where(ends, own.high, high))
+
+
+def few_degrees(df: FloatArray) -> BoolArray:
+    """Whether so few degrees of freedom are a diagnostic."""
+    return df < FEW_DF
+
+
+def noise_flags(
+    df: FloatArray, *, zero: BoolArray, var_data: FloatArray, far: Far | None = None
+) -> dict[str, BoolArray]:
+    """The diagnostics that a variance and its degrees of freedom give reason for, as (P,) columns."""
+    return {
+        "few_clusters": few_degrees(df),
+        "zero_variance": zero,
+        "negative_data_variance": var_data < 0,
+        "few_flips": np.zeros(len(df), dtype=np.bool_) if far is None else ~np.isnan(far.mean),
+    }
+
+
+def noise_codes(
+    df: float | None, *, zero: bool = False, var_data: float | None = None, far: Far | None = None
+) -> set[str]:
+    """The same of one mean or difference; None is "not identified"."""
+    one, data = (np.array([np.nan if x is None else x], dtype=np.float64) for x in (df, var_data))
+    return {code for code, has in noise_flags(one, zero=np.array([zero]), var_data=data, far=far).items() if has.any()}
+
+
 def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = None) -> FloatArray:
     """Adjusted p-values, over those that are known of each family; NaN stays NaN.
 
@@ -111,28 +266,45 @@ def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = No
     return out
 
 
-def verdicts(
-    separable: BoolArray,
-    p: FloatArray,
-    p_adjusted: FloatArray,
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdicts:
+    """What is said of P differences in view of their families."""
+
+    p_adjusted: FloatArray
+    """NaN where the p-value itself is."""
+    codes: IntArray
+    """Verdicts, into `words`."""
+    words: tuple[str, ...]
+    taken_back: BoolArray
+    """Where the single interval (test) would call a difference and the adjusted p does not."""
+
+
+def settle(
+    found: Decision,
     a_better: BoolArray,
-    equivalent: BoolArray,
     level: float,
-) -> tuple[IntArray, BoolArray]:
-    """Verdict codes from the adjusted p-values, and the rows that their single interval would call separable.
+    margin: float | None,
+    adjust: str,
+    families: Sequence[Hashable] | None = None,
+) -> Verdicts:
+    """The verdicts, from p adjusted over the family of each difference.
 
     Args:
-        separable: what the single interval, or test, says.
-        p: the p-value that goes with it.
-        p_adjusted: the same, adjusted in its family.
+        found: what each says for itself.
         a_better: where A is ahead, in the metric's direction.
-        equivalent: what the two one-sided tests say.
         level: 1 − α.
+        margin: that equivalence was tested with.
+        adjust: holm, bh or none.
+        families: (P,) labels; None: one family.
     """
+    p = adjusted(found.p, adjust, families)
     with np.errstate(invalid="ignore"):
-        taken_back = separable & (p_adjusted >= 1 - level) & (p_adjusted > p)
-    codes = np.where(separable & ~taken_back, np.where(a_better, A, B), np.where(equivalent, EQUIVALENT, SAME))
-    return codes.astype(np.intp), taken_back
+        taken_back = found.separable & (p >= 1 - level) & (p > found.p)
+    codes = np.where(
+        found.separable & ~taken_back, np.where(a_better, A, B), np.where(found.equivalent, EQUIVALENT, SAME)
+    )
+    shown = np.where(np.isnan(found.p_value), np.nan, p)
+    return Verdicts(shown, codes.astype(np.intp), words(margin), taken_back)
 
 
 def two_sided(low: ArrayLike, high: ArrayLike, level: float) -> FloatArray:

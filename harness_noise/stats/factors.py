@@ -19,6 +19,7 @@ from scipy import special
 from scipy.sparse import coo_array
 
 from .arrays import FloatArray, IntArray
+from .tolerances import ROUNDING, SMALLEST
 
 RESIDUAL = "residual"
 
@@ -61,6 +62,39 @@ def components(
     N = len(y)
     if N < 2 or not np.isfinite(y).all() or any(len(codes) != N for _, codes in factors):
         raise ValueError("factors need at least two finite scores, with one level of each factor for every score")
+    groups, n_cells = _groupings(factors, N, interactions=interactions)
+    y = y - y.mean()  # the components do not change, and the sums of squares keep their digits
+    A, T, shares = _equations(y, [codes for _, _, codes in groups])
+    solution, *_ = np.linalg.lstsq(A, T, rcond=1e-10)
+    identified = _identified(A)
+    rounding = ROUNDING * float(y @ y) / N
+    levels_of = [int(codes.max()) + 1 for _, _, codes in groups]
+    out = []
+    for h, (name, parts, _) in enumerate(groups):
+        found: list[str] = []
+        value = float(solution[h]) if identified[h] else None
+        if value is not None and abs(value) <= rounding:
+            value = 0.0  # its sign is a diagnostic
+        if levels_of[h] < 2:
+            found.append("single_level")
+            value = None
+        elif value is None:
+            found.append("aliased_factor")
+        elif value < 0:
+            found.append("negative_component")
+        df = float(levels_of[h] - 1)
+        if name == RESIDUAL:
+            df = float(N - n_cells or max(0, N - sum(levels - 1 for levels in levels_of[:-1]) - 1))
+        var_mean = None if value is None else value * shares[h]
+        out.append(Component(name, parts, levels_of[h], value, var_mean, df, None, None, tuple(found)))
+    codes_of = [codes for _, _, codes in groups]
+    return _with_limits(out, codes_of, A, np.array(levels_of, dtype=np.float64), 1 - level)
+
+
+def _groupings(
+    factors: Sequence[tuple[str, IntArray]], N: int, *, interactions: bool
+) -> tuple[list[tuple[str, tuple[str, ...], IntArray]], int]:
+    """Name, factors and codes of each grouping of the answers, the residual last; and the cells of all factors."""
     groups: list[tuple[str, tuple[str, ...], IntArray]] = [(name, (name,), _recode(codes)) for name, codes in factors]
     if interactions:
         first, *rest = groups
@@ -72,50 +106,24 @@ def components(
         cells = _recode(cells * (codes.max() + 1) + codes)
     # an interaction with one answer in each cell is the residual by another name
     groups = [group for group in groups if len(group[1]) == 1 or group[2].max() + 1 < N]
-    everyone = tuple(name for name, _ in factors)
-    groups.append((RESIDUAL, everyone, np.arange(N)))
+    groups.append((RESIDUAL, tuple(name for name, _ in factors), np.arange(N)))
+    return groups, int(cells.max()) + 1
 
-    y = y - y.mean()  # the components do not change, and the sums of squares keep their digits
-    names = ["mean"] + [name for name, _, _ in groups]
-    codes_of = [np.zeros(N, dtype=np.intp)] + [codes for _, _, codes in groups]
+
+def _equations(y: FloatArray, groups: Sequence[IntArray]) -> tuple[FloatArray, FloatArray, list[float]]:
+    """A and T of A σ² = E T, μ² taken out of both; and Σ (n_l/N)² of each grouping."""
+    N = len(y)
+    codes_of = [np.zeros(N, dtype=np.intp), *groups]
     sizes = [np.bincount(codes).astype(np.float64) for codes in codes_of]
-    A = np.empty((len(names), len(names)))
-    T = np.empty(len(names))
+    A = np.empty((len(codes_of), len(codes_of)))
+    T = np.empty(len(codes_of))
     for g, codes in enumerate(codes_of):
         T[g] = float((np.bincount(codes, weights=y) ** 2 / sizes[g]).sum())
         A[g, 0] = N
-        for h in range(1, len(names)):
+        for h in range(1, len(codes_of)):
             A[g, h] = _overlap(codes, codes_of[h], sizes[g])
     # row 0 carries μ²: take it from the others, so that only components are left
-    A, T = A[1:, 1:] - A[0, 1:], T[1:] - T[0]
-    levels_of = np.array([len(size) for size in sizes[1:]], dtype=np.float64)
-    solution, *_ = np.linalg.lstsq(A, T, rcond=1e-10)
-    identified = _identified(A)
-    rounding = 1e-12 * float(y @ y) / N
-    out = []
-    for h, (name, parts, _) in enumerate(groups):
-        levels = len(sizes[h + 1])
-        found: list[str] = []
-        value = float(solution[h]) if identified[h] else None
-        if value is not None and abs(value) <= rounding:
-            value = 0.0  # its sign is a diagnostic
-        if levels < 2:
-            found.append("single_level")
-            value = None
-        elif value is None:
-            found.append("aliased_factor")
-        elif value < 0:
-            found.append("negative_component")
-        share = float((sizes[h + 1] / N) @ (sizes[h + 1] / N))
-        df = float(N - (cells.max() + 1)) if name == RESIDUAL else float(levels - 1)
-        if name == RESIDUAL and df == 0:
-            df = float(max(0, N - sum(len(size) - 1 for size in sizes[1:-1]) - 1))
-        out.append(
-            Component(
-                name, parts, levels, value, None if value is None else value * share, df, None, None, tuple(found)
-            )
-        )
-    return _with_limits(out, codes_of[1:], A, levels_of, 1 - level)
+    return A[1:, 1:] - A[0, 1:], T[1:] - T[0], [float((size / N) @ (size / N)) for size in sizes[1:]]
 
 
 def _with_limits(
@@ -191,7 +199,7 @@ def _identified(A: FloatArray) -> list[bool]:
     """Which unknowns A determines: those whose unit vector lies in its row space."""
     scale = np.abs(A).max() or 1.0
     _, s, Vt = np.linalg.svd(A / scale)
-    null = Vt[s < 1e-10 * max(float(s[0]), 1e-300)]
+    null = Vt[s < 1e-10 * max(float(s[0]), SMALLEST)]
     return [bool((np.abs(null[:, h]) < 1e-8).all()) for h in range(A.shape[1])]
 
 

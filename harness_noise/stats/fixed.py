@@ -8,12 +8,14 @@ questions. Clusters change nothing: what questions share is part of what is fixe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from .arrays import FloatArray
 from .contrast import Contrast, Design, QuestionStats
-from .moments import Moments
+from .decision import noise_codes
+from .moments import Moments, nothing
 
 
 def fixed_moments(runs: Sequence[QuestionStats], coefficients: Sequence[float], c: Contrast, plan: Design) -> Moments:
@@ -30,13 +32,13 @@ def fixed_moments(runs: Sequence[QuestionStats], coefficients: Sequence[float], 
     V = float(plan.weights**2 @ c.w)
     if not c.identified or V <= 0:
         found = c.diagnostics if not c.identified else (*c.diagnostics, "identical_repeats")
-        return Moments(n, n, mean, None, None, None, None, None, None, None, False, tuple(sorted(found)))
+        return replace(nothing(n, n), mean=mean, diagnostics=tuple(sorted(found)))
     df = V**2 / sum(_spread(run, a, plan) for run, a in zip(runs, coefficients, strict=True))
     prediction = float(plan.weights**2 @ c.v)
     return Moments(
         n=n, n_clusters=n, mean=mean, variance=V, df=df, naive=None, var_data=None, var_prediction=prediction,
         var_total=prediction, icc=None, zero_variance=False,
-        diagnostics=tuple(sorted({*c.diagnostics} | ({"few_clusters"} if df < 10 else set()))),
+        diagnostics=tuple(sorted({*c.diagnostics} | noise_codes(df))),
     )  # fmt: skip
 
 

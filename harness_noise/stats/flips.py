@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .arrays import BoolArray, Estimator, FloatArray
-from .cluster_variance import Cells, cells, cells_variance, satterthwaite
+from .arrays import BoolArray, Estimator, FloatArray, IntArray
+from .cluster_variance import Cells, cells, each_its_clusters, question_factor, task_df
 from .contrast import Design
+from .tolerances import SLACK, SMALLEST
 
 MOST = 60.0
 """Effective flips from which on the t interval is kept."""
@@ -30,6 +31,22 @@ class Far:
     variance: FloatArray
     df: FloatArray
 
+    @classmethod
+    def none(cls, P: int) -> Far:
+        """Of P differences, to be filled in."""
+        return cls(*np.full((3, P), np.nan))
+
+    def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self.mean, self.variance, self.df
+
+    def take(self, rows: IntArray | BoolArray) -> Far:
+        return Far(self.mean[rows], self.variance[rows], self.df[rows])
+
+    def put(self, at: IntArray | BoolArray, found: Far) -> None:
+        """Fill in those of some differences."""
+        for mine, column in zip(self.columns(), found.columns(), strict=True):
+            mine[at] = column
+
 
 def effective_flips(sums: FloatArray) -> FloatArray:
     """(…,) n_f = (Σ S_c²)²/Σ S_c⁴ of (…, G) cluster sums: m equal ones among zeros give m; NaN if all are 0."""
@@ -42,7 +59,7 @@ def effective_flips(sums: FloatArray) -> FloatArray:
 
 def are_few(n_f: FloatArray, G: FloatArray | float) -> BoolArray:
     """Whether so few flips call for the far limit; a count on the boundary is not few, however it was rounded."""
-    few: BoolArray = n_f < np.minimum(MOST, SHARE * G) * (1 - 1e-9)
+    few: BoolArray = n_f < np.minimum(MOST, SHARE * G) * (1 - SLACK)
     return few
 
 
@@ -57,14 +74,8 @@ def extended(d: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Far |
     sums = np.bincount(plan.clusters, weights=plan.weights * d, minlength=plan.n_clusters).astype(np.float64)
     if not are_few(effective_flips(sums), plan.n_clusters):
         return None
-    if not plan.between_tasks:
-        found = cells(d, plan)
-    else:  # one stratum, in which a task has the size that is its weight
-        share: FloatArray = np.bincount(plan.clusters, weights=plan.weights).astype(np.float64)
-        used = share > 0
-        G = int(used.sum())
-        found = Cells(sums[used], share[used], np.arange(G), np.zeros(G, dtype=np.intp), np.ones(1), G)
-    far = Extension(found, estimator)(found.sums[None, :])
+    found = cells(plan)
+    far = Extension(found, estimator)(found.sums(d)[None, :])
     return None if np.isnan(far.mean[0]) else far
 
 
@@ -76,24 +87,22 @@ class Extension:
     """
 
     def __init__(self, found: Cells, estimator: Estimator) -> None:
-        self.cells, self.estimator = found, estimator
-        G, T = found.n_clusters, len(found.weights)
-        n_t = np.bincount(found.strata, weights=found.sizes, minlength=T)
+        self.cells = found
+        G, n_t = found.n_clusters, found.task_sizes
         tasks = np.flatnonzero(n_t > 0)
         grown = 1 + 2 / G
-        self.n_t, self.tasks = np.maximum(n_t, 1e-300), tasks
-        strata = np.concatenate([found.strata, tasks, tasks])
-        self.sizes = np.concatenate([found.sizes, n_t[tasks] / G, n_t[tasks] / G])
-        clusters = np.concatenate([found.clusters, np.full(len(tasks), G), np.full(len(tasks), G + 1)])
-        self.whole = Cells(self.sizes, self.sizes, clusters, strata, found.weights / grown, G + 2)
+        self.n_t, self.tasks = np.maximum(n_t, SMALLEST), tasks
         self.grown = grown
-        nothing = cells_variance(replace(self.whole, sums=np.zeros(len(strata))), estimator)
-        assert nothing is not None
-        self.df = nothing.df
-        scale = 1 / np.sqrt(1 - self.sizes / (n_t * grown)[strata])
-        scale = {"cr2": scale, "cr3": scale * scale}.get(estimator, np.ones_like(scale))
-        self.factors = self.whole.weights[strata] * scale
-        self.small_sample = (G + 2) / (G + 1) if estimator == "cr1" else 1.0
+        self.sizes = np.concatenate([found.sizes, n_t[tasks] / G, n_t[tasks] / G])
+        self.whole = replace(
+            found,
+            sizes=self.sizes,
+            strata=np.concatenate([found.strata, tasks, tasks]),
+            clusters=np.concatenate([found.clusters, np.full(len(tasks), G), np.full(len(tasks), G + 1)]),
+            weights=found.weights / grown,
+            n_clusters=G + 2,
+        )
+        self.factors, self.df = self.whole.factors(estimator), self.whole.df()
 
     def cluster_sums(self, sums: FloatArray) -> FloatArray:
         """(P, G) weighted sums of the clusters from (P, C) sums of the cells."""
@@ -110,7 +119,7 @@ class Extension:
         e = np.concatenate([sums, pseudo, -pseudo], axis=1) - self.sizes * mean_t[:, whole.strata]
         left = _by_cluster(e * self.factors, whole)
         mean = mean_t @ (whole.weights * self.n_t * self.grown)
-        variance = (left**2).sum(axis=1) * self.small_sample
+        variance = (left**2).sum(axis=1)
         return Far(*(np.where(few, column, np.nan) for column in (mean, variance, np.full(len(mean), self.df))))
 
 
@@ -141,24 +150,15 @@ def extended_task(sums: FloatArray, sizes: FloatArray, estimator: Estimator = "c
     """
     n = sizes.sum(axis=1)
     G = (sizes > 0).sum(axis=1).astype(np.float64)
-    top = np.abs(sums).max(axis=1, initial=0.0)
+    top = np.abs(sums).max(axis=1, initial=0.0)[:, None]
     few = are_few(effective_flips(sums), G)
     with np.errstate(invalid="ignore", divide="ignore"):
-        grown = n * (1 + 2 / G)
+        pseudo = np.broadcast_to((n / G)[:, None], (len(n), 2))
+        sizes = np.concatenate([sizes, pseudo], axis=1)
+        grown = sizes.sum(axis=1)
         mean = sums.sum(axis=1) / grown
-        power = {"cr2": 1, "cr3": 2}.get(estimator, 0)
-        kept, pseudo = 1 - sizes / grown[:, None], 1 - 1 / (G + 2)
-        e = sums - sizes * mean[:, None]
-        left = (e * e / kept**power).sum(axis=1)
-        left = left + 2 * (top**2 + (n / G * mean) ** 2) / pseudo**power
-        variance = left / grown**2 * ((G + 2) / (G + 1) if estimator == "cr1" else 1.0)
-        # as in `cells_variance`, with the two pseudo-clusters beside the sums over the others
-        D, D_p = sizes / kept / grown[:, None] ** 2, n / G / pseudo / grown**2
-        uu, uu_p = D * sizes / grown[:, None], D_p * (n / G) / grown
-        taken = uu.sum(axis=1) + 2 * uu_p
-        trace = D.sum(axis=1) + 2 * D_p - taken
-        trace2 = (D * D - 2 * D * uu).sum(axis=1) + 2 * (D_p**2 - 2 * D_p * uu_p) + taken**2
-    df = satterthwaite(trace, trace2)
+        variance = each_its_clusters(np.concatenate([sums, top, -top], axis=1), sizes, estimator)
+        df = task_df(sizes / grown[:, None])
     return Far(*(np.where(few, column, np.nan) for column in np.broadcast_arrays(mean, variance, df)))
 
 
@@ -184,7 +184,7 @@ def extended_questions(
     grown = n + 2
     mean = total / grown
     left = squares + 2 * top**2 - grown * mean**2
-    variance = left / {"cr0": grown**2, "cr3": (grown - 1) ** 2}.get(estimator, grown * (grown - 1))
+    variance = left * question_factor(grown, estimator)
     return Far(*(np.where(few, column, np.nan) for column in (mean, variance, grown - 1)))
 
 

@@ -1,6 +1,6 @@
 """All pairs of models on a group of tasks: weighted means, residuals within tasks, clusters across them.
 
-Where all models have the same questions, the variances come from Gram matrices as in `pairs`; a pair
+Where all models have the same questions, the variances of all pairs come from one matrix of cluster scores; a pair
 whose models lack different questions, or hardly differ, goes through the kernel of `contrast`.
 """
 
@@ -13,14 +13,17 @@ import numpy as np
 
 from .all_pairs import all_pairs
 from .arrays import BoolArray, Estimator, FloatArray, IntArray
-from .cluster_variance import cells, clustered_variance
+from .cluster_variance import cells, cluster_scores, sum_by
 from .contrast import Contrast, Design, QuestionStats, contrast, design
+from .decision import noise_flags
 from .fixed import fixed_moments
 from .flips import Extension, Far, extended
-from .moments import Moments, moments
+from .moments import Moments, moments, without_rounding
 from .pair_flips import of_group
 from .pair_table import Columns, Strata, Table
-from .ranks import one_hot
+from .pair_variances import CANCELLED, NOTHING, of_pairs
+from .ranks import count_above, dense_ranks
+from .tolerances import ROUNDING
 
 _OF_KERNEL = (
     "single_repeat", "partly_single_repeat", "identical_repeats", "missing_repeats", "too_few_questions",
@@ -42,7 +45,7 @@ def group_pairs(
     plain = all_pairs(replace(table, clusters=None, strata=None), a, b, estimator)
     out = _Group(plain, table, strata, estimator, fixed=fixed)
     done = np.zeros(len(a), dtype=np.bool_)
-    if not np.isnan(table.mean).any() and not strata.between and not fixed:
+    if not np.isnan(table.mean).any() and not fixed:
         done = out.by_gram()
     for i in np.flatnonzero(~done):
         out.by_kernel(int(i))
@@ -75,7 +78,7 @@ class _Group:
         self.numbers: dict[str, FloatArray] = {name: np.full(P, np.nan) for name in names}
         self.n_clusters = plain.n.copy()
         self.signs_a, self.signs_b = plain.signs_a.copy(), plain.signs_b.copy()
-        self.far = Far(*np.full((3, P), np.nan))
+        self.far = Far.none(P)
         self.zero = np.zeros(P, dtype=np.bool_)
         self.same = np.zeros(P, dtype=np.bool_)
         self.flags: dict[str, BoolArray] = {name: np.zeros(P, dtype=np.bool_) for name in _OF_KERNEL}
@@ -137,7 +140,7 @@ class _Group:
             self.numbers[name][i] = np.nan if value is None else value
         self.n_clusters[i] = m.n_clusters
         self.zero[i] = m.zero_variance
-        self.same[i] = m.zero_variance and not (np.abs(c.d) > 1e-12).any()
+        self.same[i] = m.zero_variance and not (np.abs(c.d) > ROUNDING).any()
         for code in m.diagnostics:
             self.flags[code][i] = True
         if self.fixed:
@@ -146,77 +149,80 @@ class _Group:
         far = extended(c.d, plan, self.estimator) if m.variance else None
         if far is not None:
             self.flags["few_flips"][i] = True
-            self.far.mean[i], self.far.variance[i], self.far.df[i] = far.mean[0], far.variance[0], far.df[0]
+            self.far.put(np.array([i]), far)
         weighted = plan.weights * c.d
         sums = np.bincount(plan.clusters, weights=weighted, minlength=plan.n_clusters)
         self.numbers["gain"][i], self.numbers["loss"][i] = np.maximum(sums, 0).sum(), np.maximum(-sums, 0).sum()
         sums = sums * len(c.d)
-        tolerance = 1e-12 * max(1.0, float(np.abs(sums).max(initial=0.0)))
+        tolerance = ROUNDING * max(1.0, float(np.abs(sums).max(initial=0.0)))
         self.signs_a[i], self.signs_b[i] = (sums > tolerance).sum(), (sums < -tolerance).sum()
 
     def by_gram(self) -> BoolArray:
         """All pairs on the same questions; returns those that are done."""
-        t, codes, plain = self.table, self.strata.codes, self.plain
-        N = len(codes)
-        plan = self._plan(np.arange(N))
-        reference = None if plan is None else clustered_variance(np.zeros(N), plan, self.estimator)
-        single = bool((t.count == 1).all())
-        even = single or bool((t.count > 1).all())
-        if plan is None or reference is None or t.clusters is not None or not even or (plan.weights == 0).any():
-            return np.zeros(len(plain), dtype=np.bool_)
-        a, b, w = plain.a, plain.b, plan.weights
-        hot = one_hot(codes, int(codes.max()) + 1)
-        sizes = np.bincount(codes).astype(np.float64)
-        task_means = (hot.T @ t.mean) / sizes[:, None]
-        e = t.mean - task_means[codes]
-        leverage = 1 / (1 - 1 / sizes[codes])
-        naive = (e * (w**2 * leverage)[:, None]).T @ e
-        if self.estimator == "cr2":
-            gram = naive
-        elif self.estimator == "cr3":
-            gram = (e * (w**2 * leverage**2)[:, None]).T @ e
-        else:
-            gram = (e * (w**2)[:, None]).T @ e * (N / (N - 1) if self.estimator == "cr1" else 1.0)
-        own, own_naive = gram.diagonal(), naive.diagonal()
-        V = own[a] + own[b] - 2 * gram[a, b]
-        s2, k = np.nan_to_num(t.var), t.count
-        v, left, more = (w**2 @ s2), (w**2 @ (s2 / k)), (w**2 @ (s2 * (1 - 1 / k)))
-        means = w @ t.mean
-        varied = s2.sum(axis=0) > 0
-        constant = ~varied & np.full(len(varied), not single)
-        uneven = np.zeros(t.mean.shape[1], dtype=np.bool_)
-        for task in range(len(sizes)):
-            block = k[codes == task]
-            uneven |= (block != block.max(axis=0)).any(axis=0)
-        done: BoolArray = V - 1e-4 * (own[a] + own[b]) > 1e-20
-        identified = varied[a] & varied[b]
-        flags = {"missing_repeats": uneven[a] | uneven[b], "identical_repeats": constant[a] | constant[b]}
-        if t.identical is not None:
-            flags["identical_repeats"] |= t.identical[a] | t.identical[b]
-            identified &= ~flags["identical_repeats"]
-        if t.unsplit is not None:
-            identified &= ~(t.unsplit[a] | t.unsplit[b])
-        far = of_group(t.mean, Extension(cells(np.zeros(N), plan), self.estimator), a, b)
-        data = V - (left[a] + left[b])
-        data[np.abs(data) <= 1e-12 * np.maximum(V, left[a] + left[b])] = 0.0
-        found = {
+        t, (a, b) = self.table, (self.plain.a, self.plain.b)
+        N = len(t.mean)
+        plan, single = self._plan(np.arange(N)), bool((t.count == 1).all())
+        if plan is None or not (single or (t.count > 1).all()) or (plan.weights == 0).any():
+            return np.zeros(len(a), dtype=np.bool_)
+        design = cells(plan)
+        if not design.identified:
+            return np.zeros(len(a), dtype=np.bool_)
+        means = plan.weights @ t.mean
+        sizes = np.bincount(plan.strata).astype(np.float64)
+        task_means = (sum_by(plan.strata, t.mean, len(sizes)).T / sizes).T[plan.strata]
+        e = t.mean - task_means
+        S = design.scores(design.sums(task_means - means if plan.between_tasks else e), self.estimator)
+        alone = Design(plan.weights, plan.strata, np.arange(N), N, clustered=False)
+        S_naive = cluster_scores(e, alone)
+        V, V_a, V_b = of_pairs(S, a, b)
+        naive = np.full(len(a), np.nan) if S_naive is None else of_pairs(S_naive, a, b)[0]
+        done: BoolArray = V - CANCELLED * (V_a + V_b) > NOTHING
+        far = of_group(design.sums(t.mean), Extension(design, self.estimator), a, b)
+        noise, flags = self._noise(plan, V, single=single)
+        found = noise | {
             "mean_a": means[a], "mean_b": means[b], "diff": means[a] - means[b], "variance": V,
-            "df": np.full(len(a), reference.df), "naive": own_naive[a] + own_naive[b] - 2 * naive[a, b],
-            "variance_a": own[a], "variance_b": own[b],
-            "var_data": np.where(identified, data, np.nan),
-            "var_prediction": np.where(identified, v[a] + v[b], np.nan), "var_total": V + more[a] + more[b],
+            "df": np.full(len(a), design.df()), "naive": naive, "variance_a": V_a, "variance_b": V_b,
         }  # fmt: skip
-        flags |= {
-            "negative_data_variance": identified & (data < 0),
-            "few_clusters": np.full(len(a), reference.df < 10),
-            "few_flips": ~np.isnan(far.mean),
-            "single_repeat": np.full(len(a), single),
-        }
+        flags |= noise_flags(found["df"], zero=~done, var_data=found["var_data"], far=far)
+        flags["singleton_clusters"] = np.full(len(a), plan.clustered and plan.n_clusters == N)
         for name, column in found.items():
             self.numbers[name][done] = column[done]
         for name, has in flags.items():
             self.flags[name][done] = has[done]
-        for mine, column in zip((self.far.mean, self.far.variance, self.far.df), (far.mean, far.variance, far.df),
-                                strict=True):  # fmt: skip
-            mine[done] = column[done]
+        self.far.put(done, far.take(done))
+        self.n_clusters[done] = plan.n_clusters
+        if plan.clustered:
+            sums = sum_by(plan.clusters, (plan.weights * N)[:, None] * t.mean, plan.n_clusters)
+            above = count_above(*dense_ranks(sums, np.ones_like(sums, dtype=np.bool_))).astype(np.intp)
+            self.signs_a[done], self.signs_b[done] = above[a, b][done], above[b, a][done]
         return done
+
+    def _noise(
+        self, plan: Design, V: FloatArray, *, single: bool
+    ) -> tuple[dict[str, FloatArray], dict[str, BoolArray]]:
+        """The split of all pairs on the same questions, and what their repeats give reason to say; see `contrast`."""
+        t, w2, a, b = self.table, plan.weights**2, self.plain.a, self.plain.b
+        s2, k = np.nan_to_num(t.var), t.count
+        v, left, more = w2 @ s2, w2 @ (s2 / k), w2 @ (s2 * (1 - 1 / k))
+        varied = s2.sum(axis=0) > 0
+        constant = ~varied & (not single)
+        uneven = np.zeros(t.mean.shape[1], dtype=np.bool_)
+        for task in np.unique(plan.strata):
+            block = k[plan.strata == task]
+            uneven |= (block != block.max(axis=0)).any(axis=0)
+        identified = varied[a] & varied[b]
+        same = constant[a] | constant[b]
+        if t.identical is not None:
+            same |= t.identical[a] | t.identical[b]
+            identified &= ~same
+        if t.unsplit is not None:
+            identified &= ~(t.unsplit[a] | t.unsplit[b])
+        numbers = {
+            "var_data": np.where(identified, without_rounding(V, left[a] + left[b]), np.nan),
+            "var_prediction": np.where(identified, v[a] + v[b], np.nan), "var_total": V + more[a] + more[b],
+        }  # fmt: skip
+        flags = {
+            "missing_repeats": uneven[a] | uneven[b], "identical_repeats": same,
+            "single_repeat": np.full(len(a), single),
+        }  # fmt: skip
+        return numbers, flags

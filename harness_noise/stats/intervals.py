@@ -90,18 +90,22 @@ def rescaled(interval: ConfidenceInterval, bounds: tuple[float, float]) -> Confi
     return ConfidenceInterval(low + width * interval.low, min(high, low + width * interval.high))
 
 
-def bonett_price(d: FloatArray, level: float, weights: FloatArray | None = None) -> ConfidenceInterval:
-    """Bonett & Price (2012) adjusted Wald interval for a mean of paired differences in [−1, 1].
+def bonett_price(
+    gain: FloatArray, loss: FloatArray, n: FloatArray | float, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Limits of Bonett & Price's (2012) adjusted Wald interval for means of paired differences in [−1, 1].
 
-    Used where the differences have no variance, so that a t interval would be a point. `weights`,
-    summing to 1, replace 1/n.
+    Used where the differences have no variance, so that a t interval would be a point.
+
+    Args:
+        gain: mean of max(d, 0), weighted as the mean of d is.
+        loss: mean of max(−d, 0).
+        n: questions (clusters).
+        level: coverage.
     """
-    n = len(d)
-    weights = np.full(n, 1 / n) if weights is None else weights
-    p1 = (n * float(weights @ np.maximum(d, 0)) + 1) / (n + 2)
-    p2 = (n * float(weights @ np.maximum(-d, 0)) + 1) / (n + 2)
-    half = z_quantile(level) * math.sqrt((p1 + p2 - (p1 - p2) ** 2) / (n + 2))
-    return ConfidenceInterval(max(-1.0, p1 - p2 - half), min(1.0, p1 - p2 + half))
+    p1, p2 = (n * gain + 1) / (n + 2), (n * loss + 1) / (n + 2)
+    half = z_quantile(level) * np.sqrt((p1 + p2 - (p1 - p2) ** 2) / (n + 2))
+    return np.maximum(-1.0, p1 - p2 - half), np.minimum(1.0, p1 - p2 + half)
 
 
 def agresti_caffo(p: float, n: float, q: float, m: float, level: float) -> ConfidenceInterval:

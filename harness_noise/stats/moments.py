@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
 from .arrays import Estimator, FloatArray
-from .cluster_variance import between_task_variance, clustered_variance
+from .cluster_variance import clustered_variance
 from .contrast import Contrast, Design
 from .crossed import crossed_variance
+from .decision import noise_codes
+from .tolerances import ROUNDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,41 +46,32 @@ def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2") -> Moments:
     n = len(c.d)
     found = set(c.diagnostics)
     if n == 0:
-        nothing = dict.fromkeys(("mean", "variance", "df", "naive", "var_data", "var_prediction"))
-        return Moments(
-            0, 0, **nothing, var_total=None, icc=None, zero_variance=False, diagnostics=("too_few_questions",)
-        )
+        return nothing(0, 0)
     sizes = np.bincount(plan.strata).astype(np.float64)
     shares = np.bincount(plan.strata, weights=plan.weights).astype(np.float64)
     task_means = np.bincount(plan.strata, weights=c.d) / np.maximum(sizes, 1)
     mean = float(task_means[0]) if len(sizes) == 1 else float(shares @ task_means)
     e = c.d - task_means[plan.strata]
-    e[np.abs(e) <= 1e-12 * max(1.0, float(np.abs(c.d).max()))] = 0.0
-    if plan.between_tasks:
-        result = between_task_variance(task_means, shares, estimator)
-    elif plan.crossed is not None:
+    rounding = ROUNDING * max(1.0, float(np.abs(c.d).max()))
+    e[np.abs(e) <= rounding] = 0.0
+    if plan.crossed is not None:
         result = crossed_variance(e, plan, estimator)
     else:
-        result = clustered_variance(e, plan, estimator)
+        result = clustered_variance(task_means[plan.strata] - mean if plan.between_tasks else e, plan, estimator)
     if result is None:
         found.add("too_few_questions" if n < 2 else "too_few_clusters")
-        return Moments(n, plan.n_clusters, mean, None, None, None, None, None, None, None, False, tuple(sorted(found)))
+        return replace(nothing(n, plan.n_clusters), mean=mean, diagnostics=tuple(sorted(found)))
     independent = Design(plan.weights, plan.strata, np.arange(n), n, clustered=False)
     naive = clustered_variance(e, independent)
     V, df = result.value, result.df
-    zero = math.sqrt(V) <= 1e-12 * max(1.0, float(np.abs(c.d).max()))
+    zero = math.sqrt(V) <= rounding
     V = 0.0 if zero else V
     a2 = plan.weights**2
     var_prediction = float(a2 @ c.v) if c.identified else None
-    var_data = _difference(V, float(a2 @ c.w)) if c.identified else None
-    if zero:
-        found.add("zero_variance")
-    if var_data is not None and var_data < 0:
-        found.add("negative_data_variance")
+    var_data = float(without_rounding(V, float(a2 @ c.w))) if c.identified else None
+    found |= noise_codes(df, zero=zero, var_data=var_data)
     if plan.clustered and plan.n_clusters == n:
         found.add("singleton_clusters")
-    if df < 10:
-        found.add("few_clusters")
     return Moments(
         n=n,
         n_clusters=plan.n_clusters,
@@ -95,14 +88,21 @@ def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2") -> Moments:
     )
 
 
+def nothing(n: int, n_clusters: int, code: str = "too_few_questions") -> Moments:
+    """What is known where there is no variance to speak of."""
+    empty = dict.fromkeys(("mean", "variance", "df", "naive", "var_data", "var_prediction", "var_total", "icc"))
+    return Moments(n, n_clusters, **empty, zero_variance=False, diagnostics=(code,))
+
+
 def upper_variance(V: FloatArray | float, df: FloatArray | float, assurance: float) -> FloatArray:
     """One-sided upper limit V df/χ²_df(1 − assurance) of a variance estimated as V with df degrees of freedom."""
     return np.asarray(V * df / special.chdtri(df, assurance))
 
 
-def _difference(x: float, y: float) -> float:
+def without_rounding(x: FloatArray | float, y: FloatArray | float) -> FloatArray:
     """x − y, 0 where only rounding is left: its sign is a diagnostic."""
-    return 0.0 if abs(x - y) <= 1e-12 * max(x, y) else x - y
+    left = np.asarray(x - y)
+    return np.where(np.abs(left) <= ROUNDING * np.maximum(x, y), 0.0, left)
 
 
 def intraclass_correlation(d: FloatArray, plan: Design) -> float | None:

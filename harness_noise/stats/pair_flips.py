@@ -46,7 +46,7 @@ def of_task(
                 sums = hot[rows].T @ x[rows]
                 used = np.asarray(hot[rows].sum(axis=0)).reshape(-1) > 0
                 maybe[pairs] = _maybe_few(np.asarray(sums)[used], None, a[pairs], b[pairs])
-    out = Far(*np.full((3, P), np.nan))
+    out = Far.none(P)
     order = np.arange(len(x)) if clusters is None else np.argsort(clusters, kind="stable")
     starts = None if clusters is None else np.flatnonzero(np.diff(clusters[order], prepend=-1))
     xt, wt = np.ascontiguousarray(x[order].T), np.ascontiguousarray(W[order].T)
@@ -56,10 +56,10 @@ def of_task(
         if not whole:
             d *= shared
         if starts is None:
-            _fill(out, rows, _of_questions(d, shared.sum(axis=1).astype(np.float64), estimator))
+            out.put(rows, _of_questions(d, shared.sum(axis=1).astype(np.float64), estimator))
             continue
         sums, sizes = (np.add.reduceat(block, starts, axis=1, dtype=np.float64) for block in (d, shared))
-        _fill(out, rows, extended_task(sums, sizes, estimator))
+        out.put(rows, extended_task(sums, sizes, estimator))
     return out
 
 
@@ -74,20 +74,20 @@ def _of_questions(d: FloatArray, n: FloatArray, estimator: Estimator) -> Far:
     return extended_questions(n_f, two * top**2, top, total, n, estimator)
 
 
-def of_group(x: FloatArray, extension: Extension, a: IntArray, b: IntArray) -> Far:
-    """The extended samples of pairs that all have the same questions, each a cluster of its own.
+def of_group(sums: FloatArray, extension: Extension, a: IntArray, b: IntArray) -> Far:
+    """The extended samples of pairs that all have the same questions.
 
     Args:
-        x: (N, M) question means.
+        sums: (C, M) sums of the models' means by cluster and task.
         extension: of the design of these questions.
         a: (P,) columns of the first models.
         b: (P,) columns of the second.
     """
-    out = Far(*np.full((3, len(a)), np.nan))
-    xt = np.ascontiguousarray(x.T)
-    weighted = extension.cluster_sums(xt).T
-    for rows in chunks(np.flatnonzero(_maybe_few(weighted, None, a, b)), len(x)):
-        _fill(out, rows, extension(xt[a[rows]] - xt[b[rows]]))
+    out = Far.none(len(a))
+    columns = np.ascontiguousarray(sums.T)
+    weighted = extension.cluster_sums(columns).T
+    for rows in chunks(np.flatnonzero(_maybe_few(weighted, None, a, b)), len(sums)):
+        out.put(rows, extension(columns[a[rows]] - columns[b[rows]]))
     return out
 
 
@@ -95,10 +95,6 @@ def chunks(rows: IntArray, width: int) -> list[IntArray]:
     """The rows in parts whose blocks of that width stay in a cache."""
     step = max(1, CHUNK // max(1, width))
     return [rows[start : start + step] for start in range(0, len(rows), step)]
-
-
-def _fill(out: Far, rows: IntArray, found: Far) -> None:
-    out.mean[rows], out.variance[rows], out.df[rows] = found.mean, found.variance, found.df
 
 
 def _maybe_few(sums: FloatArray, W: BoolArray | None, a: IntArray, b: IntArray) -> BoolArray:

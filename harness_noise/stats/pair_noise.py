@@ -7,22 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import BoolArray, FloatArray, IntArray
+from .cluster_variance import sum_by
 from .contrast import FEWEST_REPEATED
-from .pair_table import Table
-from .pair_variances import _Sums
-from .ranks import answers_above, count_above, dense_ranks, one_hot
+from .pair_variances import Products
+from .ranks import answers_above, count_above, dense_ranks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Noise:
+class Noise:
     v: FloatArray
     w: FloatArray
     more: FloatArray
     identified: BoolArray
 
 
-def _prediction(table: Table, W: BoolArray, whole: bool, S: _Sums) -> tuple[_Noise, dict[str, BoolArray]]:
+def prediction(S: Products) -> tuple[Noise, dict[str, BoolArray]]:
     """Σ v, Σ w and Σ more of each pair, and what its repeats give reason to say; see `contrast`."""
+    table, W, whole = S.table, S.W, S.whole
     known = table.count >= 2
     s2 = np.where(known, table.var, 0.0)
     k = np.maximum(table.count, 1)
@@ -61,7 +62,7 @@ def _prediction(table: Table, W: BoolArray, whole: bool, S: _Sums) -> tuple[_Noi
     flags = {
         "single_repeat": single, "partly_single_repeat": partly, "identical_repeats": same, "missing_repeats": missing,
     }  # fmt: skip
-    return _Noise(v, w, np.maximum(more, 0.0), identified), flags
+    return Noise(v, w, np.maximum(more, 0.0), identified), flags
 
 
 def _even(count: IntArray, W: BoolArray) -> BoolArray:
@@ -71,15 +72,16 @@ def _even(count: IntArray, W: BoolArray) -> BoolArray:
     return even
 
 
-def _uneven(count: IntArray, S: _Sums) -> BoolArray:
+def _uneven(count: IntArray, S: Products) -> BoolArray:
     """Pairs in which a model has different numbers of repeats: n Σk² > (Σk)², in whole numbers."""
     k = count.astype(np.float64)
     sums, squares = S(k), S(k * k)
     return (S.n * squares[0] > sums[0] ** 2 + 0.5) | (S.n * squares[1] > sums[1] ** 2 + 0.5)
 
 
-def _most(count: IntArray, W: BoolArray, whole: bool, a: IntArray, b: IntArray) -> tuple[IntArray, IntArray]:
+def most_repeats(S: Products) -> tuple[IntArray, IntArray]:
     """The largest number of repeats of A and of B on a shared question."""
+    count, W, whole, a, b = S.table.count, S.W, S.whole, S.a, S.b
     top = count.max(axis=0, initial=0)
     if whole:
         return top[a], top[b]
@@ -92,20 +94,17 @@ def _most(count: IntArray, W: BoolArray, whole: bool, a: IntArray, b: IntArray) 
     return out_a, out_b
 
 
-def _signs(
-    table: Table, x: FloatArray, W: BoolArray, S: _Sums, raw: FloatArray, sum_a: FloatArray,
-    sum_b: FloatArray,
-) -> tuple[IntArray, IntArray]:  # fmt: skip
+def signs(S: Products) -> tuple[IntArray, IntArray]:
     """On how many questions A, and B, has the higher mean; with clusters, clusters by their summed d.
 
-    With clusters and missing questions the counts of `_direct` replace these.
+    With clusters and missing questions the counts of `look_again` replace these.
     """
+    table, x, W = S.table, S.x, S.W
     if table.clusters is not None:
-        G = int(table.clusters.max(initial=-1)) + 1
-        sums = one_hot(table.clusters, G).T @ x
+        sums = sum_by(table.clusters, x, int(table.clusters.max(initial=-1)) + 1)
         above = count_above(*dense_ranks(sums, np.ones_like(sums, dtype=np.bool_)))
-    elif _all_binary(x):
-        return (sum_a - raw).round().astype(np.intp), (sum_b - raw).round().astype(np.intp)
+    elif S.binary:
+        return (S.sum_a - S.raw).round().astype(np.intp), (S.sum_b - S.raw).round().astype(np.intp)
     elif table.binary and bool((table.count[W] == table.count.max(initial=0)).all()):
         right = np.where(W, np.rint(x * table.count), -1).astype(np.int32)
         above = count_above(right, int(table.count.max(initial=0)) + 1)
@@ -114,20 +113,15 @@ def _signs(
     return above[S.a, S.b].astype(np.intp), above[S.b, S.a].astype(np.intp)
 
 
-def _all_binary(x: FloatArray) -> bool:
-    return bool(((x == 0) | (x == 1)).all())
-
-
-def _wins(
-    table: Table, x: FloatArray, W: BoolArray, S: _Sums, raw: FloatArray, sum_a: FloatArray, sum_b: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def wins(S: Products) -> tuple[FloatArray, FloatArray]:
     """Expected wins of A and of B over all pairs of answers, Σ_i P(A_ij > B_ik)."""
-    if table.binary or (table.answers is None and _all_binary(x)):
-        return np.maximum(sum_a - raw, 0.0), np.maximum(sum_b - raw, 0.0)
+    table = S.table
+    if table.binary or (table.answers is None and S.binary):
+        return np.maximum(S.sum_a - S.raw, 0.0), np.maximum(S.sum_b - S.raw, 0.0)
     if table.answers is None:
         if (table.count > 1).any():
             raise ValueError("scores other than 0 and 1 need their single answers to count wins")
-        above = count_above(*dense_ranks(x, W, exact=True))
+        above = count_above(*dense_ranks(S.x, S.W, exact=True))
     else:
         above = answers_above(table.answers)
     return above[S.a, S.b], above[S.b, S.a]

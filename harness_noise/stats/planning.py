@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .power import noncentrality, power_t
+from .tolerances import ROUNDING, SLACK
 
 MOST = 10**12
 """Units beyond which no plan makes sense."""
@@ -47,7 +48,7 @@ class Units:
 
     def questions(self, units: int) -> int:
         """Questions of that many units, rounded up."""
-        return math.ceil(units * self.size - 1e-9)
+        return math.ceil(units * self.size - SLACK)
 
 
 QUESTIONS = Units()
@@ -61,7 +62,7 @@ def required_units(variance: float, effect: float, alpha: float, power: float, u
     """
 
     def enough(count: int) -> bool:
-        return detectable_effect(variance, count * units.size, alpha, power, units) <= effect * (1 + 1e-12)
+        return detectable_effect(variance, count * units.size, alpha, power, units) <= effect * (1 + ROUNDING)
 
     low, high = 1, 2
     while not enough(high):

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from .arrays import BoolArray, FloatArray, IntArray
+from .tolerances import ROUNDING
 
 BLOCK = 8_000_000
 """Entries of the indicator tables that are multiplied at once (32 MB); sums stay exact in single precision."""
@@ -31,7 +32,7 @@ def dense_ranks(x: FloatArray, W: BoolArray, *, exact: bool = False) -> tuple[ND
     order = np.argsort(values, axis=1, kind="stable")
     ordered = np.take_along_axis(values, order, axis=1)
     rounding = 64 * np.finfo(np.float64).eps * np.abs(np.where(W, x, 0.0)).max(axis=1)
-    tolerance = 0.0 if exact else np.maximum(1e-12, rounding)[:, None]
+    tolerance = 0.0 if exact else np.maximum(ROUNDING, rounding)[:, None]
     with np.errstate(invalid="ignore"):
         steps = np.diff(ordered, axis=1) > tolerance
     ranks = np.zeros((N, M), dtype=np.int32)

@@ -24,6 +24,7 @@ from scipy import special
 from .arrays import FloatArray, IntArray
 from .contrast import Design
 from .intervals import ConfidenceInterval, t_quantile
+from .tolerances import ROUNDING, SMALLEST
 
 BATCH_BYTES = 2**25
 """Memory of one batch of resamples; the peak is a small multiple of it."""
@@ -208,7 +209,7 @@ class Distribution:
     def _bias(self) -> float:
         """z₀: the share of resamples below the estimate, ties counted half [ET, eq. 14.14]."""
         B = len(self.values)
-        slack = 1e-12 * max(1.0, abs(self.estimate))
+        slack = ROUNDING * max(1.0, abs(self.estimate))
         below = np.searchsorted(self.values, self.estimate - slack, side="left")
         upto = np.searchsorted(self.values, self.estimate + slack, side="right")
         return float(special.ndtri(np.clip((below + upto) / (2 * B), 0.5 / B, 1 - 0.5 / B)))
@@ -233,7 +234,7 @@ class Distribution:
     def p_value(self, null: float = 0.0, method: Method = "bca") -> float:
         """Two-sided p: 1 − the level at which the interval just touches `null`; never 0."""
         B = len(self.values)
-        slack = 1e-12 * max(1.0, abs(self.estimate))
+        slack = ROUNDING * max(1.0, abs(self.estimate))
         below = int(np.searchsorted(self.values, null - slack, side="left"))
         upto = int(np.searchsorted(self.values, null + slack, side="right"))
         shares = np.array([(upto + 1) / (B + 1), (below) / (B + 1)])  # P(θ* ≤ null), P(θ* < null)
@@ -293,7 +294,7 @@ def sign_flip_p(
     """
     S = np.bincount(plan.clusters, weights=plan.weights * d, minlength=plan.n_clusters)
     scale = float(np.abs(S).sum())
-    S = S[np.abs(S) > 1e-12 * max(scale, 1e-300)]
+    S = S[np.abs(S) > ROUNDING * max(scale, SMALLEST)]
     m = len(S)
     if m == 0:
         return 1.0

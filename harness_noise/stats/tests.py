@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy import special
 
 from .arrays import FloatArray, IntArray
 from .power import noncentrality
+from .tolerances import ROUNDING
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -28,8 +28,8 @@ def welch_p(x: FloatArray, y: FloatArray) -> float:
     """Two-sided p of Welch's test that two independent samples, of two values or more each, have one mean."""
     a, b = x.var(ddof=1) / len(x), y.var(ddof=1) / len(y)
     gap = float(x.mean() - y.mean())
-    if a + b <= 1e-24:
-        return 1.0 if abs(gap) <= 1e-12 else 0.0
+    if a + b <= ROUNDING**2:
+        return 1.0 if abs(gap) <= ROUNDING else 0.0
     df = (a + b) ** 2 / (a**2 / (len(x) - 1) + b**2 / (len(y) - 1))
     return t_test(gap, float(np.sqrt(a + b)), float(df))[1]
 
@@ -42,11 +42,16 @@ def sign_test(d: FloatArray, clusters: IntArray | None = None) -> float | None:
     """
     if clusters is not None:
         d = np.bincount(clusters, weights=d).astype(np.float64)
-    tolerance = 1e-12 * max(1.0, float(np.abs(d).max(initial=0.0)))
-    wins, losses = int((d > tolerance).sum()), int((d < -tolerance).sum())
-    if wins + losses == 0:
-        return None
-    return min(1.0, float(2 * special.bdtr(min(wins, losses), wins + losses, 0.5)))
+    tolerance = ROUNDING * max(1.0, float(np.abs(d).max(initial=0.0)))
+    p = float(sign_p(np.array((d > tolerance).sum()), np.array((d < -tolerance).sum())))
+    return None if np.isnan(p) else p
+
+
+def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
+    """(…,) the same from the counts of those on which A, and B, is ahead; NaN where nothing differs."""
+    decided = wins + losses
+    p = np.minimum(1.0, 2 * special.bdtr(np.minimum(wins, losses).astype(np.float64), decided, 0.5))
+    return np.where(decided > 0, p, np.nan)
 
 
 def expected_wins(a: FloatArray, b: FloatArray) -> tuple[float, float, float]:
@@ -98,21 +103,6 @@ def benjamini_hochberg(p: ArrayLike) -> FloatArray:
 
     values = np.asarray(p, dtype=np.float64)
     out: FloatArray = false_discovery_control(values) if len(values) else values
-    return out
-
-
-def adjust(p: Sequence[float | None], method: str) -> list[float | None]:
-    """Adjust the p-values that are known over their family; None stays None."""
-    known = [i for i, value in enumerate(p) if value is not None]
-    values = [value for value in p if value is not None]
-    out: list[float | None] = [None] * len(p)
-    if not values:
-        return out
-    if method == "none":
-        return list(p)
-    adjusted = {"holm": holm, "bh": benjamini_hochberg}[method](values)
-    for i, value in zip(known, adjusted, strict=True):
-        out[i] = float(value)
     return out
 
 

@@ -24,6 +24,7 @@ from scipy.sparse import csr_array
 from .arrays import BoolArray, FloatArray, IntArray
 from .contrast import Design
 from .intervals import ConfidenceInterval
+from .tolerances import ROUNDING, SLACK
 
 BATCH_BYTES = 2**25
 ENUMERATED = 12
@@ -67,7 +68,9 @@ class Wild:
         """(P,) two-sided: the share of |t*| at least as large as the observed |t|; never 0."""
         delta, above, spread = self._terms(null)
         np.square(above, out=above)
-        above *= self.se**2 * (1 + 2e-9)  # the observed signs are one of the resamples: rounding must not lose them
+        above *= self.se**2 * (
+            1 + 2 * SLACK
+        )  # the observed signs are one of the resamples: rounding must not lose them
         spread *= delta**2
         return self._share(above >= spread)
 
@@ -76,7 +79,7 @@ class Wild:
         delta, above, spread = self._terms(shift)
         with np.errstate(invalid="ignore", divide="ignore"):
             resampled, t = above / np.sqrt(np.maximum(spread, 0.0)), delta / self.se
-        return self._share(resampled <= t + 1e-9 * np.abs(t) + 1e-12)
+        return self._share(resampled <= t + SLACK * np.abs(t) + ROUNDING)
 
     def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
         """(P,) ends of the nulls around the estimate with p ≥ 1 − level; infinite where no null is rejected."""

@@ -28,7 +28,7 @@ def wild_columns(
         table: the models' question statistics.
         c: the pairs, with the variance of each.
         rows: those with a variance.
-        levels: of the intervals; where an end is not finite both are NaN.
+        levels: of the intervals; infinite where a side has no end.
         resamples: weight vectors.
         seed: of the draws.
     """
@@ -37,8 +37,7 @@ def wild_columns(
     def put(found: Wild, at: IntArray) -> None:
         out[0][at] = found.p_value()
         for column, level in zip(out[1:], levels, strict=True):
-            ends = np.stack(found.limits(level))
-            column[:, at] = np.where(np.isfinite(ends).all(axis=0), ends, np.nan)
+            column[:, at] = np.stack(found.limits(level))
 
     scored = ~np.isnan(table.mean)
     if table.strata is not None:

@@ -12,8 +12,8 @@ import pytest
 
 from harness_noise.analysis.comparison import estimate_difference
 from harness_noise.analysis.mean import estimate
-from harness_noise.stats.cluster_variance import between_task_variance, clustered_variance
-from harness_noise.stats.contrast import design
+from harness_noise.stats.cluster_variance import clustered_variance
+from harness_noise.stats.contrast import Design, design
 
 
 def inverse_root(A):
@@ -97,8 +97,11 @@ def test_tasks_as_clusters(seed):
     sizes = rng.integers(1, 9, T)
     means = rng.random(T)
     shares = sizes / sizes.sum()
-    found = between_task_variance(means, shares)
     clusters = np.repeat(np.arange(T), sizes)
+    n = len(clusters)
+    plan = Design(np.full(n, 1 / n), clusters, clusters, T, clustered=True, between_tasks=True)
+    found = clustered_variance((means - shares @ means)[clusters], plan)
+    assert found is not None
     V, df = explicit(means[clusters], np.ones((sizes.sum(), 1)), np.ones(1), clusters)
     assert (found.value, found.df) == pytest.approx((V, df), rel=1e-10)
 

@@ -15,7 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 from harness_noise.analysis.comparison import estimate_difference
 from harness_noise.analysis.mean import estimate
 from harness_noise.analysis.plan import plan
-from harness_noise.stats import intervals, tests
+from harness_noise.stats import decision, intervals
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -90,15 +90,15 @@ def test_adjustment_is_multipletests(ours, theirs, seed):
     p = np.random.default_rng(seed).random(12) ** 3
     p[3] = p[5]
     expected = multipletests(p, method=theirs)[1]
-    assert tests.adjust(list(p), ours) == pytest.approx(list(expected), rel=1e-12)
+    assert decision.adjusted(p, ours) == pytest.approx(list(expected), rel=1e-12)
 
 
 def test_adjustment_leaves_out_what_is_unknown():
-    p = [0.01, None, 0.04]
-    assert tests.adjust(p, "holm") == [0.02, None, 0.04]
-    assert tests.adjust(p, "none") == p
-    assert tests.adjust([None], "bh") == [None]
-    assert tests.adjust([], "holm") == []
+    p = [0.01, np.nan, 0.04]
+    assert decision.adjusted(p, "holm") == pytest.approx([0.02, np.nan, 0.04], nan_ok=True)
+    assert decision.adjusted(p, "none") == pytest.approx(p, nan_ok=True)
+    assert np.isnan(decision.adjusted([np.nan], "bh")).all()
+    assert len(decision.adjusted([], "holm")) == 0
 
 
 def test_icc_is_the_anova_estimate():

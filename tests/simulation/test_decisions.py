@@ -106,7 +106,12 @@ def test_verdict_words_are_wrong_in_one_family_of_twenty() -> None:
         d = rng.normal(size=(m, n))
         t = d.mean(axis=1) / d.std(axis=1, ddof=1) * np.sqrt(n)
         p = 2 * stats.t.sf(np.abs(t), n - 1)
-        rows = decided([Judged(template, float(x), bool(x < 0.05), False) for x in p], settings)
+        of = decision.Differences(
+            d.mean(axis=1), d.var(axis=1, ddof=1) / n, np.full(m, n - 1.0), np.zeros(m, dtype=bool), np.full(m, np.nan)
+        )
+        each = decision.decide(of, settings.level)
+        assert each.p_value == pytest.approx(p)
+        rows = decided([Judged(template, each.take(slice(i, i + 1))) for i in range(m)], settings)
         single += bool((p < 0.05).any())
         words += any(row.verdict != "not separable" for row in rows)
     assert single / R >= 0.55

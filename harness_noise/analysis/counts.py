@@ -1,0 +1,58 @@
+"""Two counts of right answers, where nothing else is known of the runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..errors import InputError
+from ..results.rows import Difference
+from ..settings import Settings, check_scale
+from ..stats import decision
+from ..stats.combine import TwoCounts, fisher_exact, two_proportions
+from ..stats.intervals import agresti_caffo
+from .difference import decided
+from .evidence import judged
+
+
+def compare_counts(
+    a: tuple[int, int], b: tuple[int, int], names: tuple[str, str], settings: Settings
+) -> tuple[Difference, TwoCounts, TwoCounts]:
+    """x of n against y of m: Fisher's exact test, the pairing lost, and the interval of Agresti & Caffo (2000).
+
+    Args:
+        a: right answers and questions of A.
+        b: of B.
+        names: what to call them.
+        settings: level and margin.
+
+    Returns:
+        The row, Fisher's test, and the pooled z test beside it.
+
+    Raises:
+        InputError: more right answers than questions, or a margin that is not on the scale of shares.
+    """
+    (x, n), (y, m) = a, b
+    check_scale("--margin", settings.margin, (0.0, 1.0), "a share of right answers")
+    try:
+        exact, z = fisher_exact(x, n, y, m), two_proportions(x, n, y, m)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+    def limits(level: float) -> decision.Limits:
+        ci = agresti_caffo(x / n, n, y / m, m, level)
+        return decision.Limits(np.array([ci.low]), np.array([ci.high]))
+
+    p, unknown = (x + y) / (n + m), np.array([np.nan])
+    variance = np.array([p * (1 - p) * (1 / n + 1 / m)])
+    of = decision.Differences(np.array([exact.diff]), variance, df=unknown, zero=np.array([False]), p_zero=unknown)
+    test = decision.Test(
+        np.array([exact.p_value]), np.array([z.statistic]), by_p=True, of_all=True, limits=limits,
+        interval="agresti-caffo",
+    )  # fmt: skip
+    row = judged(
+        decision.decide(of, settings.level, settings.margin, test), {"unpaired"},
+        task="", metric="counts", scorer="none", higher_is_better=None, model_a=names[0], model_b=names[1],
+        n_questions=n + m, n_clusters=n + m, n_only_a=n, n_only_b=m, repeats_a=1, repeats_b=1, mean_a=x / n,
+        mean_b=y / m, diff=exact.diff, level=settings.level, test="fisher",
+    )  # fmt: skip
+    return decided([row], settings)[0], exact, z

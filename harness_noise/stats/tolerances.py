@@ -1,0 +1,14 @@
+"""The thresholds that several rooms share, each with one name."""
+
+from __future__ import annotations
+
+FEW_DF = 10.0
+"""Degrees of freedom below which a standard error is said to come from few clusters."""
+ROUNDING = 1e-12
+"""Relative to the scale of the scores: what is smaller is the rounding of a sum, and counts as 0."""
+SLACK = 1e-9
+"""What a number may be off a boundary, a whole number or a range that it was computed to lie on."""
+LARGEST = 1e100
+"""Beyond it squares are infinite."""
+SMALLEST = 1e-300
+"""Divisors are kept above it."""

@@ -1,0 +1,88 @@
+"""One decision for all: a row of compare, a pair of an arena and a profile cannot say different things."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.analysis.counts import compare_counts
+from harness_noise.analysis.sample import as_scores
+from harness_noise.data.scores import Run
+from harness_noise.leaderboard.build import arena
+from harness_noise.settings import Settings
+from harness_noise.stats import decision
+from harness_noise.stats.decision import Differences, decide, settle
+from harness_noise.stats.flips import Far
+
+
+def drawn(P: int = 40) -> Differences:
+    rng = np.random.default_rng(0)
+    diff = rng.normal(size=P)
+    zero = rng.random(P) < 0.2
+    diff[zero & (rng.random(P) < 0.5)] = 0.0
+    variance = np.where(zero, 0.0, rng.gamma(2.0, 0.2, P))
+    variance[:3] = np.nan
+    zero[:3] = False
+    far = Far(np.where(rng.random(P) < 0.3, diff, np.nan), np.full(P, 1.0), np.full(P, 9.0))
+    return Differences(
+        diff, variance, rng.uniform(3, 60, P), zero, rng.random(P),
+        lambda level: decision.Limits(diff - level, diff + level), far,
+    )  # fmt: skip
+
+
+def test_many_differences_are_decided_as_each_alone() -> None:
+    of = drawn()
+    whole = decide(of, 0.9, 0.5)
+    for i in range(len(of.diff)):
+        at = slice(i, i + 1)
+        alone = Differences(
+            of.diff[at], of.variance[at], of.df[at], of.zero[at], of.p_zero[at],
+            lambda level, at=at: decision.Limits(of.diff[at] - level, of.diff[at] + level),  # type: ignore[misc]
+            of.far.take(np.array([i])) if of.far is not None else None,
+        )  # fmt: skip
+        found = decide(alone, 0.9, 0.5)
+        for field in fields(found):
+            assert getattr(found, field.name)[0] == pytest.approx(getattr(whole, field.name)[i], nan_ok=True), field
+
+
+def test_what_is_not_identified_is_not_decided() -> None:
+    found = decide(drawn(), 0.95, 10.0)
+    assert np.isnan(np.stack([found.ci_low, found.p_value, found.p, found.statistic, found.mde])[:, :3]).all()
+    assert (found.interval[:3] == "none").all()
+    assert not found.separable[:3].any()
+    assert not found.equivalent[:3].any()
+
+
+def test_verdicts_follow_the_adjusted_p() -> None:
+    found = decide(drawn(), 0.95)
+    verdicts = settle(found, drawn().diff > 0, 0.95, None, "holm")
+    by_p = verdicts.p_adjusted < 0.05
+    known = ~np.isnan(verdicts.p_adjusted) & (found.interval == "t")
+    assert ((verdicts.codes != decision.SAME) == by_p)[known].all()
+    assert (verdicts.taken_back == (found.separable & ~by_p))[known].all()
+    assert verdicts.taken_back.any()
+
+
+def test_an_interval_without_an_end_is_none_in_the_arena_as_in_compare() -> None:
+    """With eight questions no null is rejected at 99.9 %, and the far limit alone is no interval."""
+    a = np.full(8, 0.5)
+    b = a.copy()
+    b[0] = 0.3
+    runs = [Run(name, name, "array", scores=(as_scores(x, task="t"),)) for name, x in (("a", a), ("b", b))]
+    chosen = Settings(test="wild", level=0.999, margin=0.05)
+    (ours,), (theirs,) = arena(runs, chosen).pairs, compare_runs([(runs[0], runs[1])], chosen).comparisons
+    assert "few_flips" in ours.diagnostics
+    for row in (ours, theirs):
+        assert (row.ci_low, row.ci_high, row.interval) == (None, None, "none")
+
+
+def test_counts_are_decided_by_fishers_test() -> None:
+    row, exact, _ = compare_counts((74, 100), (66, 100), ("A", "B"), Settings(margin=0.3))
+    assert (row.p_value, row.verdict) == (exact.p_value, "equivalent within 0.3")
+    assert (row.se, row.df, row.mde, row.p_sign) == (None, None, None, None)
+    row, _, _ = compare_counts((90, 100), (60, 100), ("A", "B"), Settings())
+    assert (row.verdict, row.interval, row.test) == ("A better", "agresti-caffo", "fisher")
+    assert compare_counts((5, 5), (5, 5), ("A", "B"), Settings())[0].verdict == "not separable"

@@ -1,0 +1,137 @@
+"""Cluster scores are the only place where a clustered variance is made: every pair, group and jackknife reads them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import harness_noise
+from harness_noise.analysis.corpus_noise import _spread
+from harness_noise.stats.arrays import FloatArray, IntArray
+from harness_noise.stats.cluster_variance import (
+    cells,
+    cluster_scores,
+    clustered_variance,
+    each_its_clusters,
+    question_factor,
+    task_df,
+)
+from harness_noise.stats.contrast import Design, design
+from harness_noise.stats.group_pairs import _Group, group_pairs
+from harness_noise.stats.pair_table import Strata, Table
+
+ESTIMATORS: tuple[Any, ...] = ("cr0", "cr1", "cr2", "cr3")
+N, T, M = 60, 4, 5
+
+
+def designs() -> dict[str, Design]:
+    rng = np.random.default_rng(3)
+    tasks = np.sort(rng.integers(0, T, N))
+    labels = rng.integers(0, 9, N)
+    shares = np.array([0.4, 0.3, 0.2, 0.1])
+    weights = (shares / np.bincount(tasks))[tasks]
+    return {
+        "independent": design(N),
+        "clustered": design(N, labels),
+        "tasks": design(N, None, tasks, shares),
+        "clusters across tasks": design(N, labels, tasks, shares),
+        "tasks as the sample": Design(weights, tasks, tasks, T, clustered=True, between_tasks=True),
+    }
+
+
+def residuals(x: FloatArray, plan: Design) -> FloatArray:
+    codes: IntArray = plan.strata
+    sizes = np.bincount(codes)
+    means = np.stack([np.bincount(codes, weights=column) / sizes for column in x.T], axis=1)[codes]
+    return means - plan.weights @ x if plan.between_tasks else x - means
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("name", designs())
+def test_scores_give_every_model_and_every_difference_its_variance(name: str, estimator: Any) -> None:
+    plan = designs()[name]
+    e = residuals(np.random.default_rng(0).normal(size=(N, M)), plan)
+    S = cluster_scores(e, plan, estimator)
+    assert S is not None
+    gram = S.T @ S
+    for i in range(M):
+        alone = clustered_variance(e[:, i], plan, estimator)
+        assert alone is not None
+        assert gram[i, i] == pytest.approx(alone.value, rel=1e-12)
+        for j in range(i):
+            both = clustered_variance(e[:, i] - e[:, j], plan, estimator)
+            assert both is not None
+            assert gram[i, i] + gram[j, j] - 2 * gram[i, j] == pytest.approx(both.value, rel=1e-10)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_difference_with_its_own_clusters_has_the_variance_of_its_design(estimator: Any) -> None:
+    rng = np.random.default_rng(1)
+    labels, d = rng.integers(0, 8, N), rng.normal(size=N)
+    found = clustered_variance(d - d.mean(), design(N, labels), estimator)
+    sizes = np.bincount(labels).astype(float)
+    assert found is not None
+    assert each_its_clusters(np.bincount(labels, weights=d), sizes, estimator) == pytest.approx(found.value, rel=1e-12)
+    assert task_df(sizes / N) == pytest.approx(found.df, rel=1e-12)
+    each = clustered_variance(d - d.mean(), design(N), estimator)
+    assert each is not None
+    assert N * d.var() * question_factor(N, estimator) == pytest.approx(each.value, rel=1e-12)
+
+
+def test_a_task_with_one_cluster_has_no_scores() -> None:
+    tasks = np.array([0, 0, 1, 1])
+    assert cluster_scores(np.ones((4, 2)), design(4, ["a", "b", "c", "c"], tasks, np.array([0.5, 0.5]))) is None
+    assert not cells(design(3, ["a", "a", "a"])).identified
+    assert cells(design(4, ["a", "b", "c", "c"], tasks, np.array([1.0, 0.0]))).identified
+
+
+def test_the_jackknife_is_the_variance_of_the_mean_of_pseudo_values() -> None:
+    """(G − 1)/G Σ (θ_c − θ̄)² [Efron & Stein 1981]."""
+    theta = np.random.default_rng(2).normal(size=11)
+    assert _spread(theta) == pytest.approx(10 / 11 * float(((theta - theta.mean()) ** 2).sum()), rel=1e-12)
+
+
+@pytest.mark.parametrize("between", [False, True])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_clustered_groups_are_not_gone_through_pair_by_pair(
+    estimator: Any, between: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(4)
+    codes = np.repeat(np.arange(T), N // T)
+    mean = rng.normal(size=(N, M))
+    strata = Strata(codes, np.array([0.4, 0.3, 0.2, 0.1]), between=between)
+    clusters = None if between else np.unique(rng.integers(0, 9, N), return_inverse=True)[1]
+    table = Table(mean, np.full((N, M), np.nan), np.ones((N, M), dtype=np.intp), clusters=clusters, strata=strata)
+    a, b = (item.astype(np.intp) for item in np.triu_indices(M, 1))
+    calls: list[int] = []
+    by_kernel = _Group.by_kernel
+    monkeypatch.setattr(_Group, "by_kernel", lambda self, i: calls.append(i))
+    found = group_pairs(table, a, b, estimator)
+    assert calls == []
+    monkeypatch.setattr(_Group, "by_kernel", by_kernel)
+    monkeypatch.setattr(_Group, "by_gram", lambda self: np.zeros(len(a), dtype=np.bool_))
+    expected = group_pairs(table, a, b, estimator)
+    for name in ("diff", "variance", "df", "variance_a", "variance_b", "naive", "signs_a", "signs_b", "n_clusters"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-11, nan_ok=True), name
+    assert all((found.flags[code] == has).all() for code, has in expected.flags.items())
+
+
+def test_no_other_module_knows_what_the_estimators_are() -> None:
+    """CR0 to CR3 are told apart in one module, and p, interval and verdict come from one."""
+    root = Path(harness_noise.__file__).parent
+    told, made = set(), set()
+    for path in root.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+        compared = [node for node in ast.walk(tree) if isinstance(node, ast.Compare | ast.Dict)]
+        if any(re.search(r"'cr[0-3]'", ast.unparse(node)) for node in compared):
+            told.add(path.relative_to(root).as_posix())
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+        made |= {path.relative_to(root).as_posix() for node in calls if ast.unparse(node.func) == "Difference"}
+    assert told <= {"stats/cluster_variance.py", "stats/crossed.py", "settings.py"}
+    assert made == {"results/rows.py"}

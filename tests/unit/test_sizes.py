@@ -1,0 +1,47 @@
+"""The core stays in pieces that can be read at one sitting."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import harness_noise
+
+ROOT = Path(harness_noise.__file__).parent
+MODULES = sorted(ROOT.rglob("*.py"))
+BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try, ast.AsyncFor, ast.AsyncWith)
+PUBLIC = {
+    name for name in harness_noise.__all__ if inspect.isfunction(getattr(harness_noise, name))
+}  # their keyword-only arguments are the documented API: the signature and the docstring are not counted
+
+
+def depth(node: ast.AST, level: int = 0) -> int:
+    found = [level]
+    for child in ast.iter_child_nodes(node):
+        chained = isinstance(node, ast.If) and node.orelse == [child] and isinstance(child, ast.If)
+        found.append(depth(child, level + (isinstance(child, BLOCKS) and not chained)))
+    return max(found)
+
+
+def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_module_and_no_function_is_too_large(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+    for node in functions(path):
+        assert node.end_lineno is not None
+        start, given = node.lineno, node.args
+        parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+        if node.name in PUBLIC:
+            start = node.body[1].lineno if ast.get_docstring(node) else node.body[0].lineno
+            parameters = [*given.posonlyargs, *given.args]
+        own = [item for item in parameters if item.arg not in ("self", "cls")]
+        assert node.end_lineno - start + 1 <= 60, node.name
+        assert len(own) <= 8, node.name
+        assert depth(node) <= 4, node.name

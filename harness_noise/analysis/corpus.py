@@ -30,20 +30,6 @@ from .ranges import outside
 from .sample import data_limit, root
 
 
-def _refuse(item: CorpusScores, settings: Settings) -> None:
-    refused = {
-        "--repeats-are runs": settings.repeats_are == "runs",
-        "--questions-are fixed": settings.questions_are == "fixed",
-        "--test wild": settings.test == "wild",
-    }
-    for what, clash in refused.items():
-        if clash:
-            raise InputError(
-                f"{item.task}, {item.metric}: {what} is for metrics that are means of question scores; leave this one "
-                "out with --metric"
-            )
-
-
 def _range(item: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[float, float] | None:
     """Lowest and highest value of the metric, where they are said or declared: one value is no ground for a guess."""
     bounds = settings.range or item.bounds
@@ -64,8 +50,8 @@ def _interval(
     if wanted == "clopper-pearson" or (wanted in ("wilson", "korn-graubard") and bounds is None):
         raise InputError(
             f"{item.task}, {item.metric}: a metric over all questions at once has no interval {wanted}"
-            + ("" if bounds is not None else " without a known range (--range LOW,HIGH)")
-            + ": use --interval bootstrap or t"
+            + ("" if bounds is not None else " without a known range (`range=(LOW, HIGH)`)")
+            + ": use `interval='bootstrap'` or t"
         )
     if noise.known is None or noise.value is None:
         return None, "none"
@@ -100,7 +86,7 @@ def _data_upper(noise: Noise) -> float | None:
 
 def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimate:
     """A corpus metric, averaged over repeats, with its noise by the cluster bootstrap."""
-    _refuse(item, settings)
+    settings.check("corpus", f"{item.task}, {item.metric}")
     side = side_of(item)
     noise = noise_of([side], [1.0], settings, paired=True)
     found = set(noise.diagnostics) | set(item.diagnostics)
@@ -163,15 +149,16 @@ def _tested(noise: Noise, sides: Sequence[Side], settings: Settings, higher: boo
     wide = max(0.0, 2 * level - 1)
     statistic, p = tests.t_test(diff, se, df)
     ci, narrow = intervals.t_interval(diff, se, df, level), intervals.t_interval(diff, se, df, wide)
-    if test == "bootstrap":
+    if settings.interval_of_difference == "bootstrap":
         found = distribution.expanded(noise.known.value, df)
         ci, narrow = found.interval(level, "percentile"), found.interval(wide, "percentile")
-        p = found.p_value(method="percentile")
-    elif test == "permutation":
+        p = found.p_value(method="percentile") if test == "bootstrap" else p
+    if test == "permutation":
         p = swap_p(sides, settings)
     words = "not separable"
     equivalent = settings.margin is not None and -settings.margin < narrow.low and narrow.high < settings.margin
-    if p < 1 - level if test == "permutation" else not ci.low <= 0 <= ci.high:
+    by_p = test == "permutation" or (test == "bootstrap" and settings.interval_of_difference == "t")
+    if p < 1 - level if by_p else not ci.low <= 0 <= ci.high:
         words = "A better" if (diff > 0) == (higher is not False) else "B better"
     return _Tested(
         ci,
@@ -180,7 +167,7 @@ def _tested(noise: Noise, sides: Sequence[Side], settings: Settings, higher: boo
         p,
         test,
         words,
-        "bootstrap" if test == "bootstrap" else "t",
+        settings.interval_of_difference,
         equivalent,
     )
 
@@ -192,7 +179,7 @@ def corpus_difference(
 
     The verdict is that of this row alone; beside it, whether the two one-sided tests find it equivalent.
     """
-    _refuse(a, settings)
+    settings.check("corpus_difference", f"{a.task}, {a.metric}")
     if settings.unpaired:
         sides = side_of(a), side_of(b)
         only = len(sides[0].rows), len(sides[1].rows)
@@ -201,7 +188,7 @@ def corpus_difference(
         found = pair(a.questions, b.questions)
         if not found.rows_a:
             raise NothingSharedError(
-                f"{a.task}: {run_a.name} and {run_b.name} have no question in common; or use --unpaired"
+                f"{a.task}: {run_a.name} and {run_b.name} have no question in common; or use `unpaired=True`"
             )
         here, there = side_of(a), side_of(b)
         scored_a, scored_b = set(here.rows.tolist()), set(there.rows.tolist())
@@ -222,7 +209,7 @@ def corpus_difference(
     codes_found = set(noise.diagnostics) | set(a.diagnostics) | set(b.diagnostics)
     codes_found |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
     higher = a.higher_is_better if a.higher_is_better is not None else b.higher_is_better
-    check_scale("--margin", settings.margin, settings.range or a.bounds or b.bounds, a.metric)
+    check_scale("margin", settings.margin, settings.range or a.bounds or b.bounds, a.metric)
     tested = _tested(noise, sides, settings, higher)
     if "zero_variance" in codes_found and noise.value is not None and abs(noise.value) <= 1e-12:
         codes_found.add("identical_scores")

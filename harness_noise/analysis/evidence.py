@@ -45,7 +45,7 @@ class _Evidence:
 
     @property
     def resampled(self) -> bool:
-        return "bootstrap" in (self.settings.test, self.settings.interval)
+        return self.settings.interval_of_difference == "bootstrap"
 
     @cached_property
     def distribution(self) -> resampling.Distribution | None:
@@ -151,9 +151,10 @@ def _judge(evidence: _Evidence, p_sign: float | None) -> _Judgement:
         elif settings.test == "bootstrap":
             assert evidence.distribution is not None
             p_value = evidence.distribution.p_value()
-        found = _Judgement(
-            _single(ci), name, statistic, p_value, p_value, bool(ci.exclude()), _within(narrow, settings)
-        )  # fmt: skip
+        separable = bool(ci.exclude())
+        if settings.test == "bootstrap" and name == "t" and p_value is not None:  # the interval is not this test's
+            separable = p_value < alpha
+        found = _Judgement(_single(ci), name, statistic, p_value, p_value, separable, _within(narrow, settings))
         if settings.test == "wild":
             return _by_wild(evidence, found)
     if settings.test not in ("sign", "permutation"):
@@ -173,7 +174,7 @@ def _by_wild(evidence: _Evidence, by_t: _Judgement) -> _Judgement:
     settings, resampled = evidence.settings, evidence.wild()
     p = float(resampled.p_value()[0])
     found = replace(by_t, p_value=p, p=p, separable=p < 1 - settings.level)
-    if settings.interval == "t":
+    if settings.interval_of_difference == "t":
         return found
     ci, narrow = (
         decision.Limits(*resampled.limits(level)).reaching(resampled.estimate, evidence.far, level)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..data.scores import ReadOptions
 from ..errors import InputError
+from ..io.sources import listed, reading
 from ..results.plan import Plan, PlanRow, PlugIn, TheoryRow
 from ..results.rows import Difference, Estimate
-from ..settings import check_scale
+from ..settings import Estimator, Missing, RepeatsAre, Settings, check_scale
 
 if TYPE_CHECKING:
     from ..data.scores import Run
@@ -41,7 +43,19 @@ def plan(
     cost_question: float | None = None,
     cost_answer: float | None = None,
     k_max: int = 10,
-    **choices: Any,
+    cluster: str | None = None,
+    se: Estimator = "cr2",
+    range: tuple[float, float] | None = None,
+    repeats_are: RepeatsAre = "answers",
+    missing: Missing = "drop",
+    seed: int = 0,
+    resamples: int = 10_000,
+    tasks: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    scorers: Sequence[str] = (),
+    groups: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    apart: bool = False,
 ) -> Plan:
     """Plan a comparison: of `effect`, `n` and `power` two give the third; power is 0.8 if two are missing.
 
@@ -50,32 +64,70 @@ def plan(
     upper confidence limit of ω² (`assurance`), and `plug_in` holds the answer of the estimate itself.
     Power is that of the t test with the planned design's degrees of freedom (noncentral t).
 
-    Args:
-        effect: the true difference to be found, on the metric's scale.
-        power: the chance to find it.
-        n: number of questions.
-        alpha: two-sided level of the test.
-        repeats: answers per question, K; by default the best for the costs if those are given, else 1.
-        omega2: data variance per question of the contrast, ω².
-        sigma2: prediction variance of one answer; one number for each model, or one per model.
-        design_effect: of the clusters; multiplies ω², which must then come from questions taken as
-            independent.
-        cluster_size: questions per cluster, where `omega2` holds the clustering; the plan then counts clusters.
-        runs: paths, Runs or results to take the noise from: two runs (A − B), one (its own mean against a
-            fixed number), or an Estimate or Difference.
-        two_like_this: of one run: plan the comparison of two such runs, as if they were unrelated.
-        assurance: the share of such pilots whose plan has the power, in (0, 1); 0.8 with `runs`.
-        accuracy: expected accuracy, in (0, 1); the plan then follows the rule of thumb Var[A − B] ≈ p(1 − p),
-            and `theory` shows what the other theories say.
-        solved: share of the questions that any model solves, for the Beta theory.
-        cost_question: cost of a question.
-        cost_answer: cost of an answer.
-        k_max: the most answers per question that are considered.
-        **choices: `cluster`, `tasks`, `metrics`, `range`, … for reading `runs`.
+    Parameters
+    ----------
+    effect
+        The true difference to be found, on the metric's scale.
+    power
+        The chance to find it, in (0, 1).
+    n
+        Number of questions.
+    alpha
+        Two-sided level of the test, in (0, 1).
+    repeats
+        Answers per question, K; by default the best for the costs if those are given, else 1.
+    omega2
+        Data variance per question of the contrast, ω², on the metric's scale squared.
+    sigma2
+        Prediction variance of one answer; one number for each model, or one per model.
+    design_effect
+        Of the clusters; multiplies ω², which must then come from questions taken as independent.
+    cluster_size
+        Questions per cluster, where `omega2` holds the clustering; the plan then counts clusters.
+    runs
+        Paths, Runs or results to take the noise from: two runs (A − B), one (its own mean against a fixed
+        number), or an Estimate or Difference.
+    two_like_this
+        Of one run: plan the comparison of two such runs, as if they were unrelated.
+    assurance
+        The share of such pilots whose plan has the power, in (0, 1); 0.8 with `runs`.
+    accuracy
+        Expected accuracy, in (0, 1); the plan then follows the rule of thumb Var[A − B] ≈ p(1 − p), and
+        `theory` shows what the other theories say.
+    solved
+        Share of the questions that any model solves, for the Beta theory.
+    cost_question, cost_answer
+        Cost of a question and of an answer, in any unit.
+    k_max
+        The most answers per question that are considered.
+    cluster, se, range, repeats_are, missing, seed, resamples, tasks, metrics, scorers, groups, columns, apart
+        Of `runs`, as in `analyze`.
 
-    Raises:
-        InputError: too few or too many of the above, or values out of range.
+    Returns
+    -------
+    Plan
+        The design, and what other designs would find.
+
+    Raises
+    ------
+    InputError
+        Too few or too many of the above, or values out of range.
+
+    References
+    ----------
+    Miller (2024), arXiv:2411.00640, §5; Wang (2025), arXiv:2512.21326, §1 and §4.1.3, for the rule of thumb and
+    the Beta theory.
+
+    Examples
+    --------
+    >>> import harness_noise as hn
+    >>> hn.plan(effect=0.03, accuracy=0.7).n_questions
+    1834
     """
+    settings = Settings(
+        cluster=cluster, se=se, range=range, repeats_are=repeats_are, missing=missing, seed=seed, resamples=resamples
+    )  # fmt: skip
+    options = reading(settings, tasks, metrics, scorers, groups, columns, apart)
     _check_ranges(
         effect, power, n, alpha, repeats, design_effect, accuracy, solved, cost_question, cost_answer, k_max,
         cluster_size, assurance,
@@ -83,29 +135,29 @@ def plan(
     if runs:
         from .pilots import from_runs
 
-        _alone(omega2, accuracy, sigma2, "--from", "the runs")
+        _alone(omega2, accuracy, sigma2, "runs", "the runs")
         if design_effect is not None or cluster_size is not None:
             raise InputError(
                 "the runs say what their clusters are, and their data variance holds the clustering: leave "
-                "--design-effect and the size of clusters out"
+                "`design_effect` and the size of clusters out"
             )
-        noise = from_runs(runs, choices, ASSURANCE if assurance is None else assurance)
+        noise = from_runs(listed(runs), settings, options, ASSURANCE if assurance is None else assurance)
         noise = noise.doubled() if two_like_this else noise
     else:
-        if choices:
-            raise InputError(f"unknown option {next(iter(choices))!r} (options for reading go with --from)")
+        if (settings, options) != (Settings(), ReadOptions()):
+            raise InputError("settings and options of reading say how `runs` are read: give runs, or leave them out")
         if assurance is not None or two_like_this:
-            raise InputError("--assurance and --two-like-this are about a pilot: they go with --from")
+            raise InputError("`assurance` and `two_like_this` are about a pilot: they go with `runs`")
         noise = _without_runs(omega2, sigma2, accuracy, design_effect, cluster_size)
-    check_scale("--effect", effect, noise.scale)
+    check_scale("effect", effect, noise.scale)
     if effect is not None and n is not None and power is not None:
-        raise InputError("of --effect, --n and --power give two; the third follows")
+        raise InputError("of `effect`, `n` and `power` give two; the third follows")
     if effect is None and n is None:
-        raise InputError("give --effect (how many questions?) or --n (how small a difference?)")
+        raise InputError("give `effect` (how many questions?) or `n` (how small a difference?)")
     if not noise.split and (repeats or 1) > 1 and accuracy is None:
         raise InputError(
-            "what more answers per question gain is not known here (no --sigma2, one answer per question, or all "
-            "answers alike): plan with one answer, or give --sigma2 or runs with several answers"
+            "what more answers per question gain is not known here (no `sigma2`, one answer per question, or all "
+            "answers alike): plan with one answer, or give `sigma2` or runs with several answers"
         )
     costs = None if cost_question is None or cost_answer is None else (cost_question, cost_answer)
     asked = _Asked(effect, power, n, alpha, costs, k_max, assurance)
@@ -119,14 +171,14 @@ def plan(
 
 def _alone(omega2: float | None, accuracy: float | None, sigma2: object, source: str, place: str) -> None:
     """The noise comes from one place."""
-    others = [name for name, value in (("--omega2", omega2), ("--accuracy", accuracy)) if value is not None]
+    others = [name for name, value in (("omega2", omega2), ("accuracy", accuracy)) if value is not None]
     if others:
         raise InputError(
-            "the noise comes from one of --omega2 (with --sigma2), --from RUN [RUN] and --accuracy P; "
-            f"{1 + len(others)} of them are given: {', '.join([source, *others])}"
+            "the noise comes from one of `omega2` (with `sigma2`), `runs` RUN [RUN] and `accuracy` P; "
+            f"{1 + len(others)} of them are given: {', '.join(f'`{name}`' for name in [source, *others])}"
         )
     if sigma2 is not None:
-        raise InputError(f"--sigma2 belongs to --omega2: with {source} it comes from {place}")
+        raise InputError(f"`sigma2` belongs to `omega2`: with `{source}` it comes from {place}")
 
 
 def _without_runs(
@@ -138,18 +190,18 @@ def _without_runs(
     from .pilots import Noise, from_numbers
 
     if accuracy is not None:
-        _alone(omega2, None, sigma2, "--accuracy", "a theory")
+        _alone(omega2, None, sigma2, "accuracy", "a theory")
         noise = Noise(rule_of_thumb(accuracy), split=False, scale=(0.0, 1.0))
     elif omega2 is None:
         raise InputError(
-            "the noise comes from one of --omega2 (with --sigma2), --from RUN [RUN] and --accuracy P; 0 of them are "
+            "the noise comes from one of `omega2` (with `sigma2`), `runs` RUN [RUN] and `accuracy` P; 0 of them are "
             "given"
         )
     else:
         noise = from_numbers(omega2, sigma2)
     if cluster_size is not None:
         if design_effect is not None or accuracy is not None:
-            raise InputError("--cluster-size is for an --omega2 that holds the clustering: leave --design-effect out")
+            raise InputError("`cluster_size` is for an `omega2` that holds the clustering: leave `design_effect` out")
         noise = replace(noise, units=Units(cluster_size), clustered=True)
     if design_effect is not None:
         v = noise.variances
@@ -188,7 +240,7 @@ class _Asked:
                 raise InputError(f"{error}: no plan finds so small a difference") from None
         elif n < 2 * units.size:
             raise InputError(
-                f"--n {n}: a plan needs at least two clusters, and they have {units.size:.3g} questions each"
+                f"`n` {n}: a plan needs at least two clusters, and they have {units.size:.3g} questions each"
             )
         elif effect is not None:
             power = achieved_power(variance, n, effect, self.alpha, units)
@@ -211,7 +263,7 @@ def _plan(noise: Noise, asked: _Asked, repeats: int | None, design_effect: float
     if v.at(K) == 0:
         raise InputError(
             "there is no noise to plan with: no question differs from another and no answer from the next (the same "
-            "scores in both runs, or ω² and σ² of 0); plan from other runs, or from --accuracy"
+            "scores in both runs, or ω² and σ² of 0); plan from other runs, or from `accuracy`"
         )
     found = asked.answer(noise, v, K)
     plug_in = None
@@ -312,27 +364,27 @@ def _check_ranges(
     cost_answer: float | None, k_max: int, cluster_size: float | None, assurance: float | None,
 ) -> None:  # fmt: skip
     for name, value, low, high in (
-        ("--effect", effect, 0.0, math.inf), ("--power", power, 0.0, 1.0), ("--alpha", alpha, 0.0, 1.0),
-        ("--design-effect", design_effect, 0.0, math.inf), ("--accuracy", accuracy, 0.0, 1.0),
-        ("--cost-question", cost_question, 0.0, math.inf), ("--cost-answer", cost_answer, 0.0, math.inf),
-        ("--cluster-size", cluster_size, 0.0, math.inf), ("--assurance", assurance, 0.0, 1.0),
+        ("effect", effect, 0.0, math.inf), ("power", power, 0.0, 1.0), ("alpha", alpha, 0.0, 1.0),
+        ("design_effect", design_effect, 0.0, math.inf), ("accuracy", accuracy, 0.0, 1.0),
+        ("cost_question", cost_question, 0.0, math.inf), ("cost_answer", cost_answer, 0.0, math.inf),
+        ("cluster_size", cluster_size, 0.0, math.inf), ("assurance", assurance, 0.0, 1.0),
     ):  # fmt: skip
         if value is not None and not low < value < high:
             raise InputError(
-                f"{name} {value:g} must be above {low:g}{'' if high == math.inf else f' and below {high:g}'}"
+                f"`{name}` {value:g} must be above {low:g}{'' if high == math.inf else f' and below {high:g}'}"
             )
     if power is not None and power <= alpha:
-        raise InputError(f"--power {power:g} must be above --alpha {alpha:g}, which a test has without any effect")
+        raise InputError(f"`power` {power:g} must be above `alpha` {alpha:g}, which a test has without any effect")
     if n is not None and n < 2:
-        raise InputError(f"--n {n}: a plan needs at least two questions")
+        raise InputError(f"`n` {n}: a plan needs at least two questions")
     if (repeats is not None and repeats < 1) or k_max < 1:
-        raise InputError("--repeats and --k-max must be at least 1")
+        raise InputError("`repeats` and `k_max` must be at least 1")
     if accuracy is not None and not accuracy < solved <= 1:
         raise InputError(
             f"the share of questions that any model solves, {solved:g}, must be above the accuracy and at most 1"
         )
     if (cost_question is None) != (cost_answer is None):
-        raise InputError("--cost-question and --cost-answer go together")
+        raise InputError("`cost_question` and `cost_answer` go together")
 
 
 def _theories(p: float, solved: float, found: Plan, asked: _Asked, design_effect: float) -> tuple[TheoryRow, ...]:

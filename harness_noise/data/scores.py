@@ -228,9 +228,9 @@ def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
     for name, pattern in patterns.items():
         tasks = tuple(task for task in measured if fnmatchcase(task, pattern))
         if not tasks:
-            raise NotThereError([run.name], "--group", [f"{name}={pattern}"], list(measured))
+            raise NotThereError([run.name], "groups", [f"{name}={pattern}"], list(measured))
         shared = [key for key in measured[tasks[0]] if all(key in measured[task] for task in tasks)]
         if not shared:
-            raise InputError(f"{run.name}: --group {name}={pattern}: {', '.join(tasks)} have no metric in common")
+            raise InputError(f"{run.name}: `groups` {name}={pattern}: {', '.join(tasks)} have no metric in common")
         groups += [Group(name, metric, scorer, tasks) for metric, scorer in shared]
     return replace(run, groups=tuple(groups))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from ..errors import InputError
 from ..results.arena import Pairs
 from ..settings import Settings
 from ..stats import decision, tests
@@ -21,24 +20,6 @@ from ..stats.wild_pairs import wild_columns
 if TYPE_CHECKING:
     from ..stats.arrays import BoolArray, FloatArray, IntArray
     from ..stats.pair_table import Columns, Table
-
-
-def check(settings: Settings) -> None:
-    """Refuse what the pair engine does not compute.
-
-    Raises:
-        InputError: a resampling test, unpaired comparison, or repeats that are runs.
-    """
-    if settings.test not in ("t", "sign", "wild"):
-        raise InputError(
-            f"arena tests every pair by t, sign or wild; --test {settings.test} resamples: use `compare` for the pairs "
-            "that need it"
-        )
-    if settings.unpaired or settings.repeats_are == "runs" or settings.interval == "bootstrap":
-        raise InputError(
-            "arena pairs models by question and takes repeats as independent answers; for --unpaired, "
-            "--repeats-are runs or --interval bootstrap use `compare` on the pairs that need it"
-        )
 
 
 def judged(
@@ -82,7 +63,7 @@ def judged(
         if settings.test == "wild":
             statistic = np.full(len(c), np.nan)
             levels = [level] if settings.margin is None else [level, max(0.0, 1 - 2 * alpha)]
-            levels = levels if settings.interval == "auto" else []
+            levels = levels if settings.interval_of_difference == "wild" else []
             p, *ends = wild_columns(table, c, np.flatnonzero(test), levels, settings.resamples, settings.seed)
             p_value[test] = p[test]
             for shown, at, (low, high) in zip((limits, narrow), levels, ends, strict=False):
@@ -144,7 +125,7 @@ def judged(
     for code, has in (codes | {"identical_scores": c.same, "not_after_adjustment": taken_back}).items():
         flags[code] = flags[code] | has if code in flags else has
     flags = {code: has for code, has in flags.items() if has.any()}
-    shown_by = "wild" if settings.test == "wild" and settings.interval == "auto" else "t"
+    shown_by = "wild" if settings.interval_of_difference == "wild" else "t"
     return Pairs(names, runs, common, c.a, c.b, fields, verdict, decision.words(settings.margin), flags, shown_by)
 
 

@@ -179,7 +179,7 @@ def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
 
 
 def _comparison(table: Comparison) -> Summary:
-    items = table.comparisons
+    items = table.differences
     marks = _marks(item.diagnostics for item in items)
     pairs = {(item.model_a, item.run_a, item.model_b, item.run_b) for item in items}
     several = len(pairs) > 1
@@ -270,7 +270,7 @@ def _comparison(table: Comparison) -> Summary:
 
 def taken_back(table: Comparison) -> list[str]:
     """Which rows have another verdict than their own interval would give, and why."""
-    rows = [item for item in table.comparisons if "not_after_adjustment" in item.diagnostics]
+    rows = [item for item in table.differences if "not_after_adjustment" in item.diagnostics]
     if not rows:
         return []
     method = {"holm": "Holm's", "bh": "Benjamini and Hochberg's"}.get(str(table.settings.get("adjust")), "the")

@@ -7,9 +7,9 @@ standard errors are on the metric's own scale.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from .._version import __version__
 from .display import Shown
@@ -22,10 +22,25 @@ if TYPE_CHECKING:
     from ..stats.combine import Combined
 
 
+class ConfidenceInterval(NamedTuple):
+    """The two ends of an interval, on the metric's scale; None where there is none."""
+
+    low: float | None
+    high: float | None
+
+
 class _Row:
     """What one Estimate and one Difference share: they are shown as a table of one row."""
 
     __slots__ = ()
+    if TYPE_CHECKING:
+        ci_low: float | None
+        ci_high: float | None
+
+    @property
+    def confidence_interval(self) -> ConfidenceInterval:
+        """(`low`, `high`): `ci_low` and `ci_high` as one, of coverage `level`; see `interval`."""
+        return ConfidenceInterval(self.ci_low, self.ci_high)
 
     def to_dict(self) -> dict[str, Any]:
         """The row as the JSON has it."""
@@ -184,7 +199,12 @@ class _Table(Shown):
     settings: Mapping[str, Any]
 
     kind: ClassVar[str]
-    """The key of the rows in the JSON, and the attribute that holds them."""
+    """The key of the rows in the JSON."""
+
+    @property
+    def rows(self) -> Sequence[Estimate | Difference]:
+        """What the table has one line of each for."""
+        raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--format json` prints."""
@@ -192,7 +212,7 @@ class _Table(Shown):
             "schema_version": SCHEMA_VERSION,
             "harness_noise_version": __version__,
             "settings": dict(self.settings),
-            self.kind: [row(item) for item in getattr(self, self.kind)],
+            self.kind: [row(item) for item in self.rows],
             "notes": list(getattr(self, "notes", ())),
         }
 
@@ -214,6 +234,10 @@ class Analysis(_Table):
     notes: tuple[str, ...] = ()
     """Hints and warnings for a person, one sentence each."""
 
+    @property
+    def rows(self) -> tuple[Estimate, ...]:
+        return self.estimates
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison(_Table):
@@ -221,7 +245,8 @@ class Comparison(_Table):
 
     kind: ClassVar[str] = "comparisons"
 
-    comparisons: tuple[Difference, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    """The rows, which the JSON calls `comparisons`."""
     notes: tuple[str, ...] = ()
     """Hints and warnings for a person, one sentence each."""
     flips: tuple[Flip, ...] = ()
@@ -231,6 +256,10 @@ class Comparison(_Table):
     families: tuple[str, ...] = ()
     """The family in which each row's p is adjusted: "" for groups and tasks outside any group, else the
     group whose subtask it is; not part of the JSON. Without any: one family."""
+
+    @property
+    def rows(self) -> tuple[Difference, ...]:
+        return self.differences
 
     def to_dict(self) -> dict[str, Any]:
         out = _Table.to_dict(self)

@@ -316,7 +316,7 @@ def test_dictionaries_several_scorers_and_reducers(canned, tmp_path, warned):
     assert {es.reducer for es in log.results.scores} == {"mean", "mode", "pass_at_2"}
     assert warned() == []
 
-    run = hn.read(log.location)
+    (run,) = hn.read(log.location)
     names = {"match", "left/f1", "left", "right/f1", "right", "grades"}
     assert {item.scorer for item in run.scores} == {
         f"{name}{more}" for name in names for more in ("", " (mode)", " (pass_at_2)")
@@ -331,7 +331,7 @@ def test_no_reducer_is_still_by_question(canned, tmp_path):
     es = log.results.scores[0]
     assert ours(es) == pytest.approx(expected(coins(canned)), rel=1e-12)
     assert es.metrics["noise_se"].value > es.metrics["stderr"].value  # 12 questions, not 36
-    assert any("epochs reducer" in note for note in hn.read(log.location).notes)
+    assert any("epochs reducer" in note for note in hn.read(log.location)[0].notes)
 
 
 def test_identical_repeats_are_not_called_noiseless(canned, tmp_path):
@@ -572,7 +572,7 @@ def test_public_metric(canned, tmp_path):
     assert by_reducer[None].metrics["noise_se"].group == "noise"
     assert ours(by_reducer["mean"]) == {}  # the flag is on, too: one set of numbers, the task's own
     assert [item.name for item in log.eval.scorers[0].metrics][2] == "harness_noise/noise"
-    assert len(hn.read(log.location).scores) == 1
+    assert len(hn.read(log.location)[0].scores) == 1
 
 
 def test_public_metric_never_raises(canned, tmp_path, warned):

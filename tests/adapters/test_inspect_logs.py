@@ -225,7 +225,7 @@ def test_a_custom_conversion_is_a_mean_mismatch(canned, tmp_path):
 
 
 def test_epochs_are_columns_and_samples_are_rows(canned, inspect_logs):
-    run = hn.read(inspect_logs.a)
+    (run,) = hn.read(inspect_logs.a)
     (scores,) = run.scores
     assert (run.model, run.name, run.harness) == ("mockllm/alpha", str(inspect_logs.a), "inspect")
     order = [scores.questions.keys.index(f"q{i}") for i in range(12)]
@@ -244,7 +244,7 @@ def test_json_and_eval_give_the_same(inspect_logs, tmp_path):
     for table in (one, other):
         table["estimates"][0].pop("run")
     assert one == other
-    assert hn.compare(inspect_logs.a, as_json).comparisons[0].diff == 0
+    assert hn.compare(inspect_logs.a, as_json).differences[0].diff == 0
 
 
 def test_cluster_specs(inspect_logs):
@@ -285,7 +285,7 @@ def test_clusters_that_the_log_carries(canned, inspect_logs, tmp_path):
 
     assert only(hn.analyze(change(inspect_logs.a, tmp_path / "named.eval", named))).n_clusters == 4
     assert only(hn.analyze(change(inspect_logs.a, tmp_path / "own.eval", own))).n_clusters == 4
-    run = hn.read(change(inspect_logs.a, tmp_path / "missing.eval", missing))
+    (run,) = hn.read(change(inspect_logs.a, tmp_path / "missing.eval", missing))
     assert run.scores[0].clusters is None
     assert any("nope" in note for note in run.notes)
 
@@ -297,7 +297,7 @@ def test_natural_clusters_are_hinted_at_and_auto_takes_them(inspect_logs, tmp_pa
             sample.metadata["passage_hash"] = sample.metadata["passage"]
 
     path = change(inspect_logs.a, tmp_path / "drop.eval", drop)
-    run = hn.read(path)
+    (run,) = hn.read(path)
     assert run.scores[0].clusters is None
     assert any("passage_hash" in note and "auto" in note for note in run.notes)
     found = only(hn.analyze(path, cluster="auto"))
@@ -317,7 +317,7 @@ def test_what_summaries_cut_is_read_in_full(inspect_logs, tmp_path):
     path = change(inspect_logs.a, tmp_path / "long.eval", long)
     assert only(hn.analyze(path, cluster="context")).n_clusters == 2
     assert only(hn.analyze(path, cluster="object")).n_clusters == 3
-    questions = hn.read(path).scores[0].questions
+    questions = hn.read(path)[0].scores[0].questions
     assert len(set(questions.inputs)) == 12
     number = questions.keys.index("q7")
     assert questions.inputs[number] == content_hash("z" * 8000 + " question 7")
@@ -335,7 +335,7 @@ def test_a_field_that_a_summary_cuts_is_read_in_full(inspect_logs, tmp_path, sta
 
     path = change(inspect_logs.a, tmp_path / "long.eval", long)
     assert only(hn.analyze(path, cluster="context")).n_clusters == 2
-    run = hn.read(path, columns={"question": "key"})
+    (run,) = hn.read(path, columns={"question": "key"})
     assert {key.removeprefix(start).strip("x") for key in run.scores[0].questions.keys} == set(map(str, range(12)))
     assert run.notes == ()
 
@@ -362,7 +362,7 @@ def test_pictures_tell_questions_apart(canned, tmp_path):
 
     samples = [canned.Sample(id=f"q{i}", input=picture(i), target="yes", metadata={"name": f"q{i}"}) for i in range(4)]
     log = canned.eval(canned.task(samples), tmp_path, epochs=2)[0]
-    questions = hn.read(log.location).scores[0].questions
+    questions = hn.read(log.location)[0].scores[0].questions
     assert len(set(questions.inputs)) == 4
 
 
@@ -393,7 +393,7 @@ def test_invalidated_samples_are_left_out_and_counted(canned, inspect_logs, tmp_
     table = coins(canned)
     table[3] = table[8, 1] = np.nan
     want = hn.estimate(np.delete(table, 3, axis=0))
-    run = hn.read(path)
+    (run,) = hn.read(path)
     found = only(hn.analyze(run))
     assert (found.n_questions, found.n_missing) == (11, 4)
     assert (found.mean, found.se) == pytest.approx((want.mean, want.se), rel=1e-12)
@@ -406,14 +406,14 @@ def test_of_requeued_samples_the_last_counts(canned, inspect_logs, tmp_path):
     document = json.loads(log.model_dump_json(exclude_none=True))
     stale = [sample | {"scores": {"match": {"value": "C"}}} for sample in document["samples"][:5]]
     (tmp_path / "log.json").write_text(json.dumps(document | {"samples": [*stale, *document["samples"]]}))
-    (scores,) = hn.read(tmp_path / "log.json").scores
+    (scores,) = hn.read(tmp_path / "log.json")[0].scores
     order = [scores.questions.keys.index(f"q{i}") for i in range(12)]
     assert np.array_equal(scores.values[order], coins(canned))
 
 
 def test_a_limited_run_is_paired_with_a_whole_one(canned, inspect_logs, tmp_path):
     log = canned.eval(canned.task(), tmp_path, model="mockllm/beta", epochs=2, limit=7)[0]
-    (row,) = hn.compare(inspect_logs.a, log.location).comparisons
+    (row,) = hn.compare(inspect_logs.a, log.location).differences
     assert (row.n_questions, row.n_only_a, row.n_only_b) == (7, 5, 0)
     assert "unpaired_questions" in row.diagnostics
     want = hn.estimate_difference(coins(canned, 7), coins(canned, 7, 2, "beta"))
@@ -424,7 +424,7 @@ def test_a_limited_run_is_paired_with_a_whole_one(canned, inspect_logs, tmp_path
 
 
 def test_pairs_by_id(canned, inspect_logs):
-    (row,) = hn.compare(inspect_logs.a, inspect_logs.b, cluster="passage").comparisons
+    (row,) = hn.compare(inspect_logs.a, inspect_logs.b, cluster="passage").differences
     want = hn.estimate_difference(coins(canned), coins(canned, model="beta"), [i // 3 for i in range(12)])
     for name in ("diff", "se", "se_data", "se_prediction", "p_value", "correlation"):
         assert getattr(row, name) == pytest.approx(getattr(want, name), rel=1e-9), name
@@ -432,10 +432,10 @@ def test_pairs_by_id(canned, inspect_logs):
 
 
 def test_automatic_ids_after_a_shuffle_are_paired_by_content(canned, inspect_logs):
-    one, other = hn.read(inspect_logs.automatic), hn.read(inspect_logs.shuffled)
+    one, other = hn.read(inspect_logs.automatic)[0], hn.read(inspect_logs.shuffled)[0]
     assert set(one.scores[0].questions.keys) == set(other.scores[0].questions.keys)  # the trap
     result = hn.compare(one, other)
-    (row,) = result.comparisons
+    (row,) = result.differences
     want = hn.estimate_difference(coins(canned), coins(canned, model="beta"))
     assert row.n_questions == 12
     assert (row.diff, row.se) == pytest.approx((want.diff, want.se), rel=1e-9)
@@ -468,7 +468,7 @@ def test_choices_tell_questions_apart(canned, tmp_path):
     for turned in (False, True):
         one = run(range(8), "alpha", False)
         other = run([3, 6, 0, 7, 1, 5, 2, 4], "beta", turned)
-        (row,) = hn.compare(one, other).comparisons
+        (row,) = hn.compare(one, other).differences
         assert row.n_questions == 8
         assert (row.diff, row.se, row.correlation) == pytest.approx((want.diff, want.se, want.correlation))
     assert read_eval_log_sample_summaries(other)[0].choices is not None
@@ -477,9 +477,9 @@ def test_choices_tell_questions_apart(canned, tmp_path):
 def test_old_summaries_without_choices_are_read_in_full(shared_data, tmp_path):
     path = shared_data / "inspect" / "mmlu_gpt-4_285.eval"
     again = change(path, tmp_path / "today.eval", lambda log: None)
-    (row,) = hn.compare(path, again).comparisons
+    (row,) = hn.compare(path, again).differences
     assert (row.n_questions, row.diff) == (285, 0)
-    old, new = (hn.read(item).scores[0].questions for item in (path, again))
+    old, new = (hn.read(item)[0].scores[0].questions for item in (path, again))
     assert old.targets == new.targets
     assert len(set(zip(old.inputs, old.targets, strict=True))) == 284  # one question is asked twice
 
@@ -499,14 +499,14 @@ def test_the_same_questions_of_another_harness_are_matched_by_content(canned, in
         model="gamma", name="lm-eval run", harness="lm-eval",
         scores=(hn.Scores(task="coins", metric="acc", scorer="none", questions=questions, values=table),),
     )  # fmt: skip
-    (row,) = hn.compare(hn.read(inspect_logs.a), other).comparisons
+    (row,) = hn.compare(hn.read(inspect_logs.a), other).differences
     want = hn.estimate_difference(coins(canned), coins(canned, model="gamma"))
     assert row.n_questions == 12
     assert (row.diff, row.se) == pytest.approx((want.diff, want.se), rel=1e-9)
 
 
 def test_a_given_key_identifies_the_questions(canned, inspect_logs):
-    run = hn.read(inspect_logs.automatic, columns={"question": "name"})
+    (run,) = hn.read(inspect_logs.automatic, columns={"question": "name"})
     (scores,) = run.scores
     assert scores.questions.kind == "question"
     assert set(scores.questions.keys) == {f"q{i}" for i in range(12)}
@@ -519,7 +519,7 @@ def test_a_given_key_identifies_the_questions(canned, inspect_logs):
             ),
         ),
     )  # fmt: skip
-    (row,) = hn.compare(run, other).comparisons
+    (row,) = hn.compare(run, other).differences
     want = hn.estimate_difference(coins(canned), coins(canned, model="gamma"))
     assert (row.diff, row.se) == pytest.approx((want.diff, want.se), rel=1e-9)
     with pytest.raises(hn.InputError, match=r"'nope' does not exist.*input, name, passage, target"):
@@ -548,7 +548,7 @@ def test_tasks_of_one_model_in_a_folder_are_one_run(canned, tmp_path):
 def test_of_two_runs_of_a_task_in_a_folder_the_newest_counts(canned, inspect_logs, tmp_path):
     shutil.copy(inspect_logs.a, tmp_path / "one.eval")
     second = canned.eval(canned.task(), tmp_path, model="mockllm/alpha", epochs=2)[0]
-    run = hn.read(tmp_path)
+    (run,) = hn.read(tmp_path)
     assert run.name == str(Path(second.location))
     assert [note for note in run.notes if "older run" in note and "one.eval" in note]
     runs = hn.read(tmp_path, apart=True)
@@ -587,12 +587,12 @@ def test_a_copy_and_an_earlier_try_do_not_count_twice(canned, inspect_logs, tmp_
     (tmp_path / "augmented").mkdir()
     shutil.copy(inspect_logs.a, tmp_path / "one.eval")
     shutil.copy(inspect_logs.a, tmp_path / "augmented" / "one.eval")
-    run = hn.read(tmp_path)
+    (run,) = hn.read(tmp_path)
     assert run.name == str(tmp_path / "augmented" / "one.eval")
     assert [note for note in run.notes if "copy" in note and str(tmp_path / "one.eval") in note]
     change(inspect_logs.a, tmp_path / "two.eval", retried)
     (tmp_path / "a_cut.eval").write_bytes(b"not a zip")
-    run = hn.read(tmp_path)
+    (run,) = hn.read(tmp_path)
     assert run.name == str(tmp_path / "two.eval")
     assert [note.startswith("left out:") for note in run.notes] == [True] * 3
 
@@ -611,7 +611,7 @@ def test_a_date_is_in_utc_or_there_is_none(inspect_logs, tmp_path, created, date
     data = json.loads((tmp_path / "a.json").read_text())
     data["eval"]["created"] = created
     (tmp_path / "a.json").write_text(json.dumps(data))
-    assert hn.read(tmp_path / "a.json").date == date
+    assert hn.read(tmp_path / "a.json")[0].date == date
 
 
 # input that cannot be used
@@ -704,6 +704,6 @@ def test_a_cluster_that_only_some_samples_have_is_said_and_not_used(canned, tmp_
         if i:
             item.metadata["cluster"] = f"c{i // 3}"
     canned.eval(canned.task(dataset), tmp_path)
-    run = hn.read(tmp_path)
+    (run,) = hn.read(tmp_path)
     assert any("1 of 12 samples have no `cluster`" in note for note in run.notes)
     assert run.scores[0].clusters is None

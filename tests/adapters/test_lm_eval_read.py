@@ -157,7 +157,7 @@ def test_of_several_runs_in_a_folder_the_newest_counts(lm_eval_runs):
     assert {run.model for run in runs} == {"sim/model-1"}
     assert [len(run.scores[0].questions) for run in runs] == [12, 5, 3]  # by date
     assert [run.date for run in runs] == sorted(run.date for run in runs)
-    newest = hn.read(lm_eval_runs / "several")
+    (newest,) = hn.read(lm_eval_runs / "several")
     assert (newest.name, len(newest.scores[0].questions)) == (runs[2].name, 3)
     assert len([note for note in newest.notes if "older run" in note]) == 2
 
@@ -173,7 +173,7 @@ def test_samples_mislabel_doc_ids_and_are_paired_by_doc_hash(lm_eval_runs):
     texts = [row["doc"]["question"] for row in rows_of_date(chosen)]
     by_id = {row["doc_id"]: row["doc"]["question"] for row in rows_of_date(whole)}
     assert [by_id[i] for i in ids] != texts  # lm-eval's own labels are wrong
-    result = compare_runs([(whole, chosen)], Settings()).comparisons[0]
+    result = compare_runs([(whole, chosen)], Settings()).differences[0]
     assert (result.n_questions, result.n_only_a, result.n_only_b) == (3, 9, 0)
     assert "identical_scores" in result.diagnostics  # same model, same questions
 
@@ -438,7 +438,7 @@ def test_rows_in_any_order_of_ranks(run_a):
         assert dict(zip(a.questions.keys, a.values.tolist(), strict=True)) == dict(
             zip(b.questions.keys, b.values.tolist(), strict=True)
         )
-    (result, *_) = compare_runs([(expected, run)], Settings()).comparisons
+    (result, *_) = compare_runs([(expected, run)], Settings()).differences
     assert "identical_scores" in result.diagnostics
 
 
@@ -546,7 +546,7 @@ def test_images_are_paired_by_doc_id_and_target(run_a):
     a, b = one(run_a, tasks=("mc",)), one(other, tasks=("mc",))
     assert a.scores[0].questions.kind == "doc_id"
     assert a.scores[0].questions.keys == b.scores[0].questions.keys
-    result = compare_runs([(a, b)], Settings()).comparisons[0]
+    result = compare_runs([(a, b)], Settings()).differences[0]
     assert (result.n_questions, result.n_only_a) == (12, 0)
 
 

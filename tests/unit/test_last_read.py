@@ -48,7 +48,7 @@ def test_a_permutation_of_sums_against_records_is_refused() -> None:
     runs = [
         Run(model=name, name=name, harness="x", corpus=(item,)) for name, item in (("a", by_sums), ("b", by_records))
     ]
-    with pytest.raises(InputError, match="use --test bootstrap"):
+    with pytest.raises(InputError, match="use `test='bootstrap'`"):
         compare_runs([(runs[0], runs[1])], Settings(test="permutation"))
-    (row,) = compare_runs([(runs[0], runs[1])], Settings(test="bootstrap")).comparisons
+    (row,) = compare_runs([(runs[0], runs[1])], Settings(test="bootstrap")).differences
     assert row.diff == pytest.approx(0.0)

@@ -154,7 +154,7 @@ class TestClustersOfJoinedRuns:
     @pytest.mark.parametrize("turned", [False, True])
     def test_questions_whose_cluster_is_not_known_are_refused(self, turned: bool) -> None:
         pair = [run_of(self.scores), run_of(self.scores, first=5, clusters=self.labels)]
-        with pytest.raises(hn.InputError, match="--cluster"):
+        with pytest.raises(hn.InputError, match="`cluster`"):
             as_repeats(pair[::-1] if turned else pair)
 
     def test_different_clusters_are_said(self) -> None:
@@ -197,7 +197,7 @@ def test_a_loss_counts_the_other_way_round(lower: bool) -> None:
     low, high = (replace(run, scores=(replace(run.scores[0], higher_is_better=not lower),)) for run in (low, high))
     for a, b, a_wins in ((low, high, lower), (high, low, not lower)):
         result = hn.compare(a, b)
-        assert result.comparisons[0].verdict == ("A better" if a_wins else "B better")
+        assert result.differences[0].verdict == ("A better" if a_wins else "B better")
         assert regressions(result).tripped is (not a_wins)
 
 
@@ -269,13 +269,13 @@ def test_clusters_that_only_some_samples_carry_are_not_dropped_in_silence(tmp_pa
         rows.append(row | ({"cluster": f"c{i // 3}"} if i else {}))
     path = tmp_path / "samples_some_2025-01-01T00-00-00.000000.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run = hn.read(path)
+    (run,) = hn.read(path)
     assert isinstance(run, Run)
     assert run.scores[0].clusters is None
     assert any("1 of 12 questions carry no cluster" in note for note in run.notes)
     rows[0]["cluster"] = "c0"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run = hn.read(path)
+    (run,) = hn.read(path)
     assert isinstance(run, Run)
     assert run.scores[0].clusters is not None
     assert not any("carry no cluster" in note for note in run.notes)

@@ -198,7 +198,7 @@ class Cells:
         else:
             raise InputError(
                 f"{path}: question {question!r}, repeat {repeat!r} has the score {old:g} on line {at} and "
-                f"{score:g} on line {line}: is there a column of models or tasks? (--columns model=…, task=…)"
+                f"{score:g} on line {line}: is there a column of models or tasks? (`columns={{'model': …, 'task': …}}`)"
             )
 
     def _label(self, question: str, repeat: str | int, levels: tuple[str, ...]) -> None:
@@ -269,7 +269,7 @@ class Cells:
                 values[i, column] = filled
                 places[i][column] = repeat
         if self.counts and options.factors:
-            raise InputError(f"{path}: counts of right answers do not say which answer is which: --factor needs rows")
+            raise InputError(f"{path}: counts of right answers do not say which answer is which: `factors` needs rows")
         if self.counts:
             self._fill(values)
             # counts do not tell the order of the answers: draw one, or repeat 1 would always be right
@@ -317,7 +317,7 @@ def _cluster(
         found = parsed.for_task(task)
         if found == "auto":
             raise InputError(
-                f"{path}: --cluster auto knows the tasks of harnesses, not a table's columns; name a column"
+                f"{path}: `cluster='auto'` knows the tasks of harnesses, not a table's columns; name a column"
             )
         return None if found == "none" else found
 

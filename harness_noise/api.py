@@ -115,8 +115,10 @@ def analyze(
         the repeats alone.
     missing
         Errored or missing answers: ``"drop"`` leaves them out, ``"zero"`` counts them as wrong.
-    seed, resamples
+    seed
         Of the resampling tests and intervals.
+    resamples
+        How many of them, 100 or more.
     tasks, metrics, scorers
         Only these, where paths are given; globs for tasks. Empty: all.
     groups
@@ -194,7 +196,7 @@ def compare(
         Variance estimator of the clusters' scores: ``"cr2"``; ``"cr0"`` as in the papers (ddof = 0), ``"cr1"``,
         or ``"cr3"``, the jackknife, for very unequal clusters.
     interval
-        ``"auto"`` and ``"t"``: Student's t with Bell & McCaffrey's degrees of freedom; or ``"bootstrap"``.
+        ``"auto"``: the test's own, else ``"t"`` with Bell & McCaffrey's degrees of freedom; or ``"bootstrap"``.
     test
         Of a difference: ``"t"``, ``"sign"``, ``"permutation"``, ``"bootstrap"``, or ``"wild"``, the wild cluster
         bootstrap, for few or very unequal clusters.
@@ -215,8 +217,10 @@ def compare(
         the repeats alone.
     missing
         Errored or missing answers: ``"drop"`` leaves them out, ``"zero"`` counts them as wrong.
-    seed, resamples
+    seed
         Of the resampling tests and intervals.
+    resamples
+        How many of them, 100 or more.
     questions
         List this many of the questions that flipped most, as `Comparison.flips`.
     tasks, metrics, scorers
@@ -307,8 +311,10 @@ def arena(
         the repeats alone.
     missing
         Errored or missing answers: ``"drop"`` leaves them out, ``"zero"`` counts them as wrong.
-    seed, resamples
+    seed
         Of the resampling tests and intervals.
+    resamples
+        How many of them, 100 or more.
     tasks, metrics, scorers
         Only these, where paths are given; globs for tasks. Empty: all.
     groups

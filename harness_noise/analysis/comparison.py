@@ -194,8 +194,30 @@ def estimate_difference(
         independent questions.
     level
         Coverage of the confidence interval, in (0, 1).
-    se, interval, test, margin, unpaired, range, repeats_are, runs_shared, questions_are, missing, seed, resamples
-        As in `compare`.
+    se
+        Variance estimator of the clusters' scores: ``"cr0"``, ``"cr1"``, ``"cr2"`` or ``"cr3"``.
+    interval
+        ``"auto"`` is the test's own, else t; or ``"t"``, ``"bootstrap"``.
+    test
+        ``"t"``, ``"sign"``, ``"permutation"``, ``"bootstrap"`` or ``"wild"``, the wild cluster bootstrap.
+    margin
+        Test equivalence within ±`margin`, on the scale of the scores.
+    unpaired
+        a and b are scores of different questions, n_A and n_B of them.
+    range
+        Lowest and highest value of the scores; None: [0, 1] if they all lie in it.
+    repeats_are
+        ``"answers"``: independent ones; ``"runs"``: column j is a seed or prompt that moves all questions together.
+    runs_shared
+        With ``repeats_are="runs"``: column j of a and of b share their prompt, seed or judge.
+    questions_are
+        ``"population"``: a sample of the questions that could be asked; ``"fixed"``: only these.
+    missing
+        NaN: ``"drop"`` leaves it out, ``"zero"`` counts it as 0.
+    seed
+        Of the resampling tests and intervals.
+    resamples
+        How many of them, 100 or more.
 
     Returns
     -------

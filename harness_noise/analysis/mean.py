@@ -353,8 +353,22 @@ def estimate(
         independent questions.
     level
         Coverage of the confidence interval, in (0, 1).
-    se, interval, range, repeats_are, questions_are, missing, seed, resamples
-        As in `analyze`. Scores within [0, 1] are taken to have that range.
+    se
+        Variance estimator of the clusters' scores: ``"cr0"``, ``"cr1"``, ``"cr2"`` or ``"cr3"``.
+    interval
+        ``"auto"`` is Wilson's for scores with a range, else t.
+    range
+        Lowest and highest value of the scores; None: [0, 1] if they all lie in it.
+    repeats_are
+        ``"answers"``: independent ones; ``"runs"``: column j is a seed or prompt that moves all questions together.
+    questions_are
+        ``"population"``: a sample of the questions that could be asked; ``"fixed"``: only these.
+    missing
+        NaN: ``"drop"`` leaves it out, ``"zero"`` counts it as 0.
+    seed
+        Of the resampling tests and intervals.
+    resamples
+        How many of them, 100 or more.
 
     Returns
     -------
@@ -378,7 +392,7 @@ def estimate(
     >>> import harness_noise as hn
     >>> row = hn.estimate([[1, 1], [0, 1], [0, 0], [1, 1]])
     >>> row.mean, round(row.se, 3), tuple(round(end, 3) for end in row.confidence_interval)
-    (0.625, 0.239, (0.159, 0.936))
+    (0.625, 0.239, (0.117, 0.955))
     """
     settings = Settings(
         level=level, se=se, interval=interval, range=range, repeats_are=repeats_are, questions_are=questions_are,

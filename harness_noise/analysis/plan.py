@@ -96,12 +96,34 @@ def plan(
         `theory` shows what the other theories say.
     solved
         Share of the questions that any model solves, for the Beta theory.
-    cost_question, cost_answer
-        Cost of a question and of an answer, in any unit.
+    cost_question
+        Cost of a question, in any unit.
+    cost_answer
+        Cost of an answer, in the same unit.
     k_max
         The most answers per question that are considered.
-    cluster, se, range, repeats_are, missing, seed, resamples, tasks, metrics, scorers, groups, columns, apart
-        Of `runs`, as in `analyze`.
+    cluster
+        What related questions of `runs` share, as in `analyze`; so are all that follow.
+    se
+        Variance estimator of the clusters' scores.
+    range
+        Lowest and highest value of the metric.
+    repeats_are
+        ``"answers"`` or ``"runs"``.
+    missing
+        ``"drop"`` or ``"zero"``.
+    seed
+        Of the resampling of metrics over all questions at once.
+    resamples
+        How many of them.
+    tasks, metrics, scorers
+        Which of `runs`: a plan starts from one metric of one task.
+    groups
+        Name of a new group → glob of the tasks that it averages.
+    columns
+        Our name of a column → the file's.
+    apart
+        Every run by itself.
 
     Returns
     -------

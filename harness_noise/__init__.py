@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .data.scores import Run, Scores
     from .results.arena import Arena
     from .results.plan import Plan
-    from .results.rows import Analysis, Comparison, Difference, Estimate
+    from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate
     from .settings import Settings
 
 RENDERERS.update(rich="harness_noise.report.terminal:render", html="harness_noise.report.html:fragment")
@@ -30,6 +30,7 @@ _HOME = {
     "analyze": "api", "arena": "api", "compare": "api", "read": "api",
     "estimate": "analysis.mean", "estimate_difference": "analysis.comparison", "plan": "analysis.plan",
     "Analysis": "results.rows", "Arena": "results.arena", "Comparison": "results.rows",
+    "ConfidenceInterval": "results.rows",
     "Difference": "results.rows", "Estimate": "results.rows", "Plan": "results.plan",
     "Questions": "data.scores", "Run": "data.scores", "Scores": "data.scores", "Settings": "settings",
 }  # fmt: skip
@@ -38,6 +39,7 @@ __all__ = [
     "Analysis",
     "Arena",
     "Comparison",
+    "ConfidenceInterval",
     "Difference",
     "Estimate",
     "InputError",

@@ -13,10 +13,16 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.intp]
 
 
+def parameter(name: str, value: object) -> str:
+    """A parameter with its value, as errors write it; the command line makes a flag of it (`cli.flags`)."""
+    return f"`{name}={value!r}`"
+
+
 class InputError(ValueError):
     """Input that cannot be used: one paragraph that says what, where and what to do.
 
-    The command line prints it without a traceback and exits with 2.
+    It names parameters in backticks as Python has them (`runs_shared`, ``test='wild'``). The command line prints
+    it with flags in their place, without a traceback, and exits with 2.
     """
 
     place: str = ""
@@ -42,7 +48,7 @@ class NothingToAddError(InputError):
 
 
 class NotThereError(InputError):
-    """A run has nothing of what `--group`, `--task`, `--metric` or `--scorer` name; another may have it."""
+    """A run has nothing of what `groups`, `tasks`, `metrics` or `scorers` name; another may have it."""
 
     def __init__(
         self, runs: list[str], option: str, unknown: list[str], have: list[str], where: str = "",
@@ -52,18 +58,18 @@ class NotThereError(InputError):
         self.left_out = left_out
         """Why files cannot be used that may have it."""
         place = "this run" if len(runs) == 1 else f"any of the {len(runs)} runs"
-        verb = "matches no task of" if option == "--group" else "is not in"
+        verb = "matches no task of" if option == "groups" else "is not in"
         text = f"{where or runs[0]}: {self.wanted} {verb} {place}; there are {', '.join(have) or 'none'}"
         super().__init__(". Left out: ".join([text, *left_out]))
 
     @property
     def wanted(self) -> str:
-        return f"{self.option} {', '.join(self.unknown)}"
+        return f"`{self.option}` {', '.join(self.unknown)}"
 
     @classmethod
     def of_all(cls, errors: Sequence[NotThereError], where: str = "") -> NotThereError:
         """One error for several runs; of two options, the later one, which some run came as far as."""
-        last = max(errors, key=lambda error: ("--group", "--task", "--metric", "--scorer").index(error.option))
+        last = max(errors, key=lambda error: ("groups", "tasks", "metrics", "scorers").index(error.option))
         have = dict.fromkeys(name for error in errors if error.option == last.option for name in error.have)
         names = [name for error in errors for name in error.runs]
         left_out = dict.fromkeys(why for error in errors for why in error.left_out)

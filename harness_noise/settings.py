@@ -1,12 +1,17 @@
-"""What a user chose, validated once and recorded in every result."""
+"""What a user chose, validated once and recorded in every result; and who obeys which of it.
+
+Every field of `Settings` names its consumers, the calculations that obey it, and which of its values each
+obeys. What is changed from its default and not obeyed is refused by `Settings.check`, nowhere else.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
 from math import inf
 from typing import Any, Literal, get_args
 
-from .errors import InputError
+from .errors import InputError, parameter
 
 Interval = Literal["auto", "t", "wilson", "clopper-pearson", "korn-graubard", "bootstrap"]
 Test = Literal["t", "sign", "permutation", "bootstrap", "wild"]
@@ -16,35 +21,117 @@ RepeatsAre = Literal["answers", "runs"]
 Missing = Literal["drop", "zero"]
 QuestionsAre = Literal["population", "fixed"]
 
+_NO_MEAN = "{what} is for metrics that are means of question scores; leave this one out with `metrics`"
+_ONE_RUN = (
+    "{what} is for one run; a difference has t (with Bonett-Price where nothing varies) or bootstrap: use "
+    "`interval='t'`"
+)
+_ONE_MODEL = "{what} is about a difference: it is for `compare` and `arena`, and here is one model"
+REFUSALS = {
+    # entry points
+    "estimate": _ONE_MODEL,
+    "analyze": _ONE_MODEL,
+    "estimate_difference": _ONE_RUN,
+    "compare": _ONE_RUN,
+    "arena": "arena pairs models by question and takes repeats as independent answers; for `unpaired=True`, "
+    "`repeats_are='runs'` or `interval='bootstrap'` use `compare` on the pairs that need it",
+    "arena.test": "arena tests every pair by t, sign or wild; {what} resamples: use `compare` for the pairs that need "
+    "it",
+    "plan": "a plan is about new questions: leave {what} out",
+    "factors": "noise by factor has no clusters and no interval of a mean: leave {what} out; what questions share is a "
+    "factor, `factors` NAME=COLUMN",
+    "counts": "{what} is about the answers themselves, and only counts are given: leave it out, or give the runs",
+    "profile": "{what} is about the answers themselves, and only two numbers are given: leave it out, or give the runs",
+    # metrics over all questions at once
+    "corpus": _NO_MEAN,
+    "corpus_difference": _NO_MEAN,
+    # settings and data that change what the others can mean
+    "unpaired": "{what} needs pairs of the same question: use t or bootstrap with `unpaired=True`",
+    "unpaired.runs_shared": "{what} pairs run j of A with run j of B on the same questions: not with `unpaired=True`",
+    "wild": "`test='wild'` has an interval of its own, by inversion: leave {what} out, or use t",
+    "fixed": "{what} takes the questions for a sample, and `questions_are='fixed'` does not: its standard error comes "
+    "from the repeats alone, with the t test. Leave one of the two out",
+    "runs": "`repeats_are='runs'` has its own variance between runs, which only the t test and the t, Wilson and "
+    "Korn-Graubard intervals know: leave `test` and `interval` as they are",
+    "crossed": "{what} takes whole clusters of one kind, and these questions are clustered in two crossed ways: use "
+    "`test='t'` and `interval='t'`, or name one of the two with `cluster`",
+}
+"""Consumer → the sentence that refuses what it does not obey; `consumer.field` where one field needs another."""
+_WITH_ANSWERS = "estimate estimate_difference analyze compare arena"
+_DIFFERENCES = "estimate_difference compare arena corpus_difference counts profile"
+_CORPUS = "corpus corpus_difference"
+_DESIGNS = "unpaired wild fixed runs crossed"
+
+
+def _obeyed(by: str, **values: Sequence[Any]) -> dict[str, dict[str, Sequence[Any] | None]]:
+    """A field's consumers: those in `by` obey every value, those in `values` beside the default the ones listed."""
+    known: dict[str, Sequence[Any] | None] = dict.fromkeys(by.split())
+    return {"consumers": known | values}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Choices that change a number.
 
-    Raises:
-        InputError: a value outside its range.
+    Raises
+    ------
+    InputError
+        A value outside its range, or two that contradict each other.
     """
 
-    level: float = 0.95
-    se: Estimator = "cr2"
-    interval: Interval = "auto"
-    test: Test = "t"
-    adjust: Adjust = "holm"
-    margin: float | None = None
-    unpaired: bool = False
-    repeats_are: RepeatsAre = "answers"
-    runs_shared: bool = False
+    level: float = field(default=0.95, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} {_DESIGNS} counts profile"))
+    """Coverage of the intervals, in (0, 1)."""
+    # a metric over all questions has the jackknife's variance whatever is chosen (docs/methods/corpus.md)
+    se: Estimator = field(default="cr2", metadata=_obeyed(f"{_WITH_ANSWERS} plan {_CORPUS} unpaired wild runs crossed"))
+    """Variance estimator of the clusters' scores."""
+    interval: Interval = field(default="auto", metadata=_obeyed(
+        "estimate analyze corpus unpaired",
+        estimate_difference=("t", "bootstrap"), compare=("t", "bootstrap"), corpus_difference=("t", "bootstrap"),
+        arena=("t", "wilson", "clopper-pearson", "korn-graubard"), wild=("t",), fixed=("t", "wilson"),
+        runs=("t", "wilson", "clopper-pearson", "korn-graubard"),
+        crossed=("t", "wilson", "clopper-pearson", "korn-graubard"),
+    ))  # fmt: skip
+    """Of a mean, or of a difference: see `interval_of_difference`."""
+    # no question of a metric over all questions has a sign: its row is tested by t, and says so
+    test: Test = field(default="t", metadata=_obeyed(
+        "estimate_difference compare wild", arena=("sign", "wild"), unpaired=("bootstrap",),
+        corpus_difference=("sign", "permutation", "bootstrap"),
+    ))  # fmt: skip
+    """Of a difference."""
+    # one row is a family of its own
+    adjust: Adjust = field(
+        default="holm", metadata=_obeyed(f"compare arena corpus_difference counts profile {_DESIGNS}")
+    )
+    """p-values over each family of rows."""
+    margin: float | None = field(default=None, metadata=_obeyed(f"{_DIFFERENCES} {_DESIGNS}"))
+    """Test equivalence within ±margin."""
+    unpaired: bool = field(
+        default=False,
+        metadata=_obeyed("estimate_difference compare corpus_difference counts unpaired wild runs crossed"),
+    )
+    """Two samples of different questions, as counts always are."""
+    repeats_are: RepeatsAre = field(
+        default="answers",
+        metadata=_obeyed("estimate estimate_difference analyze compare plan unpaired wild runs crossed"),
+    )
+    """Independent answers, or runs that move all questions together."""
+    runs_shared: bool = field(default=False, metadata=_obeyed("estimate_difference compare wild runs crossed"))
     """Run j of A and run j of B share their cause; with `repeats_are="runs"`."""
-    questions_are: QuestionsAre = "population"
+    questions_are: QuestionsAre = field(
+        default="population", metadata=_obeyed(f"{_WITH_ANSWERS} unpaired wild fixed crossed")
+    )
     """A sample of a population, or the only ones that matter (estimand `these_questions`)."""
-    range: tuple[float, float] | None = None
+    range: tuple[float, float] | None = field(
+        default=None, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan {_DESIGNS}")
+    )
     """Lowest and highest value of the metric, for all that is analysed; None: what the run declares."""
-    missing: Missing = "drop"
-    cluster: str | None = None
+    missing: Missing = field(default="drop", metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan factors {_DESIGNS}"))
+    """Errored or missing answers: left out, or wrong."""
+    cluster: str | None = field(default=None, metadata=_obeyed(f"analyze compare arena {_CORPUS} plan {_DESIGNS}"))
     """The SPEC asked for; None: the clusters that the run carries."""
-    seed: int = 0
+    seed: int = field(default=0, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan {_DESIGNS}"))
     """Of the resampling tests and intervals."""
-    resamples: int = 10_000
+    resamples: int = field(default=10_000, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan {_DESIGNS}"))
     """How many of them."""
 
     def __post_init__(self) -> None:
@@ -62,46 +149,51 @@ class Settings:
         if self.range is not None and not (len(self.range) == 2 and -inf < self.range[0] < self.range[1] < inf):
             raise InputError(f"range {self.range!r} must be the metric's lowest and highest value: 0,1 or 0,100")
         if self.runs_shared and self.repeats_are != "runs":
-            raise InputError("--runs-shared pairs the runs of A with those of B: it needs --repeats-are runs")
+            raise InputError("`runs_shared=True` pairs the runs of A with those of B: it needs `repeats_are='runs'`")
         if self.seed < 0 or self.resamples < 100:
             raise InputError(f"seed {self.seed} must not be negative, and resamples {self.resamples} not below 100")
-        if self.unpaired and self.test in ("sign", "permutation", "wild"):
-            raise InputError(f"--test {self.test} needs pairs of the same question: use t or bootstrap with --unpaired")
-        if self.test == "wild" and self.interval not in ("auto", "t"):
-            raise InputError(
-                f"--test wild has an interval of its own, by inversion: leave --interval {self.interval} out, or use t"
-            )
-        if self.questions_are == "fixed":
-            self._check_fixed()
-        if self.unpaired and self.runs_shared:
-            raise InputError(
-                "--runs-shared pairs run j of A with run j of B on the same questions: not with --unpaired"
-            )
-        if self.repeats_are == "runs" and ("bootstrap" in (self.test, self.interval) or self.test != "t"):
-            raise InputError(
-                "--repeats-are runs has its own variance between runs, which only the t test and the t, Wilson and "
-                "Korn-Graubard intervals know: leave --test and --interval as they are"
-            )
+        for design, chosen in (
+            ("unpaired", self.unpaired), ("wild", self.test == "wild"), ("fixed", self.questions_are == "fixed"),
+            ("runs", self.repeats_are == "runs"),
+        ):  # fmt: skip
+            if chosen:
+                self.check(design)
 
-    def _check_fixed(self) -> None:
-        """Refuse what takes the questions for a sample."""
-        for what, clash in (
-            (f"--test {self.test}", self.test != "t"),
-            (f"--interval {self.interval}", self.interval not in ("auto", "t", "wilson")),
-            (f"--se {self.se}", self.se != "cr2"),
-            ("--repeats-are runs", self.repeats_are != "answers"),
-            ("--unpaired", self.unpaired),
-        ):
-            if clash:
-                raise InputError(
-                    f"{what} takes the questions for a sample, and --questions-are fixed does not: its standard error "
-                    "comes from the repeats alone, with the t test. Leave one of the two out"
-                )
+    def check(self, consumer: str, where: str = "") -> None:
+        """Refuse every setting, changed from its default, that `consumer` does not obey.
+
+        Parameters
+        ----------
+        consumer
+            One of `REFUSALS`.
+        where
+            The run or metric that the refusal is about, for the message.
+
+        Raises
+        ------
+        InputError
+            One sentence of such a setting.
+        """
+        for item in fields(self):
+            value = getattr(self, item.name)
+            obeyed = item.metadata["consumers"].get(consumer, ())  # None: any value
+            if value == item.default or obeyed is None or value in obeyed:
+                continue
+            sentence = REFUSALS.get(f"{consumer}.{item.name}", REFUSALS[consumer])
+            text = sentence.format(what=parameter(item.name, value))
+            raise InputError(f"{where}: {text}" if where else text)
 
     @property
     def estimand(self) -> str:
         """What the results are about, as they name it."""
         return "these_questions" if self.questions_are == "fixed" else "questions_population"
+
+    @property
+    def interval_of_difference(self) -> str:
+        """The interval of a difference: what is asked for, else the test's own, t where it has none."""
+        if self.interval != "auto":
+            return self.interval
+        return self.test if self.test in ("bootstrap", "wild") else "t"
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"range": None if self.range is None else list(self.range)}
@@ -118,7 +210,7 @@ def check_scale(name: str, value: float | None, scale: tuple[float, float] | Non
     width = scale[1] - scale[0]
     meant = f"; did you mean {value / 100:g}?" if width <= 1 and value / 100 < width else ""
     raise InputError(
-        f"{name} {value:g} is on the scale of {metric or 'the metric'}, which runs from {scale[0]:g} to {scale[1]:g}: "
-        f"no difference that matters is as large as the whole range{meant} (--range LOW,HIGH says where the metric has "
-        "another range)"
+        f"`{name}` {value:g} is on the scale of {metric or 'the metric'}, which runs from {scale[0]:g} to "
+        f"{scale[1]:g}: no difference that matters is as large as the whole range{meant} (`range=(LOW, HIGH)` says "
+        "where the metric has another range)"
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,20 +30,6 @@ from .corpus_noise import Noise, Side, noise_of, side_of, swap_p
 from .evidence import Judged, by_bootstrap, judged
 from .ranges import outside
 from .sample import data_limit, root
-
-
-def _refuse(item: CorpusScores, settings: Settings) -> None:
-    refused = {
-        "--repeats-are runs": settings.repeats_are == "runs",
-        "--questions-are fixed": settings.questions_are == "fixed",
-        "--test wild": settings.test == "wild",
-    }
-    for what, clash in refused.items():
-        if clash:
-            raise InputError(
-                f"{item.task}, {item.metric}: {what} is for metrics that are means of question scores; leave this one "
-                "out with --metric"
-            )
 
 
 def _range(item: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[float, float] | None:
@@ -65,8 +52,8 @@ def _interval(
     if wanted == "clopper-pearson" or (wanted in ("wilson", "korn-graubard") and bounds is None):
         raise InputError(
             f"{item.task}, {item.metric}: a metric over all questions at once has no interval {wanted}"
-            + ("" if bounds is not None else " without a known range (--range LOW,HIGH)")
-            + ": use --interval bootstrap or t"
+            + ("" if bounds is not None else " without a known range (`range=(LOW, HIGH)`)")
+            + ": use `interval='bootstrap'` or t"
         )
     if noise.known is None or noise.value is None:
         return None, "none"
@@ -101,7 +88,7 @@ def _data_upper(noise: Noise) -> float | None:
 
 def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimate:
     """A corpus metric, averaged over repeats, with its noise by the cluster bootstrap."""
-    _refuse(item, settings)
+    settings.check("corpus", f"{item.task}, {item.metric}")
     side = side_of(item)
     noise = noise_of([side], [1.0], settings, paired=True)
     found = set(noise.diagnostics) | set(item.diagnostics)
@@ -144,11 +131,11 @@ def _decide(noise: Noise, sides: Sequence[Side], settings: Settings, test: str) 
     of = decision.Differences(
         np.array([diff]), np.array([V]), np.array([df]), np.array([flat]), p_zero=np.array([np.nan])
     )
-    by = None
-    if test == "bootstrap" and distribution is not None:
+    by = decision.Test()
+    if distribution is not None and "bootstrap" in (test, settings.interval_of_difference):
         by = by_bootstrap(distribution.expanded(V, df), settings, "percentile")
-    elif test == "permutation" and distribution is not None:
-        by = decision.Test(np.array([swap_p(sides, settings)]), by_p=True)
+    if distribution is not None and test == "permutation":
+        by = replace(by, p=np.array([swap_p(sides, settings)]), by_p=True)
     return decision.decide(of, settings.level, settings.margin, by)
 
 
@@ -157,7 +144,7 @@ def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[t
     pairs = pair(a.questions, b.questions)
     if not pairs.rows_a:
         raise NothingSharedError(
-            f"{a.task}: {run_a.name} and {run_b.name} have no question in common; or use --unpaired"
+            f"{a.task}: {run_a.name} and {run_b.name} have no question in common; or use `unpaired=True`"
         )
     scored_a, scored_b = set(side_of(a).rows.tolist()), set(side_of(b).rows.tolist())
     both = [(i, j) for i, j in zip(pairs.rows_a, pairs.rows_b, strict=True) if i in scored_a and j in scored_b]
@@ -180,7 +167,7 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
 
     There is no sign test of questions that have no score of their own.
     """
-    _refuse(a, settings)
+    settings.check("corpus_difference", f"{a.task}, {a.metric}")
     if settings.unpaired:
         sides = side_of(a), side_of(b)
         only = len(sides[0].rows), len(sides[1].rows)
@@ -191,7 +178,7 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
     noise = noise_of(sides, [1.0, -1.0], settings, paired=not settings.unpaired)
     codes = {*noise.diagnostics, *a.diagnostics, *b.diagnostics}
     codes |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
-    check_scale("--margin", settings.margin, settings.range or a.bounds or b.bounds, a.metric)
+    check_scale("margin", settings.margin, settings.range or a.bounds or b.bounds, a.metric)
     test = settings.test if settings.test in ("bootstrap", "permutation") else "t"
     if "zero_variance" in codes and noise.value is not None and abs(noise.value) <= ROUNDING:
         codes.add("identical_scores")

@@ -137,8 +137,8 @@ def side_of(item: CorpusScores, rows: Sequence[int] | None = None, clusters: tup
     if both_ways(labels) is not None:
         raise InputError(
             f"{item.task}, {item.metric}: a metric that is no mean is resampled by whole clusters of one kind, and "
-            "these questions are clustered in two crossed ways: name one with --cluster, or leave this metric out with "
-            "--metric"
+            "these questions are clustered in two crossed ways: name one with `cluster`, or leave this metric out with "
+            "`metrics`"
         )
     used = used[answered[used]]
     if labels is None:
@@ -252,7 +252,7 @@ def swap_p(sides: Sequence[Side], settings: Settings) -> float:
     if (a.item.stats is None) != (b.item.stats is None):
         raise InputError(
             f"{a.item.task}, {a.item.metric}: one run has its sums and the other its records, so their answers cannot "
-            "be exchanged: use --test bootstrap"
+            "be exchanged: use `test='bootstrap'`"
         )
     G = a.G
     B = settings.resamples if a.item.stats is not None and b.item.stats is not None else min(settings.resamples, CALLS)

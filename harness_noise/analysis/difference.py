@@ -36,17 +36,8 @@ def _correlation(x: FloatArray, y: FloatArray) -> float | None:
     return finite(float(np.corrcoef(x, y)[0, 1]))
 
 
-def _check(settings: Settings) -> None:
-    if settings.interval not in ("auto", "t", "bootstrap"):
-        raise InputError(
-            f"interval {settings.interval} is for one run; a difference has t (with Bonett-Price where nothing "
-            "varies) or bootstrap: use --interval t"
-        )
-
-
 def run_difference(compared: Compared, settings: Settings) -> tuple[Judged, tuple[str, ...]]:
     """A − B of one task, or of the tasks of a group; and notes."""
-    _check(settings)
     check_margin(settings, compared.parts)
     if settings.unpaired:
         return unpaired_difference(compared, settings), ()
@@ -70,7 +61,7 @@ def _no_question(compared: Compared, pairing: Aligned) -> str:
     return (
         f"{differs}: {run_a.name} and {run_b.name} have no question in common "
         f"({pairing.only_a} and {pairing.only_b} questions); compare runs of one benchmark, name the column "
-        "that identifies a question (--columns question=…), or use --unpaired"
+        "that identifies a question (`columns={'question': …}`), or use `unpaired=True`"
     )
 
 
@@ -125,8 +116,8 @@ def _run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
     holes = np.isnan(d)
     if holes.all(axis=1).any():
         raise InputError(
-            f"{a.name}: {int(holes.all(axis=1).sum())} questions have no run that both models answered: --runs-shared "
-            "cannot pair them; count missing answers as wrong (--missing zero), or leave --runs-shared out"
+            f"{a.name}: {int(holes.all(axis=1).sum())} questions have no run that both models answered: `runs_shared` "
+            "cannot pair them; count missing answers as wrong (`missing='zero'`), or leave `runs_shared` out"
         )
     x, y = (np.where(holes, np.nan, item.values) for item in (a, b))
     one, other, both = (question_stats(values) for values in (x, y, d))

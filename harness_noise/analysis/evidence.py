@@ -101,7 +101,7 @@ class Evidence:
             assert self.plan is not None
             wild = wild_test(self.d, self.plan, settings.resamples, np.random.default_rng(settings.seed))
             test = decision.Test(wild.p_value(), by_p=True)
-            if settings.interval != "t":
+            if settings.interval_of_difference == "wild":
                 test = replace(test, limits=lambda level: Limits(*wild.limits(level)), interval="wild")
         elif settings.test == "sign":
             p = np.array([1.0 if self.p_sign is None else self.p_sign])
@@ -169,6 +169,8 @@ def by_bootstrap(
         return Limits(np.array([ci.low]), np.array([ci.high]))
 
     p = np.array([found.p_value(method=method)]) if settings.test == "bootstrap" else None
+    if settings.interval_of_difference != "bootstrap":  # the interval is t's, and not this test's
+        return decision.Test(p, by_p=True)
     return decision.Test(p, limits=limits, interval="bootstrap")
 
 

@@ -121,7 +121,7 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
     kinds = {(item.metric, item.scorer) for run in runs for item in run.scores}
     if len(kinds) != 1:
         names = ", ".join(sorted(" / ".join(kind) for kind in kinds)) or "none"
-        raise InputError(f"noise by factor is of one metric; there are {names}: name one with --metric and --scorer")
+        raise InputError(f"noise by factor is of one metric; there are {names}: name one with `metrics` and `scorers`")
     scores: list[np.ndarray] = []
     questions: list[str] = []
     levels: dict[str, list[str]] = {name: [] for name in factors}
@@ -130,8 +130,8 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
         for item in run.scores:
             if both_ways(item.clusters) is not None:
                 raise InputError(
-                    f"{run.name}: noise by factor takes no crossed clusters: name either way as a factor, --factor "
-                    "NAME=COLUMN, and leave --cluster out"
+                    f"{run.name}: noise by factor takes no crossed clusters: name either way as a factor, `factors` "
+                    "NAME=COLUMN, and leave `cluster` out"
                 )
             n, K = item.values.shape
             scores.append(item.values.ravel())
@@ -148,4 +148,4 @@ def _levels(run: Run, item: Scores, name: str, column: str, n: int, K: int) -> l
     if column in RUN_LEVEL:
         return [{"task": item.task, "model": run.model, "run": run.name}[column]] * (n * K)
     have = ", ".join([*(item.factors or ()), *RUN_LEVEL])
-    raise InputError(f"{run.name}: --factor {name}={column}: there is no such column; there are {have}")
+    raise InputError(f"{run.name}: `factors` {name}={column}: there is no such column; there are {have}")

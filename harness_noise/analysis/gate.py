@@ -68,7 +68,7 @@ def regressions(result: Comparison, margin: float | None = None) -> Gate:
         margin = float(result.settings.get("margin") or 0.0)
     if not margin >= 0:
         raise ValueError(f"margin {margin:g} must not be negative")
-    rows = result.comparisons
+    rows = result.differences
     p = [_p_not_worse(row, margin) for row in rows]
     adjust = "none" if result.settings.get("adjust") == "none" else "holm"
     families = result.families or None

@@ -15,7 +15,7 @@ from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.forms import finite, merge_notes
 from ..results.rows import Analysis, Estimate
-from ..settings import Settings
+from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings
 from ..stats import intervals
 from ..stats.contrast import Contrast, Design, question_stats
 from ..stats.moments import Moments, nothing
@@ -77,14 +77,14 @@ def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, e
     if wanted in ("wilson", "korn-graubard", "clopper-pearson") and ends is None:
         raise InputError(
             f"{data.name}: interval {wanted} is for a metric with a range, as scores in [0, 1] have one: give it with "
-            "--range LOW,HIGH, or use --interval t"
+            "`range=(LOW, HIGH)`, or use `interval='t'`"
         )
     if wanted == "clopper-pearson" and (
         plan.clustered or data.stats.count.max(initial=0) > 1 or ends is None or not ends.binary
     ):
         raise InputError(
             f"{data.name}: interval clopper-pearson is exact only for 0/1 scores with one answer per question and "
-            "no clusters: use --interval korn-graubard, its extension"
+            "no clusters: use `interval='korn-graubard'`, its extension"
         )
     if m.variance is None or m.df is None or m.mean is None:
         return "none"
@@ -321,41 +321,83 @@ def pass_at_k_estimates(item: Scores, settings: Settings, run: Run | None = None
     return out
 
 
-def _check_alone(settings: Settings) -> None:
-    """Refuse what only a difference has."""
-    if settings.runs_shared:
-        raise InputError(
-            "--runs-shared pairs the runs of A with those of B: it is for `compare`, and here is one model"
-        )
-    if settings.test == "wild":
-        raise InputError("--test wild tests a difference: it is for `compare` and `arena`, and here is one model")
-
-
 def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:
     """All estimates of several runs, one after the other."""
-    _check_alone(settings)
+    settings.check("analyze")
     parts = [analyze_run(run, settings) for run in runs]
     estimates = tuple(item for part in parts for item in part.estimates)
     return Analysis(settings.to_dict(), estimates, merge_notes(*(part.notes for part in parts)))
 
 
 def estimate(
-    scores: ArrayLike, clusters: Sequence[object] | None = None, level: float = 0.95, **settings: Any
+    scores: ArrayLike,
+    clusters: Sequence[object] | None = None,
+    level: float = 0.95,
+    *,
+    se: Estimator = "cr2",
+    interval: Interval = "auto",
+    range: tuple[float, float] | None = None,
+    repeats_are: RepeatsAre = "answers",
+    questions_are: QuestionsAre = "population",
+    missing: Missing = "drop",
+    seed: int = 0,
+    resamples: int = 10_000,
 ) -> Estimate:
     """The mean of one run's scores, with its noise.
 
-    Args:
-        scores: (n, K) scores of n questions × K repeats, NaN where a repeat is missing; or (n,).
-        clusters: (n,) labels of the questions that belong together; None: independent.
-        level: coverage of the confidence interval, in (0, 1).
-        **settings: `se`, `interval`, … as in `Settings`.
+    Parameters
+    ----------
+    scores
+        (n, K) scores of n questions × K answers, NaN where one is missing; or (n,).
+    clusters
+        (n,) labels of the questions that belong together, or an (n, 2) array for two crossed ways; None:
+        independent questions.
+    level
+        Coverage of the confidence interval, in (0, 1).
+    se
+        Variance estimator of the clusters' scores: ``"cr0"``, ``"cr1"``, ``"cr2"`` or ``"cr3"``.
+    interval
+        ``"auto"`` is Wilson's for scores with a range, else t.
+    range
+        Lowest and highest value of the scores; None: [0, 1] if they all lie in it.
+    repeats_are
+        ``"answers"``: independent ones; ``"runs"``: column j is a seed or prompt that moves all questions together.
+    questions_are
+        ``"population"``: a sample of the questions that could be asked; ``"fixed"``: only these.
+    missing
+        NaN: ``"drop"`` leaves it out, ``"zero"`` counts it as 0.
+    seed
+        Of the resampling tests and intervals.
+    resamples
+        How many of them, 100 or more.
 
-    Raises:
-        ValueError: arrays that do not fit together, infinite scores, a level outside (0, 1).
+    Returns
+    -------
+    Estimate
+        On the scale of the scores. What is not identified is None, and `diagnostics` says why.
 
-    Source: Wang (2025), §3.3; Miller (2024), §2.2; CR2 by Bell & McCaffrey (2002).
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit together, or infinite scores.
+    InputError
+        Settings out of range, or that these scores cannot have. It is a ValueError.
+
+    References
+    ----------
+    Wang (2025), arXiv:2512.21326, §3.3; Miller (2024), arXiv:2411.00640, §2.2; Bell & McCaffrey (2002), "Bias
+    reduction in standard errors for linear regression with multi-stage samples", for CR2.
+
+    Examples
+    --------
+    >>> import harness_noise as hn
+    >>> row = hn.estimate([[1, 1], [0, 1], [0, 0], [1, 1]])
+    >>> row.mean, round(row.se, 3), tuple(round(end, 3) for end in row.confidence_interval)
+    (0.625, 0.239, (0.117, 0.955))
     """
-    choices = Settings(level=level, **settings)
-    _check_alone(choices)
+    settings = Settings(
+        level=level, se=se, interval=interval, range=range, repeats_are=repeats_are, questions_are=questions_are,
+        missing=missing, seed=seed, resamples=resamples,
+    )  # fmt: skip
     run = Run(model="", name="", harness="array")
-    return _estimate([as_scores(scores, clusters, choices.missing)], run, choices)
+    return _estimate([as_scores(scores, clusters, missing)], run, settings)

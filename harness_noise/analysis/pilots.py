@@ -15,7 +15,8 @@ from ..stats.planning import QUESTIONS, Units, Variances
 from .ranges import Unread, score_range
 
 if TYPE_CHECKING:
-    from ..data.scores import Scores
+    from ..data.scores import ReadOptions, Scores
+    from ..settings import Settings
 
 TWO_RUNS = "A − B of two runs"
 ONE_RUN = "the mean of one run against a fixed number"
@@ -48,7 +49,7 @@ class Noise:
             return Variances(2 * v.omega2, v.sigma2_a, v.sigma2_a)
 
         if self.compared != ONE_RUN:
-            raise InputError("--two-like-this makes two runs of one: name one run with --from")
+            raise InputError("`two_like_this` makes two runs of one: name one run with `runs`")
         upper = None if self.upper is None else twice(self.upper)
         return replace(self, variances=twice(self.variances), upper=upper, compared=TWO_LIKE_THIS)
 
@@ -63,13 +64,13 @@ def from_numbers(omega2: float, sigma2: float | Sequence[float] | None) -> Noise
         [0.0] if sigma2 is None else [float(sigma2)] if isinstance(sigma2, (int, float)) else [float(s) for s in sigma2]
     )
     if len(pair) > 2 or not pair:
-        raise InputError(f"--sigma2 takes one number or two, not {len(pair)}")
+        raise InputError(f"`sigma2` takes one number or two, not {len(pair)}")
     if min(pair) < 0 or not all(map(math.isfinite, (*pair, omega2))):
-        raise InputError("--omega2 and --sigma2 must be finite, and --sigma2 not negative")
+        raise InputError("`omega2` and `sigma2` must be finite, and `sigma2` not negative")
     return Noise(Variances(float(omega2), pair[0], pair[-1]), split=sigma2 is not None)
 
 
-def from_runs(sources: Sequence[Any], choices: dict[str, Any], assurance: float) -> Noise:
+def from_runs(sources: Sequence[Any], settings: Settings, options: ReadOptions, assurance: float) -> Noise:
     """Noise of one run, of A − B, or of a result of either.
 
     Raises:
@@ -81,10 +82,10 @@ def from_runs(sources: Sequence[Any], choices: dict[str, Any], assurance: float)
         each: list[Estimate] = []
         scale = row.range if isinstance(row, Estimate) else None
     else:
-        row, each, scale = _measured(sources, choices)
+        row, each, scale = _measured(sources, settings, options)
     if row.estimand == "these_questions":
         raise InputError(
-            f"{row.task}, {row.metric}: a plan is about new questions, and --questions-are fixed leaves the noise "
+            f"{row.task}, {row.metric}: a plan is about new questions, and `questions_are='fixed'` leaves the noise "
             "between questions out: take the runs with the default"
         )
     if row.se is None or row.se_total is None:
@@ -117,28 +118,26 @@ def from_runs(sources: Sequence[Any], choices: dict[str, Any], assurance: float)
 
 
 def _measured(
-    sources: Sequence[Any], choices: dict[str, Any]
+    sources: Sequence[Any], settings: Settings, options: ReadOptions
 ) -> tuple[Estimate | Difference, list[Estimate], tuple[float, float] | None]:
     """The row to plan with, of one run or of A − B, the estimates of each run, and the metric's range."""
-    from ..io.sources import runs_of, split
+    from ..io.sources import runs_of
     from .comparison import compare_runs
     from .mean import analyze_runs
 
-    settings, options = split(choices)
-    if settings.questions_are == "fixed":
-        raise InputError("a plan is about new questions: leave --questions-are fixed out")
+    settings.check("plan")
     runs = [run for source in sources for run in runs_of(source, options)]
     if len(runs) > 2:
         models = ", ".join(run.model for run in runs[:6])
-        raise InputError(f"--from takes one run or two, not {len(runs)} ({models})")
+        raise InputError(f"`runs` takes one run or two, not {len(runs)} ({models})")
     if any(both_ways(part.clusters) is not None for run in runs for part in run.scores):
         raise InputError(
             "a plan adds clusters of one kind, and these questions are clustered in two crossed ways: name the way "
-            "that new questions would add to with --clusters"
+            "that new questions would add to with `cluster`"
         )
     each = [row for row in analyze_runs(runs, settings).estimates if row.se_total is not None]
     rows: Sequence[Estimate | Difference] = (
-        each if len(runs) == 1 else compare_runs([(runs[0], runs[1])], settings).comparisons
+        each if len(runs) == 1 else compare_runs([(runs[0], runs[1])], settings).differences
     )
     row = _the_only(rows)
     wanted = (row.task, row.metric, row.scorer)
@@ -152,6 +151,6 @@ def _the_only(rows: Sequence[Estimate | Difference]) -> Estimate | Difference:
         return rows[0]
     names = "; ".join(f"{row.task} / {row.metric} / {row.scorer}" for row in rows[:6]) or "none"
     raise InputError(
-        f"a plan starts from one metric of one task; there are {len(rows)}: {names}. Name one with --task, --metric "
-        "and --scorer"
+        f"a plan starts from one metric of one task; there are {len(rows)}: {names}. Name one with `tasks`, `metrics` "
+        "and `scorers`"
     )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..data.scores import ReadOptions
 from ..errors import InputError
+from ..io.sources import listed, reading
 from ..results.plan import Plan, PlanRow, PlugIn, TheoryRow
 from ..results.rows import Difference, Estimate
-from ..settings import check_scale
+from ..settings import Estimator, Missing, RepeatsAre, Settings, check_scale
 from ..stats.tolerances import SLACK
 
 if TYPE_CHECKING:
@@ -42,7 +44,19 @@ def plan(
     cost_question: float | None = None,
     cost_answer: float | None = None,
     k_max: int = 10,
-    **choices: Any,
+    cluster: str | None = None,
+    se: Estimator = "cr2",
+    range: tuple[float, float] | None = None,
+    repeats_are: RepeatsAre = "answers",
+    missing: Missing = "drop",
+    seed: int = 0,
+    resamples: int = 10_000,
+    tasks: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    scorers: Sequence[str] = (),
+    groups: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    apart: bool = False,
 ) -> Plan:
     """Plan a comparison: of `effect`, `n` and `power` two give the third; power is 0.8 if two are missing.
 
@@ -51,32 +65,92 @@ def plan(
     upper confidence limit of ω² (`assurance`), and `plug_in` holds the answer of the estimate itself.
     Power is that of the t test with the planned design's degrees of freedom (noncentral t).
 
-    Args:
-        effect: the true difference to be found, on the metric's scale.
-        power: the chance to find it.
-        n: number of questions.
-        alpha: two-sided level of the test.
-        repeats: answers per question, K; by default the best for the costs if those are given, else 1.
-        omega2: data variance per question of the contrast, ω².
-        sigma2: prediction variance of one answer; one number for each model, or one per model.
-        design_effect: of the clusters; multiplies ω², which must then come from questions taken as
-            independent.
-        cluster_size: questions per cluster, where `omega2` holds the clustering; the plan then counts clusters.
-        runs: paths, Runs or results to take the noise from: two runs (A − B), one (its own mean against a
-            fixed number), or an Estimate or Difference.
-        two_like_this: of one run: plan the comparison of two such runs, as if they were unrelated.
-        assurance: the share of such pilots whose plan has the power, in (0, 1); 0.8 with `runs`.
-        accuracy: expected accuracy, in (0, 1); the plan then follows the rule of thumb Var[A − B] ≈ p(1 − p),
-            and `theory` shows what the other theories say.
-        solved: share of the questions that any model solves, for the Beta theory.
-        cost_question: cost of a question.
-        cost_answer: cost of an answer.
-        k_max: the most answers per question that are considered.
-        **choices: `cluster`, `tasks`, `metrics`, `range`, … for reading `runs`.
+    Parameters
+    ----------
+    effect
+        The true difference to be found, on the metric's scale.
+    power
+        The chance to find it, in (0, 1).
+    n
+        Number of questions.
+    alpha
+        Two-sided level of the test, in (0, 1).
+    repeats
+        Answers per question, K; by default the best for the costs if those are given, else 1.
+    omega2
+        Data variance per question of the contrast, ω², on the metric's scale squared.
+    sigma2
+        Prediction variance of one answer; one number for each model, or one per model.
+    design_effect
+        Of the clusters; multiplies ω², which must then come from questions taken as independent.
+    cluster_size
+        Questions per cluster, where `omega2` holds the clustering; the plan then counts clusters.
+    runs
+        Paths, Runs or results to take the noise from: two runs (A − B), one (its own mean against a fixed
+        number), or an Estimate or Difference.
+    two_like_this
+        Of one run: plan the comparison of two such runs, as if they were unrelated.
+    assurance
+        The share of such pilots whose plan has the power, in (0, 1); 0.8 with `runs`.
+    accuracy
+        Expected accuracy, in (0, 1); the plan then follows the rule of thumb Var[A − B] ≈ p(1 − p), and
+        `theory` shows what the other theories say.
+    solved
+        Share of the questions that any model solves, for the Beta theory.
+    cost_question
+        Cost of a question, in any unit.
+    cost_answer
+        Cost of an answer, in the same unit.
+    k_max
+        The most answers per question that are considered.
+    cluster
+        What related questions of `runs` share, as in `analyze`; so are all that follow.
+    se
+        Variance estimator of the clusters' scores.
+    range
+        Lowest and highest value of the metric.
+    repeats_are
+        ``"answers"`` or ``"runs"``.
+    missing
+        ``"drop"`` or ``"zero"``.
+    seed
+        Of the resampling of metrics over all questions at once.
+    resamples
+        How many of them.
+    tasks, metrics, scorers
+        Which of `runs`: a plan starts from one metric of one task.
+    groups
+        Name of a new group → glob of the tasks that it averages.
+    columns
+        Our name of a column → the file's.
+    apart
+        Every run by itself.
 
-    Raises:
-        InputError: too few or too many of the above, or values out of range.
+    Returns
+    -------
+    Plan
+        The design, and what other designs would find.
+
+    Raises
+    ------
+    InputError
+        Too few or too many of the above, or values out of range.
+
+    References
+    ----------
+    Miller (2024), arXiv:2411.00640, §5; Wang (2025), arXiv:2512.21326, §1 and §4.1.3, for the rule of thumb and
+    the Beta theory.
+
+    Examples
+    --------
+    >>> import harness_noise as hn
+    >>> hn.plan(effect=0.03, accuracy=0.7).n_questions
+    1834
     """
+    settings = Settings(
+        cluster=cluster, se=se, range=range, repeats_are=repeats_are, missing=missing, seed=seed, resamples=resamples
+    )  # fmt: skip
+    options = reading(settings, tasks, metrics, scorers, groups, columns, apart)
     asked = _Asked(
         effect=effect, power=power, n=n, alpha=alpha, repeats=repeats, omega2=omega2, sigma2=sigma2,
         design_effect=design_effect, cluster_size=cluster_size, assurance=assurance, accuracy=accuracy, solved=solved,
@@ -87,13 +161,13 @@ def plan(
         from .pilots import from_runs
 
         asked.check_pilot()
-        noise = from_runs(runs, choices, ASSURANCE if assurance is None else assurance)
+        noise = from_runs(listed(runs), settings, options, ASSURANCE if assurance is None else assurance)
         noise = noise.doubled() if two_like_this else noise
     else:
-        if choices:
-            raise InputError(f"unknown option {next(iter(choices))!r} (options for reading go with --from)")
+        if (settings, options) != (Settings(), ReadOptions()):
+            raise InputError("settings and options of reading say how `runs` are read: give runs, or leave them out")
         if assurance is not None or two_like_this:
-            raise InputError("--assurance and --two-like-this are about a pilot: they go with --from")
+            raise InputError("`assurance` and `two_like_this` are about a pilot: they go with `runs`")
         noise = _without_runs(asked)
     asked.check_noise(noise)
     found = _plan(noise, asked)
@@ -108,18 +182,18 @@ def _without_runs(asked: _Asked) -> Noise:
     from .pilots import Noise, from_numbers
 
     if asked.accuracy is not None:
-        asked.check_alone("--accuracy", asked.omega2, None, "a theory")
+        asked.check_alone("accuracy", asked.omega2, None, "a theory")
         noise = Noise(rule_of_thumb(asked.accuracy), split=False, scale=(0.0, 1.0))
     elif asked.omega2 is None:
         raise InputError(
-            "the noise comes from one of --omega2 (with --sigma2), --from RUN [RUN] and --accuracy P; 0 of them are "
+            "the noise comes from one of `omega2` (with `sigma2`), `runs` RUN [RUN] and `accuracy` P; 0 of them are "
             "given"
         )
     else:
         noise = from_numbers(asked.omega2, asked.sigma2)
     if asked.cluster_size is not None:
         if asked.design_effect is not None or asked.accuracy is not None:
-            raise InputError("--cluster-size is for an --omega2 that holds the clustering: leave --design-effect out")
+            raise InputError("`cluster_size` is for an `omega2` that holds the clustering: leave `design_effect` out")
         noise = replace(noise, units=Units(asked.cluster_size), clustered=True)
     if asked.design_effect is not None:
         v = noise.variances
@@ -151,62 +225,62 @@ class _Asked:
         """Refuse numbers out of their range."""
         inf = math.inf
         for name, value, low, high in (
-            ("--effect", self.effect, 0.0, inf), ("--power", self.power, 0.0, 1.0), ("--alpha", self.alpha, 0.0, 1.0),
-            ("--design-effect", self.design_effect, 0.0, inf), ("--accuracy", self.accuracy, 0.0, 1.0),
-            ("--cost-question", self.cost_question, 0.0, inf), ("--cost-answer", self.cost_answer, 0.0, inf),
-            ("--cluster-size", self.cluster_size, 0.0, inf), ("--assurance", self.assurance, 0.0, 1.0),
+            ("effect", self.effect, 0.0, inf), ("power", self.power, 0.0, 1.0), ("alpha", self.alpha, 0.0, 1.0),
+            ("design_effect", self.design_effect, 0.0, inf), ("accuracy", self.accuracy, 0.0, 1.0),
+            ("cost_question", self.cost_question, 0.0, inf), ("cost_answer", self.cost_answer, 0.0, inf),
+            ("cluster_size", self.cluster_size, 0.0, inf), ("assurance", self.assurance, 0.0, 1.0),
         ):  # fmt: skip
             if value is not None and not low < value < high:
                 raise InputError(
-                    f"{name} {value:g} must be above {low:g}{'' if high == math.inf else f' and below {high:g}'}"
+                    f"`{name}` {value:g} must be above {low:g}{'' if high == math.inf else f' and below {high:g}'}"
                 )
         if self.power is not None and self.power <= self.alpha:
             raise InputError(
-                f"--power {self.power:g} must be above --alpha {self.alpha:g}, which a test has without any effect"
+                f"`power` {self.power:g} must be above `alpha` {self.alpha:g}, which a test has without any effect"
             )
         if self.n is not None and self.n < 2:
-            raise InputError(f"--n {self.n}: a plan needs at least two questions")
+            raise InputError(f"`n` {self.n}: a plan needs at least two questions")
         if (self.repeats is not None and self.repeats < 1) or self.k_max < 1:
-            raise InputError("--repeats and --k-max must be at least 1")
+            raise InputError("`repeats` and `k_max` must be at least 1")
         if self.accuracy is not None and not self.accuracy < self.solved <= 1:
             raise InputError(
                 f"the share of questions that any model solves, {self.solved:g}, must be above the accuracy and at "
                 "most 1"
             )
         if (self.cost_question is None) != (self.cost_answer is None):
-            raise InputError("--cost-question and --cost-answer go together")
+            raise InputError("`cost_question` and `cost_answer` go together")
 
     def check_alone(self, source: str, omega2: float | None, accuracy: float | None, place: str) -> None:
         """The noise comes from one place."""
-        others = [name for name, value in (("--omega2", omega2), ("--accuracy", accuracy)) if value is not None]
+        others = [name for name, value in (("omega2", omega2), ("accuracy", accuracy)) if value is not None]
         if others:
             raise InputError(
-                "the noise comes from one of --omega2 (with --sigma2), --from RUN [RUN] and --accuracy P; "
-                f"{1 + len(others)} of them are given: {', '.join([source, *others])}"
+                "the noise comes from one of `omega2` (with `sigma2`), `runs` RUN [RUN] and `accuracy` P; "
+                f"{1 + len(others)} of them are given: {', '.join(f'`{name}`' for name in [source, *others])}"
             )
         if self.sigma2 is not None:
-            raise InputError(f"--sigma2 belongs to --omega2: with {source} it comes from {place}")
+            raise InputError(f"`sigma2` belongs to `omega2`: with `{source}` it comes from {place}")
 
     def check_pilot(self) -> None:
         """Refuse what runs say themselves."""
-        self.check_alone("--from", self.omega2, self.accuracy, "the runs")
+        self.check_alone("runs", self.omega2, self.accuracy, "the runs")
         if self.design_effect is not None or self.cluster_size is not None:
             raise InputError(
                 "the runs say what their clusters are, and their data variance holds the clustering: leave "
-                "--design-effect and the size of clusters out"
+                "`design_effect` and the size of clusters out"
             )
 
     def check_noise(self, noise: Noise) -> None:
         """Two of three numbers, on the metric's scale, and no more answers where their gain is not known."""
-        check_scale("--effect", self.effect, noise.scale)
+        check_scale("effect", self.effect, noise.scale)
         if self.effect is not None and self.n is not None and self.power is not None:
-            raise InputError("of --effect, --n and --power give two; the third follows")
+            raise InputError("of `effect`, `n` and `power` give two; the third follows")
         if self.effect is None and self.n is None:
-            raise InputError("give --effect (how many questions?) or --n (how small a difference?)")
+            raise InputError("give `effect` (how many questions?) or `n` (how small a difference?)")
         if not noise.split and (self.repeats or 1) > 1 and self.accuracy is None:
             raise InputError(
-                "what more answers per question gain is not known here (no --sigma2, one answer per question, or all "
-                "answers alike): plan with one answer, or give --sigma2 or runs with several answers"
+                "what more answers per question gain is not known here (no `sigma2`, one answer per question, or all "
+                "answers alike): plan with one answer, or give `sigma2` or runs with several answers"
             )
 
     @property
@@ -235,7 +309,7 @@ class _Asked:
                 raise InputError(f"{error}: no plan finds so small a difference") from None
         elif n < 2 * units.size:
             raise InputError(
-                f"--n {n}: a plan needs at least two clusters, and they have {units.size:.3g} questions each"
+                f"`n` {n}: a plan needs at least two clusters, and they have {units.size:.3g} questions each"
             )
         elif effect is not None:
             power = achieved_power(variance, n, effect, self.alpha, units)
@@ -258,7 +332,7 @@ def _plan(noise: Noise, asked: _Asked) -> Plan:
     if v.at(K) == 0:
         raise InputError(
             "there is no noise to plan with: no question differs from another and no answer from the next (the same "
-            "scores in both runs, or ω² and σ² of 0); plan from other runs, or from --accuracy"
+            "scores in both runs, or ω² and σ² of 0); plan from other runs, or from `accuracy`"
         )
     found = asked.answer(noise, v, K)
     plug_in = None

@@ -92,14 +92,14 @@ def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
     if settings.margin is not None:
         found = list(parts)
         scale = score_range([Unread.of(part) for part in found], settings)
-        check_scale("--margin", settings.margin, scale, found[0].metric if found else "")
+        check_scale("margin", settings.margin, scale, found[0].metric if found else "")
 
 
 def outside(name: str, low: float, high: float, bounds: tuple[float, float], *, said: bool) -> str:
     """The message for scores that are not in their range."""
-    whose = f"--range {bounds[0]:g},{bounds[1]:g}" if said else f"the declared range [{bounds[0]:g}, {bounds[1]:g}]"
+    whose = f"`range=({bounds[0]:g}, {bounds[1]:g})`" if said else f"the declared range [{bounds[0]:g}, {bounds[1]:g}]"
     return (
         f"{name}: the scores go from {low:g} to {high:g}, which is not within {whose}; give the lowest and the "
-        "highest value that the metric can take, --range LOW,HIGH, and name the metric with --metric if others have "
-        "another range"
+        "highest value that the metric can take, `range=(LOW, HIGH)`, and name the metric with `metrics` if others "
+        "have another range"
     )

@@ -176,14 +176,15 @@ def kernel(
     runs: Sequence[Sample], coefficients: Sequence[float], plan: Design, settings: Settings
 ) -> tuple[Contrast, Moments]:
     """The kernel on samples of the same questions, with the run component where repeats are runs."""
-    _check_crossed(runs[0], plan, settings)
+    if plan.crossed is not None:
+        settings.check("crossed", runs[0].name)
     stats, components, found = [], [], set()
     for run in runs:
         component = run_component(run.values, plan.weights, plan.strata)
         if settings.repeats_are == "runs":
             if component is None:
                 raise InputError(
-                    f"{run.name}: --repeats-are runs needs at least two runs of each model, and in every task two "
+                    f"{run.name}: `repeats_are='runs'` needs at least two runs of each model, and in every task two "
                     "questions that all of them answered; without that the variance between runs is not known"
                 )
             components.append(component)
@@ -202,22 +203,13 @@ def kernel(
     if settings.questions_are == "fixed":
         if "single_repeat" in found:
             raise InputError(
-                f"{runs[0].name}: --questions-are fixed asks how much the answers to these questions vary, which one "
-                "answer per question cannot say: run it with K > 1 repeats, join several runs with --as-repeats, or "
-                "leave this metric out with --metric"
+                f"{runs[0].name}: `questions_are='fixed'` asks how much the answers to these questions vary, which one "
+                "answer per question cannot say: run it with K > 1 repeats, join several runs with `as_repeats`, or "
+                "leave this metric out with `metrics`"
             )
         return c, fixed_moments(stats, coefficients, c, plan)
     m = moments(c, plan, settings.se)
     return c, _with_runs(m, components, coefficients) if components else m
-
-
-def _check_crossed(run: Sample, plan: Design, settings: Settings) -> None:
-    if plan.crossed is not None and (settings.test != "t" or settings.interval == "bootstrap"):
-        what = f"--test {settings.test}" if settings.test != "t" else "--interval bootstrap"
-        raise InputError(
-            f"{run.name}: {what} takes whole clusters of one kind, and these questions are clustered in two crossed "
-            "ways: use --test t and --interval t, or name one of the two with --cluster"
-        )
 
 
 def _moving_together(run: Sample, component: RunComponent | None) -> set[str]:

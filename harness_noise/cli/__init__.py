@@ -59,6 +59,8 @@ def _run(arguments: list[str]) -> int:
 
 
 def _one_paragraph(error: Exception) -> str:
+    from .flags import in_flags
+
     if isinstance(error, OSError) and error.strerror and error.filename:
         error = OSError(f"{error.filename}: {error.strerror}")
-    return "".join(c if c.isprintable() else "�" for c in " ".join(str(error).split()))
+    return "".join(c if c.isprintable() else "�" for c in in_flags(" ".join(str(error).split())))

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from . import options
+from .flags import noted_in_flags
 
 
 @click.command("analyze")
@@ -25,4 +26,4 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
 
     reading = options.read_options(choices)
     found = options.read_runs(runs, reading, as_repeats=choices.pop("as_repeats"), some=True)
-    options.show(analyze_runs(found, options.settings(choices)), choices)
+    options.show(noted_in_flags(analyze_runs(found, options.settings(choices))), choices)

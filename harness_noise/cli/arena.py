@@ -10,6 +10,7 @@ import click
 
 from ..errors import InputError
 from . import options
+from .flags import noted_in_flags
 
 if TYPE_CHECKING:
     from ..data.scores import ReadOptions, Run
@@ -72,7 +73,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
         from ..analysis.repeats import as_repeats
 
         found = as_repeats(found)
-    result = arena(found, options.settings(choices), baseline=baseline)
+    result = noted_in_flags(arena(found, options.settings(choices), baseline=baseline))
     options.show(result, choices)
     written: list[Path] = []
     if pages is not None:

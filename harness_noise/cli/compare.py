@@ -11,6 +11,7 @@ import click
 
 from ..errors import InputError
 from . import options
+from .flags import noted_in_flags
 
 if TYPE_CHECKING:
     from ..analysis.gate import Gate
@@ -92,13 +93,14 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
         from ..analysis.combine import combine
 
         groups = {group.name for pair in pairs for run in pair for group in run.groups}
-        rows = combine(row for row in result.comparisons if row.task not in groups)
+        rows = combine(row for row in result.differences if row.task not in groups)
         result = replace(result, combined=rows)
     return _finish(result, choices, gate, page)
 
 
 def _finish(result: Comparison, choices: dict[str, Any], gate: str, page: Path | None) -> int:
     """Show the result; the exit code of the gate."""
+    result = noted_in_flags(result)
     options.show(result, choices)
     if page is not None:
         from ..io.atomic import write_text
@@ -143,6 +145,7 @@ def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comp
     from ..report.columns import p_text
     from ..results.rows import Comparison
 
+    chosen.check("counts")
     if len(runs) != 2:
         raise InputError(f"{len(runs)} counts are given: compare two, as 74/100 66/100")
     (x, n), (y, m) = (map(int, item.split("/")) for item in runs)
@@ -167,6 +170,7 @@ def _bare(
     from ..leaderboard import profiles as reference
     from ..results.rows import Comparison
 
+    chosen.check("profile")
     try:
         a, b = (float(number) for number in numbers)
     except ValueError:

@@ -10,6 +10,7 @@ import click
 from ..errors import InputError
 from ..io.paths import is_url
 from . import options
+from .flags import noted_in_flags
 
 if TYPE_CHECKING:
     from ..data.scores import Run
@@ -45,7 +46,7 @@ def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choice
     analyzed: list[Path] = []
 
     def analyze(run: Run) -> Analysis:
-        result = analyze_run(run, chosen)
+        result = noted_in_flags(analyze_run(run, chosen))
         if not quiet:
             options.hints(result.notes)
             if all("skipped_metric" in item.diagnostics for item in result.estimates):

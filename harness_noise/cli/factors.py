@@ -36,6 +36,7 @@ def command(runs: tuple[str, ...], factors: tuple[str, ...], **choices: Any) -> 
     if choices.pop("as_repeats"):
         raise InputError("--as-repeats hides which run an answer is of: name it as a factor, --factor run=run")
     reading = replace(options.read_options(choices, columns), apart=True)  # every answer counts
+    options.settings(choices).check("factors")
     found = options.read_runs(runs, reading, some=True)
     for run in found:
         if not choices["quiet"]:

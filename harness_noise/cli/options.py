@@ -274,6 +274,8 @@ def rendered(table: Result, form: str) -> str:
 
 def hints(notes: Iterable[str]) -> None:
     """Print hints and warnings on stderr, one line each."""
+    from .flags import in_flags
+
     for note in notes:
-        clean = "".join(c if c.isprintable() else "�" for c in note)
+        clean = "".join(c if c.isprintable() else "�" for c in in_flags(note))
         click.echo(f"harness-noise: {clean}", err=True)

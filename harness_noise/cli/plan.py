@@ -92,5 +92,5 @@ def _profiled(path: Path, names: dict[str, tuple[str, ...]], effect: float | Non
         raise InputError("the noise comes from one of --reference, --from and --omega2")
     wanted = {key[:-1]: value[0] if value else None for key, value in names.items()}
     found = reference.choose(reference.read(path), **wanted)
-    check_scale("--effect", effect, found.scale, found.metric)
+    check_scale("effect", effect, found.scale, found.metric)
     return found.planning()

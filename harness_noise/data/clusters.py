@@ -130,7 +130,7 @@ def joined(specs: Iterable[str]) -> str | None:
             found.setdefault(task, {})[str(spec)] = None
     if None in found and len(found) > 1:
         raise InputError(
-            f"--cluster {next(iter(found[None]))} is for all tasks and others are for one: write *=SPEC for all, last"
+            f"`cluster` {next(iter(found[None]))} is for all tasks and others are for one: write *=SPEC for all, last"
         )
     whole = {task: "*".join(specs) for task, specs in found.items()}
     for spec in whole.values():

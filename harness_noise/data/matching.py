@@ -116,13 +116,13 @@ def pair_runs(one: Scores, other: Scores) -> tuple[Scores, Scores, str]:
         how = "the runs of A and B are paired by position: run 1 of A with run 1 of B, and so on"
     else:
         raise InputError(
-            f"{one.task}, {one.metric}: --runs-shared cannot tell which run of A ({K_a}) is which of B ({K_b}): read "
+            f"{one.task}, {one.metric}: `runs_shared` cannot tell which run of A ({K_a}) is which of B ({K_b}): read "
             "both with the factor that names the runs (factors=['prompt'] of hn.read), or give equally many, in one "
             "order"
         )
     if len(columns) < 2:
         raise InputError(
-            f"{one.task}, {one.metric}: --runs-shared needs at least two runs that A and B have in common; there "
+            f"{one.task}, {one.metric}: `runs_shared` needs at least two runs that A and B have in common; there "
             f"{'is one' if columns else 'is none'}"
         )
     at_a, at_b = map(list, zip(*columns, strict=True))

@@ -31,9 +31,13 @@ class Scores:
     """One run × task × metric × scorer."""
 
     task: str
+    """As the harness names it."""
     metric: str
+    """As the harness names it; `score` of a table without one."""
     scorer: str
+    """lm-eval's filter, Inspect's scorer; `none` where there is none."""
     questions: Questions
+    """Which questions they are, n of them."""
     values: FloatArray
     """(n, K) scores on the metric's own scale, NaN where a repeat has no score."""
     clusters: tuple[str, ...] | None = None
@@ -41,6 +45,7 @@ class Scores:
     cluster_spec: str | None = None
     """Where the clusters come from, for people: "template", "passage (auto)", … ."""
     higher_is_better: bool | None = None
+    """None: the run does not say."""
     bounds: tuple[float, float] | None = None
     """Lowest and highest value of the metric, where its definition is known; `samples.score_range` says what
     counts where it is None."""
@@ -48,9 +53,11 @@ class Scores:
     """The harness's own value that our mean (or, `native_is_first`, the mean of repeat 0)
     reproduces; None where it does not say."""
     native_is_first: bool = False
+    """The native value is of repeat 0 alone."""
     n_missing: int = 0
     """Repeats that were run but have no score: errored, NaN, missing."""
     diagnostics: tuple[str, ...] = ()
+    """Codes that every row of them gets."""
     factors: Mapping[str, tuple[tuple[str, ...], ...]] | None = None
     """What each answer was made with, by column: n rows of K labels (prompt, seed, judge)."""
     answers_differ: bool = False
@@ -148,16 +155,23 @@ class Run:
     """Everything one run of one model measured."""
 
     model: str
+    """Name of the model."""
     name: str
     """Tells two runs of one model apart; normally the path it was read from."""
     harness: str
+    """Name of the adapter that read it."""
     path: str = ""
+    """What it was read from; empty for a run that was made in memory."""
     scores: tuple[Scores, ...] = ()
+    """One for each task × metric × scorer."""
     parts: tuple[Scores, ...] = ()
     """Scores that only the groups need; they have no row of their own."""
     groups: tuple[Group, ...] = ()
+    """Rows that average tasks."""
     corpus: tuple[CorpusScores, ...] = ()
+    """Metrics that are no mean over questions."""
     skipped: tuple[Skipped, ...] = ()
+    """What the run reports and has no error bar."""
     notes: tuple[str, ...] = ()
     """Sentences for the user: hints and warnings, one each."""
     date: str = ""
@@ -230,9 +244,9 @@ def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
     for name, pattern in patterns.items():
         tasks = tuple(task for task in measured if fnmatchcase(task, pattern))
         if not tasks:
-            raise NotThereError([run.name], "--group", [f"{name}={pattern}"], list(measured))
+            raise NotThereError([run.name], "groups", [f"{name}={pattern}"], list(measured))
         shared = [key for key in measured[tasks[0]] if all(key in measured[task] for task in tasks)]
         if not shared:
-            raise InputError(f"{run.name}: --group {name}={pattern}: {', '.join(tasks)} have no metric in common")
+            raise InputError(f"{run.name}: `groups` {name}={pattern}: {', '.join(tasks)} have no metric in common")
         groups += [Group(name, metric, scorer, tasks) for metric, scorer in shared]
     return replace(run, groups=tuple(groups))

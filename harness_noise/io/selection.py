@@ -19,9 +19,9 @@ def select(run: Run, options: ReadOptions) -> Run:
     kept: list[Any] = [*run.scores, *run.groups, *run.corpus, *run.skipped]
     notes = run.notes
     for option, attribute, wanted in (
-        ("--task", "task", options.tasks),
-        ("--metric", "metric", options.metrics),
-        ("--scorer", "scorer", options.scorers),
+        ("tasks", "task", options.tasks),
+        ("metrics", "metric", options.metrics),
+        ("scorers", "scorer", options.scorers),
     ):
         if not wanted:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..data.scores import ReadOptions, Run
@@ -35,17 +35,17 @@ def listed(given: Any) -> list[Source]:
     return [given] if isinstance(given, Run) or is_place(given) else list(given)
 
 
-def split(choices: dict[str, Any], **common: Any) -> tuple[Settings, ReadOptions]:
-    """Sort keyword arguments into what is read and what is computed; both know cluster and missing."""
-    reading = {
-        name: choices.pop(name)
-        for name in ("columns", "groups", "tasks", "metrics", "scorers", "apart")
-        if name in choices
-    }
-    known = set(Settings.__dataclass_fields__)
-    unknown = [name for name in choices if name not in known]
-    if unknown:
-        raise InputError(f"unknown option {unknown[0]!r}; there are {', '.join(sorted(known | set(reading)))}")
-    settings = Settings(**choices, **common)
-    options = replace(ReadOptions(**reading), cluster=settings.cluster, missing=settings.missing)
-    return settings, options
+def reading(
+    settings: Settings, tasks: Sequence[str], metrics: Sequence[str], scorers: Sequence[str],
+    groups: Mapping[str, str] | None, columns: Mapping[str, str] | None, apart: bool,
+) -> ReadOptions:  # fmt: skip
+    """How paths are read; clusters and what is missing are as in the settings."""
+    return ReadOptions(
+        cluster=settings.cluster, missing=settings.missing, tasks=names(tasks), metrics=names(metrics),
+        scorers=names(scorers), groups=dict(groups or {}), columns=dict(columns or {}), apart=apart,
+    )  # fmt: skip
+
+
+def names(given: Sequence[str]) -> tuple[str, ...]:
+    """Several names; a single one may stand alone."""
+    return (given,) if isinstance(given, str) else tuple(given)

@@ -146,7 +146,7 @@ def _on_processes(units: Sequence[Unit], options: ReadOptions, jobs: int) -> Ans
             several = "; ".join(str(units[i]) for i in dead)
             raise InputError(
                 f"a process died each of the {CRASHES} times that it read {several}: the memory may not suffice for "
-                f"--jobs {jobs}; use fewer, or leave the file out"
+                f"`jobs` {jobs}; use fewer, or leave the file out"
             )
 
 
@@ -209,7 +209,7 @@ def _on_cluster(units: Sequence[Unit], options: ReadOptions, address: str, say: 
             for future in as_completed(list(futures)):
                 i = futures.pop(future)
                 if future.cancelled():
-                    raise InputError(f"--dask {address}: the connection to the scheduler was lost")
+                    raise InputError(f"`dask` {address}: the connection to the scheduler was lost")
                 error = future.exception()
                 if isinstance(error, KilledWorker):
                     raise InputError(
@@ -234,7 +234,7 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
         from distributed import Client
         from distributed.comm.addressing import get_address_host_port
     except ImportError as error:
-        raise InputError(f"--dask needs Dask ({error}): pip install 'harness-noise[dask]'") from None
+        raise InputError(f"`dask` needs Dask ({error}): pip install 'harness-noise[dask]'") from None
     level, lost = logging.root.manager.disable, False
     logging.disable()  # Dask logs what it recovers from; what matters is said here, in one line
     try:
@@ -245,23 +245,23 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
                 client: Any = Client(address, timeout=CONNECT, set_as_default=False)  # type: ignore[no-untyped-call]
             except (OSError, ValueError) as error:
                 raise InputError(
-                    f"--dask {address}: no scheduler answers there ({reason(error)}); give the address that "
+                    f"`dask` {address}: no scheduler answers there ({reason(error)}); give the address that "
                     "`dask scheduler` prints, such as tcp://10.0.0.1:8786"
                 ) from None
         with client:
             if any("Mismatched versions" in str(item.message) for item in caught):
-                say(f"--dask {address}: not all of the cluster has the versions of Python and Dask that are here")
+                say(f"`dask` {address}: not all of the cluster has the versions of Python and Dask that are here")
             workers = client.get_versions(packages=["harness_noise"])["workers"]
             for worker, found in workers.items():
                 theirs = found["packages"].get("harness_noise")
                 if theirs != __version__:
                     have = "no harness-noise" if theirs is None else f"harness-noise {theirs}"
                     raise InputError(
-                        f"--dask {address}: worker {worker} has {have}, and here is {__version__}: install the same "
+                        f"`dask` {address}: worker {worker} has {have}, and here is {__version__}: install the same "
                         "version, with the extras that the files need, on all workers"
                     )
             if not workers:
-                say(f"--dask {address}: the cluster has no workers yet; waiting for one")
+                say(f"`dask` {address}: the cluster has no workers yet; waiting for one")
             try:
                 yield client
             finally:

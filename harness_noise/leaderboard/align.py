@@ -65,7 +65,7 @@ def grid(parts: Sequence[Scores]) -> Grid:
                 raise InputError(
                     f"{part.task}, {part.metric}: these questions are clustered in two crossed ways "
                     f"({in_words(part.cluster_spec)}), which arena does not compute: name one of the two with "
-                    "--cluster, or use `compare` on the pairs that need both"
+                    "`cluster`, or use `compare` on the pairs that need both"
                 )
             if spec is not None and part.cluster_spec != spec:
                 notes.append(

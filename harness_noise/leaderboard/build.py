@@ -20,7 +20,6 @@ from ..results.arena import Arena, Board
 from ..results.forms import merge_notes
 from ..settings import Settings
 from .benchmark import _board, _Measured
-from .pairs import check
 
 
 def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = None) -> Arena:
@@ -35,7 +34,7 @@ def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = Non
         InputError: fewer than two runs, nothing that two of them measured, no question in common, an
             unknown baseline, or settings that only `compare` has.
     """
-    check(settings)
+    settings.check("arena")
     runs, twice = once(runs)
     if len(runs) < 2:
         have = f"only {runs[0].model} ({runs[0].name})" if runs else "no run"
@@ -176,4 +175,4 @@ def _nothing_shared(runs: Sequence[Run], names: Sequence[str], different: bool) 
         have = ", ".join(f"{part.task}/{part.metric}" for part in run.scores[:4]) or "no mean over questions"
         lists.append(f"{name} has {have}{' and more' if len(run.scores) > 4 else ''}")
     what = "no two runs measured the same task and metric" if different else "no two runs share a question"
-    return f"{what}: {'; '.join(lists)}. Choose runs of one benchmark, or say what to read with --task and --metric"
+    return f"{what}: {'; '.join(lists)}. Choose runs of one benchmark, or say what to read with `tasks` and `metrics`"

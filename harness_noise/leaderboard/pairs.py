@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
 from ..results.arena import Pairs
 from ..settings import Settings
 from ..stats import decision, tests
@@ -23,24 +22,6 @@ from ..stats.wild_pairs import wild_columns
 if TYPE_CHECKING:
     from ..stats.arrays import BoolArray, FloatArray, IntArray
     from ..stats.pair_table import Columns, Table
-
-
-def check(settings: Settings) -> None:
-    """Refuse what the pair engine does not compute.
-
-    Raises:
-        InputError: a resampling test, unpaired comparison, or repeats that are runs.
-    """
-    if settings.test not in ("t", "sign", "wild"):
-        raise InputError(
-            f"arena tests every pair by t, sign or wild; --test {settings.test} resamples: use `compare` for the pairs "
-            "that need it"
-        )
-    if settings.unpaired or settings.repeats_are == "runs" or settings.interval == "bootstrap":
-        raise InputError(
-            "arena pairs models by question and takes repeats as independent answers; for --unpaired, "
-            "--repeats-are runs or --interval bootstrap use `compare` on the pairs that need it"
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,7 +78,7 @@ def _test(c: Columns, table: Table, p_sign: FloatArray, settings: Settings) -> d
     if settings.test != "wild":
         return None
     levels = [settings.level] if settings.margin is None else [settings.level, decision.two_one_sided(settings.level)]
-    own = settings.interval == "auto"
+    own = settings.interval_of_difference == "wild"
     rows = np.flatnonzero(~np.isnan(c.variance) & ~c.zero)
     p, *ends = wild_columns(table, c, rows, levels if own else [], settings.resamples, settings.seed)
     if not own:

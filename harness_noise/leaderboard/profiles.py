@@ -118,7 +118,7 @@ def write(arena: Arena, path: str | Path) -> None:
     """
     if arena.settings.get("questions_are") == "fixed":
         raise InputError(
-            "a noise profile is for other models on the same benchmark, and --questions-are fixed leaves the noise "
+            "a noise profile is for other models on the same benchmark, and `questions_are='fixed'` leaves the noise "
             "between questions out: write it without"
         )
     profiles = [_profile(board) for board in arena.boards]
@@ -234,7 +234,7 @@ def choose(
         return found[0]
     have = "; ".join(f"{item.task} / {item.metric} / {item.scorer}" for item in profiles[:12])
     what = "no profile of that name" if not found else f"{len(found)} profiles"
-    raise InputError(f"{what} in the reference, which has {have}: name one with --task, --metric and --scorer")
+    raise InputError(f"{what} in the reference, which has {have}: name one with `tasks`, `metrics` and `scorers`")
 
 
 def compare(
@@ -261,7 +261,7 @@ def compare(
     Raises:
         InputError: numbers, or a margin, that are not on the profile's scale.
     """
-    check_scale("--margin", margin, profile.scale, profile.metric)
+    check_scale("margin", margin, profile.scale, profile.metric)
     profile.check(a, b)
     diff, se = a - b, profile.se(a, b, repeats)
     known = se > 0  # the theory has no noise at 0 and 1, where nothing is known of it

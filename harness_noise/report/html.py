@@ -41,7 +41,7 @@ def page(table: Analysis | Comparison, title: str | None = None) -> str:
     summary = summarise(table)
     rows: Sequence[Estimate | Difference]
     if isinstance(table, Comparison):
-        rows = table.comparisons
+        rows = table.differences
         heading = "Differences"
         after = [column.label for column in summary.sections[0].columns].index("A − B", 1 if _several(table) else 0) + 2
     else:
@@ -77,7 +77,7 @@ def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
 
     if isinstance(table, Analysis):
         return replace(table, estimates=tuple(map(clip, table.estimates)))
-    return replace(table, comparisons=tuple(map(clip, table.comparisons)), flips=tuple(map(clip, table.flips)))
+    return replace(table, differences=tuple(map(clip, table.differences)), flips=tuple(map(clip, table.flips)))
 
 
 def render(template: str, *, title: str, **values: Any) -> str:
@@ -138,14 +138,14 @@ def settings_rows(settings: Any) -> list[tuple[str, str]]:
 
 
 def _several(table: Comparison) -> bool:
-    return len({(item.model_a, item.model_b) for item in table.comparisons}) > 1
+    return len({(item.model_a, item.model_b) for item in table.differences}) > 1
 
 
 def _title(table: Analysis | Comparison) -> str:
     if isinstance(table, Analysis):
         names = list(dict.fromkeys(item.model for item in table.estimates))
         return f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}: means with their noise"
-    pairs = list(dict.fromkeys((item.model_a, item.model_b) for item in table.comparisons))
+    pairs = list(dict.fromkeys((item.model_a, item.model_b) for item in table.differences))
     if len(pairs) == 1:
         return f"{shorten(pairs[0][0], 80)} − {shorten(pairs[0][1], 80)}"
     return f"{len(pairs)} comparisons"

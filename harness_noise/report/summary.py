@@ -190,7 +190,7 @@ def _filled(items: Sequence[Difference], cells: _Cells) -> tuple[tuple[Column, .
 
 
 def _comparison(table: Comparison) -> Summary:
-    items = table.comparisons
+    items = table.differences
     marks = _marks(item.diagnostics for item in items)
     several = len({(item.model_a, item.run_a, item.model_b, item.run_b) for item in items}) > 1
     names: _Cells = [
@@ -271,7 +271,7 @@ _NOISE: _Cells = (
 
 def taken_back(table: Comparison) -> list[str]:
     """Which rows have another verdict than their own interval would give, and why."""
-    rows = [item for item in table.comparisons if "not_after_adjustment" in item.diagnostics]
+    rows = [item for item in table.differences if "not_after_adjustment" in item.diagnostics]
     if not rows:
         return []
     method = {"holm": "Holm's", "bh": "Benjamini and Hochberg's"}.get(str(table.settings.get("adjust")), "the")

@@ -7,9 +7,9 @@ standard errors are on the metric's own scale.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from .._version import __version__
 from .display import Shown
@@ -22,10 +22,25 @@ if TYPE_CHECKING:
     from ..stats.combine import Combined
 
 
+class ConfidenceInterval(NamedTuple):
+    """The two ends of an interval, on the metric's scale; None where there is none."""
+
+    low: float | None
+    high: float | None
+
+
 class _Row:
     """What one Estimate and one Difference share: they are shown as a table of one row."""
 
     __slots__ = ()
+    if TYPE_CHECKING:
+        ci_low: float | None
+        ci_high: float | None
+
+    @property
+    def confidence_interval(self) -> ConfidenceInterval:
+        """(`low`, `high`): `ci_low` and `ci_high` as one, of coverage `level`; see `interval`."""
+        return ConfidenceInterval(self.ci_low, self.ci_high)
 
     def to_dict(self) -> dict[str, Any]:
         """The row as the JSON has it."""
@@ -50,23 +65,37 @@ class Estimate(_Row):
     """One mean with its noise."""
 
     task: str
+    """Of the harness, or a group of tasks; empty for arrays."""
     metric: str
+    """Of the harness; `score` of a table without one."""
     scorer: str
+    """lm-eval's filter, Inspect's scorer; `none` where there is none."""
     model: str
+    """Name of the model."""
     run: str
+    """Tells two runs of one model apart: normally the path."""
     higher_is_better: bool | None
+    """None: the run does not say, and it counts as true."""
     n_questions: int
+    """Questions with a score."""
     n_clusters: int
     """Equal to n_questions where there are no clusters."""
     repeats_min: int
+    """Fewest answers of a question."""
     repeats_max: int
+    """Most answers of a question."""
     mean: float | None
+    """On the metric's scale; with unequal repeats the mean of the questions' means."""
     se: float | None
     """Standard error of `mean`, averaged over the repeats that were run."""
     ci_low: float | None
+    """Lower end of the confidence interval."""
     ci_high: float | None
+    """Upper end of it."""
     level: float
+    """Coverage of the interval."""
     df: float | None
+    """Degrees of freedom of `se`."""
     interval: str
     """wilson, t, clopper-pearson, korn-graubard, bootstrap; none."""
     se_total: float | None
@@ -80,20 +109,27 @@ class Estimate(_Row):
     var_data: float | None
     """se_data², but raw: it may be negative."""
     var_prediction: float | None
+    """se_prediction²; None where answers cannot tell it."""
     design_effect: float | None
+    """V with clusters / V without."""
     n_effective: float | None
+    """n_questions / design_effect."""
     icc: float | None
+    """Intraclass correlation of question means within clusters."""
     estimator: str
+    """Of the variance: cr0, cr1, cr2, cr3; bootstrap for metrics over all questions at once."""
     n_missing: int = 0
     """Answers that were asked for and have no score (errored, NaN); see `--missing`."""
     cluster: str | None = None
     """The cluster SPEC in words; null where questions are independent."""
     diagnostics: tuple[str, ...] = ()
+    """Codes, each explained in docs/diagnostics.md."""
     se_data_upper: float | None = None
     """One-sided 95 % upper limit of `se_data`; shown where the estimate is clipped at 0."""
     mean_if_missing_wrong: float | None = None
     """The mean if every missing answer were wrong (the worst of the range); null where none is missing."""
     mean_if_missing_right: float | None = None
+    """The same with the best of the range."""
     range: tuple[float, float] | None = None
     """Lowest and highest value that the metric can take, where that is declared or seen; null: unbounded."""
     estimand: str = "questions_population"
@@ -105,52 +141,91 @@ class Difference(_Row):
     """A − B over the questions that both have answered."""
 
     task: str
+    """Of the harness, or a group of tasks; empty for arrays."""
     metric: str
+    """Of the harness; `score` of a table without one."""
     scorer: str
+    """lm-eval's filter, Inspect's scorer; `none` where there is none."""
     higher_is_better: bool | None
+    """None: the run does not say, and it counts as true."""
     model_a: str
+    """The candidate."""
     model_b: str
+    """The baseline."""
     n_questions: int
+    """Shared by both; unpaired: of both together."""
     n_clusters: int
+    """Of the shared questions."""
     n_only_a: int
+    """Questions that only A has."""
     n_only_b: int
+    """Questions that only B has."""
     repeats_a: int
+    """Most answers of A to a question."""
     repeats_b: int
+    """Most answers of B to a question."""
     mean_a: float | None
+    """Over the shared questions."""
     mean_b: float | None
+    """Over the shared questions."""
     diff: float | None
+    """A − B, on the metric's scale."""
     se: float | None
+    """Standard error of `diff`."""
     ci_low: float | None
+    """Lower end of the confidence interval of `diff`."""
     ci_high: float | None
+    """Upper end of it."""
     level: float
+    """Coverage of the interval."""
     df: float | None
+    """Degrees of freedom of `se`."""
     statistic: float | None
+    """Of `test`; None where it has none."""
     p_value: float | None
+    """Two-sided, of `test`."""
     p_adjusted: float | None
     """`p_value` adjusted over its family of rows; the verdict follows it."""
     test: str
+    """t, sign, permutation, bootstrap, wild; fisher of counts, reference of bare numbers."""
     p_sign: float | None
+    """Two-sided exact sign test over questions (clusters)."""
     wins_a: float | None
     """Expected wins, over all pairs of answers; wins and ties sum to n_questions."""
     wins_b: float | None
+    """The same of B."""
     ties: float | None
+    """Expected ties."""
     correlation: float | None
+    """Pearson's, between the question means."""
     se_unpaired: float | None
+    """√(se_A² + se_B²): what ignoring the pairing would give."""
     se_total: float | None
+    """Standard error with one answer per question and model."""
     se_data: float | None
+    """What is left with infinitely many answers."""
     se_prediction: float | None
+    """What the models' own randomness adds at one answer each."""
     var_data: float | None
+    """se_data², but raw: it may be negative."""
     var_prediction: float | None
+    """se_prediction²."""
     design_effect: float | None
+    """V with clusters / V without."""
     mde: float | None
     """The smallest difference that this comparison detects with 80 % power: noncentral t with its df."""
     verdict: str
+    """A better, B better, not separable, or equivalent within M; by `p_adjusted`."""
     run_a: str = ""
     """Where A was read from: tells two runs of one model apart."""
     run_b: str = ""
+    """The same of B."""
     n_missing: int = 0
+    """Answers of both that were asked for and have no score."""
     cluster: str | None = None
+    """The cluster SPEC in words; None where questions are independent."""
     diagnostics: tuple[str, ...] = ()
+    """Codes, each explained in docs/diagnostics.md."""
     se_data_upper: float | None = None
     """One-sided 95 % upper limit of `se_data`; shown where the estimate is clipped at 0."""
     estimand: str = "questions_population"
@@ -195,7 +270,12 @@ class _Table(Shown):
     settings: Mapping[str, Any]
 
     kind: ClassVar[str]
-    """The key of the rows in the JSON, and the attribute that holds them."""
+    """The key of the rows in the JSON."""
+
+    @property
+    def rows(self) -> Sequence[Estimate | Difference]:
+        """What the table has one line of each for."""
+        raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--format json` prints."""
@@ -203,7 +283,7 @@ class _Table(Shown):
             "schema_version": SCHEMA_VERSION,
             "harness_noise_version": __version__,
             "settings": dict(self.settings),
-            self.kind: [row(item) for item in getattr(self, self.kind)],
+            self.kind: [row(item) for item in self.rows],
             "notes": list(getattr(self, "notes", ())),
         }
 
@@ -225,6 +305,10 @@ class Analysis(_Table):
     notes: tuple[str, ...] = ()
     """Hints and warnings for a person, one sentence each."""
 
+    @property
+    def rows(self) -> tuple[Estimate, ...]:
+        return self.estimates
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison(_Table):
@@ -232,7 +316,8 @@ class Comparison(_Table):
 
     kind: ClassVar[str] = "comparisons"
 
-    comparisons: tuple[Difference, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    """The rows, which the JSON calls `comparisons`."""
     notes: tuple[str, ...] = ()
     """Hints and warnings for a person, one sentence each."""
     flips: tuple[Flip, ...] = ()
@@ -242,6 +327,10 @@ class Comparison(_Table):
     families: tuple[str, ...] = ()
     """The family in which each row's p is adjusted: "" for groups and tasks outside any group, else the
     group whose subtask it is; not part of the JSON. Without any: one family."""
+
+    @property
+    def rows(self) -> tuple[Difference, ...]:
+        return self.differences
 
     def to_dict(self) -> dict[str, Any]:
         out = _Table.to_dict(self)

@@ -60,7 +60,7 @@ def test_tables_in_memory_are_the_tables_on_disk(name: str, tmp_path: Path, memo
     path.write_text(TABLES[name])
     url = upload(path, f"{memory}/{name}")
     assert numbers(url) == numbers(path) == numbers(path.as_uri()) == numbers(upath.UPath(url))
-    run = hn.read(url)
+    (run,) = hn.read(url)
     assert (run.path, run.model) == (url, "scores")
 
 
@@ -125,7 +125,7 @@ def test_names_of_files_are_kept(name: str, tmp_path: Path, memory: str) -> None
     path = tmp_path / name
     path.write_text(TABLES["scores.csv"])
     assert located(path.as_uri()) == path
-    assert hn.read(upload(path, f"{memory}/{name}")).model == path.stem
+    assert hn.read(upload(path, f"{memory}/{name}"))[0].model == path.stem
 
 
 @pytest.mark.parametrize(

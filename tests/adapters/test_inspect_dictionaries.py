@@ -44,7 +44,7 @@ def ifeval(canned, tmp_path_factory):
 
 
 def test_every_key_has_a_row(canned, ifeval):
-    run = hn.read(ifeval.location)
+    (run,) = hn.read(ifeval.location)
     rows = {item.scorer: item for item in hn.analyze(run).estimates if item.se is not None}
     values = [followed(canned, f"q{i}", 1) for i in range(30)]
     letters = {"C": 1.0, "I": 0.0, "P": 0.5}
@@ -61,7 +61,7 @@ def test_every_key_has_a_row(canned, ifeval):
 
 
 def test_native_values_that_are_no_mean_are_shown_as_skipped(ifeval):
-    (skipped,) = hn.read(ifeval.location).skipped
+    (skipped,) = hn.read(ifeval.location)[0].skipped
     native = ifeval.results.scores[0].metrics["instruction_acc"].value
     assert (skipped.metric, skipped.native) == ("instruction_acc", pytest.approx(native))
     assert "the task's own code" in skipped.reason
@@ -83,7 +83,7 @@ def test_a_mean_of_ours_never_stands_alone(canned, tmp_path):
         return score
 
     log = canned.eval(canned.task(scorer=graded()), tmp_path, epochs=3)[0]
-    run = hn.read(log.location)
+    (run,) = hn.read(log.location)
     row, beside = hn.analyze(run).estimates
     assert (row.scorer, row.metric) == ("graded", "mean")
     assert beside.diagnostics == ("skipped_metric",)

@@ -259,7 +259,7 @@ def test_dictionaries_several_scorers_and_reducers(canned, tmp_path, warned):
     assert {es.reducer for es in log.results.scores} == {"mean", "mode", "pass_at_2"}
     assert warned() == []
 
-    run = hn.read(log.location)
+    (run,) = hn.read(log.location)
     names = {"match", "left/f1", "left", "right/f1", "right", "grades"}
     assert {item.scorer for item in run.scores} == {
         f"{name}{more}" for name in names for more in ("", " (mode)", " (pass_at_2)")
@@ -274,7 +274,7 @@ def test_no_reducer_is_still_by_question(canned, tmp_path):
     es = log.results.scores[0]
     assert ours(es) == pytest.approx(expected(coins(canned)), rel=1e-12)
     assert es.metrics["noise_se"].value > es.metrics["stderr"].value  # 12 questions, not 36
-    assert any("epochs reducer" in note for note in hn.read(log.location).notes)
+    assert any("epochs reducer" in note for note in hn.read(log.location)[0].notes)
 
 
 def test_identical_repeats_are_not_called_noiseless(canned, tmp_path):

@@ -37,7 +37,7 @@ def test_tasks_of_one_model_in_a_folder_are_one_run(canned, tmp_path):
 def test_of_two_runs_of_a_task_in_a_folder_the_newest_counts(canned, inspect_logs, tmp_path):
     shutil.copy(inspect_logs.a, tmp_path / "one.eval")
     second = canned.eval(canned.task(), tmp_path, model="mockllm/alpha", epochs=2)[0]
-    run = hn.read(tmp_path)
+    (run,) = hn.read(tmp_path)
     assert run.name == str(Path(second.location))
     assert [note for note in run.notes if "older run" in note and "one.eval" in note]
     runs = hn.read(tmp_path, apart=True)
@@ -76,12 +76,12 @@ def test_a_copy_and_an_earlier_try_do_not_count_twice(canned, inspect_logs, tmp_
     (tmp_path / "augmented").mkdir()
     shutil.copy(inspect_logs.a, tmp_path / "one.eval")
     shutil.copy(inspect_logs.a, tmp_path / "augmented" / "one.eval")
-    run = hn.read(tmp_path)
+    (run,) = hn.read(tmp_path)
     assert run.name == str(tmp_path / "augmented" / "one.eval")
     assert [note for note in run.notes if "copy" in note and str(tmp_path / "one.eval") in note]
     change(inspect_logs.a, tmp_path / "two.eval", retried)
     (tmp_path / "a_cut.eval").write_bytes(b"not a zip")
-    run = hn.read(tmp_path)
+    (run,) = hn.read(tmp_path)
     assert run.name == str(tmp_path / "two.eval")
     assert [note.startswith("left out:") for note in run.notes] == [True] * 3
 
@@ -100,7 +100,7 @@ def test_a_date_is_in_utc_or_there_is_none(inspect_logs, tmp_path, created, date
     data = json.loads((tmp_path / "a.json").read_text())
     data["eval"]["created"] = created
     (tmp_path / "a.json").write_text(json.dumps(data))
-    assert hn.read(tmp_path / "a.json").date == date
+    assert hn.read(tmp_path / "a.json")[0].date == date
 
 
 # input that cannot be used
@@ -191,6 +191,6 @@ def test_a_cluster_that_only_some_samples_have_is_said_and_not_used(canned, tmp_
         if i:
             item.metadata["cluster"] = f"c{i // 3}"
     canned.eval(canned.task(dataset), tmp_path)
-    run = hn.read(tmp_path)
+    (run,) = hn.read(tmp_path)
     assert any("1 of 12 samples have no `cluster`" in note for note in run.notes)
     assert run.scores[0].clusters is None

@@ -19,7 +19,7 @@ from support.inspect_evals import PASSAGES, change, coins, only
 
 # repeats, questions and clusters
 def test_epochs_are_columns_and_samples_are_rows(canned, inspect_logs):
-    run = hn.read(inspect_logs.a)
+    (run,) = hn.read(inspect_logs.a)
     (scores,) = run.scores
     assert (run.model, run.name, run.harness) == ("mockllm/alpha", str(inspect_logs.a), "inspect")
     order = [scores.questions.keys.index(f"q{i}") for i in range(12)]
@@ -38,7 +38,7 @@ def test_json_and_eval_give_the_same(inspect_logs, tmp_path):
     for table in (one, other):
         table["estimates"][0].pop("run")
     assert one == other
-    assert hn.compare(inspect_logs.a, as_json).comparisons[0].diff == 0
+    assert hn.compare(inspect_logs.a, as_json).differences[0].diff == 0
 
 
 def test_cluster_specs(inspect_logs):
@@ -79,7 +79,7 @@ def test_clusters_that_the_log_carries(canned, inspect_logs, tmp_path):
 
     assert only(hn.analyze(change(inspect_logs.a, tmp_path / "named.eval", named))).n_clusters == 4
     assert only(hn.analyze(change(inspect_logs.a, tmp_path / "own.eval", own))).n_clusters == 4
-    run = hn.read(change(inspect_logs.a, tmp_path / "missing.eval", missing))
+    (run,) = hn.read(change(inspect_logs.a, tmp_path / "missing.eval", missing))
     assert run.scores[0].clusters is None
     assert any("nope" in note for note in run.notes)
 
@@ -91,7 +91,7 @@ def test_natural_clusters_are_hinted_at_and_auto_takes_them(inspect_logs, tmp_pa
             sample.metadata["passage_hash"] = sample.metadata["passage"]
 
     path = change(inspect_logs.a, tmp_path / "drop.eval", drop)
-    run = hn.read(path)
+    (run,) = hn.read(path)
     assert run.scores[0].clusters is None
     assert any("passage_hash" in note and "auto" in note for note in run.notes)
     found = only(hn.analyze(path, cluster="auto"))
@@ -111,7 +111,7 @@ def test_what_summaries_cut_is_read_in_full(inspect_logs, tmp_path):
     path = change(inspect_logs.a, tmp_path / "long.eval", long)
     assert only(hn.analyze(path, cluster="context")).n_clusters == 2
     assert only(hn.analyze(path, cluster="object")).n_clusters == 3
-    questions = hn.read(path).scores[0].questions
+    questions = hn.read(path)[0].scores[0].questions
     assert len(set(questions.inputs)) == 12
     number = questions.keys.index("q7")
     assert questions.inputs[number] == content_hash("z" * 8000 + " question 7")
@@ -129,7 +129,7 @@ def test_a_field_that_a_summary_cuts_is_read_in_full(inspect_logs, tmp_path, sta
 
     path = change(inspect_logs.a, tmp_path / "long.eval", long)
     assert only(hn.analyze(path, cluster="context")).n_clusters == 2
-    run = hn.read(path, columns={"question": "key"})
+    (run,) = hn.read(path, columns={"question": "key"})
     assert {key.removeprefix(start).strip("x") for key in run.scores[0].questions.keys} == set(map(str, range(12)))
     assert run.notes == ()
 
@@ -156,7 +156,7 @@ def test_pictures_tell_questions_apart(canned, tmp_path):
 
     samples = [canned.Sample(id=f"q{i}", input=picture(i), target="yes", metadata={"name": f"q{i}"}) for i in range(4)]
     log = canned.eval(canned.task(samples), tmp_path, epochs=2)[0]
-    questions = hn.read(log.location).scores[0].questions
+    questions = hn.read(log.location)[0].scores[0].questions
     assert len(set(questions.inputs)) == 4
 
 
@@ -187,7 +187,7 @@ def test_invalidated_samples_are_left_out_and_counted(canned, inspect_logs, tmp_
     table = coins(canned, model="alpha")
     table[3] = table[8, 1] = np.nan
     want = hn.estimate(np.delete(table, 3, axis=0))
-    run = hn.read(path)
+    (run,) = hn.read(path)
     found = only(hn.analyze(run))
     assert (found.n_questions, found.n_missing) == (11, 4)
     assert (found.mean, found.se) == pytest.approx((want.mean, want.se), rel=1e-12)
@@ -200,14 +200,14 @@ def test_of_requeued_samples_the_last_counts(canned, inspect_logs, tmp_path):
     document = json.loads(log.model_dump_json(exclude_none=True))
     stale = [sample | {"scores": {"match": {"value": "C"}}} for sample in document["samples"][:5]]
     (tmp_path / "log.json").write_text(json.dumps(document | {"samples": [*stale, *document["samples"]]}))
-    (scores,) = hn.read(tmp_path / "log.json").scores
+    (scores,) = hn.read(tmp_path / "log.json")[0].scores
     order = [scores.questions.keys.index(f"q{i}") for i in range(12)]
     assert np.array_equal(scores.values[order], coins(canned, model="alpha"))
 
 
 def test_a_limited_run_is_paired_with_a_whole_one(canned, inspect_logs, tmp_path):
     log = canned.eval(canned.task(), tmp_path, model="mockllm/beta", epochs=2, limit=7)[0]
-    (row,) = hn.compare(inspect_logs.a, log.location).comparisons
+    (row,) = hn.compare(inspect_logs.a, log.location).differences
     assert (row.n_questions, row.n_only_a, row.n_only_b) == (7, 5, 0)
     assert "unpaired_questions" in row.diagnostics
     want = hn.estimate_difference(coins(canned, 7, model="alpha"), coins(canned, 7, 2, "beta"))
@@ -216,7 +216,7 @@ def test_a_limited_run_is_paired_with_a_whole_one(canned, inspect_logs, tmp_path
 
 # pairing
 def test_pairs_by_id(canned, inspect_logs):
-    (row,) = hn.compare(inspect_logs.a, inspect_logs.b, cluster="passage").comparisons
+    (row,) = hn.compare(inspect_logs.a, inspect_logs.b, cluster="passage").differences
     want = hn.estimate_difference(coins(canned, model="alpha"), coins(canned, model="beta"), PASSAGES)
     for name in ("diff", "se", "se_data", "se_prediction", "p_value", "correlation"):
         assert getattr(row, name) == pytest.approx(getattr(want, name), rel=1e-9), name
@@ -224,10 +224,10 @@ def test_pairs_by_id(canned, inspect_logs):
 
 
 def test_automatic_ids_after_a_shuffle_are_paired_by_content(canned, inspect_logs):
-    one, other = hn.read(inspect_logs.automatic), hn.read(inspect_logs.shuffled)
+    one, other = hn.read(inspect_logs.automatic)[0], hn.read(inspect_logs.shuffled)[0]
     assert set(one.scores[0].questions.keys) == set(other.scores[0].questions.keys)  # the trap
     result = hn.compare(one, other)
-    (row,) = result.comparisons
+    (row,) = result.differences
     want = hn.estimate_difference(coins(canned, model="alpha"), coins(canned, model="beta"))
     assert row.n_questions == 12
     assert (row.diff, row.se) == pytest.approx((want.diff, want.se), rel=1e-9)
@@ -260,7 +260,7 @@ def test_choices_tell_questions_apart(canned, tmp_path):
     for turned in (False, True):
         one = run(range(8), "alpha", False)
         other = run([3, 6, 0, 7, 1, 5, 2, 4], "beta", turned)
-        (row,) = hn.compare(one, other).comparisons
+        (row,) = hn.compare(one, other).differences
         assert row.n_questions == 8
         assert (row.diff, row.se, row.correlation) == pytest.approx((want.diff, want.se, want.correlation))
     assert read_eval_log_sample_summaries(other)[0].choices is not None
@@ -269,9 +269,9 @@ def test_choices_tell_questions_apart(canned, tmp_path):
 def test_old_summaries_without_choices_are_read_in_full(shared_data, tmp_path):
     path = shared_data / "inspect" / "mmlu_gpt-4_285.eval"
     again = change(path, tmp_path / "today.eval", lambda log: None)
-    (row,) = hn.compare(path, again).comparisons
+    (row,) = hn.compare(path, again).differences
     assert (row.n_questions, row.diff) == (285, 0)
-    old, new = (hn.read(item).scores[0].questions for item in (path, again))
+    old, new = (hn.read(item)[0].scores[0].questions for item in (path, again))
     assert old.targets == new.targets
     assert len(set(zip(old.inputs, old.targets, strict=True))) == 284  # one question is asked twice
 
@@ -291,14 +291,14 @@ def test_the_same_questions_of_another_harness_are_matched_by_content(canned, in
         model="gamma", name="lm-eval run", harness="lm-eval",
         scores=(hn.Scores(task="coins", metric="acc", scorer="none", questions=questions, values=table),),
     )  # fmt: skip
-    (row,) = hn.compare(hn.read(inspect_logs.a), other).comparisons
+    (row,) = hn.compare(hn.read(inspect_logs.a), other).differences
     want = hn.estimate_difference(coins(canned, model="alpha"), coins(canned, model="gamma"))
     assert row.n_questions == 12
     assert (row.diff, row.se) == pytest.approx((want.diff, want.se), rel=1e-9)
 
 
 def test_a_given_key_identifies_the_questions(canned, inspect_logs):
-    run = hn.read(inspect_logs.automatic, columns={"question": "name"})
+    (run,) = hn.read(inspect_logs.automatic, columns={"question": "name"})
     (scores,) = run.scores
     assert scores.questions.kind == "question"
     assert set(scores.questions.keys) == {f"q{i}" for i in range(12)}
@@ -311,7 +311,7 @@ def test_a_given_key_identifies_the_questions(canned, inspect_logs):
             ),
         ),
     )  # fmt: skip
-    (row,) = hn.compare(run, other).comparisons
+    (row,) = hn.compare(run, other).differences
     want = hn.estimate_difference(coins(canned, model="alpha"), coins(canned, model="gamma"))
     assert (row.diff, row.se) == pytest.approx((want.diff, want.se), rel=1e-9)
     with pytest.raises(hn.InputError, match=r"'nope' does not exist.*input, name, passage, target"):

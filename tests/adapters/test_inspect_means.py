@@ -161,8 +161,7 @@ def test_keys_with_the_same_mean_are_not_guessed(canned, tmp_path, warned):
     assert ours(log.results.scores[1])
     assert len(warned()) == 1
     assert "none of its metrics is known as the mean of one key" in warned()[0]
-    skipped = hn.read(log.location)
-    skipped = skipped[0] if isinstance(skipped, list) else skipped
+    (skipped,) = hn.read(log.location)
     assert [item.scorer for item in skipped.skipped] == ["dict_scorer"]
 
 

@@ -79,7 +79,7 @@ def test_public_metric(canned, tmp_path):
     assert by_reducer[None].metrics["noise_se"].group == "noise"
     assert ours(by_reducer["mean"]) == {}  # the flag is on, too: one set of numbers, the task's own
     assert [item.name for item in log.eval.scorers[0].metrics][2] == "harness_noise/noise"
-    assert len(hn.read(log.location).scores) == 1
+    assert len(hn.read(log.location)[0].scores) == 1
 
 
 def test_public_metric_never_raises(canned, tmp_path, warned):

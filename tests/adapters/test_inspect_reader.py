@@ -209,7 +209,7 @@ def test_a_log_that_fails_the_schema_is_read_and_noted(inspect_logs, tmp_path):
     path = written(tmp_path / "log.json", log)
     with pytest.raises(Exception, match="validation error"):
         read_eval_log(str(path))
-    run = hn.read(path)
+    (run,) = hn.read(path)
     assert hn.analyze(run).estimates[0].se == hn.analyze(inspect_logs.a).estimates[0].se
     (note,) = [note for note in run.notes if "not quite as Inspect writes it" in note]
     assert "metadata of a sample is a list, not an object (12 times)" in note
@@ -263,7 +263,7 @@ def test_every_cause_is_said_and_refuses_no_folder(inspect_logs, tmp_path):
         with pytest.raises(hn.InputError, match=reason):
             hn.read(tmp_path / name)
     (tmp_path / "good.eval").write_bytes(whole)
-    run = hn.read(tmp_path)
+    (run,) = hn.read(tmp_path)
     assert run.scores
     assert len([note for note in run.notes if note.startswith("left out: ")]) == len(bad)
 

@@ -66,7 +66,7 @@ def test_with_one_epoch_any_reducer_is_the_score_itself(canned, tmp_path, reduce
 def test_such_a_run_is_compared_with_one_of_several_epochs(canned, tmp_path):
     one = canned.eval(canned.task(), tmp_path / "a", epochs=Epochs(1, "mode"))[0]
     many = canned.eval(canned.task(), tmp_path / "b", model="mockllm/beta", epochs=3)[0]
-    (row,) = hn.compare(one.location, many.location).comparisons
+    (row,) = hn.compare(one.location, many.location).differences
     assert row.n_questions == 12
 
 
@@ -94,7 +94,7 @@ def test_values_of_several_epochs_have_rows_with_errors(canned, tmp_path):
 def test_a_threshold_that_the_log_does_not_name_is_left_out_with_its_value(canned, tmp_path):
     """`at_least(2, value=0)` is called at_least_2 in the log."""
     log = canned.eval(canned.task(), tmp_path, epochs=Epochs(3, [mode_score(), at_least(2, value=0.0)]))[0]
-    run = hn.read(log.location)
+    (run,) = hn.read(log.location)
     assert {item.scorer for item in run.scores} == {"match (mode)"}
     (skipped,) = run.skipped
     assert (skipped.scorer, skipped.native) == ("match (at_least_2)", 1.0)

@@ -247,7 +247,7 @@ def test_a_cancelled_run_has_them_for_what_was_answered(flaky, monkeypatch):
     scored = sum(1 for sample in log.samples if sample.scores)
     assert 1 < scored < 36
     assert metrics["noise_se"].metadata["n_missing"] == 36 - scored
-    run = hn.read(path)
+    (run,) = hn.read(path)
     again = hn.analyze(run).estimates[0]
     assert metrics["accuracy"].value == pytest.approx(again.mean)
     assert metrics["noise_se"].value == pytest.approx(again.se, rel=1e-12)

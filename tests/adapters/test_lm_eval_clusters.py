@@ -128,13 +128,13 @@ def test_clusters_that_only_some_samples_carry_are_not_dropped_in_silence(tmp_pa
         rows.append(row | ({"cluster": f"c{i // 3}"} if i else {}))
     path = tmp_path / "samples_some_2025-01-01T00-00-00.000000.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run = hn.read(path)
+    (run,) = hn.read(path)
     assert isinstance(run, Run)
     assert run.scores[0].clusters is None
     assert any("1 of 12 questions carry no cluster" in note for note in run.notes)
     rows[0]["cluster"] = "c0"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run = hn.read(path)
+    (run,) = hn.read(path)
     assert isinstance(run, Run)
     assert run.scores[0].clusters is not None
     assert not any("carry no cluster" in note for note in run.notes)

@@ -77,11 +77,11 @@ def test_what_does_not_need_texts_does_not_read_them(tmp_path, reads):
     fewer = write(tmp_path, "c", [row(i, seed=2) for i in range(3, N)])
     again = write(tmp_path, "d", [row(i, seed=3) for i in range(N)])
     assert hn.analyze(a).estimates[0].n_questions == N
-    (one, *_) = hn.compare(a, b).comparisons
+    (one, *_) = hn.compare(a, b).differences
     assert (one.n_questions, one.n_only_a, one.n_only_b) == (N, 0, 0)
-    (one, *_) = hn.compare(a, fewer).comparisons
+    (one, *_) = hn.compare(a, fewer).differences
     assert (one.n_questions, one.n_only_a, one.n_only_b) == (N - 3, 3, 0)
-    runs = [replace(hn.read(path), model="a") for path in (a, again)]
+    runs = [replace(hn.read(path)[0], model="a") for path in (a, again)]
     (joined,) = as_repeats(runs)
     assert hn.analyze(joined).estimates[0].repeats_max == 2
     assert reads == []
@@ -98,10 +98,10 @@ def test_the_arena_reads_the_texts_that_it_shows_from_one_file(tmp_path, reads):
 
 @pytest.mark.parametrize("other", ["new hashes", "another harness", "half of the hashes"])
 def test_a_match_by_content_reads_them_and_is_what_it_was(tmp_path, reads, other):
-    a = hn.read(write(tmp_path, "a", [row(i) for i in range(N)])).scores[0].questions
+    a = hn.read(write(tmp_path, "a", [row(i) for i in range(N)]))[0].scores[0].questions
     order = list(reversed(range(N)))
     rows = [row(i, key="" if other.startswith("half") and i % 2 else "new") for i in order]
-    b = hn.read(write(tmp_path, "b", rows)).scores[0].questions
+    b = hn.read(write(tmp_path, "b", rows))[0].scores[0].questions
     if other == "another harness":
         b = Questions(tuple(map(str, order)), "sample id", tuple(content_hash(f"Question {i}?") for i in order))
     elif other == "half of the hashes":
@@ -170,13 +170,13 @@ def test_what_is_read_later_is_what_the_file_says(lm_eval_runs, decoder, monkeyp
 
 def test_texts_that_do_not_tell_documents_apart_match_nothing(tmp_path):
     path = write(tmp_path, "a", [row(i, doc={"question": f"{i % 5}?"}) for i in range(N)])
-    questions = hn.read(path).scores[0].questions
+    questions = hn.read(path)[0].scores[0].questions
     assert questions.inputs is None
     assert questions.texts[7] == "2?"
 
 
 def test_unread_questions_travel_unread(tmp_path, reads):
-    questions = hn.read(write(tmp_path, "a", [row(i) for i in range(N)])).scores[0].questions
+    questions = hn.read(write(tmp_path, "a", [row(i) for i in range(N)]))[0].scores[0].questions
     there = pickle.loads(pickle.dumps(questions))  # noqa: S301
     assert repr(there).startswith("Questions(")
     assert reads == []
@@ -190,7 +190,7 @@ def test_unread_questions_travel_unread(tmp_path, reads):
 
 
 def test_what_is_given_is_not_read(tmp_path, reads):
-    questions = hn.read(write(tmp_path, "a", [row(i) for i in range(N)])).scores[0].questions
+    questions = hn.read(write(tmp_path, "a", [row(i) for i in range(N)]))[0].scores[0].questions
     given = replace(questions, inputs=None, texts=("x",) * N)
     assert (given.inputs, given.texts, given.documents, reads) == (None, ("x",) * N, None, [])
 
@@ -229,9 +229,9 @@ def test_a_file_that_is_another_by_now_is_refused(tmp_path, change):
 
 def test_an_arena_goes_on_without_texts(tmp_path):
     paths = [write(tmp_path, f"m{seed}", [row(i, seed=seed) for i in range(N)]) for seed in range(3)]
-    runs = [hn.read(path) for path in paths]
+    runs = [hn.read(path)[0] for path in paths]
     whole = hn.arena(runs)
-    runs = [hn.read(path) for path in paths]
+    runs = [hn.read(path)[0] for path in paths]
     for path in paths:
         path.unlink()
     found = hn.arena(runs)
@@ -281,7 +281,7 @@ def test_a_damaged_document_costs_its_text_only_when_it_is_asked_for(tmp_path):
     path = write(tmp_path, "a", [row(i) for i in range(N)])
     data = path.read_bytes()
     path.write_bytes(data.replace(b"Question 7?", b"Question \xff\xfe?"))
-    questions = hn.read(path).scores[0].questions
+    questions = hn.read(path)[0].scores[0].questions
     with pytest.raises(InputError, match="line 8: not JSON"):
         _ = questions.inputs
 

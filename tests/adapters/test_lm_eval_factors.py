@@ -77,7 +77,7 @@ def test_the_task_is_the_prompt(runs: dict[str, Path], capsys: pytest.CaptureFix
 
     import harness_noise as hn
 
-    run = hn.read(runs["a"], metrics=("exact_match",), scorers=("flexible",))
+    (run,) = hn.read(runs["a"], metrics=("exact_match",), scorers=("flexible",))
     assert not isinstance(run, list)
     one, other = (dict(zip(part.questions.keys, part.values, strict=True)) for part in run.scores)
     assert one.keys() == other.keys()

@@ -75,13 +75,13 @@ def test_the_kind_is_the_one_that_reproduces_the_value(shared_data, tmp_path, sp
         if draw.random() < 0.6:
             row["f1"][1] = [row["f1"][0].replace("LOC", "ORG") if draw.random() < 0.3 else row["f1"][0]]
     native = span_f1_agg([row["f1"] for row in rows])
-    run = hn.read(written(tmp_path / "a", rows, "any", native))
+    (run,) = hn.read(written(tmp_path / "a", rows, "any", native))
     (estimate,) = hn.analyze(run).estimates
     assert 0 < estimate.ci_low < estimate.mean < estimate.ci_high < 1
     assert estimate.mean == pytest.approx(native)
     assert "mean_mismatch" not in estimate.diagnostics
     assert [note for note in run.notes if "read as span F1, which reproduces lm-eval's own value" in note]
-    other = hn.read(written(tmp_path / "b", rows, "any", native * 0.99))
+    (other,) = hn.read(written(tmp_path / "b", rows, "any", native * 0.99))
     (estimate,) = hn.analyze(other).estimates
     assert (estimate.se, estimate.diagnostics) == (None, ("skipped_metric",))
     assert "none of span F1" in other.skipped[0].reason
@@ -104,7 +104,7 @@ def test_classes_of_several_labels_have_a_macro_f1(tmp_path):
     for label in labels:
         right = sum(label in a and label in b for a, b in values)
         per_class.append(2 * right / sum((label in a) + (label in b) for a, b in values))
-    run = hn.read(written(tmp_path / "m", rows, "tom", float(np.mean(per_class))))
+    (run,) = hn.read(written(tmp_path / "m", rows, "tom", float(np.mean(per_class))))
     (estimate,) = hn.analyze(run).estimates
     assert estimate.mean == pytest.approx(np.mean(per_class))
     assert estimate.se > 0

@@ -32,5 +32,5 @@ def test_a_pointer_of_another_name_is_not_taken_for_a_run(tmp_path):
     (tmp_path / "results.json").write_text(POINTER)
     (tmp_path / f"results_{DATE}.json").write_text(RESULTS)
     (tmp_path / f"samples_t_{DATE}.jsonl").write_text(ROWS)
-    run = hn.read(tmp_path)
+    (run,) = hn.read(tmp_path)
     assert run.model == "m"

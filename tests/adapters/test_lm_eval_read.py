@@ -105,7 +105,7 @@ def test_of_several_runs_in_a_folder_the_newest_counts(lm_eval_runs):
     assert {run.model for run in runs} == {"sim/model-1"}
     assert [len(run.scores[0].questions) for run in runs] == [12, 5, 3]  # by date
     assert [run.date for run in runs] == sorted(run.date for run in runs)
-    newest = hn.read(lm_eval_runs / "several")
+    (newest,) = hn.read(lm_eval_runs / "several")
     assert (newest.name, len(newest.scores[0].questions)) == (runs[2].name, 3)
     assert len([note for note in newest.notes if "older run" in note]) == 2
 
@@ -121,7 +121,7 @@ def test_samples_mislabel_doc_ids_and_are_paired_by_doc_hash(lm_eval_runs):
     texts = [row["doc"]["question"] for row in rows_of_date(chosen)]
     by_id = {row["doc_id"]: row["doc"]["question"] for row in rows_of_date(whole)}
     assert [by_id[i] for i in ids] != texts  # lm-eval's own labels are wrong
-    result = compare_runs([(whole, chosen)], Settings()).comparisons[0]
+    result = compare_runs([(whole, chosen)], Settings()).differences[0]
     assert (result.n_questions, result.n_only_a, result.n_only_b) == (3, 9, 0)
     assert "identical_scores" in result.diagnostics  # same model, same questions
 

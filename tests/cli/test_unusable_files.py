@@ -57,7 +57,7 @@ def test_the_other_results_files_are_read(tmp_path, what, damage):
         path.write_text(path.read_text().replace('"configs": {"t2": {', '"configs": {"t2": 1, "x": {'))
     else:
         path.write_text(DAMAGE[damage][0](path.read_text()))
-    run = hn.read(tmp_path)
+    (run,) = hn.read(tmp_path)
     assert {item.task for item in run.scores} == {"t1", "t3"}
     (note,) = [item for item in run.notes if item.startswith("left out: ")]
     assert path.name in note
@@ -96,7 +96,7 @@ def test_an_older_run_that_stands_in_for_the_newest_is_said(tmp_path, capsys, co
 def test_what_is_newer_than_a_file_that_cannot_be_used_stands_in_for_nothing(tmp_path):
     results(tmp_path, {"t": coin(1)}, day=1).write_text(POINTER)
     results(tmp_path, {"t": coin(2)}, day=5)
-    (note,) = [item for item in hn.read(tmp_path).notes if item.startswith("left out: ")]
+    (note,) = [item for item in hn.read(tmp_path)[0].notes if item.startswith("left out: ")]
     assert "Older" not in note
 
 
@@ -123,7 +123,7 @@ def test_a_gate_does_not_pass_over_a_file_that_cannot_be_used(tmp_path, capsys):
 def test_one_log_of_a_mixed_folder_does_not_refuse_the_rest(tmp_path):
     results(tmp_path, {"t": coin(1)})
     (tmp_path / "cut.eval").write_bytes(b"PK")
-    run = hn.read(tmp_path)
+    (run,) = hn.read(tmp_path)
     assert run.harness == "lm-eval"
     assert any("cut.eval" in note for note in run.notes)
 
@@ -132,7 +132,7 @@ def test_one_log_of_a_mixed_folder_does_not_refuse_the_rest(tmp_path):
 def test_a_newest_log_that_has_nothing_is_said(tmp_path, text):
     log(tmp_path / "2026-01-01T10-00-00+00-00_t_a.json", "t")
     (tmp_path / "2026-01-02T10-00-00+00-00_t_b.json").write_text(text)
-    (note,) = [item for item in hn.read(tmp_path).notes if item.startswith("left out: ")]
+    (note,) = [item for item in hn.read(tmp_path)[0].notes if item.startswith("left out: ")]
     assert "Older files beside it are read (2026-01-01T10-00-00+00-00_t_a.json)" in note
 
 
@@ -141,7 +141,7 @@ def test_files_without_the_task_do_not_matter(tmp_path):
     results(tmp_path, {"v": coin(3)}, day=2)
     for task, day in (("u", 1), ("v", 2)):
         sample(tmp_path, task, day).write_text("{")
-    run = hn.read(tmp_path, tasks=("t",))
+    (run,) = hn.read(tmp_path, tasks=("t",))
     assert ([item.task for item in run.scores], run.skipped, run.notes) == (["t"], (), ())
     with pytest.raises(NotThereError, match=r"there are t, u, v$"):
         hn.read(tmp_path, tasks=("w",))
@@ -152,7 +152,7 @@ def test_logs_without_the_task_do_not_matter(tmp_path):
     log(tmp_path / "b.json", "u", field="other")
     unfinished = json.loads(log(tmp_path / "c.json", "v").read_text())
     (tmp_path / "c.json").write_text(json.dumps(unfinished | {"status": "started", "results": None}))
-    run = hn.read(tmp_path, tasks=("t",), cluster="passage")
+    (run,) = hn.read(tmp_path, tasks=("t",), cluster="passage")
     assert [(item.task, len(set(item.clusters))) for item in run.scores] == [("t", 5)]
     assert run.notes == ()
     with pytest.raises(FinalError, match="passage"):
@@ -165,14 +165,14 @@ def test_a_group_of_other_tasks_than_the_one_that_is_asked_for_is_read(tmp_path)
     results(tmp_path, {"t1": coin(1), "t2": coin(2), "u": coin(3)})
     sample(tmp_path, "u", 1).write_text("{")
     groups = {"G": "t*"}
-    assert [group.name for group in hn.read(tmp_path, tasks=("G",), groups=groups).groups] == ["G"]
-    assert [item.task for item in hn.read(tmp_path, tasks=("t1",), groups=groups).scores] == ["t1"]
+    assert [group.name for group in hn.read(tmp_path, tasks=("G",), groups=groups)[0].groups] == ["G"]
+    assert [item.task for item in hn.read(tmp_path, tasks=("t1",), groups=groups)[0].scores] == ["t1"]
 
 
 def test_a_task_that_may_be_in_a_file_that_cannot_be_used(tmp_path):
     results(tmp_path, {"t": coin(1)}, day=1)
     results(tmp_path, {"u": coin(2)}, day=2).write_text(POINTER)
-    with pytest.raises(NotThereError, match=r"--task u is not in this run; there are t\. Left out: .*git lfs pull"):
+    with pytest.raises(NotThereError, match=r"`tasks` u is not in this run; there are t\. Left out: .*git lfs pull"):
         hn.read(tmp_path, tasks=("u",))
 
 

@@ -104,14 +104,12 @@ def _result(function: Callable[..., Any], *args: Any, **choices: Any) -> Any:
 
 
 def _read(path: str) -> Any:
-    found = hn.read(path)
-    runs = found if isinstance(found, list) else [found]
     return [
         {
             "model": run.model,
             "scores": [[part.task, part.metric, part.scorer, _listed(part.values)] for part in run.scores],
         }
-        for run in runs
+        for run in hn.read(path)
     ]
 
 

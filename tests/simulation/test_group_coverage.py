@@ -45,7 +45,7 @@ def test_clusters_across_tasks(weighting):
         row = analyze_run(runs[0], Settings()).estimates[3]
         one += hit(row, 0.5)
         naive += abs(row.mean - 0.5) <= 1.96 * row.se_naive
-        both += hit(compare_runs([(runs[0], runs[1])], Settings()).comparisons[3], 0.0)
+        both += hit(compare_runs([(runs[0], runs[1])], Settings()).differences[3], 0.0)
     assert abs(one / REPLICATIONS - 0.95) < 0.02 + SLACK
     assert abs(both / REPLICATIONS - 0.95) < 0.015 + SLACK
     assert naive / REPLICATIONS < 0.88

@@ -23,14 +23,14 @@ class TestMissingIsZero:
 
     def test_a_run_with_a_path_is_read_again(self, tmp_path: Path) -> None:
         path = self.table(tmp_path)
-        run = hn.read(path)
+        (run,) = hn.read(path)
         assert isinstance(run, Run)
         (dropped,), (filled,) = (hn.analyze(run, missing=m).estimates for m in ("drop", "zero"))
         (whole,) = hn.analyze(path, missing="zero").estimates
         assert (dropped.mean, dropped.n_missing) == (pytest.approx((1 + 0.5 + 1) / 3), 1)
         assert (filled.mean, filled.n_missing) == (pytest.approx((0.5 + 0.5 + 1) / 3), 1)
         assert filled == whole
-        other = hn.compare(run, path, missing="zero").comparisons[0]
+        other = hn.compare(run, path, missing="zero").differences[0]
         assert (other.mean_a, other.diff) == (filled.mean, 0)
 
     def test_a_run_without_one_is_refused(self) -> None:

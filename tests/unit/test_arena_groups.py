@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness_noise.analysis.comparison import compare_runs
-from harness_noise.analysis.mean import analyze_runs
+from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import InputError
@@ -61,7 +61,7 @@ def assert_same(runs: list[Run], choices: Settings, ignore: frozenset[str] = fro
     board = arena(runs, choices).boards[-1]
     assert board.key == ("languages", "acc", "none")
     for ours, (a, b) in zip(board.pairs, combinations(runs, 2), strict=True):
-        theirs = compare_runs([(a, b)], choices).comparisons[-1]
+        theirs = compare_runs([(a, b)], choices).differences[-1]
         assert theirs.task == "languages"
         for field in fields(Difference):
             x, y = getattr(ours, field.name), getattr(theirs, field.name)
@@ -71,7 +71,8 @@ def assert_same(runs: list[Run], choices: Settings, ignore: frozenset[str] = fro
                 assert x == pytest.approx(y, rel=1e-11, abs=1e-12), (field.name, a.model, b.model)
             else:
                 assert x == y, (field.name, a.model, b.model)
-    for model, estimate in zip(board.models, analyze_runs(runs, choices).estimates[3::4], strict=True):
+    means = [analyze_run(run, choices).estimates[3] for run in runs]
+    for model, estimate in zip(board.models, means, strict=True):
         assert (model.task, model.mean, model.se) == (estimate.task, estimate.mean, estimate.se)
 
 
@@ -136,7 +137,7 @@ def test_a_task_that_a_pair_does_not_share_leaves_the_group_without_numbers() ->
     emptied = replace(b.scores[2], values=np.full_like(b.scores[2].values, np.nan))
     hidden = [replace(a, scores=(), parts=a.scores), replace(b, scores=(), parts=(*b.scores[:2], emptied))]
     (board,) = arena(hidden, Settings()).boards
-    ours, theirs = board.pairs[0], compare_runs([(hidden[0], hidden[1])], Settings()).comparisons[0]
+    ours, theirs = board.pairs[0], compare_runs([(hidden[0], hidden[1])], Settings()).differences[0]
     assert (ours.n_questions, ours.n_only_a, ours.n_clusters) == (32, 7, theirs.n_clusters)
     assert (ours.diff, ours.se, ours.mean_a, ours.verdict) == (None, None, None, "not separable")
     assert ours.diagnostics == theirs.diagnostics

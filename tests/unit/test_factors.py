@@ -252,7 +252,7 @@ class TestTables:
         if not repeat:
             text = (tmp_path / "t.csv").read_text().replace("seed,", "note,")
             (tmp_path / "t.csv").write_text(text)
-        run = hn.read(tmp_path / "t.csv", factors=("template",))
+        (run,) = hn.read(tmp_path / "t.csv", factors=("template",))
         found = factors_of_runs([run], {"prompt": "template"})
         assert found.n_answers == 72
         assert [row.var for row in found.factors] == pytest.approx([row.var for row in whole.factors])
@@ -279,7 +279,7 @@ class TestTables:
             for seed, (q, p, x) in enumerate(zip(questions, prompts, y.ravel(), strict=True))
         ]
         (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
-        run = hn.read(tmp_path / "t.csv", factors=("template",))
+        (run,) = hn.read(tmp_path / "t.csv", factors=("template",))
         found = factors_of_runs([run], {"prompt": "template"})
         assert [row.var for row in found.factors] == pytest.approx([row.var for row in whole.factors])
 
@@ -287,7 +287,7 @@ class TestTables:
         import harness_noise as hn
 
         (tmp_path / "t.csv").write_text("example_id,model,pass1,count,judge\na,m,0.5,4,x\n")
-        with pytest.raises(InputError, match="--factor needs rows"):
+        with pytest.raises(InputError, match="`factors` needs rows"):
             hn.read(tmp_path / "t.csv", factors=("judge",))
 
 

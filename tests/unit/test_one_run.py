@@ -96,11 +96,11 @@ class TestRange:
         assert not any(map(is_proportion, ("percent_parseable", "score", "bleu", "account", "mean")))
 
     def test_scores_outside_are_refused_with_their_values(self):
-        with pytest.raises(InputError, match=r"go from 0 to 62\.5.*--range 0,1.*LOW,HIGH"):
+        with pytest.raises(InputError, match=r"go from 0 to 62\.5.*`range=\(0, 1\)`.*LOW, HIGH"):
             row(scores([0.0, 62.5]), range=(0, 1))
         with pytest.raises(InputError, match=r"declared range \[0, 1\]"):
             row(scores([0.0, 2.0], bounds=(0, 1)))
-        with pytest.raises(InputError, match="--range 0,1"):
+        with pytest.raises(InputError, match=r"`range=\(0, 1\)`"):
             estimate_difference([0.0, 50.0, 20.0], [0.0, 10.0, 20.0], range=(0, 1))
         with pytest.raises(InputError, match="lowest and highest"):
             Settings(range=(0, math.inf))
@@ -313,19 +313,19 @@ class TestCorpus:
         assert self.row(self.item(), interval="t").interval == "t"
         with pytest.raises(InputError, match="no interval wilson without a known range"):
             self.row(self.item(bounds=None), interval="wilson")
-        with pytest.raises(InputError, match="--range 2,3"):
+        with pytest.raises(InputError, match=r"`range=\(2, 3\)`"):
             self.row(self.item(), range=(2, 3))
 
     def test_a_difference_is_tested_by_t_with_the_clusters_df(self):
         runs = [Run(str(i), str(i), "t", corpus=(self.item(40, seed=i, accuracy=a),)) for i, a in ((1, 0.9), (2, 0.7))]
-        (d,) = compare_runs([tuple(runs)], Settings()).comparisons
+        (d,) = compare_runs([tuple(runs)], Settings()).differences
         assert (d.test, d.df) == ("t", 39.0)
         half = (d.ci_high - d.ci_low) / 2
         assert d.p_value == pytest.approx(2 * stats.t.sf(abs(d.diff) * stats.t.ppf(0.975, 39) / half, 39))
         assert d.statistic == pytest.approx(d.diff * stats.t.ppf(0.975, 39) / half)
-        (welch,) = compare_runs([tuple(runs)], Settings(unpaired=True)).comparisons
+        (welch,) = compare_runs([tuple(runs)], Settings(unpaired=True)).differences
         assert 39 < welch.df <= 78
-        (boot,) = compare_runs([tuple(runs)], Settings(test="bootstrap")).comparisons
+        (boot,) = compare_runs([tuple(runs)], Settings(test="bootstrap")).differences
         assert (boot.test, boot.statistic) == ("bootstrap", None)
 
     def test_all_right(self):

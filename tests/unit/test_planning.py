@@ -278,7 +278,7 @@ class TestScale:
 
     def test_effect(self):
         for how in ({"runs": self.runs()}, {"accuracy": 0.7}):
-            with pytest.raises(InputError, match=r"--effect 2 .* from 0 to 1.*did you mean 0\.02\?"):
+            with pytest.raises(InputError, match=r"`effect` 2 .* from 0 to 1.*did you mean 0\.02\?"):
                 plan(effect=2, **how)
         assert plan(effect=2, runs=self.runs(100)).effect == 2
         assert plan(effect=2, runs=self.runs(), range=(0.0, 100.0)).effect == 2
@@ -293,12 +293,12 @@ class TestScale:
 
         a, b = self.runs()
         for call in (lambda s: compare_runs([(a, b)], s), lambda s: arena([a, b], s)):
-            with pytest.raises(InputError, match=f"--margin {margin} .*did you mean 0.0{margin}"):
+            with pytest.raises(InputError, match=f"`margin` {margin} .*did you mean 0.0{margin}"):
                 call(Settings(margin=margin))
             call(Settings(margin=0.02))
             call(Settings(margin=margin, range=(0.0, 100.0)))
         a, b = self.runs(100)
-        assert compare_runs([(a, b)], Settings(margin=margin)).comparisons
+        assert compare_runs([(a, b)], Settings(margin=margin)).differences
 
     def test_a_metric_that_is_0_throughout_is_no_proportion(self):
         def scores(*values):
@@ -338,14 +338,14 @@ class TestTheory:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "one of --omega2"),
+        ({}, "one of `omega2`"),
         ({"omega2": 0.1, "accuracy": 0.5, "n": 10}, "2 of them"),
-        ({"omega2": 0.1}, "give --effect"),
+        ({"omega2": 0.1}, "give `effect`"),
         ({"omega2": 0.1, "effect": 0.1, "n": 9, "power": 0.8}, "give two"),
-        ({"omega2": 0.1, "effect": -0.1}, "--effect -0.1"),
+        ({"omega2": 0.1, "effect": -0.1}, "`effect` -0.1"),
         ({"omega2": 0.1, "n": 1}, "two questions"),
-        ({"omega2": 0.1, "n": 9, "power": 1.0}, "--power 1"),
-        ({"omega2": 0.1, "n": 9, "power": 0.05}, "must be above --alpha"),
+        ({"omega2": 0.1, "n": 9, "power": 1.0}, "`power` 1"),
+        ({"omega2": 0.1, "n": 9, "power": 0.05}, "must be above `alpha`"),
         ({"omega2": 0.1, "n": 9, "assurance": 0.8}, "about a pilot"),
         ({"omega2": 0.1, "effect": 1e-9}, "no plan finds so small a difference"),
         ({"omega2": 0.1, "n": 90, "cluster_size": 5, "design_effect": 2}, "holds the clustering"),
@@ -356,10 +356,10 @@ class TestTheory:
         ({"omega2": math.nan, "n": 9}, "finite"),
         ({"omega2": 0.1, "n": 9, "cost_answer": 1.0}, "go together"),
         ({"omega2": 0.1, "n": 9, "k_max": 0}, "at least 1"),
-        ({"accuracy": 1.2, "n": 9}, "--accuracy 1.2"),
+        ({"accuracy": 1.2, "n": 9}, "`accuracy` 1.2"),
         ({"accuracy": 0.9, "solved": 0.8, "n": 9}, "above the accuracy"),
-        ({"accuracy": 0.9, "sigma2": 0.8, "n": 9}, "belongs to --omega2"),
-        ({"omega2": 0.1, "n": 9, "cluster": "x"}, "unknown option"),
+        ({"accuracy": 0.9, "sigma2": 0.8, "n": 9}, "belongs to `omega2`"),
+        ({"omega2": 0.1, "n": 9, "cluster": "x"}, "say how `runs` are read"),
         ({"omega2": 0.0, "sigma2": 0.0, "effect": 0.03}, "no noise to plan with"),
     ],
 )

@@ -40,7 +40,7 @@ class TestClustersOfJoinedRuns:
     @pytest.mark.parametrize("turned", [False, True])
     def test_questions_whose_cluster_is_not_known_are_refused(self, turned: bool) -> None:
         pair = [run_of(self.scores), run_of(self.scores, first=5, clusters=self.labels)]
-        with pytest.raises(hn.InputError, match="--cluster"):
+        with pytest.raises(hn.InputError, match="`cluster`"):
             as_repeats(pair[::-1] if turned else pair)
 
     def test_different_clusters_are_said(self) -> None:
@@ -83,7 +83,7 @@ def test_a_loss_counts_the_other_way_round(lower: bool) -> None:
     low, high = (replace(run, scores=(replace(run.scores[0], higher_is_better=not lower),)) for run in (low, high))
     for a, b, a_wins in ((low, high, lower), (high, low, not lower)):
         result = hn.compare(a, b)
-        assert result.comparisons[0].verdict == ("A better" if a_wins else "B better")
+        assert result.differences[0].verdict == ("A better" if a_wins else "B better")
         assert regressions(result).tripped is (not a_wins)
 
 
@@ -120,7 +120,7 @@ def test_a_permutation_of_sums_against_records_is_refused() -> None:
     runs = [
         Run(model=name, name=name, harness="x", corpus=(item,)) for name, item in (("a", by_sums), ("b", by_records))
     ]
-    with pytest.raises(InputError, match="use --test bootstrap"):
+    with pytest.raises(InputError, match="use `test='bootstrap'`"):
         compare_runs([(runs[0], runs[1])], Settings(test="permutation"))
-    (row,) = compare_runs([(runs[0], runs[1])], Settings(test="bootstrap")).comparisons
+    (row,) = compare_runs([(runs[0], runs[1])], Settings(test="bootstrap")).differences
     assert row.diff == pytest.approx(0.0)

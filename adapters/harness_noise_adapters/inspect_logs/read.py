@@ -233,7 +233,7 @@ def _clusters(
         labels, words, remarks = cluster_labels(spec, task, answers.keys, metadata)
     except FinalError as error:
         if asked:
-            raise FinalError(f"{path}: {error}; name another with --cluster, or `--cluster none`") from None
+            raise FinalError(f"{path}: {error}; name another with `cluster`, or `cluster='none'`") from None
         notes.append(f"{task}: {error}; the questions count as independent")
         return (None, None), said
     notes += remarks

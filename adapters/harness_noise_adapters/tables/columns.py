@@ -79,10 +79,10 @@ class Columns:
         have = list(dict.fromkeys(name for record in head for name in record))
         unknown = [name for name in said if name not in NAMES]
         if unknown:
-            raise InputError(f"--columns {unknown[0]}=…: our columns are {', '.join(NAMES)}")
+            raise InputError(f"`columns` {unknown[0]}=…: our columns are {', '.join(NAMES)}")
         for ours, theirs in said.items():
             if theirs not in have:
-                raise InputError(f"{path}: --columns {ours}={theirs}: no such column; there are {', '.join(have)}")
+                raise InputError(f"{path}: `columns` {ours}={theirs}: no such column; there are {', '.join(have)}")
         plain = {name: str(name).strip().lower().replace(" ", "_").replace("-", "_") for name in have}
         free = [name for name in have if name not in said.values()]
         names = dict(said)
@@ -100,7 +100,7 @@ class Columns:
         if "question" not in names:
             raise InputError(
                 f"{path}: no column says which question a row is about; there are {', '.join(have)}: name it with "
-                "--columns question=COLUMN"
+                "`columns={'question': 'COLUMN'}`"
             )
         if count is not None:
             names.pop("repeat", None)
@@ -168,7 +168,7 @@ def _named(path: Path, ours: str, known: Sequence[str], free: Sequence[str], pla
         return own[0]
     if len(found) > 1:
         several = " and ".join(map(repr, found))
-        raise InputError(f"{path}: {several} could each be the {ours}: say which with --columns {ours}={found[0]}")
+        raise InputError(f"{path}: {several} could each be the {ours}: say which with `columns` {ours}={found[0]}")
     if found:
         return found[0]
     return next((name for last in LAST_RESORT.get(ours, ()) for name in free if plain[name] == last), None)

@@ -214,7 +214,7 @@ class Cells(MetricAnswers):
         if not self.counts:
             return MetricAnswers.scores(self, where, what, options, **fields)
         if options.factors:
-            raise InputError(f"{where}: counts of right answers do not say which answer is which: --factor needs rows")
+            raise InputError(f"{where}: counts of right answers do not say which answer is which: `factors` needs rows")
         counted = {question: sum(count for _, count in rows) for question, rows in self.counts.items()}
         part = MetricAnswers.scores(self, where, what, options, more=counted, **fields)
         self._fill(part.values)
@@ -246,7 +246,7 @@ def _cluster(
     labels: dict[str, Callable[[Mapping[str, Any]], str] | None] = {}
 
     def natural(task: str) -> str:
-        raise InputError(f"{path}: --cluster auto knows the tasks of harnesses, not a table's columns; name a column")
+        raise InputError(f"{path}: `cluster='auto'` knows the tasks of harnesses, not a table's columns; name a column")
 
     def spec(task: str) -> str | None:
         return resolved(parsed, task, natural)[0]

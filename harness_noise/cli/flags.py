@@ -1,0 +1,55 @@
+"""The names that the library's messages use, as flags: `runs_shared=True` becomes --runs-shared."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from ..results.arena import Arena
+    from ..results.rows import Analysis, Comparison
+
+    R = TypeVar("R", Analysis, Comparison, Arena)
+
+_OTHERWISE = {
+    "tasks": "--task", "metrics": "--metric", "scorers": "--scorer", "groups": "--group", "factors": "--factor",
+    "runs": "--from", "as_repeats": "--as-repeats", "jobs": "--jobs", "dask": "--dask",
+}  # fmt: skip
+"""Parameters whose flag has another name, and those of reading with many processes."""
+_NAMED = re.compile(r"`([a-z_0-9]+)(?:=([^`]*))?`")
+
+
+def in_flags(text: str) -> str:
+    """A message of the library with flags in place of the parameters that it names in backticks."""
+    return _NAMED.sub(_flag, text)
+
+
+def noted_in_flags(result: R) -> R:
+    """A result whose notes, some of which quote errors, name flags."""
+    return replace(result, notes=tuple(map(in_flags, result.notes)))
+
+
+def _flag(found: re.Match[str]) -> str:
+    name, value = found[1], found[2]
+    if name not in _parameters():
+        return found[0]
+    flag = _OTHERWISE.get(name, "--" + name.replace("_", "-"))
+    return flag if value in (None, "True") else f"{flag} {_plain(value)}"
+
+
+def _plain(value: str) -> str:
+    """A value of Python as the command line takes it: ('LOW', 'HIGH') as LOW,HIGH and {'a': 'b'} as a=b."""
+    return re.sub(r"""['"(){}\s]""", "", value).replace(":", "=")
+
+
+@cache
+def _parameters() -> frozenset[str]:
+    from inspect import Parameter, signature
+
+    from .. import analyze, arena, compare, plan, read
+
+    taken = (signature(function).parameters.values() for function in (read, analyze, compare, arena, plan))
+    names = {item.name for each in taken for item in each if item.kind is Parameter.KEYWORD_ONLY}
+    return frozenset(names | set(_OTHERWISE))

@@ -1,0 +1,97 @@
+"""The reference of the Python functions: all of them are on the page, their texts fit them, their examples run."""
+
+from __future__ import annotations
+
+import doctest
+import io
+import re
+from inspect import Parameter, getdoc, isfunction, signature
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise.cli.flags import in_flags
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+PUBLIC = [name for name in hn.__all__ if name != "__version__"]
+FUNCTIONS = [name for name in PUBLIC if isfunction(getattr(hn, name))]
+
+
+def sections(function):
+    """Heading → text of a docstring in numpydoc's form."""
+    parts = re.split(r"^(\w+)\n-+\n", getdoc(function), flags=re.M)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_every_public_name_is_on_the_page():
+    assert re.findall(r"^::: harness_noise\.(\w+)$", PAGE.read_text(encoding="utf-8"), re.M) != []
+    listed = re.findall(r"^::: harness_noise\.(\w+)$", PAGE.read_text(encoding="utf-8"), re.M)
+    assert sorted(listed) == sorted(PUBLIC)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_describes_each_parameter_its_result_and_its_errors(name):
+    function = getattr(hn, name)
+    found = sections(function)
+    described = [word for line in re.findall(r"^(\w.*)$", found["Parameters"], re.M) for word in line.split(", ")]
+    assert described == list(signature(function).parameters)
+    assert {"Returns", "Raises"} <= set(found)
+    assert ("References" in found) == (name != "read")
+    assert all(item.kind is not Parameter.VAR_KEYWORD for item in signature(function).parameters.values())
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_examples_of_a_docstring_run(name):
+    function, report = getattr(hn, name), io.StringIO()
+    runner = doctest.DocTestRunner(verbose=False)
+    for test in doctest.DocTestFinder().find(function, name, globs={}):
+        runner.run(test, out=report.write)
+    assert runner.failures == 0, report.getvalue()
+    assert (runner.tries > 0) == ("Examples" in sections(function))
+
+
+def test_an_interval_is_a_pair_with_names():
+    row = hn.estimate([1.0, 0.0, 1.0, 1.0])
+    low, high = row.confidence_interval
+    assert (low, high) == (row.confidence_interval.low, row.confidence_interval.high) == (row.ci_low, row.ci_high)
+    difference = hn.estimate_difference([1.0, 0.0, 1.0], [0.0, 0.0, 1.0])
+    assert difference.confidence_interval == (difference.ci_low, difference.ci_high)
+    assert hn.estimate([np.nan, 1.0]).confidence_interval == (None, None)
+
+
+def test_a_list_of_one_run_is_a_side_and_a_name_may_stand_alone(tmp_path):
+    for model, scores in (("a", "110"), ("b", "100")):
+        lines = [f"{task},{i},{x}" for task in ("one", "two") for i, x in enumerate(scores)]
+        (tmp_path / f"{model}.csv").write_text("\n".join(["task,question,score", *lines]))
+    a, b = (hn.read(tmp_path / f"{model}.csv", tasks="one") for model in "ab")
+    assert [run.model for run in a] == ["a"]
+    (row,) = hn.compare(a, b).differences
+    assert (row.task, row.diff) == ("one", pytest.approx(1 / 3))
+    (same,) = hn.compare(tmp_path / "a.csv", tmp_path / "b.csv", tasks="one").differences
+    assert same == row
+    assert hn.plan(runs=[*a, *b], effect=0.1) == hn.plan(
+        runs=[tmp_path / "a.csv", tmp_path / "b.csv"], tasks=["one"], effect=0.1
+    )
+    with pytest.raises(hn.InputError, match=r"a list holds 2 runs \(a, b\)"):
+        hn.compare([*a, *b], b)
+    with pytest.raises(hn.InputError, match="say how `runs` are read: give runs"):
+        hn.plan(accuracy=0.5, effect=0.1, tasks=["one"])
+
+
+@pytest.mark.parametrize(
+    ("python", "flags"),
+    [
+        ("`runs_shared=True` needs `repeats_are='runs'`", "--runs-shared needs --repeats-are runs"),
+        ("leave `test` and `interval` as they are", "leave --test and --interval as they are"),
+        ("a.csv: `tasks` u is not in this run", "a.csv: --task u is not in this run"),
+        ("`range=(LOW, HIGH)` or `range=(-1, 2.5)`", "--range LOW,HIGH or --range -1,2.5"),
+        ("`columns={'question': 'COLUMN'}`", "--columns question=COLUMN"),
+        ("`runs` takes one run or two", "--from takes one run or two"),
+        ("use `compare`, or `arena RUN… --reference FILE`", "use `compare`, or `arena RUN… --reference FILE`"),
+        ("the file `scores` and `x=1`", "the file `scores` and `x=1`"),
+    ],
+)
+def test_messages_name_flags_on_the_command_line(python, flags):
+    assert in_flags(python) == flags

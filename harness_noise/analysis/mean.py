@@ -378,9 +378,7 @@ def estimate(
     Raises
     ------
     ValueError
-        Arrays that do not fit together, or infinite scores.
-    InputError
-        Settings out of range, or that these scores cannot have. It is a ValueError.
+        Arrays that do not fit together, infinite scores; as an InputError, settings that cannot be used.
 
     References
     ----------

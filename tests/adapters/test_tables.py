@@ -141,10 +141,10 @@ def test_columns_say_the_rest(csv_file):
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (("item_id", "example_id", "score"), r"'item_id' and 'example_id' could each be the question.*--columns"),
+        (("item_id", "example_id", "score"), r"'item_id' and 'example_id' could each be the question.*`columns`"),
         (("item_id", "acc", "correct"), r"'acc' and 'correct' could each be the score"),
-        (("answer", "score"), r"no column says which question.*--columns question="),
-        (("question", "result"), r"no column holds the scores; there are question, result.*--columns score="),
+        (("answer", "score"), r"no column says which question.*`columns={'question'"),
+        (("question", "result"), r"no column holds the scores; there are question, result.*`columns={'score'"),
         (("question", "question", "score"), r"two columns are called 'question'"),
     ],
 )

@@ -133,7 +133,7 @@ class TestOneRun:
             ([0.0, 0.5], {"interval": "clopper-pearson"}, "korn-graubard"),
             ([0.0, 1.0], {"interval": "clopper-pearson", "clusters": ["a", "b"]}, "korn-graubard"),
             ([0.0, 1.0], {"repeats_are": "runs"}, "at least two runs"),
-            (np.eye(3), {"repeats_are": "runs", "interval": "bootstrap"}, "leave --test and --interval"),
+            (np.eye(3), {"repeats_are": "runs", "interval": "bootstrap"}, "leave `test` and `interval`"),
         ],
     )
     def test_refused(self, values, options, message):

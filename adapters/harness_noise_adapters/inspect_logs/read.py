@@ -226,7 +226,7 @@ def _clusters(
             spec = "cluster"
         elif labelled:
             notes.append(
-                f"{task}: {len(metadata) - labelled} of {len(metadata)} samples have no `cluster`, so none is used and "
+                f"{task}: {len(metadata) - labelled} of {len(metadata)} samples have no cluster of their own, so none is used and "
                 "the questions count as independent; name one with --cluster"
             )
     try:

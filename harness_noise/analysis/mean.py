@@ -241,8 +241,7 @@ def _native_mean(parts: Sequence[Scores], group: Group | None) -> float | None:
     """The mean that the harness itself reports: over all repeats, or over repeat 0."""
     means, sizes = [], []
     for part in parts:
-        values = part.values[:, :1] if part.native_is_first else part.values
-        stats = question_stats(values)
+        stats = question_stats(part.values[:, :1] if part.native_is_first else part.values)
         scored = stats.count > 0
         if not scored.any():
             return None
@@ -379,9 +378,7 @@ def estimate(
     Raises
     ------
     ValueError
-        Arrays that do not fit together, or infinite scores.
-    InputError
-        Settings out of range, or that these scores cannot have. It is a ValueError.
+        Arrays that do not fit together, infinite scores; as an InputError, settings that cannot be used.
 
     References
     ----------

@@ -192,7 +192,7 @@ def _clusters(
         return None, None
     mixed = InputError(
         f"{one.task}: one run of {run.model} has clusters, another has none and other questions: which clusters those "
-        "are in is not known; use --cluster SPEC, or --cluster none"
+        "are in is not known; use `cluster=SPEC`, or `cluster='none'`"
     )
     if one.clusters is None:
         assert other.clusters is not None

@@ -192,5 +192,5 @@ def test_a_cluster_that_only_some_samples_have_is_said_and_not_used(canned, tmp_
             item.metadata["cluster"] = f"c{i // 3}"
     canned.eval(canned.task(dataset), tmp_path)
     (run,) = hn.read(tmp_path)
-    assert any("1 of 12 samples have no `cluster`" in note for note in run.notes)
+    assert any("1 of 12 samples have no cluster of their own" in note for note in run.notes)
     assert run.scores[0].clusters is None

@@ -195,7 +195,7 @@ def _no_score(path: Path, have: Sequence[str], head: Sequence[Record], plain: Ma
     numeric = [name for name in others if all(_is_score(record.get(name)) for record in head)]
     listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
     text = f"{path}: no column holds the scores; there are {listed}. "
-    text += "If one of them does, name it with --columns score=COLUMN"
+    text += "If one of them does, name it with `columns={'score': 'COLUMN'}`"
     if len(numeric) >= 2:
         text += (
             f". If each of the {len(numeric)} columns of numbers is a model, this is a wide table: it needs one row "

@@ -18,7 +18,7 @@ from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, S
 from ..stats.contrast import question_stats
 from . import corpus
 from .difference import decided, run_difference
-from .evidence import Compared, Judged
+from .evidence import Compared, RowDecision
 from .sample import as_scores, group_parts
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         InputError: nothing in common; says what each run has.
     """
     settings.check("compare")
-    rows: list[Judged] = []
+    rows: list[RowDecision] = []
     flips: list[Flip] = []
     notes: list[str] = []
     for run_a, run_b in pairs:
@@ -58,8 +58,8 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         left_out: list[NothingSharedError] = []
         for one, other in matched:
             with _collected(left_out):
-                judged, found = run_difference(Compared([one], [other], run_a, run_b), settings)
-                rows.append(replace(judged, family=family.get(one.task, "")))
+                row, found = run_difference(Compared([one], [other], run_a, run_b), settings)
+                rows.append(replace(row, family=family.get(one.task, "")))
                 notes += found
                 if n_questions and not settings.unpaired:
                     flips += _flips(one, other, run_a, run_b, n_questions)
@@ -68,8 +68,8 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
                 rows.append(run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)[0])
         for whole_a, whole_b in wholes:
             with _collected(left_out):
-                judged = corpus.corpus_difference(whole_a, whole_b, run_a, run_b, settings)
-                rows.append(replace(judged, family=family.get(whole_a.task, "")))
+                row = corpus.corpus_difference(whole_a, whole_b, run_a, run_b, settings)
+                rows.append(replace(row, family=family.get(whole_a.task, "")))
         if left_out and len(rows) == start:
             raise left_out[0]
         notes += [f"left out: {error}" for error in left_out]

@@ -27,7 +27,7 @@ from ..stats.arrays import FloatArray
 from ..stats.contrast import cluster_codes
 from ..stats.tolerances import ROUNDING, SLACK
 from .corpus_noise import Noise, Side, noise_of, side_of, swap_p
-from .evidence import Judged, by_bootstrap, judged
+from .evidence import RowDecision, by_bootstrap, row_decision
 from .ranges import outside
 from .sample import data_limit, root
 
@@ -162,7 +162,7 @@ def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[t
     return sides, (len(scored_a) - len(both), len(scored_b) - len(both))
 
 
-def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> Judged:
+def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> RowDecision:
     """A − B of a corpus metric: both are recomputed on the same resampled clusters of questions.
 
     There is no sign test of questions that have no score of their own.
@@ -182,7 +182,7 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
     test = settings.test if settings.test in ("bootstrap", "permutation") else "t"
     if "zero_variance" in codes and noise.value is not None and abs(noise.value) <= ROUNDING:
         codes.add("identical_scores")
-    return judged(
+    return row_decision(
         _decide(noise, sides, settings, test), codes,
         task=a.task, metric=a.metric, scorer=a.scorer,
         higher_is_better=a.higher_is_better if a.higher_is_better is not None else b.higher_is_better,

@@ -11,7 +11,7 @@ from ..stats import decision
 from ..stats.combine import TwoCounts, fisher_exact, two_proportions
 from ..stats.intervals import agresti_caffo
 from .difference import decided
-from .evidence import judged
+from .evidence import row_decision
 
 
 def compare_counts(
@@ -49,7 +49,7 @@ def compare_counts(
         np.array([exact.p_value]), np.array([z.statistic]), by_p=True, of_all=True, limits=limits,
         interval="agresti-caffo",
     )  # fmt: skip
-    row = judged(
+    row = row_decision(
         decision.decide(of, settings.level, settings.margin, test), {"unpaired"},
         task="", metric="counts", scorer="none", higher_is_better=None, model_a=names[0], model_b=names[1],
         n_questions=n + m, n_clusters=n + m, n_only_a=n, n_only_b=m, repeats_a=1, repeats_b=1, mean_a=x / n,

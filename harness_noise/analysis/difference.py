@@ -20,7 +20,7 @@ from ..stats.contrast import Contrast, Design, question_stats
 from ..stats.flips import Far, extended
 from ..stats.moments import Moments, moments, nothing
 from ..stats.tolerances import ROUNDING
-from .evidence import Compared, Evidence, Judged, row_of
+from .evidence import Compared, Evidence, RowDecision, row_of
 from .matching import Aligned, align
 from .ranges import check_margin, score_range
 from .sample import Sample, group_shares, kernel
@@ -36,7 +36,7 @@ def _correlation(x: FloatArray, y: FloatArray) -> float | None:
     return finite(float(np.corrcoef(x, y)[0, 1]))
 
 
-def run_difference(compared: Compared, settings: Settings) -> tuple[Judged, tuple[str, ...]]:
+def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, tuple[str, ...]]:
     """A − B of one task, or of the tasks of a group; and notes."""
     check_margin(settings, compared.parts)
     if settings.unpaired:
@@ -65,7 +65,7 @@ def _no_question(compared: Compared, pairing: Aligned) -> str:
     )
 
 
-def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> Judged:
+def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDecision:
     """The difference on the questions that both runs have."""
     a, b = pairing.a, pairing.b
     codes: set[str] = set()
@@ -142,7 +142,7 @@ def _far(c: Contrast, m: Moments, plan: Design, settings: Settings) -> Far | Non
     return Far(far.mean, variance, np.minimum(far.df, m.df))
 
 
-def decided(rows: Sequence[Judged], settings: Settings) -> list[Difference]:
+def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]:
     """The rows with their adjusted p-values and the verdicts that follow from them."""
     if not rows:
         return []

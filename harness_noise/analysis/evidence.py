@@ -175,7 +175,7 @@ def by_bootstrap(
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RowDecision:
     """A row before its verdict, which depends on the other rows of its family."""
 
     row: Difference
@@ -184,20 +184,20 @@ class Judged:
     family: str = ""
 
 
-def judged(found: Decision, codes: Iterable[str], **known: Any) -> Judged:
+def row_decision(found: Decision, codes: Iterable[str], **known: Any) -> RowDecision:
     """The row of one decided difference: these fields, and null for every number that is not known."""
     numbers = {name: float(column[0]) for name, column in found.numbers().items()}
     row = difference(
         verdict=decision.WORDS[0], interval=str(found.interval[0]), diagnostics=tuple(sorted(codes)),
         p_adjusted=numbers["p_value"], **numbers, **known,
     )  # fmt: skip
-    return Judged(row, found)
+    return RowDecision(row, found)
 
 
 def row_of(
     compared: Compared, evidence: Evidence, samples: tuple[Sample, Sample], each: tuple[Moments, Moments],
     codes: set[str], clustered: bool, **known: Any,
-) -> Judged:  # fmt: skip
+) -> RowDecision:  # fmt: skip
     """The row of a difference of means.
 
     Args:
@@ -216,7 +216,7 @@ def row_of(
     if "uses_all_repeats" in codes:
         codes.discard("single_repeat")
         noise["se_total"] = None
-    return judged(
+    return row_decision(
         evidence.decide(), codes,
         n_questions=m.n,
         n_clusters=m.n_clusters,

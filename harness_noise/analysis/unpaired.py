@@ -6,12 +6,12 @@ from ..data.clusters import in_words
 from ..errors import NothingSharedError
 from ..settings import Settings
 from ..stats.moments import Moments
-from .evidence import Compared, Evidence, Judged, row_of
+from .evidence import Compared, Evidence, RowDecision, row_of
 from .ranges import score_range
 from .sample import group_shares, kernel, root, sample
 
 
-def unpaired_difference(compared: Compared, settings: Settings) -> Judged:
+def unpaired_difference(compared: Compared, settings: Settings) -> RowDecision:
     """A − B of two independent samples of questions: V_A + V_B, Welch's degrees of freedom.
 
     Every question of both runs counts: n_questions = n_A + n_B, none is shared, so n_only_a = n_A

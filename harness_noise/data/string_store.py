@@ -10,37 +10,11 @@ _BLOCK = 1024
 """Strings that are packed at once: one at a time would take longer than to read them."""
 
 
-class Packed(Sequence[str]):
-    """Equal to any packed sequence and to any tuple with the same strings, as a tuple would be."""
+class Hashes(Sequence[str]):
+    """Hexadecimal hashes, all as wide as the first, two digits to a byte; any other string is kept beside them.
 
-    __slots__ = ()
-
-    def _item(self, index: int) -> str:
-        raise NotImplementedError
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
-        if isinstance(index, slice):
-            return tuple(map(self._item, range(*index.indices(len(self)))))
-        return self._item(range(len(self))[index])
-
-    def __iter__(self) -> Iterator[str]:
-        return map(self._item, range(len(self)))
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, (Packed, tuple)):
-            return NotImplemented
-        return len(self) == len(other) and all(map(eq, self, other))
-
-    def __hash__(self) -> int:
-        return hash(tuple(self))
-
-
-class Hashes(Packed):
-    """Hexadecimal hashes, all as wide as the first, two digits to a byte; any other string is kept beside them."""
+    Equal to any with the same strings and to any tuple of them, as a tuple would be.
+    """
 
     __slots__ = ("_data", "_odd", "_waiting", "_width")
 
@@ -108,48 +82,30 @@ class Hashes(Packed):
     def __len__(self) -> int:
         return len(self._data) // (self._width or 1) + len(self._waiting)
 
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        if isinstance(index, slice):
+            return tuple(map(self._item, range(*index.indices(len(self)))))
+        return self._item(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._item, range(len(self)))
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Hashes):
             self._pack()
             other._pack()
             if (self._width, self._data, self._odd) == (other._width, other._data, other._odd):
                 return True
-        return super().__eq__(other)
+        elif not isinstance(other, tuple):
+            return NotImplemented
+        return len(self) == len(other) and all(map(eq, self, other))
 
-    __hash__ = Packed.__hash__
-
-
-class Lines(Packed):
-    """Short texts without line breaks, in blocks of UTF-8."""
-
-    __slots__ = ("_blocks", "_waiting")
-
-    _SIZE = 64
-
-    def __init__(self) -> None:
-        self._blocks: list[bytes] = []
-        self._waiting: list[str] = []
-
-    def append(self, text: str) -> None:
-        self._waiting.append(text)
-        if len(self._waiting) == self._SIZE:
-            self._blocks.append("\n".join(self._waiting).encode("utf-8", "surrogatepass"))
-            self._waiting = []
-
-    def _block(self, number: int) -> list[str]:
-        if number == len(self._blocks):
-            return self._waiting
-        return self._blocks[number].decode("utf-8", "surrogatepass").split("\n")
-
-    def _item(self, index: int) -> str:
-        return self._block(index // self._SIZE)[index % self._SIZE]
-
-    def __iter__(self) -> Iterator[str]:
-        for number in range(len(self._blocks) + 1):
-            yield from self._block(number)
-
-    def __len__(self) -> int:
-        return len(self._blocks) * self._SIZE + len(self._waiting)
+    def __hash__(self) -> int:
+        return hash(tuple(self))
 
 
 def distinct_strings(items: Sequence[str]) -> int:

@@ -174,7 +174,7 @@ def _scatter(values: FloatArray, at: IntArray, N: int) -> FloatArray:
 
 
 def _shared_noise(values: FloatArray, count: IntArray, tasks: Strata | None = None) -> bool:
-    """The F test of `samples.kernel`: do the repeats of this run move together?"""
+    """The F test of `sample.kernel`: do the repeats of this run move together?"""
     scored = np.flatnonzero(count > 0)
     if len(scored) == 0 or values.shape[1] < 2:
         return False

@@ -127,7 +127,7 @@ def _codes(measured: Sequence[_Measured], board: Grid, a: IntArray, b: IntArray)
 
 
 def _scores_alone_agree(columns: Columns, table: Table, answers_differ: Sequence[bool]) -> Columns:
-    """The pairs whose answers are known to differ where their scores do not: as in `samples.kernel`, another code."""
+    """The pairs whose answers are known to differ where their scores do not: as in `sample.kernel`, another code."""
     same = columns.flags.get("identical_repeats")
     told = np.zeros(len(answers_differ), dtype=np.bool_) if table.identical is None else table.identical
     if same is None or not any(answers_differ):

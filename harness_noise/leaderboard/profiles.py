@@ -17,7 +17,7 @@ import numpy as np
 
 from .._version import __version__
 from ..analysis.difference import decided
-from ..analysis.evidence import judged
+from ..analysis.evidence import row_decision
 from ..errors import InputError
 from ..io.atomic import write_text
 from ..results.arena import Arena, Board, Spread
@@ -271,7 +271,7 @@ def compare(
         np.array([diff]), np.array([se**2 if known else math.nan]), np.array([df]), zero=np.array([False]),
         p_zero=np.array([math.nan]), far=far,
     )  # fmt: skip
-    row = judged(
+    row = row_decision(
         decision.decide(of, level, margin), {"reference_noise", *decision.noise_codes(None, far=far)},
         task=profile.task,
         metric=profile.metric,

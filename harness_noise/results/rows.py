@@ -235,15 +235,12 @@ class Difference(_Row):
     which have none of their own, it is t's."""
 
 
-_UNKNOWN: dict[str, Any] = {item.name: None for item in fields(Difference) if item.type == "float | None"}
+_NUMBERS = [item.name for item in fields(Difference) if item.type == "float | None"]
 
 
 def difference(**known: Any) -> Difference:
     """The row of these fields; numbers that are not given, or not finite, are not identified: null."""
-    numbers: dict[str, Any] = {
-        name: finite(value) if isinstance(value, float) else value for name, value in known.items()
-    }
-    return Difference(**_UNKNOWN | numbers)
+    return Difference(**known | {name: finite(known.get(name)) for name in _NUMBERS})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from harness_noise.analysis.comparison import estimate_difference
 from harness_noise.analysis.difference import decided
-from harness_noise.analysis.evidence import Judged
+from harness_noise.analysis.evidence import RowDecision
 from harness_noise.analysis.gate import regressions
 from harness_noise.results.rows import Comparison
 from harness_noise.settings import Settings
@@ -111,7 +111,7 @@ def test_verdict_words_are_wrong_in_one_family_of_twenty() -> None:
         )
         each = decision.decide(of, settings.level)
         assert each.p_value == pytest.approx(p)
-        rows = decided([Judged(template, each.take(slice(i, i + 1))) for i in range(m)], settings)
+        rows = decided([RowDecision(template, each.take(slice(i, i + 1))) for i in range(m)], settings)
         single += bool((p < 0.05).any())
         words += any(row.verdict != "not separable" for row in rows)
     assert single / R >= 0.55

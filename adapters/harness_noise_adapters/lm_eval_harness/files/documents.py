@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.data.questions import content_hash, excerpt
-from harness_noise.data.string_store import Hashes, Lines
+from harness_noise.data.string_store import Hashes
 from harness_noise.errors import InputError
 
 from .lines import _CONTEXT, CONTEXT, QUESTION, Row, stamp
@@ -35,13 +35,13 @@ class Documents:
     distinct: int | None
     """How many documents their texts have to tell apart, if they are to be matched by text; None: never."""
 
-    def read(self) -> tuple[Hashes | None, Lines]:
+    def read(self) -> tuple[Hashes | None, tuple[str, ...]]:
         """The hash of each question's text, None where they do not tell the documents apart; and excerpts.
 
         Raises:
             InputError: the file is not the one any more that was read.
         """
-        inputs, texts = _Complete(), Lines()
+        inputs, texts = _Complete(), list[str]()
         scan = Scan(self.path, self.wanted, documents=True)
         if stamp(self.path) == self.stamp:
             for _, _, row, _, _, new in scan:
@@ -55,7 +55,7 @@ class Documents:
                 "not see it, and now the texts of its questions are needed to match them; read the run again"
             )
         found = inputs.items
-        return (None if found is None or found.distinct() != self.distinct else found), texts
+        return (None if found is None or found.distinct() != self.distinct else found), tuple(texts)
 
 
 def _doc(row: Row) -> Mapping[str, Any]:

@@ -226,8 +226,8 @@ def _clusters(
             spec = "cluster"
         elif labelled:
             notes.append(
-                f"{task}: {len(metadata) - labelled} of {len(metadata)} samples have no cluster of their own, so none is used and "
-                "the questions count as independent; name one with --cluster"
+                f"{task}: {len(metadata) - labelled} of {len(metadata)} samples have no cluster of their own, so none "
+                "is used and the questions count as independent; name one with --cluster"
             )
     try:
         labels, words, remarks = cluster_labels(spec, task, answers.keys, metadata)

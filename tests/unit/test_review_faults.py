@@ -154,7 +154,7 @@ class TestClustersOfJoinedRuns:
     @pytest.mark.parametrize("turned", [False, True])
     def test_questions_whose_cluster_is_not_known_are_refused(self, turned: bool) -> None:
         pair = [run_of(self.scores), run_of(self.scores, first=5, clusters=self.labels)]
-        with pytest.raises(hn.InputError, match="`cluster`"):
+        with pytest.raises(hn.InputError, match="`cluster=SPEC`"):
             as_repeats(pair[::-1] if turned else pair)
 
     def test_different_clusters_are_said(self) -> None:

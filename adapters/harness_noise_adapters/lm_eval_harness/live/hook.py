@@ -275,28 +275,27 @@ class _Live:
         out = copy_of(results)
         inject(out, analysis, rows=session.options.rows)
         if annotated:
-            known = dict(per_sample(found))
-            out["samples"] = {
-                name: [annotated_copy(row, *known[id(row)]) for row in rows]
-                for name, rows in results["samples"].items()
-            }
+            out["samples"] = {name: list(rows) for name, rows in results["samples"].items()}
+            for name, place, scores, cluster in per_sample(found):
+                out["samples"][name][place] = annotated_copy(out["samples"][name][place], scores, cluster)
         session.collected, session.analysis = found, analysis
         return out
 
 
-def per_sample(found: Collected) -> Iterator[tuple[int, tuple[dict[str, list[float]], str | None]]]:
-    """id of every logged sample → its scores per repeat and its cluster."""
+def per_sample(found: Collected) -> Iterator[tuple[str, int, dict[str, list[float]], str | None]]:
+    """Task and number of every logged sample, its scores per repeat and its cluster."""
     measured = {(part.task, part.scorer, part.metric): part for part in found.run.scores}
     for name, item in found.tasks.items():
-        for filter_name, rows in item.rows.items():
+        clusters = found.clusters.get(name)
+        for scorer, places in item.places.items():
             columns = {
-                metric: measured[name, filter_name, metric].values.tolist()
-                for metric in item.filters[filter_name].values
-                if (name, filter_name, metric) in measured
+                metric: measured[name, scorer, metric].values.tolist()
+                for metric in item.filters[scorer].values
+                if (name, scorer, metric) in measured
             }
-            for i, row in enumerate(rows):
+            for i, place in enumerate(places):
                 scores = {metric: values[i] for metric, values in columns.items()}
-                yield id(row), (scores, None if item.clusters is None else item.clusters[i])
+                yield name, place, scores, None if clusters is None else clusters[i]
 
 
 def model_name(lm: Any) -> str | None:

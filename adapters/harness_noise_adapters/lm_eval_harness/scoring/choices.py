@@ -129,14 +129,6 @@ def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:
     return [*groups, *more]
 
 
-def why_not(left_out: Mapping[str, Sequence[str]]) -> list[str]:
-    """One sentence for each reason; reason → tasks."""
-    return [
-        f"{tasks[0]}{f' and {len(tasks) - 1} more' if len(tasks) > 1 else ''}: no {METRIC}: {reason}"
-        for reason, tasks in left_out.items()
-    ]
-
-
 # a live run: the task says which choice is right
 
 

@@ -34,7 +34,7 @@ from harness_noise.settings import Settings
 from . import inject, panel, rescore
 from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for
 from .flags import Flag
-from .gather import Gathered, gather
+from .gather import Gathered, TaskAnswers, gather
 from .grid import Grid, grid
 from .inject import _words
 from .live import Live
@@ -224,15 +224,17 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
         warnings = [f"{task}: {error}; the questions count as independent"]
     open_ = spec_for(live.flag.cluster, task) in (None, "auto") and clusters[1] in (None, "cluster")
     found = gather(
-        task,
-        results.scores,
-        answers.grid,
-        cache(answers.raw),
-        Questions(keys, "sample id"),
-        clusters,
-        own=own_clusters(task, keys, metadata, warnings) if open_ else None,
-        not_counted=answers.not_counted,
-        n_not_seen=max(0, samples - len(answers.rows)),
+        TaskAnswers(
+            name=task,
+            eval_scores=results.scores,
+            answers=answers.grid,
+            raw=cache(answers.raw),
+            questions=Questions(keys, "sample id"),
+            clusters=clusters,
+            own=own_clusters(task, keys, metadata, warnings) if open_ else None,
+            not_counted=answers.not_counted,
+            n_not_seen=max(0, samples - len(answers.rows)),
+        )
     )
     if spec == "auto" and clusters[0] is None and not found.own_clusters:
         warnings.append(auto_hint(task, metadata))

@@ -21,7 +21,7 @@ from . import inject, logfile
 from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for
 from .finding import logs_in
 from .flags import cluster_text
-from .gather import Gathered, gather
+from .gather import Gathered, TaskAnswers, gather
 from .grid import Grid, grid
 from .header import Header
 from .identity import About, marks
@@ -164,19 +164,20 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
     clusters, spec = _clusters(path, header, options, recorded, answers, firsts, notes)
     metadata = [item.metadata for item in firsts]
     open_ = spec is None or (spec == "auto" and clusters[0] is None)
-    gathered = gather(
-        header.task,
-        header.scores,
-        answers,
-        rows.scores.get,
-        _questions(path, header.task, answers, firsts, options, notes),
-        clusters,
+    task = TaskAnswers(
+        name=header.task,
+        eval_scores=header.scores,
+        answers=answers,
+        raw=rows.scores.get,
+        questions=_questions(path, header.task, answers, firsts, options, notes),
+        clusters=clusters,
         own=own_clusters(header.task, answers.keys, metadata, notes) if open_ else None,
         excluded=_invalidated(header, rows.invalid, notes),
         cancelled=header.status == "cancelled",
         missing=options.missing,
         logged=True,
     )
+    gathered = gather(task)
     if open_ and not gathered.own_clusters:
         known = natural(header.task, metadata)
         if spec == "auto":

@@ -18,6 +18,7 @@ import numpy as np
 from .._version import __version__
 from ..errors import InputError
 from ..io.atomic import write_text
+from ..io.json_files import load
 from ..results.arena import Arena, Board, Spread
 from ..results.forms import SCHEMA_VERSION, finite
 from ..results.rows import Difference
@@ -146,12 +147,7 @@ def read(path: str | Path) -> tuple[Profile, ...]:
     Raises:
         InputError: not such a file; says where it differs.
     """
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {error}; make a profile with `arena RUN… --reference FILE`") from None
+    content = load(Path(path), "; make a profile with `arena RUN… --reference FILE`")
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise InputError(f"{path}: not a noise profile; make one with `arena RUN… --reference FILE`")
     try:

@@ -57,7 +57,7 @@ class Reading:
 
 def read_output(output: Output, options: ReadOptions) -> Reading:
     """Read the files of one run."""
-    native = Native(outputs.load(output.results)) if output.results is not None else Native({})
+    native = Native(outputs.read_results(output.results)) if output.results is not None else Native({})
     if output.only is not None:
         there = [output.only]
     else:

@@ -11,13 +11,13 @@ from .analysis.mean import analyze_runs
 from .data.scores import ReadOptions, Run
 from .errors import InputError
 from .io import registry as adapters
-from .io.paths import Place
+from .io.paths import PathInput
 from .io.sources import Source, listed, runs_of, split
 from .results.arena import Arena
 from .results.rows import Analysis, Comparison
 
 
-def read(path: Place, **options: Any) -> Run | list[Run]:
+def read(path: PathInput, **options: Any) -> Run | list[Run]:
     """The run at `path`: an lm-eval output, an Inspect log, or a score table.
 
     Args:

@@ -19,7 +19,7 @@ class InputError(ValueError):
     The command line prints it without a traceback and exits with 2.
     """
 
-    place: str = ""
+    path: str = ""
     """The file that cannot be used, where it is one of those that were to be read."""
 
 

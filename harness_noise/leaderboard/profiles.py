@@ -19,7 +19,7 @@ from .._version import __version__
 from ..errors import InputError
 from ..io.atomic import write_text
 from ..io.json_files import load
-from ..results.arena import Arena, Board, Spread
+from ..results.arena import Arena, BenchmarkResult, Spread
 from ..results.forms import SCHEMA_VERSION, finite
 from ..results.rows import Difference
 from ..settings import check_scale
@@ -120,7 +120,7 @@ def write(arena: Arena, path: str | Path) -> None:
     write_text(Path(path), json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def _profile(board: Board) -> dict[str, Any] | None:
+def _profile(board: BenchmarkResult) -> dict[str, Any] | None:
     row, pairs = board.benchmark, board.pairs
     if row.se_total is None:
         return None

@@ -36,7 +36,7 @@ from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_fo
 from .flags import Flag
 from .gather import Gathered, TaskAnswers, gather
 from .grid import Grid, grid
-from .inject import _words
+from .inject import _message
 from .live import Live
 from .rescore import USED, WRAPPED
 from .rewriting import rewrite
@@ -113,7 +113,7 @@ def install() -> bool:
             raise
         except BaseException as error:  # noqa: BLE001  a fault here would lose the whole eval
             with suppress(Exception):
-                live.warnings = [f"{live.spec.task}: no error bars ({_words(error)})"]
+                live.warnings = [f"{live.spec.task}: no error bars ({_message(error)})"]
         return out
 
     setattr(eval_results, WRAPPED, original)
@@ -304,7 +304,7 @@ async def task_end(data: TaskEnd) -> None:
             # in a thread, because Inspect's synchronous readers start an event loop of their own
             live.shown = await to_thread.run_sync(rewrite, live, data.log)
         except Exception as error:  # noqa: BLE001  the eval is done and stays so
-            live.warnings = [f"{live.spec.task}: no error bars ({_words(error)})"]
+            live.warnings = [f"{live.spec.task}: no error bars ({_message(error)})"]
         live.done = True
     _live.set(None)
     _warn(live)

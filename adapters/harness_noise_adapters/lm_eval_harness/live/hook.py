@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from harness_noise.errors import InputError
 
 from .options import Options
-from .repeats import GENERATE, Repeats, native_repeats, silent_zeros, words
+from .repeats import GENERATE, Repeats, error_message, native_repeats, silent_zeros
 from .reseed import innermost, same_random_state
 
 if TYPE_CHECKING:
@@ -47,17 +47,17 @@ class Session:
     problems: list[str] = field(default_factory=list)
     """Faults of ours that cost the noise of a run, but not the run."""
 
-    said: list[str] = field(default_factory=list)
+    warned: list[str] = field(default_factory=list)
     """Warnings that were logged while the run went on."""
     interrupted: bool = False
     """Whether the user stopped the last run's further answers, or what is computed from them."""
 
     def say(self, text: str) -> None:
-        self.said.append(text)
+        self.warned.append(text)
         log.warning("harness-noise: %s", text)
 
     def failed(self, when: str, error: BaseException) -> None:
-        text = f"{when} ({words(error)}); lm-eval's own result is untouched"
+        text = f"{when} ({error_message(error)}); lm-eval's own result is untouched"
         self.problems.append(text)
         self.say(text)
         log.debug("harness-noise: traceback", exc_info=error)
@@ -118,7 +118,8 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
             raise
         except Exception as error:  # noqa: BLE001 - lm-eval comes to it again, and says what is wrong
             with suppress(Exception):
-                session.say(f"the cluster fields could not be checked before the model is loaded ({words(error)})")
+                why = error_message(error)
+                session.say(f"the cluster fields could not be checked before the model is loaded ({why})")
         return original(*args, **kwargs)
 
     setattr(simple_evaluate, _MARK, original)

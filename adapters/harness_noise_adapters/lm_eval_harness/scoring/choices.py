@@ -50,7 +50,7 @@ class Table:
     found: array[float] = field(default_factory=lambda: array("d"))
     single: bool = False
     """Whether a question has a single choice."""
-    apart: bool = False
+    disagrees: bool = False
     """Whether `acc` disagrees on a question."""
 
     def add(self, loglikelihoods: Sequence[float], gold: Sequence[int], accurate: Any) -> None:
@@ -86,7 +86,7 @@ class Table:
             found, gold = values[where], right[where]
             best = gold[np.arange(len(rows)), found.argmax(axis=1)]
             known = ~np.isnan(accurate[rows])
-            self.apart |= bool((best[known] != (accurate[rows][known] > 0)).any())
+            self.disagrees |= bool((best[known] != (accurate[rows][known] > 0)).any())
             out[rows] = acc_probs(found, gold)
         self.found.frombytes(out.tobytes())
         self.counts, self.values, self.right, self.accurate = [], [], bytearray(), []
@@ -102,7 +102,7 @@ class Table:
         self._reduce()
         if self.single:
             raise LeftOutError("a question has a single choice")
-        if self.apart:
+        if self.disagrees:
             raise LeftOutError(_DISAGREES)
         return np.array(self.found)
 

@@ -206,8 +206,12 @@ def _own_value(values: FloatArray, column: Column, value: float | None, together
     """What lm-eval's own value is, by the numbers."""
     first, whole = (value is not None and close(mean, value) for mean in _means(values))
     own = column.own_mean()
-    apart = value is not None and own is not None and not (first or whole or values.shape[1] == 1) and close(own, value)
-    return OwnValue(ours=not apart, first=first or not whole, together=together() if apart else 0)
+    native_is_aggregate = (
+        value is not None and own is not None and not (first or whole or values.shape[1] == 1) and close(own, value)
+    )
+    return OwnValue(
+        ours=not native_is_aggregate, first=first or not whole, together=together() if native_is_aggregate else 0
+    )
 
 
 def _not_a_mean(task: TaskFacts, key: Key, column: Column, values: FloatArray) -> str | None:

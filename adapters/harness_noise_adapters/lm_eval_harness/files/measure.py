@@ -36,26 +36,26 @@ def wanted_of(native: Native, task: str, spec: str | None, options: ReadOptions)
         spec: what is looked up in each document for its cluster; None where nothing is.
         options: the user's.
     """
-    config, listed = native.config(task), native.listed(task)
+    config, aggregations = native.config(task), native.aggregations(task)
     key, repeats = options.columns.get("question"), config.get("repeats")
     plain = config.get("output_type") == "multiple_choice" and config.get("process_results") is None
     asked = not options.metrics or any(fnmatchcase(choices.METRIC, pattern) for pattern in options.metrics)
     return Wanted(
         task=task,
-        filters=tuple(dict.fromkeys(scorer for _, scorer in native.metrics(task))) or ("none",),
-        effective=native.effective(task),
+        filters=tuple(dict.fromkeys(scorer for _, scorer in native.reported.get(task, ()))) or ("none",),
+        effective=native.effective.get(task, 0),
         repeats=repeats if isinstance(repeats, int) and repeats > 0 else 0,
         media=bool(config.get("doc_to_image") or config.get("doc_to_audio")),
         cluster=None if spec is None else labeller(spec, task),
         key=None if key is None else labeller(key),
         raw=frozenset(
             metric
-            for metric in (listed if native.results else pairs.METRICS)
-            if _is_raw(metric, native.aggregation(task, metric))
+            for metric in (aggregations if native.results else pairs.METRICS)
+            if _is_raw(metric, aggregations.get(metric))
         ),
-        choices=plain and choices.BESIDE in listed and asked,
-        brier=plain and choices.BRIER in listed and native.aggregation(task, choices.BRIER) in (None, choices.BRIER),
-        doubled="acc_mutual_info" in listed,
+        choices=plain and choices.BESIDE in aggregations and asked,
+        brier=plain and aggregations.get(choices.BRIER, "") in (None, choices.BRIER),
+        doubled="acc_mutual_info" in aggregations,
     )
 
 
@@ -74,7 +74,6 @@ def task_facts(native: Native, found: Samples, task: str) -> TaskFacts:
     else:  # no match is made without the texts
         inputs, texts = documents.read()
         questions = Questions(found.keys, found.kind, inputs, found.targets, found.prompts, texts)
-    answers = native.carried_answers.get(task, found.answers)
 
     def probabilities(scorer: str) -> FloatArray | None:
         log = found.logs.get(scorer)
@@ -83,11 +82,11 @@ def task_facts(native: Native, found: Samples, task: str) -> TaskFacts:
     return TaskFacts(
         name=task,
         questions=questions,
-        reported=native.metrics(task),
-        aggregation=lambda metric: _aggregation(native.aggregation(task, metric)),
-        higher_is_better=partial(native.higher_is_better, task),
-        own_answers=answers,
-        together=lambda scorer: min(answers, native.taken(task, scorer) or answers),
+        reported=native.reported.get(task, {}),
+        aggregations={metric: _aggregation(name) for metric, name in native.aggregations(task).items()},
+        higher_is_better=native.higher_is_better(task),
+        own_answers=native.carried_answers.get(task, found.answers),
+        taken=native.taken(task),
         scored=found.scored,
         copied=task in native.copied,
         answers_differ=cache(lambda: found.answers > 1 and _answers_differ(documents.path, found.answers)),
@@ -112,13 +111,13 @@ def group_rows(native: Native) -> Iterator[GroupRow]:
     """The rows of the groups; the file does not say how they are weighted."""
     for name in native.group_names():
         leaves = [task for task in native.leaves(name) if task in native.table]
-        for key, value in native.metrics(name).items():
+        for key, value in native.reported[name].items():
             yield GroupRow(name, key, value, leaves)
 
 
 def cut_short(native: Native, task: str, found: Samples) -> Iterator[str]:
     """One sentence where the samples file has fewer questions than lm-eval counted when it made its means."""
-    counted, n = native.counted(task), len(found.keys)
+    counted, n = native.counted.get(task), len(found.keys)
     if counted is not None and n < counted:
         yield (
             f"{task}: the samples file has {n} of the {counted} questions that the results are made of; was it "
@@ -128,12 +127,14 @@ def cut_short(native: Native, task: str, found: Samples) -> Iterator[str]:
 
 def limited(native: Native, tasks: Sequence[str]) -> Iterator[str]:
     """One sentence for a run that left out questions."""
+    if native.limit is None:
+        return
     cut = [
         (task, used, whole)
         for task in tasks
-        if (whole := native.original(task)) is not None and 0 < (used := native.effective(task)) < whole
+        if (whole := native.original.get(task)) is not None and 0 < (used := native.effective.get(task, 0)) < whole
     ]
-    if native.limit is not None and cut:
+    if cut:
         task, used, whole = cut[0]
         more = f" (and {len(cut) - 1} more tasks)" if len(cut) > 1 else ""
         yield f"{task}: the run was limited to {used} of {whole} questions (--limit {native.limit:g}){more}"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..scoring.aggregates import default_of
 from ..scoring.gather import Key, reported
 from . import native_block as inject
 
@@ -26,67 +27,52 @@ class Native:
             inject.remove(results)
         self.results = results
         self.table: dict[str, dict[str, Any]] = results.get("results", {})
+        self.reported: dict[str, dict[Key, float | None]] = {name: reported(row) for name, row in self.table.items()}
+        """Task or group → its values; None for one that is not a finite number."""
         self.children: dict[str, Any] = _mapping(results.get("group_subtasks"))
         self.configs: dict[str, Any] = _mapping(results.get("configs"))
         grouped = {name for name, children in self.children.items() if children} | set(_mapping(results.get("groups")))
         self.tasks = [name for name in self.table if name not in grouped - set(self.configs)]
 
+        counts = {task: _mapping(item) for task, item in _mapping(results.get("n-samples")).items()}
+        self.counted = {name: n for name, row in self.table.items() if isinstance(n := row.get("sample_len"), int)}
+        """Task → the documents that its values are made of; unlike `n-samples` right under --samples up to 0.4.11."""
+        self.original = {task: n for task, item in counts.items() if isinstance(n := item.get("original"), int)}
+        """Task → the documents that it has."""
+        effective = {task: n for task, item in counts.items() if isinstance(n := item.get("effective"), int)}
+        self.effective = effective | self.counted
+        """Task → the documents that were evaluated."""
+        limit = _mapping(results.get("config")).get("limit")
+        self.limit: float | None = limit if isinstance(limit, (int, float)) and limit else None
+        """What `--limit` was; None without one."""
+
     def config(self, task: str) -> dict[str, Any]:
         return _mapping(self.configs.get(task))
 
-    def metrics(self, task: str) -> dict[Key, float | None]:
-        """(metric, filter) → the reported value of a task or group; None for one that is not a finite number."""
-        return reported(self.table.get(task, {}))
+    def higher_is_better(self, task: str) -> dict[str, bool]:
+        """By metric, where it is known."""
+        found = _mapping(_mapping(self.results.get("higher_is_better")).get(task))
+        return {metric: value for metric, value in found.items() if isinstance(value, bool)}
 
-    def effective(self, task: str) -> int:
-        """Number of documents that were evaluated, 0 if unknown."""
-        counts = _mapping(_mapping(self.results.get("n-samples")).get(task))
-        value = self.table.get(task, {}).get("sample_len", counts.get("effective"))
-        return value if isinstance(value, int) else 0
-
-    def counted(self, task: str) -> int | None:
-        """How many documents its values are made of; unlike `n-samples` right under --samples up to 0.4.11."""
-        value = self.table.get(task, {}).get("sample_len")
-        return value if isinstance(value, int) else None
-
-    def original(self, task: str) -> int | None:
-        """How many documents the task has."""
-        value = _mapping(_mapping(self.results.get("n-samples")).get(task)).get("original")
-        return value if isinstance(value, int) else None
-
-    @property
-    def limit(self) -> float | None:
-        """What `--limit` was; None without one."""
-        value = _mapping(self.results.get("config")).get("limit")
-        return value if isinstance(value, (int, float)) and value else None
-
-    def higher_is_better(self, task: str, metric: str) -> bool | None:
-        value = _mapping(_mapping(self.results.get("higher_is_better")).get(task)).get(metric)
-        return value if isinstance(value, bool) else None
-
-    def aggregation(self, task: str, metric: str) -> str | None:
-        from ..scoring.aggregates import default_of
-
+    def aggregations(self, task: str) -> dict[str, str | None]:
+        """The metrics of its configuration, and how each is aggregated: the name or the source of the aggregation."""
+        out: dict[str, str | None] = {}
         for item in self.config(task).get("metric_list") or ():
-            if isinstance(item, Mapping) and item.get("metric") == metric:
+            if isinstance(item, Mapping) and isinstance(metric := item.get("metric"), str):
                 value = item.get("aggregation")
-                return value if isinstance(value, str) else default_of(metric) if value is None else None
-        return None
+                known = value if isinstance(value, str) else default_of(metric) if value is None else None
+                out.setdefault(metric, known)
+        return out
 
-    def listed(self, task: str) -> list[str]:
-        """The metrics of its configuration."""
-        metrics = self.config(task).get("metric_list") or ()
-        return [item["metric"] for item in metrics if isinstance(item, Mapping) and isinstance(item.get("metric"), str)]
-
-    def taken(self, task: str, scorer: str) -> int | None:
-        """How many answers a filter takes of each question; None for all."""
-        found = [
-            step["k"]
-            for ensemble in map(_mapping, _sequence(self.config(task).get("filter_list")))
-            for step in map(_mapping, _sequence(ensemble.get("filter")) if ensemble.get("name") == scorer else ())
-            if step.get("function") == "take_first_k" and isinstance(step.get("k"), int) and step["k"] > 0
-        ]
-        return min(found, default=None)
+    def taken(self, task: str) -> dict[str, int]:
+        """Filter → how many answers it takes of each question, where that is not all."""
+        out: dict[str, int] = {}
+        for ensemble in map(_mapping, _sequence(self.config(task).get("filter_list"))):
+            for step in map(_mapping, _sequence(ensemble.get("filter"))):
+                k, scorer = step.get("k"), ensemble.get("name")
+                if step.get("function") == "take_first_k" and isinstance(k, int) and k > 0 and isinstance(scorer, str):
+                    out[scorer] = min(k, out.get(scorer, k))
+        return out
 
     def model(self) -> str | None:
         config = _mapping(self.results.get("config"))

@@ -85,7 +85,7 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         else:
             found.skipped += [
                 Skipped(task, *key, "there is no samples file for it: run lm-eval with --log_samples", value)
-                for key, value in native.metrics(task).items()
+                for key, value in native.reported.get(task, {}).items()
             ]
     if not (found.scores or found.corpus or found.skipped) and (tasks or not unread):
         raise InputError(
@@ -93,7 +93,7 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
             "Older versions and other programs write means alone: evaluate again with lm-eval 0.4 and --log_samples, "
             "or give the scores of the answers as a table with the columns question and score"
         )
-    rows = group_rows(native) if output.only is None else ()
+    rows = list(group_rows(native)) if output.only is None else []
     notes += limited(native, list(samples))
     labels = clusters(spec, {task: asked_questions(native, item, task) for task, item in samples.items()}, notes)
     found.skipped += unread
@@ -104,7 +104,7 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         harness="lm-eval",
         path=str(output.path),
         date=output.date(native.results),
-        groups=groups(rows, native.metrics, native.effective, found.scores),
+        groups=groups(rows, native.reported, native.effective, found.scores),
     )
     return Reading(with_groups(run, options.groups), native.results, samples, known)
 

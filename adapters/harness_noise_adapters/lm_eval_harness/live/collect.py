@@ -113,7 +113,7 @@ def collect(
     rows = list(_group_rows(groups, results))
     run = gathered.run(
         labels, model=model, name=model, harness="lm-eval",
-        groups=in_groups(rows, lambda name: values.get(name, {}), lambda name: 0, gathered.scores),
+        groups=in_groups(rows, values, {}, gathered.scores),
     )  # fmt: skip
     for group, pattern in options.groups.items():
         try:

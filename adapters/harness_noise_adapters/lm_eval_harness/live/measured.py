@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
 from typing import Any
 
 from harness_noise.data.questions import Questions, occurrences
@@ -94,8 +93,8 @@ def task_facts(
             prompts=tuple(row["prompt_hash"] for row in first),
         ),
         reported={key: values.get(key) for key in columns},
-        aggregation=cache(partial(_aggregation, task)),
-        higher_is_better=arrows.get,
+        aggregations={metric: _aggregation(task, metric) for metric, _ in columns},
+        higher_is_better=arrows,
         own_answers=native_K,
         own_values={(metric, scorer): _own_value(metric, item.filters[scorer], native_K) for metric, scorer in columns},
         copied=item.copied,

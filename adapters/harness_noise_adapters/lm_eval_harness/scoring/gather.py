@@ -77,13 +77,14 @@ class TaskFacts:
     questions: Questions
     reported: Mapping[Key, float | None]
     """lm-eval's own values; None for one that is not a finite number."""
-    aggregation: Callable[[str], Aggregation]
+    aggregations: Mapping[str, Aggregation]
     """By metric."""
-    higher_is_better: Callable[[str], bool | None]
+    higher_is_better: Mapping[str, bool]
+    """By metric."""
     own_answers: int = 1
     """Answers to a question that lm-eval's own values were made of."""
-    together: Callable[[str], int] = lambda scorer: 1
-    """How many of them a vote under a filter takes."""
+    taken: Mapping[str, int] = field(default_factory=dict)
+    """Filter → how many of them it takes; without an entry all."""
     scored: bool = False
     """Whether the scores of single answers were logged: a metric may then have one that lm-eval does not report."""
     own_values: Mapping[Key, OwnValue] = field(default_factory=dict)
@@ -140,6 +141,22 @@ def reported(row: Mapping[str, Any]) -> dict[Key, float | None]:
     return out
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Metric:
+    """One metric under one filter."""
+
+    key: Key
+    column: Column
+    values: FloatArray
+    """(n, K) scores, NaN where there is none."""
+    asked: BoolArray
+    """(n, K) which of them were asked for."""
+    own_mean: float | None
+    """The mean of lm-eval's own scores."""
+    value: float | None
+    """lm-eval's own value; None where it reports no finite number."""
+
+
 def gather(task: TaskFacts, columns: Mapping[Key, Column], budget: aggregates.Budget, out: Gathered) -> None:
     """Everything that is reported of one task or has scores.
 
@@ -154,45 +171,44 @@ def gather(task: TaskFacts, columns: Mapping[Key, Column], budget: aggregates.Bu
         if key not in columns:
             out.skipped.append(Skipped(task.name, *key, "the samples file does not have it", task.reported[key]))
             continue
-        values, asked = columns[key].matrix(len(task.questions))
-        reason = _not_a_mean(task, key, columns[key], values)
+        column = columns[key]
+        item = _Metric(key, column, *column.matrix(len(task.questions)), column.own_mean(), task.reported.get(key))
+        reason = _not_a_mean(task, item)
         if reason is None:
-            scores += _mean_of(task, key, columns[key], values, asked, out.notes)
+            scores += _mean_of(task, item, out.notes)
         else:
-            whole = _whole(task, key, columns[key], reason, budget, out.notes)
+            whole = _whole(task, item, reason, budget, out.notes)
             out.skipped.append(whole) if isinstance(whole, Skipped) else out.corpus.append(whole)
     scores = passes.with_passes(scores, task.own_answers)
     out.scores += [*scores, *_probabilities(task, scores, out.left_out)]
 
 
-def _mean_of(
-    task: TaskFacts, key: Key, column: Column, values: FloatArray, asked: BoolArray, notes: list[str]
-) -> Iterator[Scores]:
+def _mean_of(task: TaskFacts, item: _Metric, notes: list[str]) -> Iterator[Scores]:
     """A metric that is a mean over questions; and lm-eval's own value, where it takes several answers at once."""
-    n, K, value = *values.shape, task.reported.get(key)
+    key, values = item.key, item.values
+    n, K = values.shape
     own = task.own_values.get(key)
     if own is None:
-        own = _own_value(values, column, value, lambda: task.together(key[1]))
-        said = f"{task.name}: {at_once(own.together)}"
-        if own.together and said not in notes:  # where answers were scored, that has said so
-            notes.append(said)
+        own = _own_value(item, min(task.own_answers, task.taken.get(key[1], task.own_answers)))
+        if own.together and (note := f"{task.name}: {at_once(own.together)}") not in notes:
+            notes.append(note)  # where answers were scored, that has said so
     part = Scores(
         task.name,
         *key,
         task.questions,
         values,
-        higher_is_better=task.higher_is_better(key[0]),
+        higher_is_better=task.higher_is_better.get(key[0]),
         bounds=ranges.of_metric(task.name, key[0], values),
-        native=value if own.ours else None,
+        native=item.value if own.ours else None,
         native_is_first=own.first and K > 1,
-        n_missing=int(np.count_nonzero(np.isnan(values) & asked)),
+        n_missing=int(np.count_nonzero(np.isnan(values) & item.asked)),
         diagnostics=_codes(task, own, K),
         answers_differ=_same_scores(values) and task.answers_differ(),
     )
     if K > 1 or not own.together:
         yield part
     if own.together:
-        yield passes.vote(part, column.own_values(n), value, own.together)
+        yield passes.vote(part, item.column.own_values(n), item.value, own.together)
 
 
 def _codes(task: TaskFacts, own: OwnValue, K: int) -> tuple[str, ...]:
@@ -202,21 +218,19 @@ def _codes(task: TaskFacts, own: OwnValue, K: int) -> tuple[str, ...]:
     return tuple(code for code, holds in codes.items() if holds)
 
 
-def _own_value(values: FloatArray, column: Column, value: float | None, together: Callable[[], int]) -> OwnValue:
-    """What lm-eval's own value is, by the numbers."""
-    first, whole = (value is not None and close(mean, value) for mean in _means(values))
-    own = column.own_mean()
-    native_is_aggregate = (
-        value is not None and own is not None and not (first or whole or values.shape[1] == 1) and close(own, value)
-    )
-    return OwnValue(
-        ours=not native_is_aggregate, first=first or not whole, together=together() if native_is_aggregate else 0
-    )
+def _own_value(item: _Metric, together: int) -> OwnValue:
+    """What lm-eval's own value is, by the numbers; `together` answers at once make it if it is no mean of ours."""
+    value, own = item.value, item.own_mean
+    first, whole = (value is not None and close(mean, value) for mean in _means(item.values))
+    if first or whole or item.values.shape[1] == 1 or value is None or own is None or not close(own, value):
+        return OwnValue(first=first or not whole)
+    return OwnValue(ours=False, first=True, together=together)
 
 
-def _not_a_mean(task: TaskFacts, key: Key, column: Column, values: FloatArray) -> str | None:
+def _not_a_mean(task: TaskFacts, item: _Metric) -> str | None:
     """Why a metric has no per-question mean; None if it has one."""
-    value, own, aggregation = task.reported.get(key), column.own_mean(), task.aggregation(key[0])
+    key, column, values, value, own = item.key, item.column, item.values, item.value, item.own_mean
+    aggregation = task.aggregations.get(key[0], Aggregation())
     if key[0] == BYPASS:
         return "the run only predicted (predict_only): nothing was scored"
     if "other" in column.kinds:
@@ -245,10 +259,11 @@ def _not_a_mean(task: TaskFacts, key: Key, column: Column, values: FloatArray) -
 
 
 def _whole(
-    task: TaskFacts, key: Key, column: Column, reason: str, budget: aggregates.Budget, notes: list[str]
+    task: TaskFacts, item: _Metric, reason: str, budget: aggregates.Budget, notes: list[str]
 ) -> CorpusScores | Skipped:
     """A metric that is made from all questions at once, by its aggregation or a kind of F1."""
-    value, aggregation = task.reported.get(key), task.aggregation(key[0])
+    key, column, value = item.key, item.column, item.value
+    aggregation = task.aggregations.get(key[0], Aggregation())
     paired = key[0] in pairs.METRICS and "other" in column.kinds and aggregation.function is None
     called = aggregation.function is not None and value is not None
     is_mean = aggregation.name in MEANS and "other" not in column.kinds
@@ -258,7 +273,7 @@ def _whole(
     K = max(map(len, raw))
     fields: dict[str, Any] = {
         "task": task.name, "metric": key[0], "scorer": key[1], "questions": task.questions,
-        "higher_is_better": task.higher_is_better(key[0]), "native": value, "native_is_first": K > 1,
+        "higher_is_better": task.higher_is_better.get(key[0]), "native": value, "native_is_first": K > 1,
     }  # fmt: skip
     try:
         if paired:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness_noise.data.scores import Group, Scores, Weighting
@@ -28,8 +28,8 @@ class GroupRow:
 
 def groups(
     rows: Iterable[GroupRow],
-    reported: Callable[[str], Mapping[Key, float | None]],
-    size: Callable[[str], int],
+    reported: Mapping[str, Mapping[Key, float | None]],
+    sizes: Mapping[str, int],
     scores: Sequence[Scores],
 ) -> tuple[Group, ...]:
     """The groups, and those of `acc_prob`, which lm-eval does not have.
@@ -37,16 +37,16 @@ def groups(
     Args:
         rows: what lm-eval reports.
         reported: task → its own values; a group averages the tasks that have the metric.
-        size: task → how many questions it has; 0 where that is not known.
+        sizes: task → how many questions it has, where that is known.
         scores: of the run.
     """
     out = []
     for row in rows:
-        tasks = [task for task in row.tasks if row.key in reported(task)]
+        tasks = [task for task in row.tasks if row.key in reported.get(task, {})]
         if not tasks:
             continue
-        values = [reported(task)[row.key] for task in tasks]
-        weighting = row.weighting or _weighting(values, list(map(size, tasks)), row.value)
+        values = [reported[task][row.key] for task in tasks]
+        weighting = row.weighting or _weighting(values, [sizes.get(task, 0) for task in tasks], row.value)
         once = len(set(tasks)) == len(tasks)
         out.append(Group(row.name, *row.key, tuple(tasks) if once else (), weighting, row.value))
     return tuple(in_groups(out, scores))

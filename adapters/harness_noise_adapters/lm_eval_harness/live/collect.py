@@ -126,15 +126,15 @@ def collect(
 def by_filter(samples: Sequence[Row]) -> tuple[dict[str, list[Row]], dict[str, list[int]]]:
     """filter → samples in one order of documents, whatever order the ranks left them in; and their numbers."""
     out: dict[str, list[Row]] = {}
-    places: dict[str, list[int]] = {}
-    for place in sorted(range(len(samples)), key=lambda place: samples[place]["doc_id"]):
-        out.setdefault(samples[place]["filter"], []).append(samples[place])
-        places.setdefault(samples[place]["filter"], []).append(place)
+    positions: dict[str, list[int]] = {}
+    for position in sorted(range(len(samples)), key=lambda position: samples[position]["doc_id"]):
+        out.setdefault(samples[position]["filter"], []).append(samples[position])
+        positions.setdefault(samples[position]["filter"], []).append(position)
     first = next(iter(out.values()), [])
     for name, rows in out.items():
         if [_identity(row) for row in rows] != [_identity(row) for row in first]:
             raise ValueError(f"filter {name!r} has other documents than the first filter")
-    return out, places
+    return out, positions
 
 
 def _identity(row: Row) -> tuple[Any, Any]:

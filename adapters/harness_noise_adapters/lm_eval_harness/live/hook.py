@@ -277,8 +277,8 @@ class _Live:
         inject(out, analysis, rows=session.options.rows)
         if annotated:
             out["samples"] = {name: list(rows) for name, rows in results["samples"].items()}
-            for name, place, scores, cluster in per_sample(found):
-                out["samples"][name][place] = annotated_copy(out["samples"][name][place], scores, cluster)
+            for name, position, scores, cluster in per_sample(found):
+                out["samples"][name][position] = annotated_copy(out["samples"][name][position], scores, cluster)
         session.collected, session.analysis = found, analysis
         return out
 
@@ -288,15 +288,15 @@ def per_sample(found: Collected) -> Iterator[tuple[str, int, dict[str, list[floa
     measured = {(part.task, part.scorer, part.metric): part for part in found.run.scores}
     for name, item in found.tasks.items():
         clusters = found.clusters.get(name)
-        for scorer, places in item.places.items():
+        for scorer, positions in item.positions.items():
             columns = {
                 metric: measured[name, scorer, metric].values.tolist()
                 for metric in item.filters[scorer].values
                 if (name, scorer, metric) in measured
             }
-            for i, place in enumerate(places):
+            for i, position in enumerate(positions):
                 scores = {metric: values[i] for metric, values in columns.items()}
-                yield name, place, scores, None if clusters is None else clusters[i]
+                yield name, position, scores, None if clusters is None else clusters[i]
 
 
 def model_name(lm: Any) -> str | None:

@@ -21,7 +21,7 @@ class TaskScores:
     name: str
     rows: dict[str, list[Row]]
     """filter → logged samples, one for each question, all filters in one order."""
-    places: dict[str, list[int]]
+    positions: dict[str, list[int]]
     """filter → the numbers of these rows among the task's samples, as lm-eval has them."""
     filters: dict[str, FilterScores] = field(default_factory=dict)
     identical: bool = False

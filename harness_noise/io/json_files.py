@@ -33,7 +33,7 @@ def load(path: Path, damaged: str = "", *, advice: str = "") -> Any:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({reason(error)})") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
+        raise InputError(f"{path}: not JSON (not UTF-8 text: {error.reason} at byte {error.start}){damaged}") from None
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}){damaged}") from None
     except InputError:
@@ -51,6 +51,6 @@ def load_line(path: Path, number: int, line: bytes, damaged: str, loads: Callabl
     try:
         return loads(line)
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}, line {number}: not UTF-8 text ({error.reason})") from None
+        raise InputError(f"{path}, line {number}: not JSON (not UTF-8 text: {error.reason}){damaged}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}, line {number}: not JSON ({error}){damaged}") from None

@@ -68,6 +68,7 @@ def _is_raw(metric: str, aggregation: str | None) -> bool:
 
 def task_facts(native: Native, found: Samples, task: str) -> TaskFacts:
     """The facts of a task whose samples are read."""
+    aggregations, arrows, taken = native.aggregations(task), native.higher_is_better(task), native.taken(task)
     documents = found.documents
     if found.kind in CONTENT_KEYS:
         questions = Questions(found.keys, found.kind, None, found.targets, found.prompts, documents=documents)
@@ -83,10 +84,10 @@ def task_facts(native: Native, found: Samples, task: str) -> TaskFacts:
         name=task,
         questions=questions,
         reported=native.reported.get(task, {}),
-        aggregations={metric: _aggregation(name) for metric, name in native.aggregations(task).items()},
-        higher_is_better=native.higher_is_better(task),
+        aggregations={metric: _aggregation(name) for metric, name in aggregations.items()},
+        higher_is_better=arrows,
         own_answers=native.carried_answers.get(task, found.answers),
-        taken=native.taken(task),
+        taken=taken,
         scored=found.scored,
         copied=task in native.copied,
         answers_differ=cache(lambda: found.answers > 1 and _answers_differ(documents.path, found.answers)),

@@ -93,10 +93,10 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
             "Older versions and other programs write means alone: evaluate again with lm-eval 0.4 and --log_samples, "
             "or give the scores of the answers as a table with the columns question and score"
         )
-    rows = list(group_rows(native)) if output.only is None else []
     notes += limited(native, list(samples))
     labels = clusters(spec, {task: asked_questions(native, item, task) for task, item in samples.items()}, notes)
     found.skipped += unread
+    rows = list(group_rows(native)) if output.only is None else []
     run = found.run(
         labels,
         model=native.model() or output.path.resolve().parent.name,

@@ -10,7 +10,7 @@ _BLOCK = 1024
 """Strings that are packed at once: one at a time would take longer than to read them."""
 
 
-class StringStore(Sequence[str]):
+class Packed(Sequence[str]):
     """Equal to any packed sequence and to any tuple with the same strings, as a tuple would be."""
 
     __slots__ = ()
@@ -31,7 +31,7 @@ class StringStore(Sequence[str]):
         return map(self._item, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, (StringStore, tuple)):
+        if not isinstance(other, (Packed, tuple)):
             return NotImplemented
         return len(self) == len(other) and all(map(eq, self, other))
 
@@ -39,7 +39,7 @@ class StringStore(Sequence[str]):
         return hash(tuple(self))
 
 
-class Hashes(StringStore):
+class Hashes(Packed):
     """Hexadecimal hashes, all as wide as the first, two digits to a byte; any other string is kept beside them."""
 
     __slots__ = ("_data", "_odd", "_waiting", "_width")
@@ -116,10 +116,10 @@ class Hashes(StringStore):
                 return True
         return super().__eq__(other)
 
-    __hash__ = StringStore.__hash__
+    __hash__ = Packed.__hash__
 
 
-class Lines(StringStore):
+class Lines(Packed):
     """Short texts without line breaks, in blocks of UTF-8."""
 
     __slots__ = ("_blocks", "_waiting")

@@ -11,7 +11,7 @@ from .analysis.mean import analyze_runs
 from .data.scores import ReadOptions, Run
 from .errors import InputError
 from .io import registry as adapters
-from .io.paths import Place
+from .io.paths import PathInput
 from .io.sources import Source, listed, names, reading, runs_of
 from .results.arena import Arena
 from .results.rows import Analysis, Comparison
@@ -19,7 +19,7 @@ from .settings import Adjust, Estimator, Interval, Missing, QuestionsAre, Repeat
 
 
 def read(
-    path: Place,
+    path: PathInput,
     *,
     cluster: str | None = None,
     missing: Missing = "drop",

@@ -25,7 +25,7 @@ class InputError(ValueError):
     it with flags in their place, without a traceback, and exits with 2.
     """
 
-    place: str = ""
+    path: str = ""
     """The file that cannot be used, where it is one of those that were to be read."""
 
 

@@ -86,10 +86,10 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
 
 def _warn(what: str, error: Exception) -> None:
     """Inspect prints what leaves a hook, and an exception that cannot be printed would end the eval."""
-    logger.warning("noise: %s (%s)", what, _words(error))
+    logger.warning("noise: %s (%s)", what, _message(error))
 
 
-def _words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     try:
         return str(error)
     except Exception:  # noqa: BLE001  anybody's exception, anybody's words
@@ -123,7 +123,7 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
                 _too_few.set(str(error))  # said at the end of the task
                 return {}
         except Exception as error:  # noqa: BLE001  a metric that raises would lose the whole eval
-            text = _words(error)
+            text = _message(error)
             if text not in told:
                 told.add(text)
                 logger.warning("noise: no error bars (%s)", text)

@@ -63,6 +63,8 @@ class Sample:
     """The adapter knows that some answers to one question differ, whatever their scores say."""
     first: bool = False
     """Whether the harness's own value stands on the first answers, which are then held against the others."""
+    repeats_are_runs: bool = False
+    """The adapter knows that the repeats share a cause, whatever the F test says."""
 
     def __len__(self) -> int:
         return len(self.stats)
@@ -136,6 +138,7 @@ def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sa
         hull([part.bounds for part in parts]),
         is_proportion(parts[0].metric),
         any(part.answers_differ for part in parts),
+        repeats_are_runs=any(part.repeats_are_runs for part in parts),
     )
     return whole if stats.count.all() else whole.take(np.flatnonzero(stats.count))
 
@@ -224,7 +227,7 @@ def _moving_together(run: Sample, component: RunComponent | None) -> set[str]:
     # where only the first answers stand apart, the others are independent for all that is known
     together = component.others_p_value if first else component.p_value
     out = {"first_answer_differs"} if first else set()
-    return out | ({"shared_repeat_noise"} if below(together, SHARED_NOISE_P) else set())
+    return out | ({"shared_repeat_noise"} if run.repeats_are_runs or below(together, SHARED_NOISE_P) else set())
 
 
 def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:

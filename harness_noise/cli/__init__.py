@@ -26,9 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             harden()
         return _run(arguments)
     except KeyboardInterrupt:
-        from ..io.stopping import STOPPED, words
+        from ..io.stopping import STOPPED, stop_message
 
-        print(words(on_terminal=sys.stderr.isatty()), end="", file=sys.stderr)
+        print(stop_message(on_terminal=sys.stderr.isatty()), end="", file=sys.stderr)
         return STOPPED
 
 

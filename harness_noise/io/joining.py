@@ -37,18 +37,18 @@ def usable(answers: Sequence[Run | InputError], place: object, *, strict: bool =
             raise error
     if errors and not runs:
         raise InputError(f"{place}: none of its {len(errors)} files can be used; the first: {errors[0]}")
-    notes = [f"left out: {told(error, runs)}" for error in errors]
+    notes = [f"left out: {left_out_message(error, runs)}" for error in errors]
     return [replace(run, notes=merge_notes(run.notes, notes)) for run in runs] if notes else runs
 
 
-def told(error: InputError, runs: Sequence[Run]) -> str:
+def left_out_message(error: InputError, runs: Sequence[Run]) -> str:
     """Why a file is left out; and where older files of the same folder are read, that they may stand in for it.
 
     Args:
         error: of the file.
         runs: those of its place, before they are joined.
     """
-    folder, name = split(error.place)
+    folder, name = split(error.path)
     begun = _STAMP.search(name)
     if begun is None:
         return str(error)

@@ -12,7 +12,7 @@ from ..errors import InputError
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
-Place: TypeAlias = str | PathLike[str]
+PathInput: TypeAlias = str | PathLike[str]
 """What a user may give: a path, a URL, or a `upath.UPath`, which has the interface of a Path without being one."""
 
 POINTER = b"version https://git-lfs.github.com/spec/"
@@ -24,12 +24,12 @@ def is_url(place: object) -> bool:
     return _URL.match(str(place)) is not None
 
 
-def is_place(value: object) -> bool:
+def is_path(value: object) -> bool:
     """Whether a value names a file or a folder."""
     return isinstance(value, (str, PathLike)) or hasattr(value, "iterdir")
 
 
-def located(place: Place) -> Path:
+def resolve_path(place: PathInput) -> Path:
     """A place as a path. That of a URL is a `upath.UPath`, which reads, lists and pickles as a Path does.
 
     Raises:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..data.scores import ReadOptions, Run, with_groups
 from ..errors import FaultyScoresError, FinalError, InputError, NotThereError
-from .joining import joined, told, usable
-from .paths import Place, exists, is_url, located, reason, refuse_pointer
+from .joining import joined, left_out_message, usable
+from .paths import PathInput, exists, is_url, reason, refuse_pointer, resolve_path
 from .selection import select
 
 if TYPE_CHECKING:
@@ -85,13 +85,13 @@ ReadUnits = Callable[[Sequence[Unit], ReadOptions], Sequence[PartRead | InputErr
 """The map over units; its answers are in their order."""
 
 
-def find(path: Place) -> list[tuple[Adapter, Path]]:
+def find(path: PathInput) -> list[tuple[Adapter, Path]]:
     """The adapters that recognise `path`: one for a file, for a folder perhaps several.
 
     Raises:
         InputError: the path does not exist, or nobody recognises it.
     """
-    where = located(path)
+    where = resolve_path(path)
     return [(load(name), where) for name in _recognised(where)]
 
 
@@ -122,7 +122,7 @@ def _recognised(path: Path) -> list[str]:
     )
 
 
-def read(path: Place, options: ReadOptions | None = None) -> list[Run]:
+def read(path: PathInput, options: ReadOptions | None = None) -> list[Run]:
     """The runs at `path`, one of each model, with the tasks, metrics and scorers that were asked for.
 
     A file of a folder that cannot be used is a note of the runs beside it; see `joining.usable`.
@@ -150,7 +150,7 @@ def _of_each_file(options: ReadOptions) -> ReadOptions:
     return replace(options, groups={}, tasks=tasks)
 
 
-def chosen(runs: Sequence[Run], path: Place, options: ReadOptions) -> list[Run]:
+def chosen(runs: Sequence[Run], path: PathInput, options: ReadOptions) -> list[Run]:
     """What is meant by all that was read at a place: the runs of each model joined, the groups and the tasks
     that were asked for. A run that has none of them is left out with a note, if another has.
 
@@ -166,7 +166,7 @@ def _asked_of(run: Run, options: ReadOptions) -> list[Run]:
     return [select(with_groups(run, options.groups), options)]
 
 
-def those_with(readers: Iterable[Callable[[], list[Run]]], path: Place | None = None) -> list[Run]:
+def those_with(readers: Iterable[Callable[[], list[Run]]], path: PathInput | None = None) -> list[Run]:
     """The runs of all readers but those that have nothing of what was asked for, of which a note tells.
 
     Raises:
@@ -221,7 +221,7 @@ def _read_part(adapter: AdapterInParts, part: Any, options: ReadOptions) -> Part
     try:
         return adapter.read_part(part, options)
     except InputError as error:
-        error.place = str(part)
+        error.path = str(part)
         return error
     except FaultyScoresError as error:
         return _faulty(adapter, part, error)
@@ -275,7 +275,7 @@ def one_by_one(units: Sequence[Unit], options: ReadOptions) -> list[PartRead | I
 
 
 def read_what_can_be(
-    paths: Sequence[Place], options: ReadOptions | None = None, read_units: ReadUnits = one_by_one
+    paths: Sequence[PathInput], options: ReadOptions | None = None, read_units: ReadUnits = one_by_one
 ) -> tuple[list[Run], list[InputError]]:
     """The runs of all paths, in their order, as `read` gives them; and why the others cannot be used.
 
@@ -301,7 +301,7 @@ def read_what_can_be(
         runs = [item for item in answer if not isinstance(item, InputError)]
         asked = _attempt(chosen, runs, path, options)
         found += [asked] if isinstance(asked, InputError) else asked
-        found += [InputError(told(item, runs)) for item in answer if isinstance(item, InputError)]
+        found += [InputError(left_out_message(item, runs)) for item in answer if isinstance(item, InputError)]
     return (
         [item for item in found if not isinstance(item, InputError)],
         [item for item in found if isinstance(item, InputError)],
@@ -312,8 +312,8 @@ Claims = list[tuple[Path, list[Unit]]]
 """The units that one adapter has at a place, for each adapter that recognises it."""
 
 
-def _claims(path: Place) -> Claims:
-    where = located(path)
+def _claims(path: PathInput) -> Claims:
+    where = resolve_path(path)
     return [(where, _units(name, where)) for name in _recognised(where)]
 
 
@@ -321,10 +321,10 @@ def _units(name: str, path: Path) -> list[Unit]:
     return [Unit(name, part) for part in _in_parts(load(name)).parts(path)]
 
 
-def _beside(path: Place, claims: Claims | InputError) -> Claims:
+def _beside(path: PathInput, claims: Claims | InputError) -> Claims:
     """What a folder holds that the adapters which recognise it do not look at: its linked folders, and the
     files that only other adapters know."""
-    folder = _attempt(located, path)
+    folder = _attempt(resolve_path, path)
     if isinstance(folder, InputError) or not folder.is_dir():
         return []
     taken = set() if isinstance(claims, InputError) else {unit.adapter for _, units in claims for unit in units}

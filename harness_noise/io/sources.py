@@ -9,10 +9,10 @@ from ..data.scores import ReadOptions, Run
 from ..errors import InputError
 from ..settings import Settings
 from . import registry as adapters
-from .paths import Place, is_place
+from .paths import PathInput, is_path
 from .selection import select
 
-Source: TypeAlias = Place | Run
+Source: TypeAlias = PathInput | Run
 
 
 def runs_of(source: Source, options: ReadOptions) -> list[Run]:
@@ -32,7 +32,7 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
 
 
 def listed(given: Any) -> list[Source]:
-    return [given] if isinstance(given, Run) or is_place(given) else list(given)
+    return [given] if isinstance(given, Run) or is_path(given) else list(given)
 
 
 def reading(

@@ -39,7 +39,7 @@ def stop_on_interrupt() -> None:
             _end_children()
             _discard()
             with suppress(OSError):  # past Python's stream, which may be in the middle of a line
-                os.write(2, words(on_terminal=os.isatty(2)).encode())
+                os.write(2, stop_message(on_terminal=os.isatty(2)).encode())
         os._exit(STOPPED)
 
     signal.signal(signal.SIGINT, stop)
@@ -58,6 +58,6 @@ def _end_children() -> None:
         child.kill()
 
 
-def words(*, on_terminal: bool) -> str:
+def stop_message(*, on_terminal: bool) -> str:
     """The one line; on a terminal it takes the place of a progress bar, whose hidden cursor comes back."""
     return ("\r\033[K\033[?25h" if on_terminal else "") + "harness-noise: stopped\n"

@@ -84,7 +84,7 @@ def read_units(
         answers = ((i, read_packed(unit, options)) for i, unit in enumerate(units))
     found: dict[int, Answer] = {}
     rescued: list[str] = []
-    shared = Shared()
+    shared = QuestionInterner()
     with closing(answers):  # also when the watcher or Ctrl-C ends it
         for i, answer in watch(answers, len(units)):
             if isinstance(answer, Failure):
@@ -275,33 +275,33 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
 
 
 def _packed(run: Run) -> Run:
-    """The run as it travels; it is the same run after `Shared.unpacked`."""
+    """The run as it travels; it is the same run after `QuestionInterner.unpacked`."""
     return replace(
         run,
-        scores=tuple(replace(item, values=narrowed(item.values)) for item in run.scores),
-        parts=tuple(replace(item, values=narrowed(item.values)) for item in run.parts),
+        scores=tuple(replace(item, values=pack_int8(item.values)) for item in run.scores),
+        parts=tuple(replace(item, values=pack_int8(item.values)) for item in run.parts),
         corpus=tuple(replace(item, records=(), aggregate=None, stats=None, value=None) for item in run.corpus),
     )
 
 
-def narrowed(values: NDArray[np.float64]) -> NDArray[Any]:
+def pack_int8(values: NDArray[np.float64]) -> NDArray[Any]:
     """Scores as bytes, if no bit is lost: right and wrong, small integers, NaN."""
     import numpy as np
 
     values = np.ascontiguousarray(values)
     with np.errstate(invalid="ignore"):
         small = np.where(np.isnan(values), _NAN, values).astype(np.int8)
-    return small if widened(small).tobytes() == values.tobytes() else values
+    return small if unpack_int8(small).tobytes() == values.tobytes() else values
 
 
-def widened(values: NDArray[Any]) -> NDArray[np.float64]:
-    """The scores as they were before `narrowed`."""
+def unpack_int8(values: NDArray[Any]) -> NDArray[np.float64]:
+    """The scores as they were before `pack_int8`."""
     import numpy as np
 
     return np.where(values == _NAN, np.nan, values.astype(np.float64)) if values.dtype == np.int8 else values
 
 
-class Shared:
+class QuestionInterner:
     """Equal questions of several runs are one object: ten thousand logs do not hold ten thousand copies."""
 
     def __init__(self) -> None:
@@ -323,7 +323,7 @@ class Shared:
             tuple(
                 replace(
                     item,
-                    values=widened(item.values),
+                    values=unpack_int8(item.values),
                     questions=same[id(item.questions)],
                     clusters=self._one(item.clusters),
                 )

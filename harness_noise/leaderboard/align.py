@@ -59,7 +59,8 @@ def grid(parts: Sequence[Scores]) -> Grid:
         unit[m] = len(scored) > 0 and scored.min() >= 0 and scored.max() <= 1
         binary = binary and bool(((scored == 0) | (scored == 1)).all())
         solved[at, m] = (part.values >= 1).any(axis=1)
-        noisy[m] = _shared_noise(part.values, stats.count)
+        runs = part.repeats_are_runs and part.values.shape[1] > 1
+        noisy[m] = runs or _shared_noise(part.values, stats.count)
         if part.clusters is not None:
             if both_ways(part.clusters) is not None:
                 raise InputError(

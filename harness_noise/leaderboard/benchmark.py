@@ -13,7 +13,7 @@ from ..analysis.mean import analyze_run
 from ..analysis.ranges import Unread, check_margin, score_range
 from ..analysis.sample import group_shares
 from ..data.scores import Group, Run, Scores
-from ..results.arena import Benchmark, Board, Model, Pairs, QuestionColumns, Spread, Step
+from ..results.arena import Benchmark, BenchmarkResult, Model, Pairs, QuestionColumns, Spread, Step
 from ..results.rows import Estimate
 from ..settings import Settings
 from ..stats import benchmark, decision, theory
@@ -42,7 +42,9 @@ class _Measured:
         return {code for part in self.parts for code in part.diagnostics}
 
 
-def _board(measured: list[_Measured], group: Group | None, settings: Settings) -> tuple[Board | None, list[str]]:
+def _board(
+    measured: list[_Measured], group: Group | None, settings: Settings
+) -> tuple[BenchmarkResult | None, list[str]]:
     parts = [item.parts for item in measured]
     first = parts[0][0]
     check_margin(settings, [part for items in parts for part in items])
@@ -88,7 +90,7 @@ def _board(measured: list[_Measured], group: Group | None, settings: Settings) -
     models = _models(measured, group, board, pairs, settings)
     questions = _questions(common, board)
     row = _benchmark(common, pairs, questions, models, questions.n_solved is not None)
-    return Board(row, models, pairs, questions, board.table.mean), notes
+    return BenchmarkResult(row, models, pairs, questions, board.table.mean), notes
 
 
 def _questions(common: dict[str, Any], board: Grid) -> QuestionColumns:

@@ -16,7 +16,7 @@ from ..data.questions import occurrences
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..io.paths import telling_parts
-from ..results.arena import Arena, Board
+from ..results.arena import Arena, BenchmarkResult
 from ..results.forms import merge_notes
 from ..settings import Settings
 from .benchmark import _board, _Measured
@@ -42,7 +42,7 @@ def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = Non
     names = distinct_names(runs)
     runs, names, chosen = _baseline_last(runs, names, baseline)
     notes = list(merge_notes(*(run.notes for run in runs), twice))
-    boards: list[Board] = []
+    boards: list[BenchmarkResult] = []
     lonely: dict[tuple[str, str], list[str]] = {}
     benchmarks, remarks = _across_harnesses(_benchmarks(runs, names))
     notes += remarks

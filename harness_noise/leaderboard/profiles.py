@@ -20,7 +20,8 @@ from ..analysis.difference import decided
 from ..analysis.evidence import row_decision
 from ..errors import InputError
 from ..io.atomic import write_text
-from ..results.arena import Arena, Board, Spread
+from ..io.json_files import load
+from ..results.arena import Arena, BenchmarkResult, Spread
 from ..results.forms import SCHEMA_VERSION
 from ..results.rows import Difference
 from ..settings import Settings, check_scale
@@ -135,7 +136,7 @@ def write(arena: Arena, path: str | Path) -> None:
     write_text(Path(path), json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def _profile(board: Board) -> dict[str, Any] | None:
+def _profile(board: BenchmarkResult) -> dict[str, Any] | None:
     row, pairs = board.benchmark, board.pairs
     if row.se_total is None:
         return None
@@ -162,12 +163,7 @@ def read(path: str | Path) -> tuple[Profile, ...]:
     Raises:
         InputError: not such a file; says where it differs.
     """
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON: {error}; make a profile with `arena RUN… --reference FILE`") from None
+    content = load(Path(path), "; make a profile with `arena RUN… --reference FILE`")
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise InputError(f"{path}: not a noise profile; make one with `arena RUN… --reference FILE`")
     try:

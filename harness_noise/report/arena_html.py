@@ -12,7 +12,7 @@ from . import arena_summary, canvas, figures, html
 from .columns import decimals, number, shorten
 
 if TYPE_CHECKING:
-    from ..results.arena import Arena, Board
+    from ..results.arena import Arena, BenchmarkResult
 
 PAIRS = 1000
 """Pairs on a page; the exported table has them all."""
@@ -53,7 +53,7 @@ def _index_page(arena: Arena, names: list[str]) -> str:
     )
 
 
-def _board_page(arena: Arena, board: Board) -> str:
+def _board_page(arena: Arena, board: BenchmarkResult) -> str:
     from markupsafe import Markup
 
     marks = arena_summary.Marks()
@@ -84,7 +84,7 @@ def _board_page(arena: Arena, board: Board) -> str:
     )
 
 
-def _facts(arena: Arena, board: Board) -> list[tuple[str, str, str]]:
+def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:
     """The benchmark's row of the index: what it is, its value, its explanation."""
     section = arena_summary.benchmarks(arena)
     values = section.rows[arena.boards.index(board)]
@@ -93,7 +93,7 @@ def _facts(arena: Arena, board: Board) -> list[tuple[str, str, str]]:
     ]
 
 
-def _steps(board: Board) -> list[str]:
+def _steps(board: BenchmarkResult) -> list[str]:
     return [
         f"{shorten(step.large, 60)} − {shorten(step.small, 60)} = {number(step.diff, decimals(step.se_total))}, "
         f"{number(step.ratio, 1)} total standard errors"
@@ -101,7 +101,7 @@ def _steps(board: Board) -> list[str]:
     ]
 
 
-def _question_words(board: Board) -> str:
+def _question_words(board: BenchmarkResult) -> str:
     q = board.questions
     suspects = int(q.suspect.sum())
     parts = [

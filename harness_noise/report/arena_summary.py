@@ -28,7 +28,7 @@ from .columns import (
 )
 
 if TYPE_CHECKING:
-    from ..results.arena import Arena, Board, Model, Spread
+    from ..results.arena import Arena, BenchmarkResult, Model, Spread
     from ..results.rows import Difference
 
 PAIRS = 30
@@ -102,7 +102,7 @@ class Marks:
         return tuple((letter, code, DIAGNOSTICS.get(code, "")) for code, letter in self._letters.items())
 
 
-def board_name(board: Board) -> str:
+def board_name(board: BenchmarkResult) -> str:
     """Task and metric."""
     task, metric, scorer = board.key
     return shorten(f"{task} ({metric_name(metric, scorer)})" if task else metric_name(metric, scorer), NAME)
@@ -118,7 +118,7 @@ def file_names(arena: Arena) -> list[str]:
     return names
 
 
-def sentences(board: Board) -> list[str]:
+def sentences(board: BenchmarkResult) -> list[str]:
     """What a benchmark's pairs say, in two or three sentences."""
     row = board.benchmark
     out = []
@@ -153,7 +153,7 @@ def sentences(board: Board) -> list[str]:
     return out + _adjustment(board, name)
 
 
-def _adjustment(board: Board, name: str) -> list[str]:
+def _adjustment(board: BenchmarkResult, name: str) -> list[str]:
     """How many pairs have another verdict than their own intervals would give."""
     taken_back = board.pairs.flags.get("not_after_adjustment")
     if taken_back is None:
@@ -222,7 +222,7 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
     return Section("Benchmarks", *_drop_empty(columns, rows, optional))
 
 
-def models(board: Board, marks: Marks, title: str) -> Section:
+def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
     """One row for each model, the best first."""
     level = f"{100 * board.pairs.common['level']:g} %"
     top = max((max(model.pass_at_k) for model in board.models if model.pass_at_k), default=1)
@@ -263,13 +263,13 @@ def models(board: Board, marks: Marks, title: str) -> Section:
     return Section(title, *_drop_empty(columns, rows, ("data", "prediction", f"pass@{top}", "missing", "")))
 
 
-def ranked(board: Board) -> list[Model]:
+def ranked(board: BenchmarkResult) -> list[Model]:
     """The models, the best first."""
     sign = 1.0 if board.pairs.common["higher_is_better"] is False else -1.0
     return sorted(board.models, key=lambda item: sign * item.mean if item.mean is not None else np.inf)
 
 
-def chosen_pairs(board: Board, limit: int) -> list[int]:
+def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:
     """At most `limit` pairs, in the arena's order; those closest in rank if there are more."""
     pairs = board.pairs
     if len(pairs) <= limit:
@@ -330,7 +330,7 @@ def pair_table(items: Sequence[Difference], marks: Marks, title: str) -> Section
     return Section(title, *_drop_empty(columns, rows, ("data", "prediction", "unpaired n", "corr.", "")))
 
 
-def question_table(board: Board, limit: int) -> Section:
+def question_table(board: BenchmarkResult, limit: int) -> Section:
     """One row for each question: the suspects, then the hardest first; at most `limit` of them."""
     q = board.questions
     tau = np.where(np.isnan(q.tau), np.inf, q.tau)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from ..errors import InputError
 from ..io.atomic import replacing_path, write_text
-from .text import inert
+from .text import escape_spreadsheet_formula
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ def write_tables(arena: Arena, folder: Path, kind: Format = "csv") -> list[Path]
         elif kind == "json":
             write_text(path, json.dumps(content[name], indent=2, ensure_ascii=False, allow_nan=False) + "\n")
         else:
-            write_text(path, frame.map(inert).to_csv(index=False, lineterminator="\n"))
+            write_text(path, frame.map(escape_spreadsheet_formula).to_csv(index=False, lineterminator="\n"))
         written.append(path)
     return written
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..results.arena import Board
+    from ..results.arena import BenchmarkResult
 
 
 _THEME = {
@@ -118,7 +118,7 @@ def _markup(figure: Figure, picture: Picture, themed: bool) -> str:
     return text
 
 
-def _measure(board: Board) -> str:
+def _measure(board: BenchmarkResult) -> str:
     return _name(metric_name(board.benchmark.metric, board.benchmark.scorer), 40)
 
 
@@ -136,7 +136,7 @@ def _legend(axes: Axes, columns: int, *, reverse: bool = False) -> None:
     axes.get_figure(root=True).legend(handles[::step], labels[::step], loc="outside lower center", ncols=columns)  # type: ignore[union-attr]
 
 
-def _close(board: Board) -> Any:
+def _close(board: BenchmarkResult) -> Any:
     c = board.pairs.columns
     with np.errstate(invalid="ignore"):
         return np.flatnonzero((np.abs(c["diff"]) < 5 * c["se_total"]) & (c["n_questions"] > 1))

@@ -37,10 +37,10 @@ from .canvas import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..results.arena import Arena, Board
+    from ..results.arena import Arena, BenchmarkResult
 
 
-def pictures(board: Board, baseline: str | None = None) -> list[Picture]:
+def pictures(board: BenchmarkResult, baseline: str | None = None) -> list[Picture]:
     """The figures that this benchmark's data can fill."""
     made = (noise(board), separation(board), accuracies(board), heatmap(board), difficulty(board), passes(board),
             forest(board, baseline))  # fmt: skip
@@ -58,7 +58,7 @@ def save(arena: Arena, folder: Path) -> list[Path]:
     return written
 
 
-def noise(board: Board) -> Picture | None:
+def noise(board: BenchmarkResult) -> Picture | None:
     """Paired standard errors against accuracy, with what theory says of them. Wang (2025), figure 1."""
     c, close = board.pairs.columns, _close(board)
     if len(close) == 0:
@@ -97,7 +97,7 @@ def noise(board: Board) -> Picture | None:
     return Picture("noise", "Noise of a difference against accuracy", alt + ".", draw)
 
 
-def separation(board: Board) -> Picture | None:
+def separation(board: BenchmarkResult) -> Picture | None:
     """Difference against disagreement, with contours of the p-value. Seed: eval-arena's note on noise."""
     c = board.pairs.columns
     n = c["n_questions"]
@@ -135,7 +135,7 @@ def separation(board: Board) -> Picture | None:
 _BANDS = ((0.001, "p < 0.001"), (0.01, "p < 0.01"), (0.05, "p < 0.05"), (2.0, "p ≥ 0.05"))
 
 
-def accuracies(board: Board) -> Picture | None:
+def accuracies(board: BenchmarkResult) -> Picture | None:
     """Mean of A by mean of B, by p-value."""
     c = board.pairs.columns
     rows = np.flatnonzero(np.isfinite(c["p_value"]))
@@ -159,7 +159,7 @@ def accuracies(board: Board) -> Picture | None:
     return Picture("accuracies", "Which means can be told apart", f"{counts} (unadjusted).", draw)
 
 
-def heatmap(board: Board) -> Picture | None:
+def heatmap(board: BenchmarkResult) -> Picture | None:
     """Questions by models, both sorted. Wang (2025), figure 2."""
     scores = board.scores
     if min(scores.shape) == 0:
@@ -200,7 +200,7 @@ def _shrunk(image: Any, height: int = 600, width: int = 400) -> Any:
     return image
 
 
-def difficulty(board: Board) -> Picture | None:
+def difficulty(board: BenchmarkResult) -> Picture | None:
     """How difficulty is distributed for models of like accuracy, with Beta fits. Wang (2025), figure 5."""
     if board.benchmark.beta_theory is None:
         return None
@@ -242,7 +242,7 @@ def difficulty(board: Board) -> Picture | None:
     )
 
 
-def passes(board: Board) -> Picture | None:
+def passes(board: BenchmarkResult) -> Picture | None:
     """pass@k of the models with several answers."""
     curves = [(model.model, model.pass_at_k) for model in board.models if model.pass_at_k and len(model.pass_at_k) > 1]
     if not curves:
@@ -271,7 +271,7 @@ def passes(board: Board) -> Picture | None:
     return Picture("pass-at-k", "pass@k", alt, draw)
 
 
-def forest(board: Board, baseline: str | None = None) -> Picture | None:
+def forest(board: BenchmarkResult, baseline: str | None = None) -> Picture | None:
     """Differences of all models to one of them: the baseline, or the best."""
     sign = -1.0 if board.pairs.common["higher_is_better"] is False else 1.0
     means = [-np.inf if model.mean is None else sign * model.mean for model in board.models]
@@ -303,7 +303,7 @@ def forest(board: Board, baseline: str | None = None) -> Picture | None:
     return Picture("forest", f"Differences to {_name(names[against])}", alt + ".", draw, 1.2 + 0.22 * len(rows))
 
 
-def _differences(board: Board, against: int) -> Iterator[tuple[str, float, float, float]]:
+def _differences(board: BenchmarkResult, against: int) -> Iterator[tuple[str, float, float, float]]:
     pairs = board.pairs
     c = pairs.columns
     for i in np.flatnonzero((pairs.a == against) | (pairs.b == against)):

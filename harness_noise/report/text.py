@@ -43,7 +43,7 @@ def csv(table: Result) -> str:
     writer.writeheader()
     for row in rows:
         flat = {key: " ".join(map(str, value)) if isinstance(value, list) else value for key, value in row.items()}
-        writer.writerow({key: inert(value) for key, value in flat.items()})
+        writer.writerow({key: escape_spreadsheet_formula(value) for key, value in flat.items()})
     return out.getvalue()
 
 
@@ -53,7 +53,7 @@ def _rows(table: Result) -> list[dict[str, Any]]:
     return rows
 
 
-def inert(value: object) -> object:
+def escape_spreadsheet_formula(value: object) -> object:
     """A cell that no spreadsheet runs as a formula and no terminal obeys; what is not text stays as it is."""
     if not isinstance(value, str):
         return value

@@ -228,7 +228,7 @@ class Pairs(Sequence[Difference]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Board:
+class BenchmarkResult:
     """One benchmark: a task × metric × scorer that at least two models measured."""
 
     benchmark: Benchmark
@@ -248,7 +248,7 @@ class Arena(Shown):
     """Every pair of models on every benchmark that they share."""
 
     settings: Mapping[str, Any]
-    boards: tuple[Board, ...]
+    boards: tuple[BenchmarkResult, ...]
     baseline: str | None = None
     notes: tuple[str, ...] = ()
     """Hints and warnings for a person, one sentence each."""

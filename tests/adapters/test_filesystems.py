@@ -13,7 +13,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
-from harness_noise.io.paths import is_url, located
+from harness_noise.io.paths import is_url, resolve_path
 
 upath = pytest.importorskip("upath", reason="universal-pathlib is not installed")
 
@@ -124,7 +124,7 @@ def test_the_arena_of_a_folder_in_memory(tmp_path: Path, memory: str, capsys: py
 def test_names_of_files_are_kept(name: str, tmp_path: Path, memory: str) -> None:
     path = tmp_path / name
     path.write_text(TABLES["scores.csv"])
-    assert located(path.as_uri()) == path
+    assert resolve_path(path.as_uri()) == path
     assert hn.read(upload(path, f"{memory}/{name}"))[0].model == path.stem
 
 

@@ -66,7 +66,7 @@ def test_agreement_on_real_logs_of_every_version(shared_data):
     for path in paths:
         if "15-17-00" in path.name:
             continue  # has no scores, which both say
-        assert not assert_agrees(path).faults.told()
+        assert not assert_agrees(path).faults.messages()
 
 
 @pytest.mark.parametrize("name", ["a", "b", "automatic", "shuffled"])

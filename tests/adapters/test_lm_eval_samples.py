@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from harness_noise.data.clusters import labeller
 from harness_noise.data.questions import content_hash, occurrences
 from harness_noise.errors import InputError
-from harness_noise_adapters.lm_eval_harness.files import columns as columns_module
 from harness_noise_adapters.lm_eval_harness.files import lines
-from harness_noise_adapters.lm_eval_harness.files.columns import Column
 from harness_noise_adapters.lm_eval_harness.files.index import Index
 from harness_noise_adapters.lm_eval_harness.files.scanning import read_samples
 from harness_noise_adapters.lm_eval_harness.files.wanted import Wanted
+from harness_noise_adapters.lm_eval_harness.scoring import columns as columns_module
+from harness_noise_adapters.lm_eval_harness.scoring.columns import Column
 
 
 def line(i=0, **changes) -> dict:

@@ -167,3 +167,17 @@ def test_a_question_is_in_one_cluster():
     found.add("t.csv", "a", 1, 1.0, cluster="x", line=2)
     with pytest.raises(InputError, match="question 'a' is in cluster 'x' on line 2 and in 'y' on line 3"):
         found.add("t.csv", "a", 2, 1.0, cluster="y", line=3)
+
+
+def test_an_adapter_says_that_its_repeats_are_runs():
+    draw = np.random.default_rng(5)
+    rows = [(f"q{i}", k, float(draw.random() < 0.5), {}) for i in range(40) for k in range(4)]
+    declared, plain = (built(rows=rows, repeats_are_runs=runs).run("m", "h") for runs in (True, False))
+
+    def codes(run, settings):
+        return analyze_run(run, settings).estimates[0].diagnostics
+
+    assert "shared_repeat_noise" in codes(declared, Settings())
+    assert "shared_repeat_noise" not in codes(plain, Settings())
+    assert "shared_repeat_noise" not in codes(declared, Settings(repeats_are="runs"))
+    assert "shared_repeat_noise" not in codes(built(rows=rows[::4], repeats_are_runs=True).run("m", "h"), Settings())

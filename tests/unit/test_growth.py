@@ -141,11 +141,12 @@ def test_copies_of_a_log_are_found_in_linear_time() -> None:
         logs = []
         for i in range(n):
             asked = ("t", Counted(f"id{i // 2}"), "m")
-            about = identity.About(Path(f"{i}.eval"), asked, bytes(8))
+            about = identity.LogIdentity(Path(f"{i}.eval"), asked, bytes(8))
             logs.append((replace(run(2), date=f"{i:04}"), about))
-        return lambda: identity._once(logs)
+        return lambda: identity._without_copies(logs)
 
-    kept, notes = identity._once([(run(2), identity.About(Path(f"{i}.eval"), ("t", "id"), bytes(8))) for i in (0, 1)])
+    logs = [(run(2), identity.LogIdentity(Path(f"{i}.eval"), ("t", "id"), bytes(8))) for i in (0, 1)]
+    kept, notes = identity._without_copies(logs)
     assert (len(kept), len(notes)) == (1, 1)
     assert 0 < comparisons(work(400)) <= DOUBLE * comparisons(work(200))
 

@@ -27,7 +27,7 @@ anything = arrays.arrays(
 
 @given(anything)
 def test_no_bit_of_a_score_is_lost_on_the_way(values: np.ndarray) -> None:
-    back = workers.widened(workers.narrowed(values))
+    back = workers.unpack_int8(workers.pack_int8(values))
     same = back.view(np.int64) == values.view(np.int64)
     assert (same | (np.isnan(values) & np.isnan(back))).all()
     assert np.array_equal(np.signbit(back[~np.isnan(back)]), np.signbit(values[~np.isnan(values)]))
@@ -35,9 +35,9 @@ def test_no_bit_of_a_score_is_lost_on_the_way(values: np.ndarray) -> None:
 
 def test_right_and_wrong_take_a_byte_each() -> None:
     values = np.array([[1.0, 0.0], [np.nan, 1.0]])
-    assert workers.narrowed(values).dtype == np.int8
-    assert workers.narrowed(values + 0.5).dtype == np.float64
-    assert workers.narrowed(np.array([[-128.0]])).dtype == np.float64
+    assert workers.pack_int8(values).dtype == np.int8
+    assert workers.pack_int8(values + 0.5).dtype == np.float64
+    assert workers.pack_int8(np.array([[-128.0]])).dtype == np.float64
 
 
 def made(name: str, clusters: bool = True) -> Run:
@@ -49,7 +49,7 @@ def made(name: str, clusters: bool = True) -> Run:
 
 
 def test_equal_questions_of_many_runs_are_one_object() -> None:
-    shared = workers.Shared()
+    shared = workers.QuestionInterner()
     read = [pickle.loads(pickle.dumps(PartRead((workers._packed(made(name)),)))) for name in "ab"]  # noqa: S301
     (a,), (b,) = (shared.unpacked(item).runs for item in read)
     assert a.scores[0].questions is a.scores[1].questions is b.scores[0].questions

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from harness_noise.errors import InputError
+from harness_noise.io.json_files import LARGEST
 
-LARGEST_JSON = 1 << 29
-"""Bytes of a `.json` log that is written again, which Inspect reads whole; an `.eval` log may be of any size."""
 FLOOR = 1 << 25
 HEADER_RATIO = 20
 """The header, the reductions and the summaries may unpack to FLOOR plus so many times the file's size; in
@@ -109,7 +108,7 @@ def check_header(path: Path) -> None:
         with Archive(path) as archive:
             archive.check(name for name in archive.members if name in _HEADER or name.startswith("_journal/"))
         return
-    if path.stat().st_size > LARGEST_JSON:
+    if path.stat().st_size > LARGEST:  # an .eval log may be of any size
         raise InputError(
             f"{path}: a JSON log of {path.stat().st_size / 1e9:.1f} GB has to be held in memory as a whole; make "
             f"an .eval log of it: `inspect log convert {path} --to eval --output-dir DIR --stream`"

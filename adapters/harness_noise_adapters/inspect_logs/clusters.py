@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller
+from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, resolved
 from harness_noise.errors import InputError
 
 from .presets import bare, natural
@@ -51,17 +51,10 @@ def cluster_labels(
         MissingFieldError: a sample lacks the field.
         InputError: a template that fails.
     """
-    if spec is None or spec == "none":
+    spec, words = resolved(ClusterSpec(spec), task, lambda task: natural(task, metadata))
+    if spec is None:
         return None, None, []
-    if spec == "task":
-        return (task,) * len(keys), "task", []
-    words = spec
-    if spec == "auto":
-        known = natural(task, metadata)
-        if known is None:
-            return None, None, []
-        spec, words = known, f"{known} (auto)"
-    label = labeller(spec)
+    label = labeller(spec, task)
     labels, odd = [], False
     for key, doc in zip(keys, metadata, strict=True):
         fields = {"id": key, **(doc or {})}

@@ -18,6 +18,7 @@ from harness_noise._version import __version__
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.io.atomic import Unchanged, replacing_path, sweep, write_bytes
+from harness_noise.io.json_files import load
 
 from . import bounds, inject
 from .finding import logs_in
@@ -215,7 +216,7 @@ def _plain(results: EvalResults | None) -> str:
 def _body(path: Path) -> Any:
     """What an export leaves as it is, in a form that can be compared."""
     if path.suffix == ".json":
-        data = json.loads(path.read_bytes())
+        data = load(path)
         return {key: value for key, value in data.items() if key not in CHANGED}
     from zipfile import ZipFile
 

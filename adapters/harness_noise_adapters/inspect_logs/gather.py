@@ -15,7 +15,7 @@ from harness_noise.data.scores import Scores, Skipped
 
 from . import reducers
 from .clusters import Clusters
-from .grid import Grid, numbers
+from .grid import Grid, Numbers, numbers
 from .means import GROUP, Part, close, own_cluster, parts, unexplained
 
 if TYPE_CHECKING:
@@ -32,6 +32,36 @@ if TYPE_CHECKING:
     BoolArray = NDArray[np.bool_]
 
 _OWN_CODE = "a metric of the task's own code, which is not known as a mean of the scores"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TaskAnswers:
+    """One task: its native results, and the N answers that they are of."""
+
+    name: str
+    eval_scores: Sequence[EvalScore]
+    """The native results."""
+    answers: Grid
+    raw: Callable[[str], list[Any] | None]
+    """Scorer → the N values that it gave, None where it gave none; None for an unknown scorer."""
+    questions: Questions
+    """Of the grid's rows."""
+    clusters: Clusters = (None, None)
+    own: Callable[[str], Clusters] | None = None
+    """Clusters by a key, for scorers whose own stderr names one; None where the user has named another."""
+    excluded: BoolArray | None = None
+    """(N,) answers that are not to count (invalidated samples)."""
+    not_counted: BoolArray | None = None
+    """(N,) answers that the log holds and Inspect's values are not of."""
+    cancelled: bool = False
+    """Whether the log may hold more answers than Inspect's values are of, nobody knows which."""
+    n_not_seen: int = 0
+    """Answers that were asked for and are not among the N."""
+    missing: Literal["drop", "zero"] = "drop"
+    """Whether an answer without a score is left out or wrong."""
+    logged: bool = False
+    """Whether to find, too, what has no noise to be written beside it: values of several repeats (pass_at_k, max,
+    mode), and keys of dictionaries that no metric is the mean of."""
 
 
 @dataclass(slots=True)
@@ -54,82 +84,54 @@ class Gathered:
     """Whether a scorer's own stderr has named its clusters."""
 
 
-def gather(
-    task: str,
-    eval_scores: Sequence[EvalScore],
-    answers: Grid,
-    raw: Callable[[str], list[Any] | None],
-    questions: Questions,
-    clusters: Clusters = (None, None),
-    *,
-    own: Callable[[str], Clusters] | None = None,
-    excluded: BoolArray | None = None,
-    not_counted: BoolArray | None = None,
-    cancelled: bool = False,
-    n_not_seen: int = 0,
-    missing: Literal["drop", "zero"] = "drop",
-    logged: bool = False,
-) -> Gathered:
-    """The Scores of every mean over repeats and questions that the EvalScores report.
-
-    Args:
-        task: its name.
-        eval_scores: the native results.
-        answers: the grid of the N answers.
-        raw: the N values that a scorer gave, None where it gave none; None for an unknown scorer.
-        questions: of the grid's rows.
-        clusters: of the questions.
-        own: clusters by a key, for scorers whose own stderr names one; None where the user has named another.
-        excluded: (N,) answers that are not to count (invalidated samples).
-        not_counted: (N,) answers that the log holds and Inspect's values are not of.
-        cancelled: whether the log may hold more answers than Inspect's values are of, nobody knows which.
-        n_not_seen: answers that were asked for and are not among the N.
-        missing: whether an answer without a score is left out or wrong.
-        logged: whether to find, too, what has no noise to be written beside it: values of several repeats
-            (pass_at_k, max, mode), and keys of dictionaries that no metric is the mean of.
-    """
+def gather(task: TaskAnswers) -> Gathered:
+    """The Scores of every mean over repeats and questions that the EvalScores report."""
     out = Gathered()
-    labels = _labels(eval_scores, answers.repeats)
     clustered: dict[str, list[str]] = {}
-    for i, (label, reduce) in labels.items():
-        es = eval_scores[i]
-        several = reduce is not None and answers.repeats > 1
-        if (reduce is None and es.reducer not in (None, "mean")) or (several and not logged):
-            out.skipped.append(_other_reducer(task, label, es))
-            continue
-        how = _How(answers, reduce, not_counted)
-        found = parts(es, raw, how.mean_of, every=logged)
-        means = sum(bool(part.metrics) for part in found)
-        explained: list[str] = []
-        for part in found:
-            key = part.key if means > 1 or not part.metrics else None
-            called = label if key is None else f"{label}/{key}"
-            one = _one(task, called, es, part, how, excluded, cancelled, missing)
-            if isinstance(one, Skipped):
-                out.skipped.append(one)
-                out.unreadable.append(f"{task}: {called} has no error bars: {one.reason}")
-                continue
-            explained += [one.explains] if one.explains else []
-            its, shared = clusters, own_cluster(es, part.key)
-            if own is not None and shared is not None and (by_key := own(shared))[0] is not None:
-                its = by_key
-                clustered.setdefault(shared, []).append(called)
-            out.scores.append(one.scores(task, called, questions, its, n_not_seen))
-            out.indices.append(i)
-            out.keys.append(key)
-            out.reproduced.append(one.agrees)
-            out.notes += [f"{task}: {called}: {one.note}"] if one.note else []
-        if logged:
-            said = {(row.metric, row.scorer) for row in out.skipped}  # one row, with the first reason
-            out.skipped += [
-                Skipped(task, name, label, _OWN_CODE, _finite(es.metrics[name].value))
-                for name in unexplained(es, found, explained)
-                if (name, label) not in said
-            ]
+    for i, (label, reduce) in _labels(task.eval_scores, task.answers.repeats).items():
+        es = task.eval_scores[i]
+        several = reduce is not None and task.answers.repeats > 1
+        if (reduce is None and es.reducer not in (None, "mean")) or (several and not task.logged):
+            out.skipped.append(_other_reducer(task.name, label, es))
+        else:
+            _gather(task, i, label, _How(task.answers, reduce, task.not_counted), out, clustered)
     for key, of_key in clustered.items():
-        out.notes.append(f"{task}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
+        out.notes.append(f"{task.name}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
     out.own_clusters = bool(clustered)
     return out
+
+
+def _gather(task: TaskAnswers, i: int, label: str, how: _How, out: Gathered, clustered: dict[str, list[str]]) -> None:
+    """The means of one EvalScore, by its number; `clustered` learns which of them have clusters of their own."""
+    es = task.eval_scores[i]
+    found = parts(es, task.raw, how.mean_of, every=task.logged)
+    means = sum(bool(part.metrics) for part in found)
+    explained: list[str] = []
+    for part in found:
+        key = part.key if means > 1 or not part.metrics else None
+        called = label if key is None else f"{label}/{key}"
+        one = _one(task, called, es, part, how)
+        if isinstance(one, Skipped):
+            out.skipped.append(one)
+            out.unreadable.append(f"{task.name}: {called} has no error bars: {one.reason}")
+            continue
+        explained += [one.explains] if one.explains else []
+        clusters, shared = task.clusters, own_cluster(es, part.key)
+        if task.own is not None and shared is not None and (by_key := task.own(shared))[0] is not None:
+            clusters = by_key
+            clustered.setdefault(shared, []).append(called)
+        out.scores.append(one.scores(task, called, clusters))
+        out.indices.append(i)
+        out.keys.append(key)
+        out.reproduced.append(one.agrees)
+        out.notes += [f"{task.name}: {called}: {one.note}"] if one.note else []
+    if task.logged:
+        said = {(row.metric, row.scorer) for row in out.skipped}  # one row, with the first reason
+        out.skipped += [
+            Skipped(task.name, name, label, _OWN_CODE, _finite(es.metrics[name].value))
+            for name in unexplained(es, found, explained)
+            if (name, label) not in said
+        ]
 
 
 def _other_reducer(task: str, label: str, es: EvalScore) -> Skipped:
@@ -216,79 +218,101 @@ class _Mean:
     explains: str | None
     """The native value that it is."""
 
-    def scores(self, task: str, label: str, questions: Questions, clusters: Clusters, n_not_seen: int) -> Scores:
+    def scores(self, task: TaskAnswers, label: str, clusters: Clusters) -> Scores:
         return Scores(
-            task=task, metric=self.metric, scorer=label, questions=questions, values=self.table,
+            task=task.name, metric=self.metric, scorer=label, questions=task.questions, values=self.table,
             clusters=clusters[0], cluster_spec=clusters[1],
             higher_is_better=True if self.metric == "accuracy" else None,
             bounds=fitting((0.0, 1.0), self.table) if self.metric == "accuracy" else None, native=self.native,
-            n_missing=self.n_missing + n_not_seen, diagnostics=self.diagnostics,
+            n_missing=self.n_missing + task.n_not_seen, diagnostics=self.diagnostics,
         )  # fmt: skip
 
 
-def _one(
-    task: str, label: str, es: EvalScore, part: Part, how: _How, excluded: BoolArray | None, cancelled: bool,
-    missing: str,
-) -> _Mean | Skipped:  # fmt: skip
-    not_counted = how.not_counted
-    name = next(iter(part.metrics or es.metrics), "")
-    shown = _finite(es.metrics[name].value) if name else None
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """Our mean beside the native value that it should be."""
 
-    def skip(reason: str) -> Skipped:
-        return Skipped(task, name, label, reason, shown)
+    ours: float
+    metric: str | None
+    """The native metric; None where none can be it."""
+    native: float | None
+    agrees: bool
+    beside: bool
+    """Whether it is on our own scale: our error bars stand beside it only there."""
 
-    if part.refused is not None:
-        return skip(part.refused)
-    if part.values is None:
-        return skip("no sample has a score of this scorer")
+    @classmethod
+    def of(cls, es: EvalScore, part: Part, ours: float) -> _Compared:
+        candidates = part.metrics or part.like
+        # what is rounded, or in percent, counts only where nothing else does
+        alike = (key for same in (close, reproduces) for key in candidates if same(ours, es.metrics[key].value))
+        metric = next(alike, part.usual)
+        if metric is None:
+            return cls(ours, None, None, False, False)
+        value = es.metrics[metric].value
+        return cls(ours, metric, _finite(value), reproduces(ours, value), reproduces(ours, value, percent=False))
+
+
+def _one(task: TaskAnswers, label: str, es: EvalScore, part: Part, how: _How) -> _Mean | Skipped:
+    """The mean that one part of an EvalScore is, or why it is none."""
+    if part.refused is not None or part.values is None:
+        return _skipped(task, label, es, part, part.refused or "no sample has a score of this scorer")
     read = numbers(part.values)
-    if np.isinf(read.values).any():
-        return skip("a score is infinite")
-    absent = np.isnan(read.values)
-    if absent.all():
-        return skip("no sample has a score that is a number")
-    ours = how.mean(read.values)
-    candidates = part.metrics or part.like
-    # what is rounded, or in percent, counts only where nothing else does
-    alike = (key for same in (close, reproduces) for key in candidates if same(ours, es.metrics[key].value))
-    metric = next(alike, part.usual)
-    agrees = metric is not None and reproduces(ours, es.metrics[metric].value)
-    # our error bars stand beside a value only on its own scale
-    beside = metric is not None and reproduces(ours, es.metrics[metric].value, percent=False)
-    if read.words and not agrees:
-        return skip(f"{read.words} of its values are not numbers, such as {_short(read.example)}")
-    if math.isnan(ours):
-        return skip(f"no question has answers enough for its reducer {es.reducer}")
-    if how.uses_all and not agrees and not cancelled and excluded is None:
-        return skip(f"no native value is what its reducer {es.reducer} makes of the scores, {ours:.6g}")
-    native = _finite(es.metrics[metric].value) if metric is not None else None
-    note = None
+    if (reason := _unusable(read)) is not None:
+        return _skipped(task, label, es, part, reason)
+    found = _Compared.of(es, part, how.mean(read.values))
+    if (reason := _refuted(task, es, how, read, found)) is not None:
+        return _skipped(task, label, es, part, reason)
+    metric, native, agrees, beside, note = found.metric, found.native, found.agrees, found.beside, None
     if read.words:
         note = f"{read.words} values are not numbers ({_short(read.example)}) and count as 0"
-    out = np.zeros_like(absent) if excluded is None else excluded
+    absent = np.isnan(read.values)
+    out = np.zeros_like(absent) if task.excluded is None else task.excluded
     kept = np.where(out, np.nan, read.values)
-    if missing == "zero":
+    if task.missing == "zero":
         kept = np.where(absent & ~out, 0.0, kept)
     codes: tuple[str, ...] = ()
-    if not_counted is not None and not_counted.any():
+    if task.not_counted is not None and task.not_counted.any():
         native = None
-    elif cancelled and metric is not None and not agrees:
+    elif task.cancelled and metric is not None and not agrees:
         agrees, beside, native = True, True, None
         note = (
-            f"Inspect's own {metric} is {es.metrics[metric].value:.4g} and ours {ours:.4g}: the run was cancelled, and "
-            "Inspect computed its value before the last answers were logged"
+            f"Inspect's own {metric} is {es.metrics[metric].value:.4g} and ours {found.ours:.4g}: the run was "
+            "cancelled, and Inspect computed its value before the last answers were logged"
         )
     elif native is not None and not np.array_equal(kept, read.values, equal_nan=True):
         # the native value is of other answers than ours: compared above, not comparable below
         codes, native = () if agrees else ("mean_mismatch",), None
     table = how.table(kept)
     if np.isnan(table).all():
-        return skip("no question has a value")
+        return _skipped(task, label, es, part, "no question has a value")
     n_missing = int((absent | out).sum())
     if how.uses_all:
         n_missing, codes = int(np.isnan(table).sum()), (*codes, "uses_all_repeats")
     own = beside and bool(part.metrics)
     return _Mean(part.name or metric or "mean", table, native, own, n_missing, codes, note, metric if agrees else None)
+
+
+def _skipped(task: TaskAnswers, label: str, es: EvalScore, part: Part, reason: str) -> Skipped:
+    name = next(iter(part.metrics or es.metrics), "")
+    return Skipped(task.name, name, label, reason, _finite(es.metrics[name].value) if name else None)
+
+
+def _unusable(read: Numbers) -> str | None:
+    """Why values have no mean; None if they have one."""
+    if np.isinf(read.values).any():
+        return "a score is infinite"
+    return "no sample has a score that is a number" if np.isnan(read.values).all() else None
+
+
+def _refuted(task: TaskAnswers, es: EvalScore, how: _How, read: Numbers, found: _Compared) -> str | None:
+    """Why their mean is not what Inspect reports; None if nothing speaks against it."""
+    if read.words and not found.agrees:
+        return f"{read.words} of its values are not numbers, such as {_short(read.example)}"
+    if math.isnan(found.ours):
+        return f"no question has answers enough for its reducer {es.reducer}"
+    if how.uses_all and not found.agrees and not task.cancelled and task.excluded is None:
+        return f"no native value is what its reducer {es.reducer} makes of the scores, {found.ours:.6g}"
+    return None
 
 
 def _counted(values: FloatArray, not_counted: BoolArray | None) -> FloatArray:

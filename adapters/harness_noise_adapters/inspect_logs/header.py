@@ -28,7 +28,7 @@ class Faults:
     def add(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
 
-    def told(self) -> list[str]:
+    def messages(self) -> list[str]:
         return [f"{what} ({count} times)" if count > 1 else what for what, count in self.counts.items()]
 
 

@@ -34,9 +34,9 @@ from harness_noise.settings import Settings
 from . import inject, panel, rescore
 from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for
 from .flags import Flag
-from .gather import Gathered, gather
+from .gather import Gathered, TaskAnswers, gather
 from .grid import Grid, grid
-from .inject import _words
+from .inject import _message
 from .live import Live
 from .rescore import USED, WRAPPED
 from .rewriting import rewrite
@@ -113,7 +113,7 @@ def install() -> bool:
             raise
         except BaseException as error:  # noqa: BLE001  a fault here would lose the whole eval
             with suppress(Exception):
-                live.warnings = [f"{live.spec.task}: no error bars ({_words(error)})"]
+                live.warnings = [f"{live.spec.task}: no error bars ({_message(error)})"]
         return out
 
     setattr(eval_results, WRAPPED, original)
@@ -224,15 +224,17 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
         warnings = [f"{task}: {error}; the questions count as independent"]
     open_ = spec_for(live.flag.cluster, task) in (None, "auto") and clusters[1] in (None, "cluster")
     found = gather(
-        task,
-        results.scores,
-        answers.grid,
-        cache(answers.raw),
-        Questions(keys, "sample id"),
-        clusters,
-        own=own_clusters(task, keys, metadata, warnings) if open_ else None,
-        not_counted=answers.not_counted,
-        n_not_seen=max(0, samples - len(answers.rows)),
+        TaskAnswers(
+            name=task,
+            eval_scores=results.scores,
+            answers=answers.grid,
+            raw=cache(answers.raw),
+            questions=Questions(keys, "sample id"),
+            clusters=clusters,
+            own=own_clusters(task, keys, metadata, warnings) if open_ else None,
+            not_counted=answers.not_counted,
+            n_not_seen=max(0, samples - len(answers.rows)),
+        )
     )
     if spec == "auto" and clusters[0] is None and not found.own_clusters:
         warnings.append(auto_hint(task, metadata))
@@ -302,7 +304,7 @@ async def task_end(data: TaskEnd) -> None:
             # in a thread, because Inspect's synchronous readers start an event loop of their own
             live.shown = await to_thread.run_sync(rewrite, live, data.log)
         except Exception as error:  # noqa: BLE001  the eval is done and stays so
-            live.warnings = [f"{live.spec.task}: no error bars ({_words(error)})"]
+            live.warnings = [f"{live.spec.task}: no error bars ({_message(error)})"]
         live.done = True
     _live.set(None)
     _warn(live)

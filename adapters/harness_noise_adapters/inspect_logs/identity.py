@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class LogIdentity:
     """What a log says of itself, for those that lie beside it."""
 
     path: Path
@@ -61,20 +61,20 @@ def joined(found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
     used.
 
     Args:
-        found: what reading each gave; `PartRead.about` is an `About`, None for a log that was not asked for.
+        found: what reading each gave; `PartRead.about` is a `LogIdentity`, None for a log that was not asked for.
     """
     refused = [item for item in found if isinstance(item, InputError)]
     read = [item for item in found if not isinstance(item, InputError)]
-    kept, notes = _once([(item.runs[0], item.about) for item in read if item.about is not None])
+    kept, notes = _without_copies([(item.runs[0], item.about) for item in read if item.about is not None])
     if notes:
         newest = max(range(len(kept)), key=lambda i: kept[i].date)
         kept[newest] = replace(kept[newest], notes=(*kept[newest].notes, *notes))
     return [*refused, *kept, *(run for item in read if item.about is None for run in item.runs)]
 
 
-def _once(logs: Sequence[tuple[Run, About]]) -> tuple[list[Run], list[str]]:
+def _without_copies(logs: Sequence[tuple[Run, LogIdentity]]) -> tuple[list[Run], list[str]]:
     """The logs without those whose every answer is in a newer one too: they must not count twice."""
-    alike: dict[tuple[str, ...], list[tuple[Run, About]]] = {}
+    alike: dict[tuple[str, ...], list[tuple[Run, LogIdentity]]] = {}
     for log in logs:
         alike.setdefault(log[1].asked, []).append(log)
     again: dict[Path, Path] = {}
@@ -89,7 +89,7 @@ def _once(logs: Sequence[tuple[Run, About]]) -> tuple[list[Run], list[str]]:
     return [run for run, about in logs if about.path not in again], notes
 
 
-def _contained(logs: Sequence[tuple[Run, About]]) -> dict[Path, Path]:
+def _contained(logs: Sequence[tuple[Run, LogIdentity]]) -> dict[Path, Path]:
     """The logs whose answers are all in another that counts, and in which; the newest come first."""
     out: dict[Path, Path] = {}
     kept: list[tuple[Path, Any]] = []

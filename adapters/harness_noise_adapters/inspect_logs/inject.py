@@ -117,7 +117,7 @@ def of_authors(scores: Iterable[EvalScore]) -> set[tuple[str, str]]:
     }
 
 
-def _words(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     try:
         text = " ".join(str(error).split())
     except Exception:  # noqa: BLE001  anybody's exception, anybody's words

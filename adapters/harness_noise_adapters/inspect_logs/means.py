@@ -71,8 +71,8 @@ def parts(
             if len(keys) > MOST_KEYS:
                 return [Part(None, (), refused=_TOO_MANY)]
             known = _keyed(es, values, list(keys), mean)
-            said = [name for part in known for name in part.metrics]
-            if every and (not known or unexplained(es, known, said)):
+            explained = [name for part in known for name in part.metrics]
+            if every and (not known or unexplained(es, known, explained)):
                 named = {part.key for part in known}
                 known += _other_keys(es, values, [key for key in keys if key not in named], mean)
             return known or [Part(None, (), refused=_DICTIONARIES)]
@@ -138,8 +138,8 @@ def _of_key(values: Column, key: str, zero: bool) -> Column:
 
 def _candidates(metric: EvalMetric | Metric, name: str, keys: Sequence[str]) -> Sequence[str]:
     """The keys that a metric may be of: that which its parameters or its own name name, else any."""
-    said = [key for key in keys if key in [value for value in metric.params.values() if isinstance(value, str)]]
-    return said or [key for key in keys if key == name] or keys
+    named = [key for key in keys if key in [value for value in metric.params.values() if isinstance(value, str)]]
+    return named or [key for key in keys if key == name] or keys
 
 
 def _one_of(

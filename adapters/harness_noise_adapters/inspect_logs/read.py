@@ -21,10 +21,10 @@ from . import inject, logfile
 from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for
 from .finding import logs_in
 from .flags import cluster_text
-from .gather import Gathered, gather
+from .gather import Gathered, TaskAnswers, gather
 from .grid import Grid, grid
 from .header import Header
-from .identity import About, marks
+from .identity import LogIdentity, marks
 from .logfile import LogFile
 from .means import names_cluster
 from .presets import natural
@@ -50,7 +50,7 @@ def read_one(path: Path, options: ReadOptions) -> PartRead:
     except _NotAskedError as error:
         return PartRead((error.run,))
     head = log.header
-    return PartRead((log.run,), About(path, (head.task, head.task_id, head.model, *head.dataset), log.answers))
+    return PartRead((log.run,), LogIdentity(path, (head.task, head.task_id, head.model, *head.dataset), log.answers))
 
 
 class _NotAskedError(Exception):
@@ -73,7 +73,7 @@ def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
         try:
             logs.append(read_log(path, options))
         except InputError as error:
-            error.place = str(path)
+            error.path = str(path)
             answers.append(error)
         else:
             answers.append(logs[-1].run)
@@ -164,19 +164,20 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
     clusters, spec = _clusters(path, header, options, recorded, answers, firsts, notes)
     metadata = [item.metadata for item in firsts]
     open_ = spec is None or (spec == "auto" and clusters[0] is None)
-    gathered = gather(
-        header.task,
-        header.scores,
-        answers,
-        rows.scores.get,
-        _questions(path, header.task, answers, firsts, options, notes),
-        clusters,
+    task = TaskAnswers(
+        name=header.task,
+        eval_scores=header.scores,
+        answers=answers,
+        raw=rows.scores.get,
+        questions=_questions(path, header.task, answers, firsts, options, notes),
+        clusters=clusters,
         own=own_clusters(header.task, answers.keys, metadata, notes) if open_ else None,
         excluded=_invalidated(header, rows.invalid, notes),
         cancelled=header.status == "cancelled",
         missing=options.missing,
         logged=True,
     )
+    gathered = gather(task)
     if open_ and not gathered.own_clusters:
         known = natural(header.task, metadata)
         if spec == "auto":
@@ -190,7 +191,7 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
             f"answers are in the log, score them with `inspect score {path}`, else run the eval again"
         )
     notes += gathered.notes + _remarks(header, len(rows))
-    if faults := found.faults.told():
+    if faults := found.faults.messages():
         notes.append(f"{header.task}: the log is not quite as Inspect writes it, and was read all the same: "
                      f"{'; '.join(faults[:5])}{'; …' if len(faults) > 5 else ''}")  # fmt: skip
     run = Run(
@@ -219,7 +220,7 @@ def _clusters(
     task = header.task
     metadata = [row.metadata for row in firsts]
     spec, asked = _spec(header, options)
-    spec = said = spec or spec_for(recorded, task)
+    spec = named = spec or spec_for(recorded, task)
     if spec is None:
         labelled = sum(doc.get("cluster") is not None for doc in metadata)
         if labelled == len(metadata):
@@ -235,9 +236,9 @@ def _clusters(
         if asked:
             raise FinalError(f"{path}: {error}; name another with `cluster`, or `cluster='none'`") from None
         notes.append(f"{task}: {error}; the questions count as independent")
-        return (None, None), said
+        return (None, None), named
     notes += remarks
-    return (labels, words), said
+    return (labels, words), named
 
 
 def _questions(

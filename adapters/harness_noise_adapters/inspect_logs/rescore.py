@@ -154,10 +154,10 @@ def flag_of(log: EvalLog) -> Flag | None:
 
 
 def _lost(log: EvalLog, error: BaseException) -> None:
-    from .inject import _words
+    from .inject import _message
 
     logger.warning(
         "noise: %s: the new scores have no error bars (%s); `harness-noise export LOG -o DIR` adds them",
         log.eval.task,
-        _words(error),
+        _message(error),
     )

@@ -63,7 +63,7 @@ class Columns:
     unused: list[str]
     count: str | None = None
     """eval-arena's number of answers, where `score` is the share of them that was right."""
-    said: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = ()
     """Of the file's columns, those that the user named."""
     counted: int = 0
     """Answers that counts have stood for so far."""
@@ -75,18 +75,18 @@ class Columns:
         return self.names["question"]
 
     @classmethod
-    def of(cls, path: Path, head: Sequence[Record], said: Mapping[str, str]) -> Columns:
+    def of(cls, path: Path, head: Sequence[Record], chosen: Mapping[str, str]) -> Columns:
         have = list(dict.fromkeys(name for record in head for name in record))
-        unknown = [name for name in said if name not in NAMES]
+        unknown = [name for name in chosen if name not in NAMES]
         if unknown:
             raise InputError(f"`columns` {unknown[0]}=…: our columns are {', '.join(NAMES)}")
-        for ours, theirs in said.items():
+        for ours, theirs in chosen.items():
             if theirs not in have:
                 raise InputError(f"{path}: `columns` {ours}={theirs}: no such column; there are {', '.join(have)}")
         plain = {name: str(name).strip().lower().replace(" ", "_").replace("-", "_") for name in have}
-        free = [name for name in have if name not in said.values()]
-        names = dict(said)
-        words = None if "question" in said else _beside_words(names, free, plain, head)
+        free = [name for name in have if name not in chosen.values()]
+        names = dict(chosen)
+        words = None if "question" in chosen else _beside_words(names, free, plain, head)
         count = None
         for ours, known in NAMES.items():
             if ours not in names and (found := _named(path, ours, known, free, plain)) is not None:
@@ -105,7 +105,7 @@ class Columns:
         if count is not None:
             names.pop("repeat", None)
         used = {*names.values(), count, words}
-        return cls(names, [name for name in have if name not in used], count, tuple(said.values()), words=words)
+        return cls(names, [name for name in have if name not in used], count, tuple(chosen.values()), words=words)
 
     def question_of(self, path: Path, line: int, record: Record) -> tuple[str, str | None]:
         """What names a row's question, and the words beside it."""

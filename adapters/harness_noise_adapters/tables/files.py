@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, AnyStr
 
 from harness_noise.errors import InputError
+from harness_noise.io.json_files import load, load_line
 from harness_noise.io.paths import reason
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
@@ -17,8 +17,6 @@ Record = Mapping[str, Any]
 
 LONGEST_LINE = 1 << 26
 """Characters or bytes; no answer with its question has as many."""
-LARGEST_JSON = 1 << 29
-"""Bytes of a JSON list, which has to be read whole; the other formats may be of any size."""
 _BATCH = 4096
 _SPARE_ROWS, _ROWS_PER_BYTE = 1_000_000, 32
 """Rows of a Parquet file: repetition packs so well that a small file could stand for billions."""
@@ -79,31 +77,12 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Record]]:
         for number, line in enumerate(_bounded(file, path), 1):
             if line.isspace():
                 continue
-            try:
-                row = json.loads(line)
-            except UnicodeDecodeError:
-                raise
-            except (ValueError, RecursionError) as error:
-                raise InputError(
-                    f"{path}, line {number}: not JSON ({error}); is the file damaged or truncated?"
-                ) from None
+            row = load_line(path, number, line, "; is the file damaged or truncated?")
             yield number, _object(path, f"line {number}", row)
 
 
 def _json(path: Path) -> Iterator[tuple[int, Record]]:
-    if (size := path.stat().st_size) > LARGEST_JSON:
-        raise InputError(
-            f"{path}: a JSON list of {size / 1e9:.1f} GB has to be held in memory as a whole; write one object to a "
-            "line (JSONL), which is read line by line"
-        )
-    try:
-        rows = json.loads(path.read_bytes())
-    except UnicodeDecodeError:
-        raise
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON that can be read ({error})") from None
+    rows = load(path, advice="; write one object to a line (JSONL), which is read line by line")
     if not isinstance(rows, list):
         raise InputError(f"{path}: a JSON table must be a list of objects, one for each answer")
     for number, row in enumerate(rows, 1):

@@ -100,7 +100,7 @@ def _without_id(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settle
     name = columns.question
     repeated = sum(len(rows) > 1 for cells in tables for rows in cells.numbers.values())
     n = sum(len(cells.numbers) for cells in tables)
-    if name in columns.said or "repeat" in columns.names or not 0 < 2 * repeated <= n:
+    if name in columns.chosen or "repeat" in columns.names or not 0 < 2 * repeated <= n:
         return Settled()
     if not is_worded([question for cells in tables for question in cells.numbers]):
         return Settled()

@@ -64,7 +64,7 @@ def _whole(output: Output) -> Output:
 def _write_run(output: Output, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
     sources = files.Unchanged([*output.samples.values(), *filter(None, [output.results])])
     reading = read_output(output, options)
-    where = _Places(path, out, reading.results.get("model_name_sanitized"))
+    where = _Targets(path, out, reading.results.get("model_name_sanitized"))
     targets = {task: where.of(output.samples[task]) for task in reading.samples}
     results = where.of(output.results) if output.results is not None else None
     # the block must not depend on where the run lies
@@ -106,7 +106,7 @@ def _in_percent(run: Run) -> dict[tuple[str, str, str], None]:
     return found | groups
 
 
-class _Places:
+class _Targets:
     """Where each file of the input goes."""
 
     def __init__(self, path: Path, out: Path, model: Any) -> None:

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from harness_noise.errors import InputError
+from harness_noise.io.json_files import load_line
 from harness_noise.io.paths import POINTER, refuse_pointer
 
 from ...json_stream import JsonStream
+from .outputs import DAMAGED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,9 +118,7 @@ def _of_array(path: Path, file: IO[bytes]) -> Iterator[bytes]:
             yield json.dumps(row).encode()
         stream.end()
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path}: not JSON that can be read ({error}); the file is damaged, truncated or still being written"
-        ) from None
+        raise InputError(f"{path}: not JSON that can be read ({error}){DAMAGED}") from None
 
 
 def _stamp(path: Path, file: IO[bytes]) -> tuple[float, float]:
@@ -212,12 +212,7 @@ def _choices(line: bytes, loads: Callable[[bytes], Any]) -> tuple[str, ...] | No
 
 
 def _whole(line: bytes, loads: Callable[[bytes], Any], path: Path, number: int) -> Row:
-    try:
-        row = loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path}, line {number}: not JSON ({error}); the file is damaged, truncated or still being written"
-        ) from None
+    row = load_line(path, number, line, DAMAGED, loads)
     if not isinstance(row, dict) or not {"doc_id", "doc", "doc_hash"} & row.keys():
         raise InputError(f"{path}, line {number}: not a sample of lm-eval (no doc_id, doc or doc_hash)")
     return row

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise.errors import InputError
-from harness_noise.io.paths import reason, refuse_pointer
+from harness_noise.io.json_files import load
 
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?"
 _RESULTS = re.compile(rf"(?:.*_)?(?P<date>{_DATE})\.json")
@@ -24,6 +24,7 @@ _ROWS = re.compile(rb'\s*\[\s*\{\s*"doc_id"\s*:')
 _FIRST_LINE = 1 << 24
 _LATEST = 1 << 34
 """Seconds since 1970: the year 2514."""
+DAMAGED = "; the file is damaged, truncated or still being written"
 _TABLES = {"groups": dict, "group_subtasks": list, "configs": dict, "higher_is_better": dict, "n-samples": dict}
 """What the parts of a results file map tasks to."""
 
@@ -99,36 +100,19 @@ def find(path: Path) -> list[Output]:
     return sorted(found, key=lambda output: (output.path.parent, _date(output.path), output.path))
 
 
-def load(path: Path) -> dict[str, Any]:
+def read_results(path: Path) -> dict[str, Any]:
     """The object of a results file; NaN is kept.
 
     Raises:
         InputError: not readable, not JSON, or not lm-eval's.
     """
-    results = _decoded(path)
+    results = load(path, DAMAGED)
     if not isinstance(results, dict) or not _is_table(results.get("results"), dict):
         raise InputError(f"{path}: not a results file of lm-eval (no object `results` of tasks in it)")
     for name, kind in _TABLES.items():
         if name in results and not _is_table(results[name], kind):
             raise InputError(f"{path}: not a results file of lm-eval (`{name}` is not what lm-eval writes)")
     return results
-
-
-def _decoded(path: Path) -> Any:
-    try:
-        refuse_pointer(path)
-        return json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({reason(error)})") from None
-    except InputError:
-        raise
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}, line {error.lineno}: not JSON ({error.msg}); the file is damaged, truncated or still "
-            "being written"
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON that can be read ({error})") from None
 
 
 def _is_table(value: Any, kind: type) -> bool:
@@ -154,7 +138,7 @@ def _is_results(path: Path) -> bool:
     if not path.name.startswith("results"):
         return False
     try:
-        found = _decoded(path)
+        found = load(path)
     except InputError:  # whoever reads it says that it was cut, or not fetched
         return _RESULTS.fullmatch(path.name) is not None
     return isinstance(found, dict) and {"results", "configs"} <= found.keys()
@@ -222,7 +206,7 @@ def _of_results(path: Path, beside: _Beside) -> Output:
 def _named_after_model(results: Path, files: Mapping[str, Path]) -> dict[str, Path]:
     """Of files the samples of a run of lm-eval 0.4.0 to 0.4.2: their names are the model's arguments and the task."""
     try:
-        content = load(results)
+        content = read_results(results)
     except InputError:  # whoever reads it says so
         return {}
     config = content.get("config")

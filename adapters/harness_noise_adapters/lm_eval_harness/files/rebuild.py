@@ -19,7 +19,7 @@ from typing import Any
 from harness_noise.errors import InputError
 
 from ..scoring import bounded
-from .columns import Column
+from ..scoring.columns import Column
 from .lines import Row
 from .samples import Samples
 from .wanted import Scan, Wanted

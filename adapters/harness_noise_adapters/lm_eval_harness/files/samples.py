@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..scoring.choices import Log
-from .columns import Column
+from ..scoring.columns import Column
 from .documents import Documents
 from .lines import Row, _Item
 from .native_block import SCORES

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller
-from harness_noise.data.scores import CorpusScores, Group, Run, Scores, Skipped, Weighting, with_groups
+from harness_noise.data.scores import Run, Weighting, with_groups
 from harness_noise.errors import InputError
 
-from ..scoring import aggregates, choices, passes, presets
+from ..scoring import aggregates, presets
+from ..scoring.clusters import AskedQuestions, Labels, clusters
+from ..scoring.gather import Gathered, gather, reported
+from ..scoring.groups import GroupRow
+from ..scoring.groups import groups as in_groups
 from ..scoring.rescore import (
     Row,
     copied_answers,
@@ -22,7 +25,7 @@ from ..scoring.rescore import (
     unrepeated,
     without_copies,
 )
-from .measured import TaskScores, _get, _measured
+from .measured import TaskScores, columns_of, task_facts
 from .options import Options
 
 log = logging.getLogger("harness_noise")
@@ -35,6 +38,8 @@ class Collected:
     run: Run
     tasks: dict[str, TaskScores]
     """Raw values per repeat of every metric, also of those that are not means."""
+    clusters: dict[str, Labels]
+    """Task → the clusters of its questions; tasks without are left out."""
 
 
 def flat_tasks(task_dict: Mapping[Any, Any]) -> dict[str, Any]:
@@ -94,74 +99,51 @@ def collect(
     notes: list[str] = []
     found: dict[str, TaskScores] = {}
     for name, task in tasks.items():
-        rows = by_filter(results["samples"].get(name, []))
-        if rows:
-            found[name] = _score(name, task, rows, repeats.get(name, (1, 1)), notes)
-    _cluster(found, options.cluster, notes)
-    scores: list[Scores] = []
-    corpus: list[CorpusScores] = []
-    skipped: list[Skipped] = []
-    left_out: dict[str, list[str]] = {}
-    budget = aggregates.Budget()
+        if samples := results["samples"].get(name, []):
+            found[name] = _score(TaskScores(name, *by_filter(samples)), task, repeats.get(name, (1, 1)), notes)
+    labels = _clusters(found, options.cluster, notes)
+    gathered, budget = Gathered(notes=notes), aggregates.Budget()
     for name, item in found.items():
         native_K = 1 if item.copied else repeats.get(name, (1, 1))[0]
-        parts = list(_measured(item, tasks[name], results, native_K, budget))
-        if not parts:
+        if columns := columns_of(item, tasks[name]):
+            gather(task_facts(item, tasks[name], results, native_K, columns), columns, budget, gathered)
+        else:
             notes.append(f"{name}: the run only predicts (predict_only): nothing was scored, so it has no error bar")
-        scores += passes.with_passes([part for part in parts if isinstance(part, Scores)], native_K)
-        corpus += [part for part in parts if isinstance(part, CorpusScores)]
-        skipped += [part for part in parts if isinstance(part, Skipped)]
-        scores += _probabilities(item, tasks[name], scores, left_out)
-    run = Run(
-        model=model, name=model, harness="lm-eval", scores=tuple(scores),
-        groups=tuple(choices.in_groups(list(_groups(groups, results, scores)), scores)),
-        corpus=tuple(corpus), skipped=tuple(skipped), notes=(*notes, *choices.why_not(left_out)),
+    values = {name: reported(row) for name, row in results["results"].items()}
+    rows = list(_group_rows(groups, results))
+    run = gathered.run(
+        labels, model=model, name=model, harness="lm-eval",
+        groups=in_groups(rows, values, {}, gathered.scores),
     )  # fmt: skip
     for group, pattern in options.groups.items():
         try:
             run = with_groups(run, {group: pattern})
         except InputError as error:
             run = replace(run, notes=(*run.notes, str(error)))
-    return Collected(run, found)
+    return Collected(run, found, {name: known for name, (known, _) in labels.items()})
 
 
-def _probabilities(
-    item: TaskScores, task: Any, scores: Sequence[Scores], left_out: dict[str, list[str]]
-) -> list[Scores]:
-    """`acc_prob` beside each `acc` of a multiple-choice task; where there is none, `left_out` learns why."""
-    out: list[Scores] = []
-    own = [part for part in scores if part.task == item.name]
-    if task.OUTPUT_TYPE != "multiple_choice" or any(part.metric == choices.METRIC for part in own):
-        return out
-    for part in [part for part in own if part.metric == choices.BESIDE]:
-        try:
-            out.append(choices.beside(part, choices.of_task(task, item.rows[part.scorer])))
-        except choices.LeftOutError as error:
-            left_out.setdefault(str(error), []).append(item.name)
-        except Exception as error:  # noqa: BLE001 - the task's own code
-            left_out.setdefault(f"{type(error).__name__}: {error}", []).append(item.name)
-    return out
-
-
-def by_filter(samples: Sequence[Row]) -> dict[str, list[Row]]:
-    """filter → samples in one order of documents, whatever order the ranks left them in."""
+def by_filter(samples: Sequence[Row]) -> tuple[dict[str, list[Row]], dict[str, list[int]]]:
+    """filter → samples in one order of documents, whatever order the ranks left them in; and their numbers."""
     out: dict[str, list[Row]] = {}
-    for row in sorted(samples, key=lambda row: row["doc_id"]):
-        out.setdefault(row["filter"], []).append(row)
+    positions: dict[str, list[int]] = {}
+    for position in sorted(range(len(samples)), key=lambda position: samples[position]["doc_id"]):
+        out.setdefault(samples[position]["filter"], []).append(samples[position])
+        positions.setdefault(samples[position]["filter"], []).append(position)
     first = next(iter(out.values()), [])
     for name, rows in out.items():
         if [_identity(row) for row in rows] != [_identity(row) for row in first]:
             raise ValueError(f"filter {name!r} has other documents than the first filter")
-    return out
+    return out, positions
 
 
 def _identity(row: Row) -> tuple[Any, Any]:
     return row["doc_id"], row["target_hash"]
 
 
-def _score(name: str, task: Any, rows: dict[str, list[Row]], repeats: tuple[int, int], notes: list[str]) -> TaskScores:
-    out = TaskScores(name, rows)
-    native_K, K = repeats
+def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str]) -> TaskScores:
+    """The same task with its scores per repeat."""
+    name, (native_K, K) = out.name, repeats
     out.identical = K > 1 and identical_answers(out.questions, K)
     repeated = any(len(answers) > 1 for row in out.questions for answers in row["resps"])
     out.differ = K > 1 and repeated and not out.identical
@@ -173,7 +155,7 @@ def _score(name: str, task: Any, rows: dict[str, list[Row]], repeats: tuple[int,
             "questions (one seed for all of them?) and count as one answer (copied_repeats)"
         )
     ensembles = {ensemble.name: ensemble for ensemble in getattr(task, "_filters", ())}
-    for key, samples in rows.items():
+    for key, samples in out.rows.items():
         if K > 1 and key in ensembles:
             scores = rescore(task, ensembles[key], samples, K, native_K)
             scores = without_copies(scores, native_K) if out.copied else scores
@@ -189,42 +171,21 @@ def _score(name: str, task: Any, rows: dict[str, list[Row]], repeats: tuple[int,
     return out
 
 
-def _cluster(found: Mapping[str, TaskScores], spec: ClusterSpec, notes: list[str]) -> None:
-    families: dict[str, dict[str, TaskScores]] = {}
-    naturally = [presets.preset(name) for name in found]
+def _clusters(
+    found: Mapping[str, TaskScores], spec: ClusterSpec, notes: list[str]
+) -> dict[str, tuple[Labels, str | None]]:
+    asked: dict[str, AskedQuestions] = {}
     for name, item in found.items():
-        wanted = presets.resolve(spec, name)
-        if wanted is None:
-            hint = presets.describe("auto", name) if spec == ClusterSpec() else None
-            if hint and not (naturally.count(presets.preset(name)) == 1 and presets.is_parallel(presets.preset(name))):
-                notes.append(f"{name}: its questions have natural clusters, {hint}: ask with --noise_cluster auto")
-            continue
-        if presets.is_parallel(wanted):
-            families.setdefault(wanted, {})[name] = item
-            continue
-        try:
-            label = (lambda _doc, task=name: task) if wanted == "task" else labeller(wanted)
-            item.clusters = tuple(label(row["doc"]) for row in item.questions)
-            item.cluster_spec = presets.describe(spec, name)
-        except InputError as error:
-            notes.append(f"{name}: not clustered: {error}")
-    for family, members in families.items():
-        if len(members) == 1:  # nothing to be parallel with
-            continue
-        docs = {
-            name: presets.ParallelDocs(
-                [row["doc_id"] for row in item.questions], [row["target_hash"] for row in item.questions]
-            )
-            for name, item in members.items()
-        }
-        for name, labels in presets.parallel_labels(docs).items():
-            members[name].clusters = labels
-            members[name].cluster_spec = presets.describe(spec, name) if labels is not None else None
-            if labels is None:
-                notes.append(
-                    f"{name}: not clustered: its reference answers are not those of the other "
-                    f"{family.removeprefix(presets.PARALLEL)} tasks, so its questions are not the same"
-                )
+        labels, wanted = None, presets.resolve(spec, name)
+        if wanted is not None and not presets.is_parallel(wanted):
+            try:
+                labels = tuple(map(labeller(wanted, name), (row["doc"] for row in item.questions)))
+            except InputError as error:
+                notes.append(f"{name}: not clustered: {error}")
+        rows = item.questions
+        asked[name] = AskedQuestions([row["doc_id"] for row in rows], [row["target_hash"] for row in rows], labels)
+    given = None if spec == ClusterSpec() else spec
+    return clusters(given, asked, notes, flag="--noise_cluster", whole=True)
 
 
 def first_missing(tasks: Mapping[str, Any], spec: ClusterSpec) -> tuple[list[str], list[str]]:
@@ -251,21 +212,16 @@ def first_missing(tasks: Mapping[str, Any], spec: ClusterSpec) -> tuple[list[str
     return errors, warnings
 
 
-def _groups(
-    groups: Mapping[str, tuple[list[str], list[Any]]], results: Mapping[str, Any], scores: Sequence[Scores]
-) -> Iterator[Group]:
-    have = {(part.task, part.metric, part.scorer) for part in scores}
+def _group_rows(groups: Mapping[str, tuple[list[str], list[Any]]], results: Mapping[str, Any]) -> Iterator[GroupRow]:
+    """The rows of the groups, each with the weighting of its configuration."""
     for name, (members, configurations) in groups.items():
-        row = results.get("groups", {}).get(name) or {}
+        values = reported(results.get("groups", {}).get(name) or {})
         for config in configurations:
-            metric = _get(config, "metric")
             weighting: Weighting = "size" if _get(config, "weight_by_size") else "equal"
-            for key, value in row.items():
-                base, _, scorer = key.partition(",")
-                if base != metric or not scorer or not isinstance(value, (int, float)):
-                    continue
-                # lm-eval averages the tasks that have the metric; one that is listed twice counts twice
-                used = [task for task in members if key in results["results"].get(task, {})]
-                whole = len(set(used)) == len(used) and all((task, metric, scorer) in have for task in used)
-                native = float(value) if math.isfinite(value) else None
-                yield Group(name, metric, scorer, tuple(used) if whole else (), weighting, native)
+            for key, value in values.items():
+                if key[0] == _get(config, "metric"):
+                    yield GroupRow(name, key, value, members, weighting)
+
+
+def _get(config: Any, name: str) -> Any:
+    return config.get(name) if type(config) is dict else getattr(config, name)

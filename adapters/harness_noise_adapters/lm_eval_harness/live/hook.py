@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from harness_noise.errors import InputError
 
 from .options import Options
-from .repeats import GENERATE, Repeats, native_repeats, silent_zeros, words
+from .repeats import GENERATE, Repeats, error_message, native_repeats, silent_zeros
 from .reseed import innermost, same_random_state
 
 if TYPE_CHECKING:
@@ -47,17 +47,17 @@ class Session:
     problems: list[str] = field(default_factory=list)
     """Faults of ours that cost the noise of a run, but not the run."""
 
-    said: list[str] = field(default_factory=list)
+    warned: list[str] = field(default_factory=list)
     """Warnings that were logged while the run went on."""
     interrupted: bool = False
     """Whether the user stopped the last run's further answers, or what is computed from them."""
 
     def say(self, text: str) -> None:
-        self.said.append(text)
+        self.warned.append(text)
         log.warning("harness-noise: %s", text)
 
     def failed(self, when: str, error: BaseException) -> None:
-        text = f"{when} ({words(error)}); lm-eval's own result is untouched"
+        text = f"{when} ({error_message(error)}); lm-eval's own result is untouched"
         self.problems.append(text)
         self.say(text)
         log.debug("harness-noise: traceback", exc_info=error)
@@ -118,7 +118,8 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
             raise
         except Exception as error:  # noqa: BLE001 - lm-eval comes to it again, and says what is wrong
             with suppress(Exception):
-                session.say(f"the cluster fields could not be checked before the model is loaded ({words(error)})")
+                why = error_message(error)
+                session.say(f"the cluster fields could not be checked before the model is loaded ({why})")
         return original(*args, **kwargs)
 
     setattr(simple_evaluate, _MARK, original)
@@ -275,28 +276,27 @@ class _Live:
         out = copy_of(results)
         inject(out, analysis, rows=session.options.rows)
         if annotated:
-            known = dict(per_sample(found))
-            out["samples"] = {
-                name: [annotated_copy(row, *known[id(row)]) for row in rows]
-                for name, rows in results["samples"].items()
-            }
+            out["samples"] = {name: list(rows) for name, rows in results["samples"].items()}
+            for name, position, scores, cluster in per_sample(found):
+                out["samples"][name][position] = annotated_copy(out["samples"][name][position], scores, cluster)
         session.collected, session.analysis = found, analysis
         return out
 
 
-def per_sample(found: Collected) -> Iterator[tuple[int, tuple[dict[str, list[float]], str | None]]]:
-    """id of every logged sample → its scores per repeat and its cluster."""
+def per_sample(found: Collected) -> Iterator[tuple[str, int, dict[str, list[float]], str | None]]:
+    """Task and number of every logged sample, its scores per repeat and its cluster."""
     measured = {(part.task, part.scorer, part.metric): part for part in found.run.scores}
     for name, item in found.tasks.items():
-        for filter_name, rows in item.rows.items():
+        clusters = found.clusters.get(name)
+        for scorer, positions in item.positions.items():
             columns = {
-                metric: measured[name, filter_name, metric].values.tolist()
-                for metric in item.filters[filter_name].values
-                if (name, filter_name, metric) in measured
+                metric: measured[name, scorer, metric].values.tolist()
+                for metric in item.filters[scorer].values
+                if (name, scorer, metric) in measured
             }
-            for i, row in enumerate(rows):
+            for i, position in enumerate(positions):
                 scores = {metric: values[i] for metric, values in columns.items()}
-                yield id(row), (scores, None if item.clusters is None else item.clusters[i])
+                yield name, position, scores, None if clusters is None else clusters[i]
 
 
 def model_name(lm: Any) -> str | None:

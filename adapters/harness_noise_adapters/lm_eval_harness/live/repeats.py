@@ -104,7 +104,7 @@ class Repeats:
                 self._say_cached(requests)
             except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
                 with suppress(Exception):
-                    self._warn(f"it is not known whether --use_cache answers ({words(error)})")
+                    self._warn(f"it is not known whether --use_cache answers ({error_message(error)})")
             found = original(requests, *args, **kwargs)
             try:
                 self._ask_again(original, requests, *args, **kwargs)
@@ -168,9 +168,9 @@ class Repeats:
             self.interrupted = True
             self._warn(f"interrupted, so no further answers are asked for: {left}; interrupt again to stop it")
         elif rounds and done == rounds:
-            self._warn(f"a fault after the further answers ({words(error)}), which are all there")
+            self._warn(f"a fault after the further answers ({error_message(error)}), which are all there")
         else:
-            self._warn(f"further answers could not be had ({words(error)}); {left}")
+            self._warn(f"further answers could not be had ({error_message(error)}); {left}")
 
     def _rounds(self, requests: Sequence[Any]) -> list[list[Any]]:
         """What is asked further, round by round.
@@ -216,7 +216,7 @@ class Repeats:
                 self._put(task)
             except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
                 with suppress(Exception):
-                    self._warn(f"{task.config.task}: the further answers are not recorded ({words(error)})")
+                    self._warn(f"{task.config.task}: the further answers are not recorded ({error_message(error)})")
             return out
 
         return apply_filters
@@ -236,7 +236,7 @@ class Repeats:
         self.notes.append(text)
 
 
-def words(error: BaseException) -> str:
+def error_message(error: BaseException) -> str:
     """An error on one line, whatever it is."""
     try:
         text = " ".join(str(error).split())

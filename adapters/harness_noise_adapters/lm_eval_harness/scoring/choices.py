@@ -50,7 +50,7 @@ class Table:
     found: array[float] = field(default_factory=lambda: array("d"))
     single: bool = False
     """Whether a question has a single choice."""
-    apart: bool = False
+    disagrees: bool = False
     """Whether `acc` disagrees on a question."""
 
     def add(self, loglikelihoods: Sequence[float], gold: Sequence[int], accurate: Any) -> None:
@@ -86,7 +86,7 @@ class Table:
             found, gold = values[where], right[where]
             best = gold[np.arange(len(rows)), found.argmax(axis=1)]
             known = ~np.isnan(accurate[rows])
-            self.apart |= bool((best[known] != (accurate[rows][known] > 0)).any())
+            self.disagrees |= bool((best[known] != (accurate[rows][known] > 0)).any())
             out[rows] = acc_probs(found, gold)
         self.found.frombytes(out.tobytes())
         self.counts, self.values, self.right, self.accurate = [], [], bytearray(), []
@@ -102,7 +102,7 @@ class Table:
         self._reduce()
         if self.single:
             raise LeftOutError("a question has a single choice")
-        if self.apart:
+        if self.disagrees:
             raise LeftOutError(_DISAGREES)
         return np.array(self.found)
 
@@ -127,14 +127,6 @@ def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:
         if group.metric == BESIDE and group.tasks and all((task, group.scorer) in have for task in group.tasks)
     ]
     return [*groups, *more]
-
-
-def why_not(left_out: Mapping[str, Sequence[str]]) -> list[str]:
-    """One sentence for each reason; reason → tasks."""
-    return [
-        f"{tasks[0]}{f' and {len(tasks) - 1} more' if len(tasks) > 1 else ''}: no {METRIC}: {reason}"
-        for reason, tasks in left_out.items()
-    ]
 
 
 # a live run: the task says which choice is right

@@ -96,9 +96,9 @@ def _span_f1(items: list[Any]) -> float:
 
 def _spans_found(pair: Pair) -> tuple[int, int, int]:
     """True positives, false positives and false negatives among the named entities of one text."""
-    gold, said = (Counter(_spans(item)) for item in pair)
-    right = (gold & said).total()
-    return right, said.total() - right, gold.total() - right
+    gold, predicted = (Counter(_spans(item)) for item in pair)
+    right = (gold & predicted).total()
+    return right, predicted.total() - right, gold.total() - right
 
 
 def _spans(text: Any) -> Iterator[tuple[str, str]]:
@@ -119,24 +119,24 @@ def _plain(text: str) -> str:
 
 
 def _counts(items: list[Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(C,) right, said and gold answers of each class; a question may have one class or several."""
-    right, said, gold = Counter[Any](), Counter[Any](), Counter[Any]()
+    """(C,) right, predicted and gold answers of each class; a question may have one class or several."""
+    right, predicted, gold = Counter[Any](), Counter[Any](), Counter[Any]()
     for pair in items:
         ours, theirs = (set(map(str, item)) if isinstance(item, (list, tuple)) else {str(item)} for item in pair)
         gold.update(ours)
-        said.update(theirs)
+        predicted.update(theirs)
         right.update(ours & theirs)
-    classes = sorted({*gold, *said})
-    a, b, c = (np.array([count[name] for name in classes], dtype=np.float64) for count in (right, said, gold))
+    classes = sorted({*gold, *predicted})
+    a, b, c = (np.array([count[name] for name in classes], dtype=np.float64) for count in (right, predicted, gold))
     return a, b, c
 
 
 def _each(items: list[Any]) -> tuple[FloatArray, FloatArray]:
     """(C,) the F1 of each class, 0 where it is 0/0, and its share of the gold answers."""
-    right, said, gold = _counts(items)
+    right, predicted, gold = _counts(items)
     if not gold.sum():
         return np.zeros(1), np.ones(1)
-    return 2 * right / np.maximum(said + gold, 1), gold / gold.sum()
+    return 2 * right / np.maximum(predicted + gold, 1), gold / gold.sum()
 
 
 def _macro(items: list[Any]) -> float:
@@ -149,8 +149,8 @@ def _weighted(items: list[Any]) -> float:
 
 
 def _micro(items: list[Any]) -> float:
-    right, said, gold = (float(part.sum()) for part in _counts(items))
-    return 2 * right / (said + gold) if said + gold else 0.0
+    right, predicted, gold = (float(part.sum()) for part in _counts(items))
+    return 2 * right / (predicted + gold) if predicted + gold else 0.0
 
 
 KINDS: dict[str, Callable[[list[Any]], float]] = {

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from harness_noise.data.clusters import ClusterSpec
+from harness_noise.data.clusters import ClusterSpec, resolved
 
 PARALLEL = "parallel:"
 """Prefix of a SPEC that stands for the document's index across the tasks of one family."""
@@ -84,21 +84,14 @@ def resolve(spec: str | ClusterSpec | Mapping[str, str] | None, task: str) -> st
         `parallel_labels`).
     """
     parsed = spec if isinstance(spec, ClusterSpec) else ClusterSpec.parse(spec)
-    wanted = parsed.for_task(task)
-    if wanted is None or wanted == "none":
-        return None
-    return preset(task) if wanted == "auto" else wanted
+    return resolved(parsed, task, preset)[0]
 
 
 def describe(spec: str | ClusterSpec | Mapping[str, str] | None, task: str) -> str | None:
     """`resolve`, in words for people: "passage (auto)"; the `cluster_spec` of the Scores."""
     parsed = spec if isinstance(spec, ClusterSpec) else ClusterSpec.parse(spec)
-    found = resolve(parsed, task)
-    if found is None:
-        return None
-    if is_parallel(found):
-        return f"question across {found.removeprefix(PARALLEL)} tasks (auto)"
-    return f"{found} (auto)" if parsed.for_task(task) == "auto" else found
+    found, named = resolved(parsed, task, preset)
+    return f"question across {found.removeprefix(PARALLEL)} tasks (auto)" if found and is_parallel(found) else named
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The values of one metric under one filter, as they are read."""
+"""The values of one metric under one filter, as they come from rows of a file or of a live run."""
 
 from __future__ import annotations
 
@@ -129,6 +129,16 @@ class Column:
             out[row] = value if value == value else None
         return out
 
+    def raw_values(self, n: int) -> tuple[list[list[Any]], list[Any]]:
+        """By document, what `raw` holds: the values per repeat, None where there is none, and lm-eval's own."""
+        found = self.raw or ()
+        K = max((len(repeats) for _, repeats in found), default=1)
+        raw: list[list[Any]] = [[None] * K for _ in range(n)]
+        own: list[Any] = [None] * n
+        for document, (single, repeats) in zip(self.rows, found, strict=True):
+            raw[document], own[document] = repeats, single
+        return raw, own
+
     def matrix(self, n: int) -> tuple[FloatArray, BoolArray]:
         """(n, K) values, NaN where there is none; and which of them were asked for.
 
@@ -170,6 +180,8 @@ class Uneven:
 
 def scalar(value: Any) -> tuple[str, float]:
     """What kind of value a metric has on a document, and its number (NaN where it is none)."""
+    if getattr(value, "shape", None) == ():  # a number of numpy's, as a live run has them
+        value = value.item()
     if isinstance(value, (bool, int, float)):
         try:
             number = float(value)

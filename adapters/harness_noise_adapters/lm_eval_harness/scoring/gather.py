@@ -1,0 +1,336 @@
+"""From the facts and the columns of one task to its Scores: the same for a live run and for files.
+
+A metric is a mean if lm-eval aggregates it so, or if the mean of its values is the reported value to 1e-9. One that
+is made from all questions at once is resampled with its aggregation. Everything else is listed with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import CorpusScores, Run, Scores, Skipped
+
+from . import aggregates, choices, pairs, passes, ranges
+from .clusters import Labels, several
+from .columns import Column
+from .patching import close
+from .rescore import at_once
+
+if TYPE_CHECKING:
+    from harness_noise.data.scores import FloatArray
+
+    from .columns import BoolArray
+
+Key = tuple[str, str]
+"""(metric, filter)."""
+Measured = TypeVar("Measured", Scores, CorpusScores)
+
+BYPASS = "bypass"
+"""The metric of a run that only predicts; its value, 999, is a placeholder."""
+NOT_MEANS = frozenset(("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "weighted_perplexity"))
+"""Metrics of lm-eval with one number per question that are no mean of it, where only the name tells."""
+MEANS = ("mean", "nanmean", choices.BRIER)
+"""lm-eval's own aggregations that are means; the Brier score's is, of the scores that are made of its pairs."""
+HUGE = 1e100
+"""Scores beyond it are taken for infinite: their squares are."""
+_PART = 1 << 16
+"""Questions whose statistics are made at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """How lm-eval makes one value of a metric's scores."""
+
+    name: str | None = None
+    """None where it is not known."""
+    registered: bool = True
+    """Whether the name is one of lm-eval's own, and says what is done."""
+    function: Callable[[], aggregates.Aggregation] | None = None
+    """Gives the function; None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnValue:
+    """What lm-eval's own value of a metric is of our scores."""
+
+    ours: bool = True
+    """Whether the mean of our scores, or that of the first answers, is to reproduce it."""
+    first: bool = False
+    """Whether it is the value of the first answers."""
+    together: int = 0
+    """How many answers at once it is made of, where it is no mean of single answers; 0 elsewhere."""
+    mismatch: bool = False
+    """Whether the first answers should have its scores and do not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFacts:
+    """What is known of one task beside its scores, from its objects or from a results file."""
+
+    name: str
+    questions: Questions
+    reported: Mapping[Key, float | None]
+    """lm-eval's own values; None for one that is not a finite number."""
+    aggregations: Mapping[str, Aggregation]
+    """By metric."""
+    higher_is_better: Mapping[str, bool]
+    """By metric."""
+    own_answers: int = 1
+    """Answers to a question that lm-eval's own values were made of."""
+    taken: Mapping[str, int] = field(default_factory=dict)
+    """Filter → how many of them it takes; without an entry all."""
+    scored: bool = False
+    """Whether the scores of single answers were logged: a metric may then have one that lm-eval does not report."""
+    own_values: Mapping[Key, OwnValue] = field(default_factory=dict)
+    """What is known of lm-eval's own values; of the others the numbers tell it."""
+    copied: bool = False
+    """Whether lm-eval's own answers are copies of each other."""
+    identical: bool = False
+    """Whether all answers of every question are the same."""
+    answers_differ: Callable[[], bool] = lambda: False
+    """Whether some answers to one question differ; asked only where the scores do not tell."""
+    probabilities: Callable[[str], FloatArray | None] = lambda scorer: None
+    """Filter → (n,) acc_prob; None where there are no choices. It may raise LeftOutError."""
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What the columns of a run came to, task by task."""
+
+    scores: list[Scores] = field(default_factory=list)
+    corpus: list[CorpusScores] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """Sentences for the user."""
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+    """Why there is no acc_prob → of which tasks."""
+
+    def run(self, clusters: Mapping[str, tuple[Labels, str | None]], **fields: Any) -> Run:
+        """The Run of all tasks.
+
+        Args:
+            clusters: task → labels of its questions, and their SPEC in words.
+            **fields: what `Run` has beside the scores and notes.
+        """
+
+        def clustered(part: Measured) -> Measured:
+            labels, spec = clusters.get(part.task, (None, None))
+            return part if labels is None else replace(part, clusters=labels, cluster_spec=spec)
+
+        left_out = [f"{several(tasks)}: no {choices.METRIC}: {reason}" for reason, tasks in self.left_out.items()]
+        return Run(
+            scores=tuple(map(clustered, self.scores)), corpus=tuple(map(clustered, self.corpus)),
+            skipped=tuple(self.skipped), notes=(*self.notes, *left_out), **fields,
+        )  # fmt: skip
+
+
+def reported(row: Mapping[str, Any]) -> dict[Key, float | None]:
+    """lm-eval's own values in one row of its results; None for one that is not a finite number."""
+    out: dict[Key, float | None] = {}
+    for key, value in row.items():
+        metric, comma, scorer = key.partition(",")
+        if comma and not metric.endswith("_stderr"):
+            number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+            out[metric, scorer] = float(value) if number and metric != BYPASS else None
+    return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Metric:
+    """One metric under one filter."""
+
+    key: Key
+    column: Column
+    values: FloatArray
+    """(n, K) scores, NaN where there is none."""
+    asked: BoolArray
+    """(n, K) which of them were asked for."""
+    own_mean: float | None
+    """The mean of lm-eval's own scores."""
+    value: float | None
+    """lm-eval's own value; None where it reports no finite number."""
+
+
+def gather(task: TaskFacts, columns: Mapping[Key, Column], budget: aggregates.Budget, out: Gathered) -> None:
+    """Everything that is reported of one task or has scores.
+
+    Args:
+        task: what is known of it.
+        columns: (metric, filter) → its scores.
+        budget: of the run, for aggregations that have to be called.
+        out: of the run; the task is added to it.
+    """
+    scores: list[Scores] = []
+    for key in dict.fromkeys((*task.reported, *columns)):
+        if key not in columns:
+            out.skipped.append(Skipped(task.name, *key, "the samples file does not have it", task.reported[key]))
+            continue
+        column = columns[key]
+        item = _Metric(key, column, *column.matrix(len(task.questions)), column.own_mean(), task.reported.get(key))
+        reason = _not_a_mean(task, item)
+        if reason is None:
+            scores += _mean_of(task, item, out.notes)
+        else:
+            whole = _whole(task, item, reason, budget, out.notes)
+            out.skipped.append(whole) if isinstance(whole, Skipped) else out.corpus.append(whole)
+    scores = passes.with_passes(scores, task.own_answers)
+    out.scores += [*scores, *_probabilities(task, scores, out.left_out)]
+
+
+def _mean_of(task: TaskFacts, item: _Metric, notes: list[str]) -> Iterator[Scores]:
+    """A metric that is a mean over questions; and lm-eval's own value, where it takes several answers at once."""
+    key, values = item.key, item.values
+    n, K = values.shape
+    own = task.own_values.get(key)
+    if own is None:
+        own = _own_value(item, min(task.own_answers, task.taken.get(key[1], task.own_answers)))
+        if own.together and (note := f"{task.name}: {at_once(own.together)}") not in notes:
+            notes.append(note)  # where answers were scored, that has said so
+    part = Scores(
+        task.name,
+        *key,
+        task.questions,
+        values,
+        higher_is_better=task.higher_is_better.get(key[0]),
+        bounds=ranges.of_metric(task.name, key[0], values),
+        native=item.value if own.ours else None,
+        native_is_first=own.first and K > 1,
+        n_missing=int(np.count_nonzero(np.isnan(values) & item.asked)),
+        diagnostics=_codes(task, own, K),
+        answers_differ=_same_scores(values) and task.answers_differ(),
+    )
+    if K > 1 or not own.together:
+        yield part
+    if own.together:
+        yield passes.vote(part, item.column.own_values(n), item.value, own.together)
+
+
+def _codes(task: TaskFacts, own: OwnValue, K: int) -> tuple[str, ...]:
+    codes = {
+        "mean_mismatch": own.mismatch, "identical_repeats": task.identical and K > 1, "copied_repeats": task.copied,
+    }  # fmt: skip
+    return tuple(code for code, holds in codes.items() if holds)
+
+
+def _own_value(item: _Metric, together: int) -> OwnValue:
+    """What lm-eval's own value is, by the numbers; `together` answers at once make it if it is no mean of ours."""
+    value, own = item.value, item.own_mean
+    first, whole = (value is not None and close(mean, value) for mean in _means(item.values))
+    if first or whole or item.values.shape[1] == 1 or value is None or own is None or not close(own, value):
+        return OwnValue(first=first or not whole)
+    return OwnValue(ours=False, first=True, together=together)
+
+
+def _not_a_mean(task: TaskFacts, item: _Metric) -> str | None:
+    """Why a metric has no per-question mean; None if it has one."""
+    key, column, values, value, own = item.key, item.column, item.values, item.value, item.own_mean
+    aggregation = task.aggregations.get(key[0], Aggregation())
+    if key[0] == BYPASS:
+        return "the run only predicted (predict_only): nothing was scored"
+    if "other" in column.kinds:
+        why = "a live run with --noise has its aggregation" if task.reported else "the results file would name it"
+        return f"its value on a question is not one number (bleu and f1 are made from all questions at once); {why}"
+    numeral = "numeral" in column.kinds and not (own is not None and value is not None and close(own, value, 1e-6))
+    if "text" in column.kinds or numeral:
+        return "its values are text"
+    # a reduction over repeats may report another name than that of the single score
+    if task.reported and not (key in task.reported or (task.scored and values.shape[1] > 1)):
+        return "lm-eval does not report it"
+    low, high = (float(ufunc.reduce(values, axis=None)) for ufunc in (np.fmin, np.fmax))  # NaN if there is no number
+    if high != high:
+        return "no question has a score"
+    if max(-low, high) > HUGE:
+        return "a question has an infinite score"
+    if aggregation.name is None and not task.reported:
+        return "it is not a mean of its per-question values" if key[0] in NOT_MEANS else None
+    if aggregation.registered and aggregation.name is not None:
+        return None if aggregation.name in MEANS else f"it is aggregated by {aggregation.name}, not a mean"
+    if value is None:
+        return None if aggregation.function is None else f"lm-eval has no number for it ({aggregation.name})"
+    if any(item is not None and close(item, value) for item in (own, *_means(values))):
+        return None
+    return f"the mean of its values ({own:.6g}) is not the reported value ({value:.6g}): it is not aggregated as a mean"
+
+
+def _whole(
+    task: TaskFacts, item: _Metric, reason: str, budget: aggregates.Budget, notes: list[str]
+) -> CorpusScores | Skipped:
+    """A metric that is made from all questions at once, by its aggregation or a kind of F1."""
+    key, column, value = item.key, item.column, item.value
+    aggregation = task.aggregations.get(key[0], Aggregation())
+    paired = key[0] in pairs.METRICS and "other" in column.kinds and aggregation.function is None
+    called = aggregation.function is not None and value is not None
+    is_mean = aggregation.name in MEANS and "other" not in column.kinds
+    if column.raw is None or is_mean or not (paired or called):
+        return Skipped(task.name, *key, reason, value)
+    raw, own = column.raw_values(len(task.questions))
+    K = max(map(len, raw))
+    fields: dict[str, Any] = {
+        "task": task.name, "metric": key[0], "scorer": key[1], "questions": task.questions,
+        "higher_is_better": task.higher_is_better.get(key[0]), "native": value, "native_is_first": K > 1,
+    }  # fmt: skip
+    try:
+        if paired:
+            found, kind = pairs.scores(raw, budget, **fields)
+            how = "which lm-eval's task of this name uses" if value is None else "which reproduces lm-eval's own value"
+            notes.append(f"{task.name}, {key[0]}: read as {kind}, {how}")
+            return found
+        assert aggregation.function is not None
+        assert value is not None
+        function = aggregation.function()
+        known = task.own_values.get(key) or OwnValue(first=True)
+        if key not in task.own_values and K > 1:
+            theirs, first = (aggregates.value_of(function, items) for items in (own, [doc[0] for doc in raw]))
+            if theirs is not None and close(theirs, value) and not (first is not None and close(first, value)):
+                known = OwnValue(ours=False)
+        fields |= {"native": value if known.ours else None, "native_is_first": known.first and K > 1}
+        fields |= {"answers_differ": K > 1 and task.answers_differ(), "diagnostics": _codes(task, known, K)}
+        bounds = ranges.AGGREGATIONS.get(aggregation.name or "") if aggregation.registered else None
+        return aggregates.corpus_scores(raw, function, budget, bounds=bounds, **fields)
+    except aggregates.NotPossibleError as error:
+        return Skipped(task.name, *key, str(error), value)
+
+
+def _probabilities(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str, list[str]]) -> list[Scores]:
+    """`acc_prob` beside each `acc` whose choices are known; where there is none, `left_out` learns why."""
+    out: list[Scores] = []
+    if any(part.metric == choices.METRIC for part in scores):  # the task has a metric of that name
+        return out
+    for part in scores:
+        if part.metric != choices.BESIDE:
+            continue
+        try:
+            values = task.probabilities(part.scorer)
+        except choices.LeftOutError as error:
+            left_out.setdefault(str(error), []).append(task.name)
+        else:
+            out += [] if values is None else [choices.beside(part, values)]
+    return out
+
+
+def _same_scores(values: FloatArray) -> bool:
+    """Whether there are several scores to a question, and all of them agree on every question."""
+    if values.shape[1] == 1:
+        return False
+    low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
+    return not (low < high).any()
+
+
+def _means(values: FloatArray) -> tuple[float, float]:
+    """The mean of the first repeat, and of all; over the questions that have a score."""
+    return _mean(values[:, :1]), _mean(values)
+
+
+def _mean(values: FloatArray) -> float:
+    from harness_noise.stats.contrast import question_stats
+
+    # in parts, because the statistics of all questions at once take many times the memory of the scores
+    parts = [question_stats(values[i : i + _PART]).mean for i in range(0, len(values), _PART)]
+    mean = np.concatenate(parts)
+    return math.nan if np.isnan(mean).all() else float(np.nanmean(mean))

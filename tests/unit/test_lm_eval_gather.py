@@ -1,0 +1,145 @@
+"""The one way of lm-eval's scores, from the facts and columns of a task to Scores."""
+
+import numpy as np
+import pytest
+
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Run
+from harness_noise_adapters.lm_eval_harness.scoring.aggregates import Budget
+from harness_noise_adapters.lm_eval_harness.scoring.choices import LeftOutError
+from harness_noise_adapters.lm_eval_harness.scoring.columns import Column
+from harness_noise_adapters.lm_eval_harness.scoring.gather import (
+    Aggregation,
+    Gathered,
+    OwnValue,
+    TaskFacts,
+    gather,
+    reported,
+)
+from harness_noise_adapters.lm_eval_harness.scoring.groups import GroupRow, groups
+
+KEY = ("acc", "none")
+TABLE = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])
+
+
+def column(own, repeats, raw=None) -> Column:
+    out = Column(raw=raw)
+    for document, (value, row) in enumerate(zip(own, repeats, strict=True)):
+        out.add(document, value, list(row))
+    return out
+
+
+def gathered(found: Column, value: float | None, **facts) -> Gathered:
+    known = {
+        "name": "toy", "questions": Questions(tuple("abcd")), "reported": {KEY: value},
+        "aggregations": {"acc": Aggregation("mean")}, "higher_is_better": {"acc": True},
+    }  # fmt: skip
+    out = Gathered()
+    gather(TaskFacts(**(known | facts)), {KEY: found}, Budget(), out)
+    return out
+
+
+def test_the_numbers_tell_whose_mean_a_value_is():
+    first, whole = TABLE[:, 0].mean(), TABLE.mean()
+    (of_first,) = gathered(column(TABLE[:, 0], TABLE), first).scores
+    (of_all,) = gathered(column(TABLE.mean(axis=1), TABLE), whole).scores
+    assert (of_first.native, of_first.native_is_first) == (first, True)
+    assert (of_all.native, of_all.native_is_first) == (whole, False)
+    np.testing.assert_array_equal(of_all.values, TABLE)
+
+
+def test_a_vote_stands_beside_the_mean_of_single_answers():
+    votes = np.median(TABLE, axis=1)
+    found = gathered(column(votes, TABLE), votes.mean(), own_answers=3)
+    single, vote = found.scores
+    assert (single.native, single.metric) == (None, "acc")
+    assert (vote.native, vote.metric, vote.diagnostics) == (votes.mean(), "acc@3", ("uses_all_repeats",))
+    assert vote.values[:, 0].tolist() == votes.tolist()
+    assert len(found.notes) == 1
+    assert "toy: the harness's own value uses all its 3 answers at once" in found.notes[0]
+
+
+def test_what_a_live_run_knows_is_not_asked_of_the_numbers():
+    own = {KEY: OwnValue(ours=False, together=3)}
+    single, vote = gathered(column(TABLE[:, 0], TABLE), TABLE[:, 0].mean(), own_values=own).scores
+    assert single.native is None
+    assert vote.metric == "acc@3"
+    (odd,) = gathered(column(TABLE[:, 0], TABLE), 0.9, own_values={KEY: OwnValue(mismatch=True)}).scores
+    assert odd.diagnostics == ("mean_mismatch",)
+
+
+@pytest.mark.parametrize(
+    ("found", "value", "facts", "reason"),
+    [
+        (column(TABLE[:, 0], TABLE[:, :1]), 0.6, {"aggregations": {}}, "is not the reported value"),
+        (column(TABLE[:, 0], TABLE[:, :1]), 0.5, {"aggregations": {"acc": Aggregation("bleu")}}, "aggregated by bleu"),
+        (column(["x"] * 4, [["x"]] * 4), 0.5, {}, "its values are text"),
+        (column([np.inf] * 4, [[np.inf]] * 4), 0.5, {}, "infinite score"),
+        (column([None] * 4, [[None]] * 4), 0.5, {}, "no question has a score"),
+        (column([[1, 2]] * 4, [[[1, 2]]] * 4), 0.5, {}, "not one number"),
+    ],
+)
+def test_what_is_no_mean_is_skipped_with_the_reason(found, value, facts, reason):
+    out = gathered(found, value, **facts)
+    assert out.scores == []
+    assert reason in out.skipped[0].reason
+    assert out.skipped[0].native == value
+
+
+def test_somebody_elses_aggregation_is_a_mean_if_it_gives_the_mean():
+    def function():
+        raise AssertionError("it is not called for a mean")
+
+    foreign = {"acc": Aggregation("agg", registered=False, function=function)}
+    (part,) = gathered(column(TABLE[:, 0], TABLE[:, :1]), 0.75, aggregations=foreign).scores
+    assert part.native == 0.75
+
+
+def test_any_other_aggregation_is_resampled():
+    foreign = {"acc": Aggregation("largest", registered=False, function=lambda: max)}
+    (part,) = gathered(column(TABLE[:, 0], TABLE, raw=[]), 1.0, aggregations=foreign).corpus
+    assert (part.native, part.native_is_first, part.aggregate([1.0, 3.0])) == (1.0, True, 3.0)
+    assert part.records[1] == (0.0, 0.0, 1.0)
+
+
+def test_the_run_has_clusters_and_one_sentence_for_tasks_that_leave_something_out():
+    def no_choices(scorer):
+        raise LeftOutError("it has no choices")
+
+    out = Gathered()
+    for name in ("one", "two"):
+        facts = TaskFacts(
+            name=name, questions=Questions(tuple("abcd")), reported={KEY: 0.75}, higher_is_better={},
+            aggregations={"acc": Aggregation("mean")}, probabilities=no_choices,
+        )  # fmt: skip
+        gather(facts, {KEY: column(TABLE[:, 0], TABLE[:, :1])}, Budget(), out)
+    run = out.run({"two": (("x", "x", "y", "y"), "passage")}, model="m", name="n", harness="lm-eval")
+    assert isinstance(run, Run)
+    assert [part.clusters for part in run.scores] == [None, ("x", "x", "y", "y")]
+    assert run.notes == ("one and 1 more: no acc_prob: it has no choices",)
+
+
+def test_the_value_of_a_group_tells_its_weights_where_nothing_else_does():
+    values = {"a": {KEY: 0.2}, "b": {KEY: 0.8}, "c": {}}
+    sizes = {"a": 30, "b": 10}
+
+    def weighting(value, weighting=None):
+        (found,) = groups([GroupRow("g", KEY, value, ["a", "b", "c"], weighting)], values, sizes, [])
+        assert found.tasks == ("a", "b")
+        return found.weighting
+
+    assert weighting(0.35) == "size"
+    assert weighting(0.5) == "equal"
+    assert weighting(0.5, "size") == "size"
+    assert weighting(0.123) == "size"
+    (twice,) = groups([GroupRow("g", KEY, 0.4, ["a", "a", "b"])], values, sizes, [])
+    assert twice.tasks == ()
+
+
+def test_reported_values_are_finite_numbers_or_nothing():
+    row = {"alias": "toy", "acc,none": 0.5, "acc_stderr,none": 0.1, "f1,strict": "N/A", "n,none": float("nan"),
+           "flag,none": True, "bypass,none": 999}  # fmt: skip
+    assert reported(row) == {
+        ("acc", "none"): 0.5, ("f1", "strict"): None, ("n", "none"): None, ("flag", "none"): None,
+        ("bypass", "none"): None,
+    }  # fmt: skip

@@ -71,6 +71,26 @@ class ClusterSpec:
         return self.default
 
 
+def resolved(spec: ClusterSpec, task: str, natural: Callable[[str], str | None]) -> tuple[str | None, str | None]:
+    """What a SPEC means for one task: what to look up in its documents (see `labeller`), and that in words.
+
+    Args:
+        spec: the user's.
+        task: its name.
+        natural: task → the SPEC of its natural clusters, which `auto` stands for; None where none is known.
+
+    Returns:
+        None twice where the task is not clustered: nothing was said of it, or `none`, or `auto` and nothing is known.
+    """
+    wanted = spec.for_task(task)
+    if wanted is None or wanted == "none":
+        return None, None
+    if wanted != "auto":
+        return wanted, wanted
+    found = natural(task)
+    return found, None if found is None else f"{found} (auto)"
+
+
 def ways_of(spec: str) -> list[str]:
     """The SPECs of a crossed SPEC `A*B` (or, as results show it, `A × B`); of any other, itself alone."""
     ways, start = [], 0
@@ -126,14 +146,16 @@ def both_ways(labels: Sequence[str] | None) -> tuple[list[str], list[str]] | Non
     return [one for one, _ in pairs], [other for _, other in pairs]
 
 
-def labeller(spec: str) -> Callable[[Mapping[str, Any]], str]:
+def labeller(spec: str, task: str | None = None) -> Callable[[Mapping[str, Any]], str]:
     """A function from a document to its cluster label; of a crossed SPEC to both labels, joined by CROSS.
 
-    A field whose name is the whole SPEC comes first.
+    A field whose name is the whole SPEC comes first; of the SPEC `task` it is the `task`, where one is given.
 
     Raises (when called):
         MissingFieldError: the document lacks the field, or it is empty (None).
     """
+    if spec == "task" and task is not None:
+        return lambda doc: task
     if len(ways := ways_of(spec)) == 2:
         return _crossed(spec, labeller(ways[0]), labeller(ways[1]))
     if "{{" in spec or "{%" in spec:

@@ -116,6 +116,18 @@ class Questions:
             return None
 
 
+_SHOWN = 80
+"""Characters of a question that are shown."""
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a question, in one line, for `Questions.texts`."""
+    short = text[: _SHOWN + 1]
+    if not (short.isprintable() and "  " not in short and short == short.strip()):
+        short = " ".join(text[: 2 * _SHOWN].split())
+    return short if len(short) <= _SHOWN else short[: _SHOWN - 1] + "…"
+
+
 def content_hash(text: str) -> str:
     """Hash of a question's text that does not depend on white space at line ends or Unicode form."""
     if not text.isascii():

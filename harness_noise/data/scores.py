@@ -56,6 +56,8 @@ class Scores:
     answers_differ: bool = False
     """Whether it is known that some answers to one question differ. Scores that agree on every question are then
     no sign of answers that were given only once."""
+    repeats_are_runs: bool = False
+    """Whether repeat j of all questions shares a cause (a seed, a prompt, a judge), as its harness says."""
 
     def __post_init__(self) -> None:
         shape = self.values.shape

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness_noise.data.questions import content_hash
+from harness_noise.data.questions import content_hash, excerpt
 from harness_noise.data.string_store import Hashes, Lines
 from harness_noise.errors import InputError
 
-from .lines import _CONTEXT, _TEXT, CONTEXT, QUESTION, Row, stamp
+from .lines import _CONTEXT, CONTEXT, QUESTION, Row, stamp
 from .wanted import Scan, Wanted
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ class Documents:
         if stamp(self.path) == self.stamp:
             for _, _, row, _, _, new in scan:
                 if new:
-                    text, excerpt = _texts(_doc(row))
+                    text, shown = _texts(_doc(row))
                     inputs.extend([None if text is None else content_hash(text)])
-                    texts.append(excerpt)
+                    texts.append(shown)
         if scan.index.unique_keys() != self.hashes:
             raise InputError(
                 f"{self.path}: the file was changed, moved or deleted after its scores were read, or this process does "
@@ -98,12 +98,7 @@ def _texts(doc: Mapping[str, Any]) -> tuple[str | None, str]:
     question = _first(doc, QUESTION)
     context = None if _CONTEXT.isdisjoint(doc) else _first(doc, CONTEXT)
     shown = (_first(doc, doc) or "") if question is None else question
-    excerpt = shown[: _TEXT + 1]
-    if not (excerpt.isprintable() and "  " not in excerpt and excerpt == excerpt.strip()):
-        excerpt = " ".join(shown[: 2 * _TEXT].split())
-    if len(excerpt) > _TEXT:
-        excerpt = excerpt[: _TEXT - 1] + "…"
-    return question if question is None or context is None else f"{context}\n{question}", excerpt
+    return question if question is None or context is None else f"{context}\n{question}", excerpt(shown)
 
 
 def _first(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:

@@ -34,8 +34,6 @@ _ENDS = (b', "filter": "', b', "doc_hash": "')
 _RESPONSES = (b', "filtered_resps": ',)
 """What the tail of a line starts with; the second where the choices' log-likelihoods are wanted."""
 _ADDRESS = re.compile(rb" at 0x[0-9a-fA-F]+>")
-_TEXT = 80
-"""Characters of a question that are shown."""
 _BUFFER = 1 << 20
 """Bytes; lines are longer than the usual 8 kB, and then reading them costs four times as much."""
 _BLOCK = 128

@@ -1,0 +1,386 @@
+"""From answers that come one at a time to `Scores`: the part that every reader of a format has in common.
+
+    answers = Answers(path, options, auto={"drop": "passage"}.get)
+    for line, row in enumerate(rows, 1):
+        answers.add("drop", "f1", "none", row["id"], row["trial"], row["f1"], row, line=line)
+    run = answers.run(model="mine", harness="format")
+
+It keeps order, tells repeats apart, refuses contradictions, and does what a user can say in `ReadOptions` of
+clusters, of the field that identifies a question, of factors and of missing scores.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import nan
+from typing import Any
+
+from ..errors import FinalError, InputError
+from .clusters import ClusterSpec, MissingFieldError, labeller, resolved, text_label
+from .native_values import fitting
+from .questions import Questions, content_hash, excerpt, occurrences
+from .scores import ReadOptions, Run, Scores, check_grid
+
+Repeat = str | int
+Doc = Mapping[str, Any]
+CLUSTER = "cluster"
+"""The field of a document that counts where the user names no SPEC."""
+
+
+@dataclass(slots=True)
+class MetricAnswers:
+    """The answers to one task under one metric and scorer."""
+
+    numbers: dict[str, dict[Repeat, int]] = field(default_factory=dict)
+    """question → repeat → number of the answer."""
+    values: array[float] = field(default_factory=lambda: array("d"))
+    """Scores by the number of the answer, NaN where one has none."""
+    lines: array[int] = field(default_factory=lambda: array("q"))
+    """Where each answer stands; 0 if that is not known."""
+    clusters: dict[str, tuple[str | None, int]] = field(default_factory=dict)
+    """question → its label, and the line that said so."""
+    levels: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Number of the answer → what it was made with."""
+    twice: int = 0
+    """Answers that said again what another had said, and are left out."""
+
+    def add(
+        self,
+        where: object,
+        question: str,
+        repeat: Repeat | None,
+        value: float,
+        *,
+        cluster: str | None = None,
+        levels: tuple[str, ...] = (),
+        line: int = 0,
+    ) -> None:
+        """One answer; without a `repeat` it is the question's next.
+
+        Raises:
+            InputError: its question is in another cluster already, or the same answer has another score.
+        """
+        known = self.question(where, question, cluster, line)
+        if repeat is None:
+            repeat = len(known)
+        elif levels:  # repeat 1 under prompt 2 is another answer than repeat 1 under prompt 1
+            repeat = "\x1f".join((str(repeat), *levels))
+        number = known.get(repeat)
+        if number is None:
+            known[repeat] = len(self.values)
+            if levels:
+                self.levels[len(self.values)] = levels
+            self.values.append(value)
+            self.lines.append(line)
+        elif (old := self.values[number]) == value or (old != old and value != value):
+            self.twice += 1
+        else:
+            raise InputError(
+                f"{where}: question {question!r}, repeat {repeat!r} has the score {old:g}{_on(self.lines[number])} and "
+                f"{value:g}{_on(line)}: is there a column of models or tasks? (--columns model=…, task=…)"
+            )
+
+    def question(self, where: object, question: str, cluster: str | None, line: int) -> dict[Repeat, int]:
+        """The answers of a question, which is new or in the same cluster as before."""
+        known = self.numbers.get(question)
+        if known is None:
+            known = self.numbers[question] = {}
+            self.clusters[question] = cluster, line
+            return known
+        before, at = self.clusters[question]
+        if cluster != before:
+            raise InputError(
+                f"{where}: question {question!r} is in cluster {before!r}{_on(at)} and in {cluster!r}{_on(line)}"
+            )
+        return known
+
+    def __iter__(self) -> Iterator[tuple[str, Repeat, int]]:
+        """Question, repeat and number of every answer, question by question."""
+        for question, known in self.numbers.items():
+            for repeat, number in known.items():
+                yield question, repeat, number
+
+    def columns(self) -> tuple[int, list[dict[int, int]]]:
+        """K, and for each question its answers by their column.
+
+        Labels of repeats that questions share are columns, in their order; labels that they do not share (a seed
+        drawn for each answer) only say the order.
+        """
+        repeats = _in_order({repeat for known in self.numbers.values() for repeat in known})
+        most = max(map(len, self.numbers.values()), default=0)
+        place = {repeat: j for j, repeat in enumerate(repeats)}
+        if len(repeats) <= 2 * most:
+            found = [{place[repeat]: number for repeat, number in known.items()} for known in self.numbers.values()]
+            return len(repeats), found
+        order = (sorted(known, key=place.__getitem__) for known in self.numbers.values())
+        ranked = [
+            dict(enumerate(map(known.__getitem__, repeats)))
+            for known, repeats in zip(self.numbers.values(), order, strict=True)
+        ]
+        return most, ranked
+
+    def scores(
+        self,
+        where: object,
+        what: tuple[str, str, str],
+        options: ReadOptions,
+        *,
+        cluster_spec: str | None = None,
+        questions: Questions | None = None,
+        more: Mapping[str, int] | None = None,
+        bounds: tuple[float, float] | None = None,
+        **fields: Any,
+    ) -> Scores:
+        """The Scores of these answers.
+
+        Args:
+            where: the file or run, for messages.
+            what: task, metric and scorer.
+            options: `missing` and `factors` count here.
+            cluster_spec: where the clusters come from, for people.
+            questions: in the order in which they came; by default only their names are known.
+            more: question → answers for which room is left, behind those that are here.
+            bounds: the metric's range; left out where a score lies outside it.
+            **fields: further fields of `Scores`.
+
+        Raises:
+            InputError: nearly every question lacks nearly every repeat, or some questions are in no cluster.
+        """
+        import numpy as np
+
+        task, metric, scorer = what
+        n, (K, columns) = len(self.numbers), self.columns()
+        behind = more or {}
+        K = max([K, *(len(self.numbers[question]) + count for question, count in behind.items())])
+        check_grid(n, K, len(self.values) + sum(behind.values()), where)
+        values = np.full((n, K), np.nan)
+        given = np.frombuffer(self.values) if self.values else np.empty(0)
+        at = [(i, column, number) for i, found in enumerate(columns) for column, number in found.items()]
+        rows, places, numbers = zip(*at, strict=True) if at else ((), (), ())
+        found = given[list(numbers)]
+        missing = np.isnan(found)
+        values[list(rows), list(places)] = np.where(missing, 0.0, found) if options.missing == "zero" else found
+        labels = tuple(label for label, _ in self.clusters.values() if label is not None)
+        if labels and len(labels) < n:
+            line = next(line for label, line in self.clusters.values() if label is None)
+            raise InputError(f"{where}{f', line {line}' if line else ''}: no cluster, though other questions have one")
+        factors = None
+        if options.factors:
+            factors = {
+                name: tuple(tuple(self._level(found, j, i) for j in range(K)) for found in columns)
+                for i, name in enumerate(options.factors)
+            }
+        return Scores(
+            task=task, metric=metric, scorer=scorer, questions=questions or Questions(tuple(self.numbers)),
+            values=values, clusters=labels or None, cluster_spec=cluster_spec if labels else None,
+            n_missing=int(missing.sum()), factors=factors, bounds=fitting(bounds, values), **fields,
+        )  # fmt: skip
+
+    def _level(self, found: Mapping[int, int], column: int, which: int) -> str:
+        """What an answer was made with; "" where there is no answer."""
+        levels = self.levels.get(found[column]) if column in found else None
+        return levels[which] if levels else ""
+
+
+def _on(line: int) -> str:
+    return f" on line {line}" if line else ""
+
+
+def _in_order(repeats: set[Repeat]) -> list[Repeat]:
+    """Numbers by value, texts by alphabet."""
+    try:
+        return sorted(repeats, key=lambda repeat: (float(repeat), str(repeat)))
+    except ValueError:
+        return sorted(repeats, key=str)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What is known of the questions of one task."""
+
+    label: Callable[[Doc], str | None]
+    spec: str | None
+    """For people."""
+    keys: dict[str, str] = field(default_factory=dict)
+    """The adapter's name of each question → the key that the user chose in its place."""
+    labels: dict[str, str | None] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+
+
+class Answers:
+    """The answers of one run of one model, from which `run` makes the `Run`.
+
+    Args:
+        where: the file or run, for messages.
+        options: what the user said. `cluster`, `columns["question"]`, `factors` and `missing` count here, and
+            name fields of the documents; the rest is `harness_noise.io.registry`'s.
+        kind: what the names of questions are ("sample id", …); two runs of one kind are matched by them.
+        text: the field of a document that holds the words of its question, by which it is found in the runs of other
+            harnesses, and shown to people.
+        auto: task → the field of its natural clusters, for `--cluster auto`; None where none is known.
+        repeats_are_runs: whether the repeats share a cause (a seed, a prompt, a judge), each one that of all questions.
+    """
+
+    def __init__(
+        self,
+        where: object,
+        options: ReadOptions | None = None,
+        *,
+        kind: str = "question",
+        text: str | None = None,
+        auto: Callable[[str], str | None] = lambda task: None,
+        repeats_are_runs: bool = False,
+    ) -> None:
+        self.where, self.options, self.kind, self.text, self.auto = where, options or ReadOptions(), kind, text, auto
+        self.repeats_are_runs = repeats_are_runs
+        self.notes: list[str] = []
+        """Sentences for the user; an adapter may add to them."""
+        self._spec = None if self.options.cluster is None else ClusterSpec.parse(self.options.cluster)
+        self._key = None if (key := self.options.columns.get("question")) is None else labeller(key)
+        unknown = [name for name in self.options.columns if name != "question" and ":" not in name]
+        if unknown:
+            raise InputError(
+                f"{where}: --columns {unknown[0]}=… is for tables; of this format only the question's field can be "
+                "named: --columns question=FIELD"
+            )
+        self._metrics: dict[tuple[str, str, str], MetricAnswers] = {}
+        self._fields: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self._tasks: dict[str, _Asked] = {}
+
+    def add(
+        self,
+        task: str,
+        metric: str,
+        scorer: str,
+        question: str,
+        repeat: Repeat | None,
+        value: float | None,
+        doc: Doc | None = None,
+        *,
+        line: int = 0,
+    ) -> None:
+        """One answer and its score.
+
+        Args:
+            task: the benchmark.
+            metric: the name of the score.
+            scorer: what gave it; "none" where there is only one.
+            question: its name, unique within the task.
+            repeat: which answer to the question it is; None: the next.
+            value: None or NaN where the answer was given and has no score.
+            doc: the fields of the question and of the answer, for clusters, factors and the question's words.
+            line: where it stands in the file.
+
+        Raises:
+            InputError: a field that the user named is not there, or the answer contradicts another one.
+        """
+        asked = self._tasks.get(task)
+        if asked is None:
+            asked = self._tasks[task] = _Asked(*self._labelled(task))
+        fields = doc or {}
+        if question not in asked.labels:
+            self._ask(asked, question, fields, line)
+        levels = tuple(self._level(name, fields, line) for name in self.options.factors)
+        found = self._metrics.setdefault((task, metric, scorer), MetricAnswers())
+        number = nan if value is None else float(value)
+        found.add(self.where, question, repeat, number, levels=levels, line=line)
+
+    def describe(self, task: str, metric: str, scorer: str, **fields: Any) -> None:
+        """What the harness says of a metric: `native` (its own mean), `higher_is_better`, `bounds`, … of `Scores`."""
+        self._fields.setdefault((task, metric, scorer), {}).update(fields)
+
+    def scores(self) -> tuple[Scores, ...]:
+        """One for each task, metric and scorer, in the order in which they came.
+
+        Raises:
+            InputError: nearly every question lacks nearly every repeat.
+        """
+        clusters = {task: self._clusters(task, asked) for task, asked in self._tasks.items()}
+        out = []
+        for what, found in self._metrics.items():
+            asked = self._tasks[what[0]]
+            found.clusters = {question: (clusters[what[0]].get(question), 0) for question in found.numbers}
+            part = found.scores(
+                self.where, what, self.options, cluster_spec=asked.spec, questions=self._questions(asked, found),
+                repeats_are_runs=self.repeats_are_runs, **self._fields.get(what, {}),
+            )  # fmt: skip
+            out.append(part)
+            if found.twice:
+                self.notes.append(f"{what[0]}: {found.twice} answers say again what another said and are left out")
+        return tuple(out)
+
+    def run(self, model: str, harness: str, **fields: Any) -> Run:
+        """The Run of all answers; `fields` are further ones of `Run`.
+
+        Raises:
+            InputError: as `scores`; or there are no answers.
+        """
+        if not self._metrics:
+            raise InputError(f"{self.where}: there is no score in it")
+        scores, name = self.scores(), str(self.where)
+        more: dict[str, Any] = {"name": name, "path": name} | fields
+        return Run(model=model, harness=harness, scores=scores, notes=tuple(dict.fromkeys(self.notes)), **more)
+
+    def _labelled(self, task: str) -> tuple[Callable[[Doc], str | None], str | None]:
+        """A function from a document to its cluster, and what that is called."""
+        if self._spec is None:
+            return (lambda doc: None if (found := doc.get(CLUSTER)) is None else text_label(found)), CLUSTER
+        wanted, named = resolved(self._spec, task, self.auto)
+        if wanted is None:
+            if self._spec.for_task(task) == "auto":
+                self.notes.append(f"{task}: no natural cluster is known: the questions count as independent")
+            return (lambda doc: None), None
+        return labeller(wanted, task), named
+
+    def _ask(self, asked: _Asked, question: str, doc: Doc, line: int) -> None:
+        """Note what a document says of a question that has not come before."""
+        at = f"{self.where}{f', line {line}' if line else ''}"
+        try:
+            asked.labels[question] = asked.label(doc)
+        except MissingFieldError as error:
+            raise _absent(at, "cluster", error) from None
+        if self._key is not None:
+            try:
+                asked.keys[question] = self._key(doc)
+            except MissingFieldError as error:
+                raise _absent(at, "question", error) from None
+        words = None if self.text is None else doc.get(self.text)
+        if isinstance(words, str) and words.strip():
+            asked.inputs[question], asked.texts[question] = content_hash(words), excerpt(words)
+
+    def _level(self, name: str, doc: Doc, line: int) -> str:
+        if doc.get(name) is None:
+            have = ", ".join(map(str, doc)) or "none"
+            raise FinalError(f"{self.where}{_on(line)}: factor {name!r} is not there or empty; there are {have}")
+        return text_label(doc[name])
+
+    def _clusters(self, task: str, asked: _Asked) -> dict[str, str]:
+        """Question → label; none at all where only some questions carry one."""
+        found = {question: label for question, label in asked.labels.items() if label is not None}
+        bare = len(asked.labels) - len(found)
+        if found and bare:
+            self.notes.append(
+                f"{task}: {bare} of {len(asked.labels)} questions carry no cluster, so none is used and the questions "
+                "count as independent; name one with --cluster"
+            )
+            return {}
+        if self._spec is None and not found and (natural := self.auto(task)) is not None:
+            self.notes.append(f"{task}: the questions have natural clusters, {natural}: ask with --cluster auto")
+        return found
+
+    def _questions(self, asked: _Asked, found: MetricAnswers) -> Questions:
+        names = tuple(found.numbers)
+        shown = tuple(asked.texts.get(name, "") for name in names)
+        texts = shown if any(shown) else None
+        if self._key is not None:  # a key that the user vouches for is not checked against the text
+            return Questions(occurrences([asked.keys[name] for name in names]), "question", texts=texts)
+        inputs = tuple(asked.inputs[name] for name in names if name in asked.inputs)
+        return Questions(names, self.kind, inputs if len(inputs) == len(names) else None, texts=texts)
+
+
+def _absent(at: str, what: str, error: MissingFieldError) -> FinalError:
+    have = ", ".join(error.fields) or "none"
+    return FinalError(f"{at}: {what} field {error.spec!r} is not in the document; there are {have}")

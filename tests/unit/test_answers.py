@@ -1,0 +1,169 @@
+"""The builder of adapters: answers one at a time, and what a user may say of them."""
+
+import numpy as np
+import pytest
+
+from harness_noise.analysis.mean import analyze_run
+from harness_noise.data.answers import Answers, MetricAnswers
+from harness_noise.data.scores import ReadOptions, Scores
+from harness_noise.errors import FinalError, InputError
+from harness_noise.settings import Settings
+
+ROWS = [(f"q{i}", k, float((i * k + i) % 3 == 0), {"passage": f"p{i // 2}", "prompt": f"v{k}"})
+        for i in range(6) for k in (1, 2, 3)]  # fmt: skip
+
+
+def built(options: ReadOptions | None = None, rows=ROWS, **fields) -> Answers:
+    answers = Answers("run.jsonl", options, **fields)
+    for line, (question, repeat, value, doc) in enumerate(rows, 1):
+        answers.add("drop", "f1", "none", question, repeat, value, doc, line=line)
+    return answers
+
+
+def single(answers: Answers) -> Scores:
+    (part,) = answers.scores()
+    return part
+
+
+def test_questions_keep_their_order_and_repeats_are_columns_by_their_labels():
+    shuffled = [ROWS[i] for i in np.random.default_rng(1).permutation(len(ROWS))]
+    part = single(built(rows=[*shuffled]))
+    order = list(dict.fromkeys(row[0] for row in shuffled))
+    assert list(part.questions.keys) == order
+    known = {(question, repeat): value for question, repeat, value, _ in ROWS}
+    assert part.values.tolist() == [[known[question, k] for k in (1, 2, 3)] for question in order]
+
+
+def test_without_labels_the_answers_of_a_question_are_numbered_as_they_come():
+    part = single(built(rows=[("a", None, 1.0, {}), ("b", None, 0.0, {}), ("a", None, 0.5, {})]))
+    np.testing.assert_array_equal(part.values, [[1.0, 0.5], [0.0, np.nan]])
+
+
+def test_labels_that_no_two_questions_share_only_say_the_order():
+    part = single(built(rows=[(f"q{i}", 100 * i + 7 - k, float(k), {}) for i in range(9) for k in range(2)]))
+    assert part.values.tolist() == [[1.0, 0.0]] * 9
+
+
+def test_a_missing_score_is_counted_and_left_out_or_zero():
+    rows = [("a", 1, 1.0, {}), ("a", 2, None, {}), ("b", 1, float("nan"), {}), ("b", 2, 1.0, {})]
+    dropped, zero = (single(built(ReadOptions(missing=missing), rows)) for missing in ("drop", "zero"))
+    np.testing.assert_array_equal(dropped.values, [[1.0, np.nan], [np.nan, 1.0]])
+    np.testing.assert_array_equal(zero.values, [[1.0, 0.0], [0.0, 1.0]])
+    assert dropped.n_missing == zero.n_missing == 2
+
+
+def test_an_answer_that_was_never_asked_for_is_no_missing_one():
+    part = single(built(ReadOptions(missing="zero"), [("a", 1, 1.0, {}), ("a", 2, 0.0, {}), ("b", 1, 1.0, {})]))
+    assert np.isnan(part.values[1, 1])
+    assert part.n_missing == 0
+
+
+def test_clusters_come_from_the_named_field_a_template_or_two_crossed_ones():
+    assert single(built(ReadOptions(cluster="passage"))).clusters == ("p0", "p0", "p1", "p1", "p2", "p2")
+    assert single(built(ReadOptions(cluster="<{{passage}}>"))).clusters[:2] == ("<p0>", "<p0>")
+    assert single(built(ReadOptions(cluster="passage*prompt"))).cluster_spec == "passage*prompt"
+    assert single(built(ReadOptions(cluster="task"))).clusters == ("drop",) * 6
+    assert single(built(ReadOptions(cluster="none"))).clusters is None
+    assert single(built(ReadOptions(cluster="other=passage"))).clusters is None
+
+
+def test_auto_asks_the_adapter_and_without_a_spec_the_user_hears_of_it():
+    auto = {"drop": "passage"}.get
+    part = single(built(ReadOptions(cluster="auto"), auto=auto))
+    assert (part.clusters[0], part.cluster_spec) == ("p0", "passage (auto)")
+    plain = built(auto=auto)
+    assert single(plain).clusters is None
+    assert plain.notes == ["drop: the questions have natural clusters, passage: ask with --cluster auto"]
+    unknown = built(ReadOptions(cluster="auto"))
+    assert single(unknown).clusters is None
+    assert unknown.notes == ["drop: no natural cluster is known: the questions count as independent"]
+
+
+def test_the_cluster_that_documents_carry_counts_where_all_have_one():
+    carried = [(question, repeat, value, {"cluster": doc["passage"]}) for question, repeat, value, doc in ROWS]
+    assert single(built(rows=carried)).clusters == ("p0", "p0", "p1", "p1", "p2", "p2")
+    some = built(rows=[*carried, ("more", 1, 1.0, {})])
+    assert single(some).clusters is None
+    assert "1 of 7 questions carry no cluster" in some.notes[0]
+
+
+def test_a_field_that_is_not_there_is_refused_with_the_line_and_what_there_is():
+    with pytest.raises(FinalError, match=r"run.jsonl, line 1: cluster field 'story' .* passage, prompt"):
+        built(ReadOptions(cluster="story"))
+    with pytest.raises(FinalError, match=r"line 1: question field 'id' is not in the document"):
+        built(ReadOptions(columns={"question": "id"}))
+    with pytest.raises(FinalError, match=r"factor 'judge' is not there"):
+        built(ReadOptions(factors=("judge",)))
+    with pytest.raises(InputError, match="--columns score="):
+        built(ReadOptions(columns={"score": "f1"}))
+
+
+def test_the_user_names_the_field_that_identifies_a_question():
+    part = single(built(ReadOptions(columns={"question": "passage"})))
+    assert part.questions.keys == ("p0", "p0#2", "p1", "p1#2", "p2", "p2#2")
+    assert part.values.shape == (6, 3)
+
+
+def test_factors_say_what_each_answer_was_made_with():
+    part = single(built(ReadOptions(factors=("prompt",)), ROWS[:-1]))
+    assert part.factors["prompt"][0] == ("v1", "v2", "v3")
+    assert part.factors["prompt"][-1] == ("v1", "v2", "")
+
+
+def test_one_repeat_under_two_levels_is_two_answers():
+    rows = [("a", 1, 1.0, {"prompt": "x"}), ("a", 1, 0.0, {"prompt": "y"})]
+    assert single(built(ReadOptions(factors=("prompt",)), rows)).values.tolist() == [[1.0, 0.0]]
+    with pytest.raises(InputError, match="has the score 1 on line 1 and 0 on line 2"):
+        built(rows=rows)
+
+
+def test_an_answer_that_is_said_twice_counts_once():
+    answers = built(rows=[*ROWS, ROWS[0]])
+    assert single(answers).values.shape == (6, 3)
+    assert answers.notes == ["drop: 1 answers say again what another said and are left out"]
+
+
+def test_a_grid_that_would_be_all_but_empty_is_refused():
+    rows = [(f"q{i}", 1, 1.0, {}) for i in range(6000)] + [("q0", k, 1.0, {}) for k in range(2, 6000)]
+    with pytest.raises(InputError, match="leave nearly every question without"):
+        single(built(rows=rows))
+
+
+def test_bounds_that_the_scores_break_are_left_out():
+    answers = built()
+    answers.describe("drop", "f1", "none", bounds=(0.0, 1.0), native=0.25, higher_is_better=True)
+    part = single(answers)
+    assert (part.bounds, part.native, part.higher_is_better) == ((0.0, 1.0), 0.25, True)
+    answers.add("drop", "f1", "none", "percent", 1, 97.0)
+    assert single(answers).bounds is None
+
+
+def test_the_words_of_a_question_find_it_in_another_harness():
+    def asked(name: str) -> Scores:
+        docs = [{"question": f"What is {i} + {i}?  "} for i in range(3)]
+        return single(built(rows=[(f"{name}{i}", 1, 1.0, doc) for i, doc in enumerate(docs)], text="question"))
+
+    one, other = asked("x").questions, asked("y").questions
+    assert one.inputs == other.inputs
+    assert one.texts == ("What is 0 + 0?", "What is 1 + 1?", "What is 2 + 2?")
+
+
+def test_several_tasks_and_metrics_are_one_run_that_can_be_analysed():
+    answers = Answers("folder")
+    for task in ("a", "b"):
+        for metric in ("acc", "f1"):
+            for i in range(8):
+                answers.add(task, metric, "none", f"q{i}", None, i / 8, {"cluster": i // 2})
+    run = answers.run("model", "harness", date="2026-01-01")
+    assert [(part.task, part.metric) for part in run.scores] == [("a", "acc"), ("a", "f1"), ("b", "acc"), ("b", "f1")]
+    assert (run.name, run.path, run.date) == ("folder", "folder", "2026-01-01")
+    assert [row.n_clusters for row in analyze_run(run, Settings()).estimates] == [4] * 4
+    with pytest.raises(InputError, match="there is no score in it"):
+        Answers("empty").run("model", "harness")
+
+
+def test_a_question_is_in_one_cluster():
+    found = MetricAnswers()
+    found.add("t.csv", "a", 1, 1.0, cluster="x", line=2)
+    with pytest.raises(InputError, match="question 'a' is in cluster 'x' on line 2 and in 'y' on line 3"):
+        found.add("t.csv", "a", 2, 1.0, cluster="y", line=3)

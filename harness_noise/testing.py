@@ -205,12 +205,17 @@ class _Checked:
         yield from self._refused(columns={"question": ABSENT})
 
     def factors(self, field: str | None) -> Iterator[str]:
-        """`factors`: on every score, or refused."""
+        """`factors`: on every score, and none that is not there."""
         if field is not None:
             for item in (item for run in self.read(factors=(field,)) for item in run.scores):
                 if field not in (item.factors or {}):
                     yield f"factors={field}: {item.task}, {item.metric} has no levels of it"
-        yield from self._refused(factors=(ABSENT,))
+        for run in (
+            self._obeyed_or_refused("factors", factors=(ABSENT,)) or ()
+        ):  # the analysis refuses what is not there
+            yield from (
+                f"factors={ABSENT}: made up for {item.task}" for item in run.scores if ABSENT in (item.factors or {})
+            )
 
     def _obeyed_or_refused(self, what: str, **options: Any) -> list[Run] | None:
         try:

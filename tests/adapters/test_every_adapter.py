@@ -86,7 +86,7 @@ class Careless:
     [
         ("sniff opens", "sniff: raises"),
         ("raises", "read: ValueError in place of an InputError"),
-        ("forgets", "factors=.*: neither obeyed nor refused"),
+        ("forgets", "cluster=.*: neither obeyed nor refused"),
         ("keys", "read again: t, acc: other keys of questions"),
         ("twice", "is there 2 times"),
     ],

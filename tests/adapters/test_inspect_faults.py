@@ -266,7 +266,7 @@ def test_an_exception_at_every_call(replay: tuple[Replay, Any, Any]) -> None:
     assert bad == []
 
 
-@pytest.mark.parametrize("kind", range(len(walk.OTHERS)))
+@pytest.mark.parametrize("kind", rest_slow(range(len(walk.OTHERS)), quick=2))
 def test_other_exceptions(replay: tuple[Replay, Any, Any], kind: int) -> None:
     calls, off, on = replay
     bad = []

@@ -12,10 +12,10 @@ GUESTS ?=
 PINS ?= .pins
 TORCH ?= torch==2.13.0
 
-.PHONY: demo test corpus lint bench growth docs coverage pins pins-check wheel compat compat-dev models faults fuzz guests pythons audit lowest clean help
+.PHONY: demo check test test-slow corpus lint bench growth docs coverage pins pins-check wheel compat compat-dev models faults fuzz guests pythons audit lowest clean help
 
 help:
-	@echo "demo  test  corpus  lint  bench  growth  docs  coverage  pins  pins-check  wheel  compat  models  faults  fuzz  guests  pythons  audit  lowest  clean"
+	@echo "demo  check  test  test-slow  corpus  lint  bench  growth  docs  coverage  pins  pins-check  wheel  compat  models  faults  fuzz  guests  pythons  audit  lowest  clean"
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -30,8 +30,18 @@ $(VENV)/.%: $(VENV)/.ready pyproject.toml
 demo: $(VENV)/.ready  ## the main job end to end, on simulated models
 	$(BIN)/harness-noise demo --out $(DEMO_OUT)
 
-test: $(VENV)/.test  ## everything, warnings are errors
-	$(BIN)/python -m pytest $(PYTEST)
+check: $(VENV)/.test $(VENV)/.lint  ## while one works: style, and the tests that start no harness; says how long it took
+	@start=$$(date +%s) && \
+	$(BIN)/ruff check --quiet . && $(BIN)/ruff format --check --quiet . && \
+	$(BIN)/python -m pytest $(PYTEST) -q --hypothesis-profile=check -m "not slow and not browser and not process" \
+	  tests/unit tests/property tests/reference tests/cli && \
+	echo "make check: $$(($$(date +%s) - start)) s"
+
+test: $(VENV)/.test  ## all but the slow ones, warnings are errors
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST)
+
+test-slow: $(VENV)/.test  ## long campaigns and simulations; each has a short version in `make test`
+	$(BIN)/python -m pytest -m slow $(PYTEST)
 
 corpus: $(VENV)/.test  ## real files of others: fetch (MIRRORS=folder of local copies) and read them
 	$(BIN)/python tests/corpus/fetch.py $(if $(MIRRORS),--mirrors '$(MIRRORS)')

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from support.harness_runs import made_once
 from support.processes import environment
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 # the same examples on every machine, however slow it is
 settings.register_profile("project", deadline=None, derandomize=True)
+settings.register_profile("check", deadline=None, derandomize=True, max_examples=20)
 settings.load_profile("project")
 
 # a shell script starts background jobs with Ctrl-C ignored; children of the tests would inherit that, and never end
@@ -29,6 +31,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
+SUPPORT = ROOT / "tests" / "support"
 
 
 @pytest.fixture(scope="session")
@@ -47,15 +50,41 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def real_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def every_worker(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of pytest-xdist share."""
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "every_worker"
+
+
+@pytest.fixture(scope="session")
+def real_files(every_worker: Path, request: pytest.FixtureRequest) -> Path:
     """Small real files of every kind that is read: runs of the installed harnesses, tables; see fuzz/write_seeds.py."""
     for name in ("lm_eval", "inspect_ai", "pyarrow"):
         pytest.importorskip(name, reason=f"{name} is not installed")
-    folder = tmp_path_factory.mktemp("real") / "files"
-    command = [sys.executable, "-m", "fuzz.write_seeds", str(folder)]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True)
+    runs = request.getfixturevalue("lm_eval_runs")
+    sources = [str(ROOT / "tests" / "fuzz" / "write_seeds.py")]
+    return made_once(
+        every_worker, "real_files", "inspect-ai", sources,
+        lambda folder: _written_by("fuzz.write_seeds", folder, str(runs)),
+    )[0]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def lm_eval_runs(every_worker: Path) -> Path:
+    """Finished runs of the installed lm-eval, made without our flag; see support/lm_eval_write_runs.py."""
+    pytest.importorskip("lm_eval", reason="lm-eval is not installed")
+    sources = [str(SUPPORT / name) for name in ("lm_eval_write_runs.py", "lm_eval_models.py")]
+    return made_once(
+        every_worker, "lm_eval_runs", "lm-eval", sources,
+        lambda folder: _written_by("support.lm_eval_write_runs", folder, HF_HOME=str(folder / "hf")),
+    )[0]  # fmt: skip
+
+
+def _written_by(program: str, folder: Path, *arguments: str, **variables: str) -> None:
+    command = [sys.executable, "-m", program, str(folder), *arguments]
+    offline = environment(HF_HUB_OFFLINE="1", **variables)
+    done = subprocess.run(command, env=offline, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return folder
 
 
 @pytest.fixture(scope="session")

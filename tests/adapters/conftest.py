@@ -6,8 +6,6 @@ import gc
 import logging
 import random
 import shutil
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -17,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from support.processes import environment
+from support.harness_runs import made_once
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -105,15 +103,21 @@ def canned() -> SimpleNamespace:
 
 
 @pytest.fixture(scope="session")
-def inspect_logs(canned: SimpleNamespace, tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
+def inspect_logs(canned: SimpleNamespace, every_worker: Path) -> SimpleNamespace:
     """Logs that several tests read: 12 questions in 4 passages, 3 repeats, two models, flag off.
 
     `a` and `b` are of two models; `shuffled` is of `b`'s with automatic ids given after a shuffle,
     `automatic` of `a`'s with automatic ids in the order of the data.
     """
+    folder, logs = made_once(
+        every_worker, "inspect_logs", "inspect-ai", [__file__], lambda folder: _write_logs(canned, folder)
+    )
+    return SimpleNamespace(folder=folder, **{name: Path(log) for name, log in logs.items()})
+
+
+def _write_logs(canned: SimpleNamespace, folder: Path) -> dict[str, str]:
     from inspect_ai.dataset import MemoryDataset
 
-    folder = tmp_path_factory.mktemp("inspect_logs")
     a, b = canned.eval(canned.task(), folder / "ab", model=["mockllm/alpha", "mockllm/beta"], epochs=3)
 
     def without_ids(seed: int | None) -> Any:
@@ -130,7 +134,7 @@ def inspect_logs(canned: SimpleNamespace, tmp_path_factory: pytest.TempPathFacto
     shuffled = canned.eval(without_ids(7), folder / "shuffled", model="mockllm/beta", epochs=3)[0]
     logs = {"a": a, "b": b, "automatic": automatic, "shuffled": shuffled}
     assert all(log.status == "success" for log in logs.values())
-    return SimpleNamespace(folder=folder, **{name: Path(log.location) for name, log in logs.items()})
+    return {name: log.location for name, log in logs.items()}
 
 
 @pytest.fixture
@@ -150,18 +154,6 @@ def original() -> Iterator[Callable[..., Any]]:
     hook.uninstall()
     yield run.eval_results
     hook.uninstall()
-
-
-@pytest.fixture(scope="session")
-def lm_eval_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Finished runs of the installed lm-eval, made without our flag; see lm_eval_write_runs.py."""
-    pytest.importorskip("lm_eval", reason="lm-eval is not installed")
-    folder = tmp_path_factory.mktemp("lm_eval_runs")
-    command = [sys.executable, "-m", "support.lm_eval_write_runs", str(folder)]
-    offline = environment(HF_HUB_OFFLINE="1", HF_HOME=str(folder / "hf"))
-    done = subprocess.run(command, env=offline, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return folder
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import pytest
 
 from support import fault_walk as walk
 from support.inspect_evals import NAMES
+from support.slow import rest_slow
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -165,8 +166,8 @@ def inner(calls: list[walk.Point]) -> list[walk.Point]:
     return [point for point in sorted(calls) if point.name != "install.<locals>.eval_results"]
 
 
-@pytest.mark.slow
-def test_an_exception_anywhere(world: World, plain: Any, route: str) -> None:
+@pytest.mark.parametrize("points", rest_slow([3, 12]))
+def test_an_exception_anywhere(world: World, plain: Any, route: str, points: int) -> None:
     """Whole evals at a share of the points; at all of them where that is asked for."""
     world.eval(ON)
     whole = world.eval(ON)
@@ -174,7 +175,7 @@ def test_an_exception_anywhere(world: World, plain: Any, route: str) -> None:
     assert all(list(item) == NAMES for item in whole.ours)
     calls = inner(walk.points(lambda: world.eval(ON)))
     bad = []
-    for point in calls if walk.WHOLE else calls[:: len(calls) // 12]:
+    for point in calls if walk.WHOLE else calls[:: len(calls) // points]:
         found, fired = walk.raising(point, RuntimeError(FAULT), lambda: world.eval(ON))
         bad += [f"{point}: {problem}" for problem in problems(found, plain, whole, fired)]
     assert bad == []
@@ -265,7 +266,7 @@ def test_an_exception_at_every_call(replay: tuple[Replay, Any, Any]) -> None:
     assert bad == []
 
 
-@pytest.mark.parametrize("kind", range(len(walk.OTHERS)))
+@pytest.mark.parametrize("kind", rest_slow(range(len(walk.OTHERS)), quick=2))
 def test_other_exceptions(replay: tuple[Replay, Any, Any], kind: int) -> None:
     calls, off, on = replay
     bad = []

@@ -68,7 +68,6 @@ def expected(estimate):
     }
 
 
-@pytest.mark.slow
 def test_terminal_panel(example):
     lines = [line.split() for line in example.printed.splitlines()]
     rows = [line for line in lines if len(line) == 2 and (line[0] in ("accuracy", "stderr") or "noise_" in line[0])]
@@ -76,7 +75,6 @@ def test_terminal_panel(example):
     assert dict(rows[2:]) == {name: f"{value:.3f}" for name, value in expected(example.estimate).items()}
 
 
-@pytest.mark.slow
 def test_log_dump(example):
     dumped = json.loads(inspect("log", "dump", example.path, "--header-only").stdout)
     metrics = dumped["results"]["scores"][0]["metrics"]
@@ -87,7 +85,6 @@ def test_log_dump(example):
         assert metrics[name]["params"] == {"cluster": "passage"}
 
 
-@pytest.mark.slow
 def test_evals_df(example):
     pytest.importorskip("pyarrow", reason="Inspect's data frames need pyarrow")
     from inspect_ai.analysis import evals_df

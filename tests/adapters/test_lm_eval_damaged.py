@@ -13,6 +13,7 @@ from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import adapter
 from harness_noise_adapters.lm_eval_harness.files import rebuild, scanning
 from support.lm_eval_files import edit, edit_results, one, results_file, samples_file, score
+from support.slow import rest_slow
 
 
 # bad input
@@ -144,8 +145,7 @@ def mutated(value, draw):
     return draw.choice(VALUES)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", rest_slow(range(40), quick=6))
 def test_a_mutated_run_is_read_and_written_or_refused(run_a, tmp_path, seed):
     """Never a traceback, never a result that is not strict JSON."""
     draw = random.Random(seed)

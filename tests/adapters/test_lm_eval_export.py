@@ -330,7 +330,6 @@ def test_the_evaluation_tracker_finds_exported_results(lm_eval_runs, tmp_path):
     assert len(samples) == 3
 
 
-@pytest.mark.slow
 def test_load_dataset_takes_exported_samples(lm_eval_runs, tmp_path):
     """In a process of its own: the library has warnings that are not for us to judge."""
     import subprocess

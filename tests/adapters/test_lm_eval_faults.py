@@ -30,6 +30,7 @@ from support import fault_walk as walk
 from support import lm_eval_models as toys
 from support.lm_eval_world import NATIVE, Ended, Watched, World, leaves, told, unlike
 from support.processes import environment
+from support.slow import rest_slow
 
 FAULT = "injected fault"
 
@@ -88,14 +89,12 @@ def calls(world: World, plain: Ended) -> list[walk.Point]:
 BEFORE = ("options.py", "clusters.py:ClusterSpec.parse", "clusters.py:_check_ways", "clusters.py:ways_of",
           "settings.py:Settings.__post_init__", "hook.py:noise", "hook.py:installed", "hook.py:wrap:",
           "hook.py:wrap_outer:")  # fmt: skip
-
 """Calls that the user makes before lm-eval is called: what is wrong there is raised there. A `with` block of ours
 is left by one assignment, so there is nothing in it that could fail."""
 
 DOORS = ("hook.py:wrap.<locals>.evaluate", "hook.py:wrap_outer.<locals>.simple_evaluate",
          "repeats.py:Repeats._generate.<locals>.generate_until",
          "repeats.py:Repeats._filter.<locals>.apply_filters")  # fmt: skip
-
 """What lm-eval itself calls: no statement of ours has run at its entry, and none is left at its return. An exception
 there could come from the interpreter only (a signal), and ends a run as it does without us."""
 
@@ -105,10 +104,10 @@ def exempt(point: walk.Point) -> bool:
     return place.startswith(BEFORE) or (place.startswith(DOORS) and "<locals>" not in place.split(".<locals>.", 1)[1])
 
 
-@pytest.mark.slow
-def test_an_exception_anywhere(world: World, plain: Ended, calls: list[walk.Point]) -> None:
+@pytest.mark.parametrize("every", rest_slow([8, 1]))
+def test_an_exception_anywhere(world: World, plain: Ended, calls: list[walk.Point], every: int) -> None:
     bad = []
-    for point in walk.share(point for point in calls if not exempt(point)):
+    for point in walk.share(point for point in calls if not exempt(point))[::every]:
         ended, fired = walk.raising(point, RuntimeError(FAULT), lambda: world.evaluate(**OPTIONS))
         problems = unlike(ended, plain) + ([] if fired else ["no such call"])
         if not told(world, ended, FAULT):
@@ -123,8 +122,7 @@ def some(calls: list[walk.Point], count: int) -> list[walk.Point]:
     return kept[:: max(1, len(kept) // (len(kept) if walk.WHOLE else count))]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", range(len(walk.OTHERS)))
+@pytest.mark.parametrize("kind", rest_slow(range(len(walk.OTHERS))))
 def test_other_exceptions(world: World, plain: Ended, calls: list[walk.Point], kind: int) -> None:
     bad = []
     for point in some(calls, 12)[kind % 3 :: 2]:
@@ -135,8 +133,7 @@ def test_other_exceptions(world: World, plain: Ended, calls: list[walk.Point], k
     assert bad == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("kind", rest_slow([KeyboardInterrupt, SystemExit]))
 def test_what_ends_a_process_is_not_swallowed(world: World, plain: Ended, calls: list[walk.Point], kind: type) -> None:
     """But for an interrupt once lm-eval has all answers of its own: its run is saved."""
     bad, ended = [], []

@@ -19,8 +19,7 @@ import pytest
 from harness_noise.cli import main
 from support import odd_adapter
 from support.processes import environment as installed
-
-pytestmark = pytest.mark.slow
+from support.slow import rest_slow
 
 
 def write_lm_eval(folder: Path, model: str, seed: int) -> None:
@@ -176,6 +175,7 @@ def alone(arena: Arena, runs: Sequence[Path]) -> subprocess.CompletedProcess[str
     return done
 
 
+@pytest.mark.process
 def test_any_number_of_processes_gives_the_same_bytes(
     arena: Arena, runs: Sequence[Path], alone: subprocess.CompletedProcess[str]
 ) -> None:
@@ -187,6 +187,7 @@ def test_any_number_of_processes_gives_the_same_bytes(
         assert (done.stdout, done.stderr) == (alone.stdout, alone.stderr)
 
 
+@pytest.mark.process
 def test_any_number_of_dask_workers_gives_the_same_bytes(
     arena: Arena, runs: Sequence[Path], alone: subprocess.CompletedProcess[str], cluster: Cluster
 ) -> None:
@@ -197,6 +198,7 @@ def test_any_number_of_dask_workers_gives_the_same_bytes(
         assert (done.stdout, done.stderr) == (alone.stdout, alone.stderr)
 
 
+@pytest.mark.slow
 def test_another_worker_takes_over_from_one_that_is_killed(arena: Arena, cluster: Cluster, tmp_path: Path) -> None:
     files = [write_odd(tmp_path / f"m{i}.odd", i) for i in range(6)]
     plain = arena(*files)
@@ -211,6 +213,7 @@ def test_another_worker_takes_over_from_one_that_is_killed(arena: Arena, cluster
     cluster.wait_for(2)
 
 
+@pytest.mark.slow
 def test_what_one_worker_cannot_read_this_process_reads(arena: Arena, cluster: Cluster, tmp_path: Path) -> None:
     files = [write_odd(tmp_path / f"m{i}.odd", i) for i in range(6)]
     plain = arena(*files)
@@ -223,6 +226,7 @@ def test_what_one_worker_cannot_read_this_process_reads(arena: Arena, cluster: C
     assert "Permission denied" in hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["processes", "cluster"])
 def test_ctrl_c_ends_all_processes_with_one_line(
     where: str, environment: dict[str, str], request: pytest.FixtureRequest, tmp_path: Path
@@ -246,6 +250,7 @@ def test_ctrl_c_ends_all_processes_with_one_line(
     assert (process.returncode, out, err) == (130, "", "harness-noise: stopped\n")
 
 
+@pytest.mark.slow
 def test_a_file_that_kills_every_worker_is_named(arena: Arena, cluster: Cluster, tmp_path: Path) -> None:
     files = [write_odd(tmp_path / f"m{i}.odd", i) for i in range(4)]
     write_odd(files[1], 1, deaths=1000)
@@ -255,6 +260,7 @@ def test_a_file_that_kills_every_worker_is_named(arena: Arena, cluster: Cluster,
     assert ".odd: every worker that was to read it died" in line  # Dask also blames what waits beside it
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_away_is_one_line(environment: dict[str, str], cluster: Cluster, tmp_path: Path) -> None:
     cluster.worker("three")
     files = [write_odd(tmp_path / f"m{i}.odd", i, mark=str(tmp_path / "begun")) for i in range(2)]
@@ -271,6 +277,7 @@ def test_a_scheduler_that_goes_away_is_one_line(environment: dict[str, str], clu
     assert "the connection to the scheduler was lost" in err
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_is_replaced(arena: Arena, tmp_path: Path) -> None:
     files = [write_odd(tmp_path / f"m{i}.odd", i) for i in range(6)]
     plain = arena(*files)
@@ -280,6 +287,7 @@ def test_a_process_that_is_killed_is_replaced(arena: Arena, tmp_path: Path) -> N
     assert (tmp_path / "m1.deaths").read_bytes() == b"xx"
 
 
+@pytest.mark.slow
 def test_a_file_that_kills_every_process_is_named(arena: Arena, tmp_path: Path) -> None:
     # the last of the files, so that nothing else is being read when the third process dies
     files = [write_odd(tmp_path / f"m{i}.odd", i) for i in range(4)]
@@ -293,7 +301,7 @@ def test_a_file_that_kills_every_process_is_named(arena: Arena, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("address", "words"),
-    [("tcp://127.0.0.1:9", "no scheduler answers there"), ("nonsense", "port number"), ("foo://x:1", "foo")],
+    rest_slow([("nonsense", "port number"), ("tcp://127.0.0.1:9", "no scheduler answers there"), ("foo://x:1", "foo")]),
 )
 def test_a_cluster_that_is_not_there_is_one_paragraph(
     address: str, words: str, runs: Sequence[Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

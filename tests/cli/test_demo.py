@@ -11,7 +11,8 @@ import pytest
 
 from harness_noise_adapters.demo.problems import MODELS, PAIR, TEMPLATES, problems
 
-pytestmark = pytest.mark.slow
+whole = pytest.mark.slow
+"""What needs the whole demonstration; `.ci/run` shows it in a step of its own, too."""
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +59,7 @@ def test_git_does_not_complain_outside_of_a_repository(
         assert (evaluator.get_git_commit_hash is asked) == any((p / ".git").exists() for p in Path(__file__).parents)
 
 
+@whole
 def test_it_says_that_the_models_are_simulated_and_shows_its_commands(demo: tuple[Path, str]) -> None:
     _, text = demo
     assert "simulated" in text.splitlines()[0]
@@ -65,6 +67,7 @@ def test_it_says_that_the_models_are_simulated_and_shows_its_commands(demo: tupl
         assert f"$ {command}" in text
 
 
+@whole
 def test_every_file_that_it_names_is_there(demo: tuple[Path, str]) -> None:
     out, text = demo
     named = [Path(line.strip()) for line in text.split("Written")[1].splitlines() if line.startswith("  ")]
@@ -72,6 +75,7 @@ def test_every_file_that_it_names_is_there(demo: tuple[Path, str]) -> None:
     assert all(path.is_file() and path.is_relative_to(out) for path in named)
 
 
+@whole
 def test_lm_eval_carries_its_noise_natively(demo: tuple[Path, str]) -> None:
     out, text = demo
     assert "exact_match_avg" in text
@@ -86,6 +90,7 @@ def test_lm_eval_carries_its_noise_natively(demo: tuple[Path, str]) -> None:
         assert (estimate["repeats_min"], estimate["repeats_max"], estimate["cluster"]) == (5, 5, "template")
 
 
+@whole
 def test_inspect_carries_its_noise_natively(demo: tuple[Path, str]) -> None:
     from inspect_ai.log import read_eval_log
 
@@ -100,6 +105,7 @@ def test_inspect_carries_its_noise_natively(demo: tuple[Path, str]) -> None:
         ]  # fmt: skip
 
 
+@whole
 @pytest.mark.parametrize("harness", ["lm-eval", "inspect"])
 def test_the_comparison_sees_what_bare_numbers_do_not(harness: str, demo: tuple[Path, str]) -> None:
     out, _ = demo
@@ -110,6 +116,7 @@ def test_the_comparison_sees_what_bare_numbers_do_not(harness: str, demo: tuple[
     assert "<script src" not in (out / f"compare-{harness}.html").read_text()
 
 
+@whole
 def test_the_export_is_the_run_and_its_noise(demo: tuple[Path, str]) -> None:
     out, _ = demo
     (native,) = (out / "lm-eval" / PAIR[0].name).rglob("results_*.json")
@@ -118,6 +125,7 @@ def test_the_export_is_the_run_and_its_noise(demo: tuple[Path, str]) -> None:
     assert json.loads(native.read_text())["results"] == json.loads(exported.read_text())["results"]
 
 
+@whole
 def test_all_pairs_of_eight_models_are_on_a_page(demo: tuple[Path, str]) -> None:
     out, text = demo
     pages = sorted((out / "arena").glob("*.html"))

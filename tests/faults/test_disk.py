@@ -62,7 +62,6 @@ def run(*command: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*map(str, command)], capture_output=True, text=True)
 
 
-@pytest.mark.slow
 def test_a_full_disk(mounting, tmp_path):
     cases = "lm-eval,lm-eval in place,arena"
     done = run(
@@ -75,7 +74,6 @@ def test_a_full_disk(mounting, tmp_path):
     assert "full: a part" in done.stdout
 
 
-@pytest.mark.slow
 def test_a_read_only_disk(mounting, run_folder, tmp_path):
     before = campaign.tree(run_folder)
     shell = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
@@ -89,7 +87,6 @@ def test_a_read_only_disk(mounting, run_folder, tmp_path):
     assert len(campaign.tree(tmp_path / "out")[0]) == 3
 
 
-@pytest.mark.slow
 def test_no_permission(unprivileged, run_folder, tmp_path):
     program = [*unprivileged, *PROGRAM]
     model = run_folder / "org__model"

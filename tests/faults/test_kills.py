@@ -12,18 +12,25 @@ from pathlib import Path
 
 import pytest
 
+from support.slow import rest_slow
+
 CAMPAIGN = Path(__file__).with_name("campaign.py")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="forks a process that has imported everything")
 @pytest.mark.parametrize(
     ("cases", "counts", "total", "needs"),
     [
-        ("lm-eval,lm-eval in place", (10, 3, 2, 8, 6, 3), 64, "numpy"),
-        ("inspect,inspect in place", (9, 2, 2, 5, 5, 2), 50, "inspect_ai"),
-        ("arena", (10, 3, 2, 8, 6, 3), 32, "numpy"),
-        ("arena pages", (7, 0, 0, 1, 0, 0), 8, "matplotlib"),
+        ("arena", (4, 1, 1, 2, 1, 1), 10, "numpy"),
+        *rest_slow(
+            [
+                ("lm-eval,lm-eval in place", (10, 3, 2, 8, 6, 3), 64, "numpy"),
+                ("inspect,inspect in place", (9, 2, 2, 5, 5, 2), 50, "inspect_ai"),
+                ("arena", (10, 3, 2, 8, 6, 3), 32, "numpy"),
+                ("arena pages", (7, 0, 0, 1, 0, 0), 8, "matplotlib"),
+            ],
+            quick=0,
+        ),
     ],
 )
 def test_every_state_is_whole_and_the_next_run_ends_it(cases, counts, total, needs, tmp_path):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.slow import rest_slow
+
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="POSIX streams")
 
 PROGRAM = [sys.executable, "-c", "import sys; from harness_noise.cli import main; sys.exit(main())"]
@@ -47,8 +49,7 @@ def into_a_closed_pipe(folder: Path, *arguments: str, stream: str = "stdout") ->
     return done.returncode, getattr(done, other).decode()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", rest_slow(FORMATS))
 def test_a_closed_pipe_is_silent(form, tables):
     assert into_a_closed_pipe(tables, "analyze", "a.csv", "-q", "--format", form) == (0, "")
 
@@ -58,8 +59,7 @@ def test_a_closed_pipe_is_silent_for_help(arguments, tables):
     assert into_a_closed_pipe(tables, *arguments) == (0, "")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["table", "json"])
+@pytest.mark.parametrize("form", rest_slow(["table", "json"]))
 def test_a_closed_pipe_changes_neither_the_gate_nor_the_files(form, tables, tmp_path):
     page = tmp_path / "page.html"
     gate = ["compare", "b.csv", "a.csv", "--fail-on", "regression", "--html", str(page), "-q", "--format", form]
@@ -71,7 +71,6 @@ def test_a_closed_pipe_changes_neither_the_gate_nor_the_files(form, tables, tmp_
     assert page.read_text().endswith("</html>")
 
 
-@pytest.mark.slow
 def test_nobody_listens_to_the_hints(tables):
     code, said = into_a_closed_pipe(tables, "analyze", "a.csv", "--format", "csv", stream="stderr")
     assert code == 0
@@ -79,8 +78,7 @@ def test_nobody_listens_to_the_hints(tables):
     assert into_a_closed_pipe(tables, "analyze", "nothing.csv", stream="stderr") == (2, "")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["table", "csv"])
+@pytest.mark.parametrize("form", rest_slow(["table", "csv"]))
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_a_full_device_is_one_paragraph(form, tables):
     done = run(tables, ">/dev/full", "analyze", "a.csv", "-q", "--format", form)

@@ -7,18 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from support.slow import rest_slow
+
 from .campaign import run
 from .readers import READERS
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", READERS)
-def test_damaged_files_are_refused_or_read_right(name: str, real_files: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("n", rest_slow([10, 40]))
+def test_damaged_files_are_refused_or_read_right(name: str, n: int, real_files: Path, tmp_path: Path) -> None:
     logging.disable()
     try:
-        outcomes = run(READERS[name], real_files, tmp_path, 0, start=1, n=40)
+        outcomes = run(READERS[name], real_files, tmp_path, 0, start=1, n=n)
     finally:
         logging.disable(logging.NOTSET)
-    assert sum(outcomes.values()) >= 40
+    assert sum(outcomes.values()) >= n

@@ -1,12 +1,13 @@
 """Small real files for the fuzzer: runs of the installed harnesses, tables, a profile, a configuration.
 
-Run as a program with a folder: `PYTHONPATH=tests python -m fuzz.write_seeds FOLDER`.
+Run as a program with a folder: `PYTHONPATH=tests python -m fuzz.write_seeds FOLDER [RUNS]`.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,10 @@ from pathlib import Path
 from support.processes import environment
 
 
-def lm_eval(folder: Path) -> None:
+def lm_eval(folder: Path, made: Path | None) -> None:
+    if made is not None:
+        shutil.copytree(made, folder, ignore=shutil.ignore_patterns("hf"))
+        return
     command = [sys.executable, "-m", "support.lm_eval_write_runs", str(folder)]
     subprocess.run(command, check=True, env=environment(HF_HUB_OFFLINE="1"))
 
@@ -90,7 +94,8 @@ def profile(path: Path, table: Path) -> None:
     reference.write(hn.arena(hn.read(table)), path)
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, lm_eval_runs: Path | None = None) -> None:
+    """Fill the folder; lm-eval's runs are made, or those of the tests are copied."""
     made = {name: folder / name for name in ("inspect", "tables", "profile", "config")}
     for path in made.values():
         path.mkdir(parents=True)
@@ -98,10 +103,10 @@ def main(folder: Path) -> None:
     (made["config"] / "noise.yaml").write_text(
         "noise:\n  repeats: 5\n  cluster: {gsm8k: none, '*': auto}\n  groups: {all: 'a_*'}\n  level: 0.9\n"
     )
-    lm_eval(folder / "lm_eval")
+    lm_eval(folder / "lm_eval", lm_eval_runs)
     inspect(made["inspect"])
     profile(made["profile"] / "profile.json", folder / "close.csv")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(*map(Path, sys.argv[1:]))

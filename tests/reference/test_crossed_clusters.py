@@ -163,6 +163,7 @@ def test_estimate_difference_and_group_of_runs():
     assert all(row.icc is None and row.se > 0 for row in alone)
 
 
+@pytest.mark.slow
 def test_coverage_of_template_by_language():
     """Both effects, one, none, and skewed ones; either way alone covers far less where both are there."""
     rng = np.random.default_rng(11)

@@ -13,6 +13,7 @@ from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.results.rows import Comparison
 from harness_noise.settings import Settings
+from support.slow import rest_slow
 
 
 def fixed(*arrays, **choices):
@@ -116,12 +117,12 @@ def test_variance_ratios_of_real_runs(shared_data):
     assert np.median(ratios) == pytest.approx(3.0, abs=0.1)
 
 
+@pytest.mark.parametrize("R", rest_slow([200, 1200]))
 @pytest.mark.parametrize(("n", "limit"), [(15, 0.07), (300, 0.055)])
-def test_type_one_error(n, limit):
+def test_type_one_error(n, limit, R):
     """Two models with the same chance on each of these questions; the t test over questions rejects far less."""
     rng = np.random.default_rng(n)
     p = rng.beta(0.6, 0.6, (n, 1))
-    R = 1200
     rejected = sum(fixed(rng.random((n, 4)) < p, rng.random((n, 4)) < p).p_value < 0.05 for _ in range(R))
     assert abs(rejected / R - 0.05) <= limit - 0.05 + 3 * (0.05 * 0.95 / R) ** 0.5
 

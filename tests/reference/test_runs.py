@@ -8,6 +8,7 @@ from scipy import stats
 
 from harness_noise.analysis.comparison import estimate_difference
 from harness_noise.analysis.mean import estimate
+from support.slow import rest_slow
 
 
 def anova(x):
@@ -99,8 +100,7 @@ def test_nothing_left_falls_back_to_independent_answers():
     assert estimate(x, repeats_are="runs").se == estimate(x).se > 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("K", "n"), [(3, 10), (3, 40), (5, 10)])
+@pytest.mark.parametrize(("K", "n"), rest_slow([(3, 10), (3, 40), (5, 10)]))
 def test_coverage_of_a_difference_over_runs(K, n):
     """Without runs that differ, σ²_run often comes out below 0: the interval must stay one, and hold."""
     rng = np.random.default_rng(2)

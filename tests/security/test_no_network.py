@@ -56,6 +56,13 @@ def test_the_watch_sees_a_connection(run, tmp_path: Path) -> None:  # type: igno
         run("-c", "import urllib.request; urllib.request.urlopen('http://example.org')")
 
 
+def test_commands_on_a_table(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    table = tmp_path / "t.csv"
+    table.write_text("question,score\n" + "".join(f"q{i},{i % 2}\n" for i in range(20)))
+    run("-m", "harness_noise", "analyze", table)
+    run("-m", "harness_noise", "compare", table, table, "--format", "json")
+
+
 @pytest.mark.slow
 def test_every_command_on_files(run, real_files: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     noise = ("-m", "harness_noise")

@@ -12,18 +12,20 @@ import pytest
 from harness_noise.analysis.mean import estimate
 from harness_noise.stats.contrast import contrast, design, question_stats
 from harness_noise.stats.moments import moments
+from support.slow import rest_slow
 
-REPLICATIONS = 4000
+replications = pytest.mark.parametrize("replications", rest_slow([400, 4000]))
+"""The bounds are standard errors of as many."""
 
 
-def simulate(labels, counts, icc, seed, noise=1.0):
+def simulate(replications, labels, counts, icc, seed, noise=1.0):
     """(R, 3) estimates of V, var_data, var_prediction, and their true values."""
     rng = np.random.default_rng(seed)
     n, G, K = len(labels), labels.max() + 1, counts.max()
     plan = design(n, labels)
     holes = np.arange(K) >= counts[:, None]
-    out = np.empty((REPLICATIONS, 3))
-    for r in range(REPLICATIONS):
+    out = np.empty((replications, 3))
+    for r in range(replications):
         q = np.sqrt(icc) * rng.standard_normal(G)[labels] + np.sqrt(1 - icc) * rng.standard_normal(n)
         x = q[:, None] + np.sqrt(noise) * rng.standard_normal((n, K))
         x[holes] = np.nan
@@ -43,37 +45,37 @@ def sizes(*counts):
     return np.repeat(np.arange(len(counts)), counts)
 
 
-@pytest.mark.slow
+@replications
 @pytest.mark.parametrize("icc", [0.0, 0.3, 0.8])
 @pytest.mark.parametrize("labels", [sizes(*[1] * 24), sizes(*[4] * 6)], ids=["singletons", "balanced"])
-def test_singletons_and_balanced_at_any_icc(labels, icc):
-    found, truth = simulate(labels, np.full(24, 4), icc, seed=1)
+def test_singletons_and_balanced_at_any_icc(labels, icc, replications):
+    found, truth = simulate(replications, labels, np.full(24, 4), icc, seed=1)
     assert unbiased(found, truth).all()
 
 
-@pytest.mark.slow
+@replications
 @pytest.mark.parametrize("labels", [sizes(12, 4, 4, 2, 1, 1), sizes(10, 7, 4, 2, 1)], ids=["giant", "unequal"])
-def test_any_clusters_without_correlation(labels):
-    found, truth = simulate(labels, np.full(24, 3), 0.0, seed=2)
+def test_any_clusters_without_correlation(labels, replications):
+    found, truth = simulate(replications, labels, np.full(24, 3), 0.0, seed=2)
     assert unbiased(found, truth).all()
 
 
-@pytest.mark.slow
-def test_unequal_repeats():
+@replications
+def test_unequal_repeats(replications):
     """k_i from 2 to 6: the small-K correction with each question's own count."""
-    found, truth = simulate(sizes(*[1] * 30), 2 + np.arange(30) % 5, 0.0, seed=3)
+    found, truth = simulate(replications, sizes(*[1] * 30), 2 + np.arange(30) % 5, 0.0, seed=3)
     assert unbiased(found, truth).all()
 
 
-@pytest.mark.slow
+@replications
 @pytest.mark.parametrize("icc", [0.0, 0.5])
-def test_balanced_clusters_across_tasks(icc):
+def test_balanced_clusters_across_tasks(icc, replications):
     """Two tasks of 24 and 12 questions, equal weights, with six clusters in common."""
     rng = np.random.default_rng(6)
     labels, strata = np.concatenate([np.arange(24) % 6, np.arange(12) % 6]), np.repeat([0, 1], [24, 12])
     plan = design(36, labels, strata, np.array([0.5, 0.5]))
-    found = np.empty((REPLICATIONS, 3))
-    for r in range(REPLICATIONS):
+    found = np.empty((replications, 3))
+    for r in range(replications):
         q = np.sqrt(icc) * rng.standard_normal(6)[labels] + np.sqrt(1 - icc) * rng.standard_normal(36)
         x = q[:, None] + rng.standard_normal((36, 3))
         m = moments(contrast([question_stats(x)], strata=strata), plan)
@@ -83,13 +85,13 @@ def test_balanced_clusters_across_tasks(icc):
     assert unbiased(found, np.array([data + each / 3, data, each])).all()
 
 
-@pytest.mark.slow
-def test_run_component():
+@replications
+def test_run_component(replications):
     """Four runs that move all 20 questions together."""
     rng = np.random.default_rng(7)
     n, K, run = 20, 4, 0.09
-    found = np.empty((REPLICATIONS, 3))
-    for r in range(REPLICATIONS):
+    found = np.empty((replications, 3))
+    for r in range(replications):
         x = rng.standard_normal((n, 1)) + np.sqrt(run) * rng.standard_normal(K) + rng.standard_normal((n, K))
         e = estimate(x, repeats_are="runs")
         found[r] = e.se**2, e.var_data, e.var_prediction
@@ -101,7 +103,7 @@ def test_where_cr2_is_biased():
     """Very unequal clusters that do correlate: too small by what docs/methods/clusters.md states."""
     zipf = np.maximum(1, np.round(100 / np.arange(1, 21) / (1 / np.arange(1, 21)).sum())).astype(int)
     for labels, ratio in ((sizes(*zipf), 0.91), (sizes(50, *[6] * 8, 2), 0.71), (sizes(50, *[1] * 50), 0.57)):
-        found, truth = simulate(labels, np.full(len(labels), 3), 0.3, seed=4)
+        found, truth = simulate(4000, labels, np.full(len(labels), 3), 0.3, seed=4)
         assert found[:, 0].mean() / truth[0] == pytest.approx(ratio, abs=0.05)
         assert unbiased(found, truth)[2]
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from support.slow import rest_slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -25,40 +27,40 @@ def simulation():
     del sys.modules[spec.name]
 
 
-REPLICATIONS = 2000
+replications = pytest.mark.parametrize("replications", rest_slow([200, 2000]))
 
 
-def slack(level):
-    return 3.5 * math.sqrt(level * (1 - level) / REPLICATIONS)
+def slack(level, replications):
+    return 3.5 * math.sqrt(level * (1 - level) / replications)
 
 
-@pytest.mark.slow
+@replications
 @pytest.mark.parametrize("K", [1, 8])
 @pytest.mark.parametrize(
     ("n", "G", "shape"),
     [(10, 0, ""), (10, 5, "giant"), (30, 0, ""), (30, 5, "balanced"), (100, 10, "giant"), (100, 30, "balanced"),
      (300, 0, ""), (300, 5, "balanced")],
 )  # fmt: skip
-def test_coverage(simulation, n, G, shape, K):
+def test_coverage(simulation, n, G, shape, K, replications):
     for difficulty in simulation.DIFFICULTY:
         for effect in (0.0, 0.15):
             cell = simulation.Cell(n, K, G, shape, difficulty, effect)
-            found = simulation.coverage(cell, REPLICATIONS)
+            found = simulation.coverage(cell, replications)
             low, high = simulation.bands(cell)
-            assert low - slack(low) <= found.difference <= high + slack(high), cell
-            assert found.run >= 0.92 - slack(0.92), cell
+            assert low - slack(low, replications) <= found.difference <= high + slack(high, replications), cell
+            assert found.run >= 0.92 - slack(0.92, replications), cell
             if n == 300 and G == 5:  # what the default is for
                 assert found.run_z < 0.80
                 assert found.run_pooled < 0.90
 
 
-@pytest.mark.slow
-def test_type_one(simulation):
+@replications
+def test_type_one(simulation, replications):
     for n, G, shape, K in ((10, 0, "", 4), (30, 5, "balanced", 4), (100, 10, "giant", 1), (300, 30, "balanced", 8)):
         for difficulty in simulation.DIFFICULTY:
-            errors = simulation.type_one(simulation.Cell(n, K, G, shape, difficulty, 0.0), REPLICATIONS)
+            errors = simulation.type_one(simulation.Cell(n, K, G, shape, difficulty, 0.0), replications)
             for test, limit in (("t", 0.06), ("sign", 0.05), ("permutation", 0.05), ("bootstrap", 0.075)):
-                assert errors[test] <= limit + slack(limit), (n, G, shape, K, difficulty, errors)
+                assert errors[test] <= limit + slack(limit, replications), (n, G, shape, K, difficulty, errors)
 
 
 def test_bowyer(simulation):
@@ -69,9 +71,9 @@ def test_bowyer(simulation):
         assert wilson == pytest.approx(0.95, abs=0.015)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("n", "G", "shape", "K"), [(10, 0, "", 1), (30, 10, "giant", 4), (100, 5, "balanced", 1), (300, 30, "giant", 8)]
+    ("n", "G", "shape", "K"),
+    rest_slow([(10, 0, "", 1), (30, 10, "giant", 4), (100, 5, "balanced", 1), (300, 30, "giant", 8)]),
 )
 def test_the_page_says_what_the_simulation_finds(simulation, n, G, shape, K):
     """Counts are pinned: 10,000 replications of a row of docs/methods/coverage.md give its figures again."""

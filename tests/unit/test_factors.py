@@ -13,6 +13,7 @@ from harness_noise.analysis.mean import as_scores
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise.stats.factors import components
+from support.slow import rest_slow
 
 
 def crossed(Q, L, K, seed=0, sd=(1.0, 0.5, 0.4, 0.7)):
@@ -82,27 +83,27 @@ def test_limits_of_a_balanced_design_are_williams_and_tukeys():
     assert [item.low, item.high] == pytest.approx(limits(ms_p, 3, ms_qp, df, Q * K), rel=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("L", [3, 5])
-def test_limits_cover(L):
-    """95 % nominal; four standard errors of 800 replications are 3 %."""
+@pytest.mark.parametrize("replications", rest_slow([100, 800]))
+def test_limits_cover(L, replications):
+    """95 % nominal, within four standard errors of the replications."""
     rng = np.random.default_rng(L)
     Q, K, truth = 30, 3, np.array([1.0, 0.25, 0.16, 0.49])
     q, p, _ = (x.ravel() for x in np.meshgrid(range(Q), range(L), range(K), indexing="ij"))
     hits = np.zeros(4)
-    for _ in range(800):
+    for _ in range(replications):
         y = rng.normal(0, 1, Q)[q] + rng.normal(0, 0.5, L)[p] + rng.normal(0, 0.4, (Q, L))[q, p]
         found = components(y + rng.normal(0, 0.7, len(q)), [("question", q), ("prompt", p)])
         hits += [item.low <= value <= item.high for item, value in zip(found, truth, strict=True)]
-    assert (np.abs(hits / 800 - 0.95) < 0.031).all()
+    assert (np.abs(hits / replications - 0.95) < 4 * (0.95 * 0.05 / replications) ** 0.5).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("design", ["crossed, unbalanced", "nested", "two factors"])
-def test_unbiased(design):
+@pytest.mark.parametrize("reps", rest_slow([200, 4000]))
+def test_unbiased(design, reps):
     rng = np.random.default_rng(1)
     truth = {"question": 1.0, "prompt": 0.25, "seed": 0.16, "residual": 0.5}
-    Q, reps = 15, 4000
+    Q = 15
     q = np.repeat(np.arange(Q), 12)
     prompt = np.tile(np.repeat(np.arange(4), 3), Q)
     if design == "crossed, unbalanced":

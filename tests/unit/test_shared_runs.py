@@ -10,6 +10,7 @@ from harness_noise.analysis.comparison import compare_runs
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
+from support.slow import rest_slow
 
 SHARED = {"repeats_are": "runs", "runs_shared": True}
 
@@ -115,9 +116,10 @@ def test_groups_pair_the_runs_of_each_task():
     assert rows["g"].se < compare_runs([(run("a", 0), run("b", 1))], Settings(repeats_are="runs")).differences[2].se
 
 
-def test_coverage():
+@pytest.mark.parametrize("R", rest_slow([200, 700]))
+def test_coverage(R):
     """Paired they keep the level; taken as unrelated runs they cover nearly always, with several times the variance."""
-    R, hit, V = 700, np.zeros(2), np.zeros(2)
+    hit, V = np.zeros(2), np.zeros(2)
     for seed in range(R):
         a, b = table(1000 + seed, K=5)
         for k, choices in enumerate((SHARED, {"repeats_are": "runs"})):

@@ -45,7 +45,9 @@ def _sample(item: Estimate | Difference, repeats: str) -> str:
 
 
 def _kind(cluster: str | None, estimator: object) -> str:
-    return f"clustered standard error, {str(estimator).upper()}" if cluster else "standard error"
+    name = str(estimator)
+    how = name.upper() if name.startswith("cr") else name
+    return f"clustered standard error, {how}" if cluster else "standard error"
 
 
 def _estimate_sentence(item: Estimate) -> str:

@@ -286,9 +286,12 @@ def _remarks(task: str, estimates: Sequence[Estimate], found: Gathered) -> list[
         out.append(f"{task}: fewer than two clusters: no standard error")
     elif "too_few_questions" in codes:
         out.append(f"{task}: fewer than two questions: no standard error")
-    lost = max((item.n_missing for item in estimates), default=0)
-    if lost:
-        out.append(f"{task}: {lost} answers have no score and are left out")
+    lost = {item.scorer: item.n_missing for item in estimates}
+    if len(set(lost.values())) > 1:
+        each = ", ".join(f"{scorer} {n}" for scorer, n in lost.items() if n)
+        out.append(f"{task}: answers without a score are left out: {each}")
+    elif n := max(lost.values(), default=0):
+        out.append(f"{task}: {n} answers have no score and are left out")
     return out
 
 

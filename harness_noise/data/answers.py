@@ -82,7 +82,7 @@ class MetricAnswers:
         else:
             raise InputError(
                 f"{where}: question {question!r}, repeat {repeat!r} has the score {old:g}{_on(self.lines[number])} and "
-                f"{value:g}{_on(line)}: is there a column of models or tasks? (--columns model=…, task=…)"
+                f"{value:g}{_on(line)}: is there a column of models or tasks? (`columns={{'model': …, 'task': …}}`)"
             )
 
     def question(self, where: object, question: str, cluster: str | None, line: int) -> dict[Repeat, int]:
@@ -244,8 +244,8 @@ class Answers:
         unknown = [name for name in self.options.columns if name != "question" and ":" not in name]
         if unknown:
             raise InputError(
-                f"{where}: --columns {unknown[0]}=… is for tables; of this format only the question's field can be "
-                "named: --columns question=FIELD"
+                f"{where}: `columns` {unknown[0]}=… is for tables; of this format only the question's field can be "
+                "named: `columns={'question': 'FIELD'}`"
             )
         self._metrics: dict[tuple[str, str, str], MetricAnswers] = {}
         self._fields: dict[tuple[str, str, str], dict[str, Any]] = {}

@@ -94,7 +94,7 @@ def test_a_field_that_is_not_there_is_refused_with_the_line_and_what_there_is():
         built(ReadOptions(columns={"question": "id"}))
     with pytest.raises(FinalError, match=r"factor 'judge' is not there"):
         built(ReadOptions(factors=("judge",)))
-    with pytest.raises(InputError, match="--columns score="):
+    with pytest.raises(InputError, match="`columns` score="):
         built(ReadOptions(columns={"score": "f1"}))
 
 

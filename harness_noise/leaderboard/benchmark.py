@@ -185,13 +185,11 @@ def best_p(pairs: Pairs, M: int, higher: bool = True) -> FloatArray:
     is best in truth the hypothesis holds, so the models with p ≥ α contain it with probability ≥ 1 − α
     without any further correction: Hsu's (1981) comparison with the best, by single tests.
     """
-    from scipy import special
-
     c = pairs.columns
     with np.errstate(invalid="ignore", divide="ignore"):
         t = c["diff"] / c["se"] * (1.0 if higher else -1.0)
-        b_better = special.stdtr(c["df"], t)
-        a_better = special.stdtr(c["df"], -t)
+        b_better = decision.below(t, c["df"])
+        a_better = decision.below(-t, c["df"])
         sure = c["se"] == 0
         ahead = c["diff"] * (1.0 if higher else -1.0)
         half = np.where(np.isnan(c["p_sign"]), 1.0, c["p_sign"]) / 2

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import isclose
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison, Difference, Estimate
+from ..stats.tolerances import SLACK
 from .columns import (
     _level,
     _named,
@@ -95,7 +97,7 @@ def _difference_sentence(item: Difference) -> str:
     if item.ci_low is not None:
         text += f"; {_level([item])} CI {interval(item.ci_low, item.ci_high, digits)} ({shown})"
     for name, value in (("p", item.p_value), ("adjusted p", item.p_adjusted)):
-        if value is None or (name != "p" and value == item.p_value):
+        if value is None or (name != "p" and isclose(value, item.p_value or 0.0, rel_tol=SLACK)):
             continue
         p, test = p_text(value), _named(item.test, item)
         text += f", {name} {p}" if p.startswith("<") else f", {name} = {p}"

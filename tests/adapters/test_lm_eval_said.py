@@ -146,7 +146,7 @@ def test_every_note_is_kept_with_the_numbers(folder: Path) -> None:
         results = toys.simple_evaluate(folder, ["gen", "choice"])
     kept = results["noise"]["notes"]
     assert kept == list(session.analysis.notes)
-    assert set(session.said) <= set(kept)
+    assert set(session.warnings) <= set(kept)
     assert any("asked once" in note for note in kept)
 
 

@@ -216,5 +216,5 @@ def report(session: Any) -> None:
     except Exception as error:  # noqa: BLE001 - anything may be wrong with a terminal
         session.failed("the noise table could not be printed", error)
     for note in session.analysis.notes:
-        if note not in session.warned:
+        if note not in session.warnings:
             print(f"harness-noise: {note}", file=sys.stderr)

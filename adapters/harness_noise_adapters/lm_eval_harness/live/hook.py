@@ -47,13 +47,13 @@ class Session:
     problems: list[str] = field(default_factory=list)
     """Faults of ours that cost the noise of a run, but not the run."""
 
-    warned: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     """Warnings that were logged while the run went on."""
     interrupted: bool = False
     """Whether the user stopped the last run's further answers, or what is computed from them."""
 
     def say(self, text: str) -> None:
-        self.warned.append(text)
+        self.warnings.append(text)
         log.warning("harness-noise: %s", text)
 
     def failed(self, when: str, error: BaseException) -> None:

@@ -244,7 +244,7 @@ def test_clusters(csv_file):
         InputError, match=r"line 2: cluster column 'story'.*there are cluster, passage, question, score"
     ):
         read(path, cluster="story")
-    with pytest.raises(InputError, match=r"auto.? knows the tasks of harnesses"):
+    with pytest.raises(InputError, match=r"`cluster='auto'` knows the tasks of harnesses"):
         read(path, cluster="auto")
 
 

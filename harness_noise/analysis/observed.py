@@ -106,7 +106,7 @@ def observe_difference(
     width = None if bounds is None else bounds[1] - bounds[0]
     ends = None if width is None else (-width, width)
     if m.zero_variance:
-        return _flat(c, m, plan, settings, bounds, names)
+        return of_equal(c, m, plan, settings, bounds, names)
     return Observed(
         **names, estimate=m.mean, se=None if m.variance is None else math.sqrt(m.variance), df=m.df,
         units=m.n_clusters, far=_far(c, m, plan, settings), bounds=ends,
@@ -153,7 +153,7 @@ def _units(data: Sample) -> int:
     return len(set(data.labels)) if data.labels is not None else len(data)
 
 
-def _flat(
+def of_equal(
     c: Contrast, m: Moments, plan: Design, settings: Settings, bounds: tuple[float, float] | None, names: dict[str, Any]
 ) -> Observed:
     """Every difference is the same: the exact sign test says how likely that is; where all are 0, Bonett & Price."""

@@ -28,11 +28,15 @@ from ..errors import InputError
 from ..results.forms import finite
 from ..results.sequential import Sequential
 from ..stats.contrast import cluster_codes
-from ..stats.sequential import critical_values, mixture_critical, mixture_tuning, spent, stagewise_shifts, student_t
+from ..stats.sequential import critical_values, mixture_boundaries, spent, stagewise_shifts, student_t
 from .observed import Observed
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..stats.arrays import IntArray
+
+    Labels = Sequence[object] | NDArray[np.generic]
 
 Looks = int | Literal["anytime"]
 
@@ -40,7 +44,7 @@ MOST_LOOKS = 50
 """Looks of a group-sequential plan; beyond, a confidence sequence is the better rule."""
 MOST_BLOCKS = 50
 """Blocks of a run that looks after each of them."""
-FEWEST_UNITS = 10
+FEWEST_UNITS = 5
 """Questions (clusters) that a look needs beyond those of the look before: fewer tell too little of their variance."""
 FEWEST_FOR_SE = 30
 """Questions (clusters) before a standard error is believed to be small."""
@@ -82,8 +86,8 @@ class Look:
     stop: bool
     message: str
     """One line for whoever watches."""
-    taken: tuple[tuple[float, float], ...] = ()
-    """(information, critical |z|) of every look that could have stopped the run."""
+    taken: tuple[float, ...] = ()
+    """Share of the questions at every look that could have stopped the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,8 +157,8 @@ class StoppingRule:
     def order(
         self,
         n: int,
-        clusters: Sequence[object] | None = None,
-        tasks: Sequence[object] | None = None,
+        clusters: Labels | None = None,
+        tasks: Labels | None = None,
         *,
         shuffled: bool = False,
     ) -> Order:
@@ -222,7 +226,7 @@ class StoppingRule:
         counts = order.counts()
         n, total = counts[number - 1], counts[-1]
         taken = () if before is None else before.taken
-        state = _State(self, observed, taken, n, total, order.units[-1])
+        state = LookState(self, observed, taken, n, total)
         decision = state.decision()
         estimate, low, high = state.report(decision)
         found = Sequential(
@@ -247,7 +251,7 @@ def _cut(ends: IntArray, target: float) -> int:
     return min(int(np.searchsorted(ends, target - 1e-9)), len(ends) - 1)
 
 
-def _proportional(codes: IntArray, units: int, tasks: Sequence[object] | None, rng: np.random.Generator) -> IntArray:
+def _proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.random.Generator) -> IntArray:
     """(units,) rank of each cluster: random, but systematic over the tasks that it touches."""
     drawn = rng.permutation(units)
     sizes = np.bincount(codes, minlength=units).astype(np.float64)
@@ -268,35 +272,20 @@ def _proportional(codes: IntArray, units: int, tasks: Sequence[object] | None, r
     return ranks
 
 
-class _State:
+class LookState:
     """One look while it is taken."""
 
-    def __init__(
-        self,
-        rule: StoppingRule,
-        observed: Observed,
-        before: tuple[tuple[float, float], ...],
-        n: int,
-        total: int,
-        units_total: int,
-    ) -> None:
-        self.rule, self.observed, self.n, self.total, self.units_total = rule, observed, n, total, units_total
-        self.z = None if observed.units < FEWEST_UNITS else observed.z
-        self.before = before
+    def __init__(self, rule: StoppingRule, observed: Observed, before: tuple[float, ...], n: int, total: int) -> None:
+        self.rule, self.observed, self.n, self.total = rule, observed, n, total
+        self.z = None if observed.units < FEWEST_UNITS or rule.se is not None else observed.z
         self.alpha = round(1 - rule.level, 12)
-        self.critical = math.inf if self.z is None or rule.se is not None else self._critical(self.alpha)
-        self.taken = before if math.isinf(self.critical) else (*before, (n / total, self.critical))
+        self.taken = before if self.z is None else (*before, n / total)
 
-    @property
-    def last(self) -> bool:
-        return self.n >= self.total
-
-    def _critical(self, alpha: float) -> float:
-        """Boundary of |z| here, of a two-sided procedure of level `alpha`."""
+    def bounds(self, alpha: float) -> tuple[float, ...]:
+        """Critical |z| of all looks up to this one, of a two-sided procedure of level `alpha`."""
         if self.rule.looks == "anytime":
-            when = max(FEWEST_UNITS, NARROWEST * self.units_total)
-            return float(mixture_critical(self.observed.units, alpha, mixture_tuning(alpha, when)))
-        return critical_values([*(share for share, _ in self.before), self.n / self.total], alpha)[-1]
+            return mixture_boundaries(self.taken, alpha, NARROWEST)
+        return critical_values(self.taken, alpha)
 
     def decision(self) -> str | None:
         """A verdict, or None to go on."""
@@ -307,14 +296,14 @@ class _State:
             return None
         if self.z is None or o.estimate is None:
             return None
-        if abs(self.z) > self.critical:
+        if abs(self.z) > self.bounds(self.alpha)[-1]:
             return "A better" if (o.estimate > 0) == (o.higher_is_better is not False) else "B better"
         if rule.margin > 0:  # two one-sided tests, each of level α: the limits of a two-sided procedure at 2α
-            wide = self._critical(min(2 * self.alpha, 0.999))
+            wide = self.bounds(min(2 * self.alpha, 0.999))[-1]
             low, high = o.limits(wide, -wide)
             if -rule.margin < low and high < rule.margin:
                 return f"equivalent within {rule.margin:g}"
-        return "not separable" if self.last else None
+        return "not separable" if self.n >= self.total else None
 
     def report(self, decision: str | None) -> tuple[float | None, float | None, float | None]:
         """Estimate and limits that are valid if it ends here."""
@@ -326,17 +315,16 @@ class _State:
             return o.estimate, *(o.interval or o.limits(plain, -plain))
         if self.z is None:
             return o.estimate, None, None
-        by_boundary = decision in ("A better", "B better", "not separable")
-        if rule.looks == "anytime" or not by_boundary:
-            return o.estimate, *o.limits(self.critical, -self.critical)
-        shares, bounds = zip(*self.taken, strict=True)
-        low, middle, high = stagewise_shifts(self.z, shares, bounds, rule.level)
+        bounds = self.bounds(self.alpha)
+        if decision not in ("A better", "B better", "not separable"):
+            return o.estimate, *o.limits(bounds[-1], -bounds[-1])
+        low, middle, high = stagewise_shifts(self.z, self.taken, bounds, rule.level)
         return o.estimate - o.se * student_t(middle, o.df), *o.limits(low, high)
 
     def alpha_spent(self) -> float:
         if self.rule.se is not None or not self.taken:
             return 0.0
-        return self.alpha if self.rule.looks == "anytime" else spent(self.taken[-1][0], self.alpha)
+        return self.alpha if self.rule.looks == "anytime" else spent(self.taken[-1], self.alpha)
 
     def message(self, found: Sequential) -> str:
         """look 3 of 5, 300 of 1,000 questions, A − B .041, boundary .052."""
@@ -349,7 +337,7 @@ class _State:
             return f"{text}, SE {_short(o.se, o.se)}, wanted {_short(self.rule.se, o.se)}"
         if self.z is None:
             return f"{text}, A − B {_short(o.estimate, o.se)}, too few to tell"
-        boundary = o.se * student_t(self.critical, o.df)
+        boundary = o.se * student_t(self.bounds(self.alpha)[-1], o.df)
         text += f", A − B {_short(o.estimate, o.se)}, boundary {_short(boundary, o.se)}"
         return text if found.decision == NOT_DECIDED else f"{text}: {found.decision}"
 

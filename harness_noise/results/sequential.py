@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -65,3 +66,20 @@ class FullBenchmark(_Object):
     """Variance of the plain mean of the part over that of the regression estimate; at most 1: nothing gained."""
     references: tuple[str, ...]
     """The runs that predict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay(_Object):
+    """Two runs compared in many random orders of their questions: how many would have been enough."""
+
+    orders: int
+    n_total: int
+    n_mean: float
+    """Questions asked when it stopped; n_total where nothing was decided before."""
+    n_median: int
+    n_low: int
+    """In a tenth of the orders so few were enough."""
+    n_high: int
+    """In a tenth of the orders as many were needed, or more."""
+    decisions: Mapping[str, float]
+    """Share of the orders that ended with each decision."""

@@ -72,6 +72,21 @@ class _State:
         density = np.exp(-0.5 * (ahead / math.sqrt(step)) ** 2) @ self.mass
         return _State(information, z, weight * density * math.sqrt(information / step / (2 * math.pi)))
 
+    def boundary(self, information: float, p: float) -> float:
+        """The b with P(z ≥ b at the next look) = p, having come this far, where nothing differs."""
+        target = max(p, 1e-300)
+        if self.leaves(information, 0.0, 0.0) <= target:
+            return 0.0
+        if self.leaves(information, 0.0, _FAR) >= target:
+            return _FAR
+        reach = math.log(target)
+        return float(
+            optimize.brentq(
+                lambda x: math.log(max(self.leaves(information, 0.0, x), 1e-320)) - reach,
+                0.0, _FAR, xtol=1e-12, rtol=1e-14,
+            )
+        )  # fmt: skip
+
 
 def _start() -> _State:
     """Before the first look: all mass at 0, with no information."""
@@ -119,18 +134,8 @@ def _critical_values(given: tuple[float, ...], alpha: float, spending: Spending)
     state, before, out = _start(), 0.0, []
     for t in given:
         here = spent(t, alpha, spending)
-        target = max((here - before) / 2, 1e-300)
-        if state.leaves(t, 0.0, 0.0) <= target:
-            b = 0.0
-        elif state.leaves(t, 0.0, _FAR) >= target:
-            b = _FAR
-        else:
-            reach = math.log(target)
-            b = optimize.brentq(
-                lambda x, state=state, t=t, reach=reach: math.log(max(state.leaves(t, 0.0, x), 1e-320)) - reach,
-                0.0, _FAR, xtol=1e-12, rtol=1e-14,
-            )  # fmt: skip
-        out.append(float(b))
+        b = state.boundary(t, (here - before) / 2)
+        out.append(b)
         state, before = state.next(t, 0.0, b), here
     return tuple(out)
 
@@ -217,3 +222,28 @@ def mixture_critical(n: FloatArray | float, alpha: float, rho: float) -> FloatAr
     """
     x = np.asarray(n, dtype=np.float64) * rho**2
     return np.sqrt(2 * (x + 1) / x * np.log(np.sqrt(x + 1) / alpha))
+
+
+@lru_cache(maxsize=1024)
+def mixture_boundaries(fractions: tuple[float, ...], alpha: float, when: float) -> tuple[float, ...]:
+    """Critical |z| of a confidence sequence at looks at these fractions of the information, two-sided.
+
+    A look at all of the information spends what is left of α: the sequence must hold for ever, the looks at N questions
+    end there.
+
+    Args:
+        fractions: of the whole information, rising, in (0, 1].
+        alpha: two-sided error of the whole procedure.
+        when: fraction at which the sequence is narrowest.
+    """
+    rho = mixture_tuning(alpha, when)
+    out = [float(mixture_critical(t, alpha, rho)) for t in fractions]
+    if fractions[-1] < 1:
+        return tuple(out)
+    state = _start()
+    left = alpha / 2
+    for t, b in zip(fractions[:-1], out[:-1], strict=True):
+        left -= state.leaves(t, 0.0, b)
+        state = state.next(t, 0.0, b)
+    out[-1] = min(out[-1], state.boundary(fractions[-1], left))
+    return tuple(out)

@@ -1,6 +1,6 @@
 """Stopping early: errors, power, coverage, bias and cost of the whole procedure, by simulation.
 
-    python benchmarks/coverage_sequential.py [docs/methods/sequential.md] [--replications N] [--only WORD] [--state FILE]
+    python benchmarks/coverage_sequential.py [PAGE] [--replications N] [--only WORD] [--state FILE]
 
 Replications of equal clusters go through an array form of `StoppingRule.look`, which is held against the library's own
 first. What is finished is kept in --state, so that a run that was stopped goes on where it was. With a page, the tables
@@ -56,22 +56,22 @@ class Study:
         return f"{self.n} questions, K = {self.K}, clusters of {self.size}, {what}"
 
     @property
-    def G(self) -> int:
+    def clusters(self) -> int:
         return self.n // self.size
 
     def sums(self, rng: np.random.Generator, R: int, delta: float) -> np.ndarray:
         """(R, G) sums of A − B by cluster; the runs share half of the difficulty, clusters .3 of each half."""
 
         def part() -> np.ndarray:
-            x = math.sqrt(0.7) * rng.standard_normal((R, self.G, self.size))
-            return x + math.sqrt(0.3) * rng.standard_normal((R, self.G, 1))
+            x = math.sqrt(0.7) * rng.standard_normal((R, self.clusters, self.size))
+            return x + math.sqrt(0.3) * rng.standard_normal((R, self.clusters, 1))
 
         shared = part()
         total = 0.0
         for sign, gap in ((1.0, 0.0), (-1.0, delta)):
             latent = math.sqrt(0.375) * (shared + part())
             if self.kind == "graded":
-                noise = 0.5 * rng.standard_normal((R, self.G, self.size)) / math.sqrt(self.K)
+                noise = 0.5 * rng.standard_normal((R, self.clusters, self.size)) / math.sqrt(self.K)
                 total = total + sign * (0.6 * special.ndtr(2 * latent) + 0.1 * noise - gap)
             else:
                 rate = special.ndtr((special.ndtri(self.accuracy - gap) - latent) / math.sqrt(0.25))
@@ -86,7 +86,7 @@ class Study:
         delta = 0.0
         for _ in range(4):  # the variance depends on it
             d = self.sums(np.random.default_rng(1), max(50, BLOCK // 4 // self.n), delta).reshape(-1) / self.size
-            delta = float(noncentrality(ALPHA, 0.8, self.G - 1)) * float(d.std()) / math.sqrt(self.G)
+            delta = float(noncentrality(ALPHA, 0.8, self.clusters - 1)) * float(d.std()) / math.sqrt(self.clusters)
         return delta
 
 
@@ -278,7 +278,7 @@ def study(item: Study, looks: Any, R: int) -> dict[str, Any]:
         sd = float(mean.std())
         rows[str(times)] = {
             "replications": R,
-            "looks": len(rule.order(item.G).units),
+            "looks": len(rule.order(item.clusters).units),
             "found": float((d > 0).mean() if times else (d != 0).mean()),
             "fixed": float((fixed > 0).mean() if times else (fixed != 0).mean()),
             "covered": float(((low - 1e-9 <= delta) & (delta <= high + 1e-9))[known].mean()),
@@ -288,3 +288,252 @@ def study(item: Study, looks: Any, R: int) -> dict[str, Any]:
             "asked": float(asked.mean()),
         }
     return rows
+
+
+def se_rule(n: int, p: float, target: float, R: int) -> dict[str, Any]:
+    """A run that stops at a standard error: coverage of the interval that it reports, and what it asked."""
+    from harness_noise.analysis.observed import observe_mean
+
+    rng = np.random.default_rng([SEED, n, round(1000 * p), round(10_000 * target)])
+    rule = StoppingRule(se=target)
+    counts, covered, asked, gap = rule.order(n).counts(), 0, [], []
+    for _ in range(R):
+        x = (rng.random(n) < p).astype(float)
+        cum = np.cumsum(x)
+        for k in counts:  # a cheap look that skips those far from the target
+            q = cum[k - 1] / k
+            if math.sqrt(q * (1 - q) / max(k - 1, 1)) <= 1.02 * target or k == n:
+                o = observe_mean([as_scores(x[:k])], Settings())
+                if k == n or (o.se is not None and o.se <= target and o.units >= 30):
+                    break
+        assert o.interval is not None
+        covered += o.interval[0] <= p <= o.interval[1]
+        asked.append(k / n)
+        gap.append(float(cum[k - 1] / k) - p)
+    return {"replications": R, "covered": covered / R, "asked": float(np.mean(asked)),
+            "bias": float(np.mean(gap) / np.std(gap))}  # fmt: skip
+
+
+def leaderboard(rng: np.random.Generator, N: int, M: int, size: int) -> np.ndarray:
+    """(N, M) scores of M models, each better than the one before; clusters share difficulty."""
+    difficulty = 1.2 * rng.standard_normal(N)
+    if size > 1:
+        difficulty += 0.7 * np.repeat(rng.standard_normal(N // size), size)
+    latent = np.linspace(-1, 1.5, M) - difficulty[:, None] + 0.8 * rng.standard_normal((N, M))
+    return (latent > 0).astype(float)
+
+
+def drawn(rng: np.random.Generator, N: int, m: int, size: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """A random part of m of N questions, in whole clusters of this size."""
+    if size == 1:
+        return rng.choice(N, m, replace=False), None
+    rows = rng.choice(N // size, m // size, replace=False)[:, None] * size + np.arange(size)
+    return rows.reshape(-1), np.repeat(np.arange(N // size), size)
+
+
+def parts(table: Any, N: int, m: int, size: int, R: int, seed: list[int]) -> dict[str, Any]:
+    """Coverage of the whole benchmark's mean, and the variance of the plain mean over that of the estimate."""
+    rng = np.random.default_rng([SEED, *seed])
+    covered, errors, plain, gains, reported = 0, [], [], [], []
+    for _ in range(R):
+        y, X = table(rng)
+        rows, labels = drawn(rng, N, m, size)
+        found = estimate_from_part(y[rows], rows, X, labels)
+        assert found.estimate is not None
+        assert found.se is not None
+        covered += found.ci_low <= y.mean() <= found.ci_high
+        errors.append(found.estimate - y.mean())
+        plain.append(y[rows].mean() - y.mean())
+        gains.append(1.0 if found.gain is None else max(1.0, found.gain))
+        reported.append(found.se**2)
+    mse = float(np.mean(np.square(errors)))
+    return {"replications": R, "covered": covered / R, "ratio": float(np.mean(np.square(plain))) / mse,
+            "gain": float(np.mean(gains)), "se_ratio": math.sqrt(float(np.mean(reported)) / mse)}  # fmt: skip
+
+
+def new_model(N: int, size: int, difference: bool) -> Any:
+    """Ten older models predict a new one that is better than all but one, or its lead over the one before it."""
+
+    def table(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        Y = leaderboard(rng, N, 12, size)
+        return (Y[:, 11] - Y[:, 10] if difference else Y[:, 11]), Y[:, :10]
+
+    return table
+
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "tables"
+
+
+def real_tables() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Question means (y, references) of public tables, where they are at hand."""
+    out: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    if (path := DATA / "gpqa_diamond_scores.csv").exists():
+        import pandas as pd
+
+        found = pd.read_csv(path).groupby(["item_id", "model_id"])["score"].mean().unstack().to_numpy()
+        out["GPQA diamond, the other model predicts"] = found[:, 0], found[:, 1:]
+    if (path := DATA / "cruxeval_output_codellama-7b_T0.2.json").exists():
+        means = []
+        for name in ("output", "input"):
+            scored = json.loads((DATA / f"cruxeval_{name}_codellama-7b_T0.2.json").read_text())[
+                "raw_scored_generations"
+            ]
+            means.append({key: float(np.mean(value)) for key, value in scored.items()})
+        keys = sorted(means[0], key=lambda key: int(key.split("_")[1]))
+        y, x = (np.array([item[key] for key in keys]) for item in means)
+        out["CRUXEval, the input task predicts the output task"] = y, x[:, None]
+    if (path := DATA / "matharena_aime_II.csv").exists():
+        import pandas as pd
+
+        aime = pd.read_csv(path).apply(pd.to_numeric, errors="coerce")
+        question = aime["Question"].astype(int)
+        means_of = aime.drop(columns="Question").groupby(question).mean().to_numpy()
+        out["AIME II, all other models predict"] = means_of[:, 0], means_of[:, 1:]
+    return out
+
+
+def auto_repeats(n: int, spread: float, R: int) -> dict[str, Any]:
+    """K until enough against a fixed K of 10: standard error, coverage, answers used; difficulty Beta(s, s)."""
+    rng = np.random.default_rng([SEED, n, round(100 * spread)])
+    answers, covered, gap, wide, ratio = [], 0, [], [], []
+    for _ in range(R):
+        p = rng.beta(spread, spread, n)
+        values = (rng.random((n, 10)) < p[:, None]).astype(float)
+        K = next((k for k in range(2, 11) if repeats_enough([as_scores(values[:, :k])], Settings()).enough), 10)
+        means = [values[:, :k].mean(axis=1) for k in (K, 10)]
+        se, least = (float(x.std(ddof=1)) / math.sqrt(n) for x in means)
+        half = 1.96 * se
+        center = float(means[0].mean())
+        covered += abs(center - 0.5) <= half
+        gap.append(center - 0.5)
+        wide.append(se)
+        ratio.append(se / least)
+        answers.append(K)
+    return {"replications": R, "covered": covered / R, "answers": float(np.mean(answers)) / 10,
+            "se_ratio": float(np.mean(ratio)), "bias": float(np.mean(gap) / np.mean(wide))}  # fmt: skip
+
+
+def work(R: int) -> dict[str, Any]:
+    """Everything that is simulated, by name."""
+    out: dict[str, Any] = {}
+    for looks in (5, "anytime"):
+        for item in studies():
+            out[f"{looks}: {item.name}"] = lambda item=item, looks=looks: study(item, looks, R)
+    for p, target in ((0.5, 0.02), (0.9, 0.01), (0.7, 0.03), (0.97, 0.01)):
+        out[f"se: accuracy {p:g}, 2000 questions, until {target:g}"] = lambda p=p, target=target: se_rule(
+            2000, p, target, R
+        )
+    for N, m, size in ((500, 50, 1), (500, 100, 1), (2000, 200, 1), (1000, 300, 10)):
+        for difference in (False, True):
+            what = "the lead over the one before" if difference else "a new model"
+            out[f"part: {what}, {m} of {N}, clusters of {size}"] = lambda N=N, m=m, size=size, difference=difference: (
+                parts(new_model(N, size, difference), N, m, size, max(200, R // 2), [N, m, size, difference])
+            )
+    for name, (y, X) in real_tables().items():
+        m = round(len(y) * (0.25 if len(y) > 100 else 0.6))
+        out[f"part: {name}, {m} of {len(y)}"] = lambda y=y, X=X, m=m: parts(
+            lambda rng: (y, X), len(y), m, 1, max(200, R // 2), [len(y)]
+        )
+    for spread in (0.2, 1.0, 5.0):
+        out[f"repeats: 300 questions, Beta({spread:g}, {spread:g})"] = lambda spread=spread: auto_repeats(
+            300, spread, max(200, R // 2)
+        )
+    return out
+
+
+def _percent(x: float, digits: int = 1) -> str:
+    return f"{100 * x:.{digits}f}"
+
+
+def page(found: dict[str, Any]) -> str:
+    """The tables of what is known."""
+    out: list[str] = []
+    for looks, title in (("5", "Five looks"), ("anytime", "Anytime: a look after every block")):
+        rows = {name.partition(": ")[2]: item for name, item in found.items() if name.startswith(f"{looks}: ")}
+        if not rows:
+            continue
+        R = max(item["0"]["replications"] for item in rows.values())
+        out += [
+            f"## {title}", "",
+            f"{R:,} replications of each. Type I: how often a difference is found that is not there. Power: by stopping "
+            "early, and of the comparison of all questions. Covered: by the reported interval, at no difference, δ and "
+            "2δ. Median bias: how far, in standard errors of all questions, the median of the estimate is from the truth "
+            "(largest of the three); mean bias the same of its mean, in brackets that of the plain mean. Asked: share "
+            "of the questions at 0, δ, 2δ.", "",
+            "| comparison | looks | type I | power at δ | covered | median bias | mean bias | asked |",
+            "|---|---|---|---|---|---|---|---|",
+        ]  # fmt: skip
+        for name, item in rows.items():
+            each = list(item.values())
+            middle = max(each, key=lambda x: abs(x["below"] - 0.5))
+            median = -float(special.ndtri(middle["below"]))
+            mean, plain = (max((x[key] for x in each), key=abs) for key in ("bias", "bias_plain"))
+            power = "–" if "1" not in item else f"{_percent(item['1']['found'])} of {_percent(item['1']['fixed'])}"
+            out.append(
+                f"| {name} | {item['0']['looks']} | {_percent(item['0']['found'])} | {power} | "
+                f"{' / '.join(_percent(x['covered']) for x in each)} | {median:.2f} | {mean:.2f} ({plain:.2f}) | "
+                f"{' / '.join(_percent(x['asked'], 0) for x in each)} |"
+            )
+        out.append("")
+    out += _page_rest(found)
+    return "\n".join(out).rstrip() + "\n"
+
+
+def _page_rest(found: dict[str, Any]) -> list[str]:
+    sections = (
+        ("se", "Until a standard error is reached",
+         "Coverage of the interval of `analyze` where it stopped; bias of the mean in its standard deviations.",
+         (("covered", _percent), ("asked", _percent), ("bias", "{:.2f}".format)),
+         "| run | replications | covered | asked | bias |"),
+        ("part", "From a part of the questions",
+         "Coverage of the mean of the whole benchmark; mean squared error of the plain mean of the part over that of the "
+         "estimate; what the estimates themselves say it is; reported over real standard error.",
+         (("covered", _percent), ("ratio", "{:.2f}".format), ("gain", "{:.2f}".format), ("se_ratio", "{:.2f}".format)),
+         "| what is estimated | replications | covered | variance ratio | gain reported | SE ratio |"),
+        ("repeats", "K until enough",
+         "Against a fixed K of 10: share of the answers used, and the standard error in units of that with all 10.",
+         (("covered", _percent), ("answers", _percent), ("se_ratio", "{:.3f}".format), ("bias", "{:.2f}".format)),
+         "| run | replications | covered | answers used | SE ratio | bias |"),
+    )  # fmt: skip
+    out: list[str] = []
+    for key, title, text, columns, head in sections:
+        rows = {name.partition(": ")[2]: item for name, item in found.items() if name.startswith(f"{key}: ")}
+        if not rows:
+            continue
+        out += [f"## {title}", "", text, "", head, "|" + "---|" * (len(columns) + 2)]
+        for name, item in rows.items():
+            cells = " | ".join(show(item[field]) for field, show in columns)
+            out.append(f"| {name} | {item['replications']} | {cells} |")
+        out.append("")
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("page", nargs="?", type=Path, help="replace the tables of this page")
+    parser.add_argument("--replications", type=int, default=2000)
+    parser.add_argument("--only", default="", help="only what holds this word")
+    parser.add_argument("--state", type=Path, help="keep here what is finished")
+    options = parser.parse_args()
+    state: dict[str, Any] = {}
+    if options.state is not None and options.state.exists():
+        state = json.loads(options.state.read_text(encoding="utf-8"))
+    check()
+    todo = work(options.replications)
+    for name, run in todo.items():
+        if options.only in name and name not in state:
+            state[name] = run()
+            print(name, json.dumps(state[name]), file=sys.stderr, flush=True)
+            if options.state is not None:
+                options.state.write_text(json.dumps(state, indent=1), encoding="utf-8")
+    text = page({name: state[name] for name in todo if name in state})
+    sys.stdout.write(text)
+    if options.page is not None:
+        before = options.page.read_text(encoding="utf-8")
+        head, _, rest = before.partition(START)
+        _, _, tail = rest.partition(END)
+        options.page.write_text(f"{head}{START}\n\n{text}\n{END}{tail}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

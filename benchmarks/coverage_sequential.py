@@ -455,10 +455,10 @@ def page(found: dict[str, Any]) -> str:
         R = max(item["0"]["replications"] for item in rows.values())
         out += [
             f"## {title}", "",
-            f"{R:,} replications of each. Type I: how often a difference is found that is not there. Power: by stopping "
-            "early, and of the comparison of all questions. Covered: by the reported interval, at no difference, δ and "
-            "2δ. Median bias: how far, in standard errors of all questions, the median of the estimate is from the truth "
-            "(largest of the three); mean bias the same of its mean, in brackets that of the plain mean. Asked: share "
+            f"{R:,} replications of each. Type I: how often a difference is found that is not there. Power: by "
+            "stopping early, and of the comparison of all questions. Covered: by the reported interval, at no difference, δ and "
+            "2δ. Median bias: how far, in standard errors of all questions, the median of the estimate is from the "
+            "truth (largest of the three); mean bias the same of its mean, in brackets that of the plain mean. Asked: share "
             "of the questions at 0, δ, 2δ.", "",
             "| comparison | looks | type I | power at δ | covered | median bias | mean bias | asked |",
             "|---|---|---|---|---|---|---|---|",
@@ -486,8 +486,8 @@ def _page_rest(found: dict[str, Any]) -> list[str]:
          (("covered", _percent), ("asked", _percent), ("bias", "{:.2f}".format)),
          "| run | replications | covered | asked | bias |"),
         ("part", "From a part of the questions",
-         "Coverage of the mean of the whole benchmark; mean squared error of the plain mean of the part over that of the "
-         "estimate; what the estimates themselves say it is; reported over real standard error.",
+         "Coverage of the mean of the whole benchmark; mean squared error of the plain mean of the part over that of "
+         "the estimate; what the estimates themselves say it is; reported over real standard error.",
          (("covered", _percent), ("ratio", "{:.2f}".format), ("gain", "{:.2f}".format), ("se_ratio", "{:.2f}".format)),
          "| what is estimated | replications | covered | variance ratio | gain reported | SE ratio |"),
         ("repeats", "K until enough",

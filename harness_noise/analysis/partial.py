@@ -74,43 +74,51 @@ def estimate_from_part(
             raise InputError(f"{len(labels)} {name} for the {N} questions of the references")
     scored = ~np.isnan(values).all(axis=1)
     y = np.array([row[~np.isnan(row)].mean() for row in values[scored]])
-    names = tuple(f"reference {r + 1}" for r in range(X.shape[1]))
-    return full_benchmark(y, rows[scored].astype(np.intp), X, clusters, strata, names=names, level=level)
+    part = part_of(rows[scored].astype(np.intp), N, clusters, strata)
+    return full_benchmark(y, part, X, tuple(f"reference {r + 1}" for r in range(X.shape[1])), level)
+
+
+def part_of(
+    asked: IntArray, n: int, clusters: Labels | None, strata: Labels | None, shares: list[float] | None = None
+) -> Part:
+    """The part of n questions; `shares` are the weights of the strata in the order in which they appear."""
+    codes = np.arange(n) if clusters is None else cluster_codes(clusters)[0]
+    tasks = np.zeros(n, dtype=np.intp) if strata is None else cluster_codes(strata)[0]
+    return Part(asked, codes, tasks, None if shares is None else np.asarray(shares, dtype=np.float64))
 
 
 def full_benchmark(
-    y: FloatArray,
-    asked: IntArray,
-    X: FloatArray,
-    clusters: Labels | None = None,
-    strata: Labels | None = None,
-    *,
-    names: tuple[str, ...],
-    shares: FloatArray | None = None,
-    level: float = 0.95,
+    y: FloatArray, part: Part, X: FloatArray, names: tuple[str, ...], level: float = 0.95, what: str = ""
 ) -> FullBenchmark:
-    """`estimate_from_part` from question means; `shares` are the weights of the strata, None: by size."""
-    N = len(X)
+    """`estimate_from_part` from question means.
+
+    Args:
+        y: (m,) question means.
+        part: which questions they are of.
+        X: (N, R) question means of the references.
+        names: of the references.
+        level: coverage of the interval.
+        what: the task, for messages.
+    """
+    what = f"{what}: " if what else ""
+    N, asked = len(X), part.asked
     if len(asked) < 2:
-        raise InputError("fewer than two questions have a score: nothing can be said of the others")
+        raise InputError(f"{what}fewer than two questions have a score: nothing can be said of the others")
     if len(asked) >= N:
-        raise InputError(f"all {N} questions were asked: their plain mean is that of the whole benchmark")
-    codes = np.arange(N) if clusters is None else cluster_codes(clusters)[0]
-    tasks = np.zeros(N, dtype=np.intp) if strata is None else cluster_codes(strata)[0]
-    part = Part(asked, codes, tasks, shares)
+        raise InputError(f"{what}all {N} questions were asked: their plain mean is that of the whole benchmark")
     if not positions_look_random(part):
         raise InputError(
-            f"the {len(asked)} of {N} questions that were asked were not drawn at random: they lie together in the "
-            "order of the benchmark, as the first N of --limit do, and the first questions are no sample of the rest; "
+            f"{what}the {len(asked)} of {N} questions that were asked were not drawn at random: they lie together in "
+            "the order of the benchmark, as the first N of --limit do, and the first questions are no sample; "
             "ask a random part of them, with whole clusters"
         )
-    missing = np.setdiff1d(np.arange(int(tasks.max()) + 1), tasks[asked])
-    if len(missing):
-        raise InputError(f"{len(missing)} tasks have no question in the part: every task needs one")
+    missing = int((part.unknown() >= 1).sum())
+    if missing:
+        raise InputError(f"{what}{missing} tasks have no question in the part: every task needs one")
     found = from_part(y, part, X)
     used = found if found is not None and found.gain > 1 else plain(y, part)
     if used is None:
-        raise InputError("the part has fewer than two clusters in some task: no standard error")
+        raise InputError(f"{what}the part has fewer than two clusters in some task: no standard error")
     half = used.half_width(level)
     return FullBenchmark(
         estimate=finite(used.estimate), se=finite(math.sqrt(used.variance)), ci_low=finite(used.estimate - half),

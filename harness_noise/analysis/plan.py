@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InputError
 from ..results.plan import Plan, PlanRow, PlugIn, TheoryRow
@@ -41,6 +41,7 @@ def plan(
     cost_question: float | None = None,
     cost_answer: float | None = None,
     k_max: int = 10,
+    looks: int | Literal["anytime"] | None = None,
     **choices: Any,
 ) -> Plan:
     """Plan a comparison: of `effect`, `n` and `power` two give the third; power is 0.8 if two are missing.
@@ -71,6 +72,8 @@ def plan(
         cost_question: cost of a question.
         cost_answer: cost of an answer.
         k_max: the most answers per question that are considered.
+        looks: also plan a comparison that stops when it is decided, with so many looks or "anytime"; of two runs
+            with a replay in random orders.
         **choices: `cluster`, `tasks`, `metrics`, `range`, … for reading `runs`.
 
     Raises:
@@ -110,6 +113,11 @@ def plan(
     costs = None if cost_question is None or cost_answer is None else (cost_question, cost_answer)
     asked = _Asked(effect, power, n, alpha, costs, k_max, assurance)
     found = _plan(noise, asked, repeats, design_effect)
+    if looks is not None:
+        from .plan_looks import replayed, with_looks
+
+        again = replayed(runs, choices, looks, alpha) if runs else None
+        found = with_looks(found, looks, n_given=n is not None, replay=again)
     basis = "from" if runs else "accuracy" if accuracy is not None else "omega2"
     if accuracy is not None:
         theory = _theories(accuracy, solved, found, asked, design_effect or 1.0)

@@ -28,7 +28,14 @@ from ..errors import InputError
 from ..results.forms import finite
 from ..results.sequential import Sequential
 from ..stats.contrast import cluster_codes
-from ..stats.sequential import critical_values, mixture_boundaries, spent, stagewise_shifts, student_t
+from ..stats.sequential import (
+    critical_values,
+    exits_above,
+    mixture_boundaries,
+    spent,
+    stagewise_shifts,
+    student_t,
+)
 from .observed import Observed
 
 if TYPE_CHECKING:
@@ -227,15 +234,9 @@ class StoppingRule:
         n, total = counts[number - 1], counts[-1]
         taken = () if before is None else before.taken
         state = LookState(self, observed, taken, n, total)
+        looks: Looks = self.looks if self.looks == "anytime" and self.se is None else len(order.blocks)
         decision = state.decision()
-        estimate, low, high = state.report(decision)
-        found = Sequential(
-            task=observed.task, metric=observed.metric, scorer=observed.scorer, rule=self.name,
-            looks=self.looks if self.looks == "anytime" and self.se is None else len(order.blocks), look=number,
-            alpha_spent=state.alpha_spent(), n_asked=n, n_total=total, order_seed=order.seed,
-            decision=decision or NOT_DECIDED, estimate=finite(estimate), ci_low=finite(low), ci_high=finite(high),
-            estimate_unadjusted=finite(observed.estimate),
-        )  # fmt: skip
+        found = state.sequential(decision, looks, number, order.seed)
         stop = decision is not None or number == len(order.blocks)
         return Look(found, stop, state.message(found), state.taken)
 
@@ -320,6 +321,33 @@ class LookState:
             return o.estimate, *o.limits(bounds[-1], -bounds[-1])
         low, middle, high = stagewise_shifts(self.z, self.taken, bounds, rule.level)
         return o.estimate - o.se * student_t(middle, o.df), *o.limits(low, high)
+
+    def p_value(self, decision: str | None) -> float | None:
+        """Two-sided p of no difference that allows for the looks."""
+        if self.z is None:
+            return None
+        if decision in ("A better", "B better", "not separable"):
+            above = float(exits_above(self.taken, [*self.bounds(self.alpha)[:-1], self.z]).sum())
+            return min(1.0, 2 * min(above, 1 - above))
+        low, high = math.log(1e-12), math.log(0.9999)  # of the logarithm of α: the boundary falls with it
+        z = abs(self.z)
+        if self.bounds(math.exp(high))[-1] > z:
+            return 1.0
+        for _ in range(20):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.bounds(math.exp(middle))[-1] <= z else (middle, high)
+        return math.exp(high)
+
+    def sequential(self, decision: str | None, looks: Looks, number: int, seed: int | None) -> Sequential:
+        """What may be reported if it ends here."""
+        o = self.observed
+        estimate, low, high = self.report(decision)
+        return Sequential(
+            task=o.task, metric=o.metric, scorer=o.scorer, rule=self.rule.name, looks=looks, look=number,
+            alpha_spent=self.alpha_spent(), n_asked=self.n, n_total=self.total, order_seed=seed,
+            decision=decision or NOT_DECIDED, estimate=finite(estimate), ci_low=finite(low), ci_high=finite(high),
+            estimate_unadjusted=finite(o.estimate), p_value=finite(self.p_value(decision)),
+        )  # fmt: skip
 
     def alpha_spent(self) -> float:
         if self.rule.se is not None or not self.taken:

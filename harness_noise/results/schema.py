@@ -13,6 +13,7 @@ from .plan import Plan, PlanRow, PlugIn, TheoryRow
 if TYPE_CHECKING:
     pass
 from .rows import Difference, Estimate, Flip
+from .sequential import FullRow, PlanLooks, Replay, Sequential
 
 
 def json_schema() -> dict[str, Any]:
@@ -21,7 +22,7 @@ def json_schema() -> dict[str, Any]:
     It is generated from the dataclasses above and shipped as `schema.json`.
     """
     from ..stats.combine import Combined
-    from .arena import Benchmark, Model, Question, Spread, Step
+    from .arena import Benchmark, Budget, Model, Question, Spread, Step
     from .factors import FactorRow
 
     def rows(*names: str) -> dict[str, Any]:
@@ -45,6 +46,11 @@ def json_schema() -> dict[str, Any]:
             "anyOf": [{"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}, {"type": "null"}]
         },
         "Spread | None": {"anyOf": [{"$ref": "#/$defs/spread"}, {"type": "null"}]},
+        "tuple[float, ...]": {"type": "array", "items": {"type": "number"}},
+        "int | str": {"type": ["integer", "string"]},
+        "Mapping[str, float]": {"type": "object", "additionalProperties": {"type": "number"}},
+        "PlanLooks | None": {"anyOf": [{"$ref": "#/$defs/plan_looks"}, {"type": "null"}]},
+        "Replay | None": {"anyOf": [{"$ref": "#/$defs/replay"}, {"type": "null"}]},
         "Mapping[int, float] | None": {"type": ["object", "null"], "additionalProperties": {"type": "number"}},
     }
     codes = {"type": "array", "items": {"enum": sorted(DIAGNOSTICS)}}
@@ -75,6 +81,9 @@ def json_schema() -> dict[str, Any]:
             "benchmarks": rows("benchmark"),
             "questions": rows("flip", "question"),
             "combined": rows("combined"),
+            "budget": rows("budget"),
+            "sequential": rows("sequential"),
+            "full_benchmark": rows("full_benchmark"),
             "plan": {"$ref": "#/$defs/plan"},
             "factors": rows("factor"),
             "n_answers": kinds["int"],
@@ -105,6 +114,11 @@ def json_schema() -> dict[str, Any]:
             "plan_row": table(PlanRow),
             "plug_in": table(PlugIn),
             "theory": table(TheoryRow),
+            "budget": table(Budget),
+            "plan_looks": table(PlanLooks),
+            "replay": table(Replay),
+            "sequential": table(Sequential),
+            "full_benchmark": table(FullRow),
             "factor": table(FactorRow),
         },
     }

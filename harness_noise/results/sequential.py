@@ -46,6 +46,9 @@ class Sequential(_Object):
     ci_high: float | None
     estimate_unadjusted: float | None
     """The plain mean, which stopping early makes too extreme."""
+    p_value: float | None = None
+    """Two-sided, of no difference, allowing for the looks: stage-wise where the rule stopped, else repeated (the level
+    at which this look would have stopped); null of the rule se."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,17 @@ class FullBenchmark(_Object):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FullRow(FullBenchmark):
+    """One of several, with what it is of."""
+
+    task: str
+    metric: str
+    scorer: str
+    model: str
+    """Of a comparison "A − B"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Replay(_Object):
     """Two runs compared in many random orders of their questions: how many would have been enough."""
 
@@ -83,3 +97,26 @@ class Replay(_Object):
     """In a tenth of the orders as many were needed, or more."""
     decisions: Mapping[str, float]
     """Share of the orders that ended with each decision."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanLooks(_Object):
+    """What looking before the end does to a plan."""
+
+    looks: int | str
+    """Looks, or anytime."""
+    boundaries: tuple[float, ...]
+    """Critical |z| at each."""
+    n_fixed: int
+    """Questions of the plan without looks."""
+    n_max: int
+    """The most questions that are asked."""
+    power: float
+    n_expected_none: float
+    """Questions on average where nothing differs."""
+    n_expected_effect: float
+    """… at the plan's effect."""
+    n_expected_double: float
+    """… at twice the effect."""
+    replay: Replay | None = None
+    """The two runs of the pilot compared again in random orders; null without two."""

@@ -247,3 +247,17 @@ def mixture_boundaries(fractions: tuple[float, ...], alpha: float, when: float) 
         state = state.next(t, 0.0, b)
     out[-1] = min(out[-1], state.boundary(fractions[-1], left))
     return tuple(out)
+
+
+def drift_for_power(fractions: Sequence[float], bounds: Sequence[float], power: float) -> float:
+    """E z at the last look with which the upper boundary is crossed at any look with this probability."""
+    return float(
+        optimize.brentq(lambda x: float(exits_above(fractions, bounds, x).sum()) - power, 0.0, 40.0, xtol=1e-9)
+    )
+
+
+def expected_fraction(fractions: Sequence[float], bounds: Sequence[float], drift: float) -> float:
+    """Expected information where it stops, either boundary or the last look."""
+    stops = exits_above(fractions, bounds, drift) + exits_above(fractions, bounds, -drift)
+    stops[-1] = 1 - float(stops[:-1].sum())
+    return float(stops @ np.asarray(fractions, dtype=np.float64))

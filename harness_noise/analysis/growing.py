@@ -84,15 +84,15 @@ def _one(
     known: dict[str, Any] | None,
 ) -> tuple[Sequential, list[int]]:  # fmt: skip
     before: list[int] = [] if known is None else known["taken"]
-    if known is not None and known["found"]["decision"] != "not decided":
-        return Sequential(**known["found"]), before
     n = sum(_answered(one, other) for one, other in zip(parts_a, parts_b, strict=True))
     total = sum(int((question_stats(part.values).count > 0).sum()) for part in parts_b)
-    if before and n < before[-1]:
+    if known is not None and n < known["found"]["n_asked"]:
         raise InputError(
-            f"{parts_a[0].task}, {parts_a[0].metric}: {n} questions are answered, and {before[-1]} were at the last "
-            "look: a run that grows loses none. Is it another run? Then take the file of its looks away"
+            f"{parts_a[0].task}, {parts_a[0].metric}: {n} questions are answered, and {known['found']['n_asked']} were "
+            "at the last look: a run that grows loses none. Is it another run? Then take the file of its looks away"
         )
+    if known is not None and known["found"]["decision"] != "not decided":
+        return Sequential(**known["found"]), before
     before = [m for m in before if m < n]
     observed = observe_difference(parts_a, parts_b, settings, group)
     state = LookState(rule, observed, tuple(m / total for m in before), n, total)

@@ -53,6 +53,8 @@ MOST_BLOCKS = 50
 """Blocks of a run that looks after each of them."""
 FEWEST_UNITS = 5
 """Questions (clusters) that a look needs beyond those of the look before: fewer tell too little of their variance."""
+FIRST_UNITS = 7
+"""Questions (clusters) before the first look: a variance of fewer stops where it happens to be small."""
 FEWEST_FOR_SE = 30
 """Questions (clusters) before a standard error is believed to be small."""
 NARROWEST = 0.3
@@ -194,7 +196,8 @@ class StoppingRule:
             queue = np.argsort(ranks[codes], kind="stable")
             ends = np.cumsum(np.bincount(ranks[codes], minlength=units))
             asked = np.arange(1, units + 1)
-        cuts = [_cut(ends, n * k / count) for k in range(1, count + 1)]
+        first = int(np.searchsorted(asked, FIRST_UNITS))
+        cuts = [max(min(first, len(ends) - 1), _cut(ends, n * k / count)) for k in range(1, count + 1)]
         kept = [0]
         for cut in cuts:  # a giant cluster may fill several blocks
             if ends[cut] - kept[-1] >= n / count / 2 or cut == cuts[-1]:
@@ -278,7 +281,7 @@ class LookState:
 
     def __init__(self, rule: StoppingRule, observed: Observed, before: tuple[float, ...], n: int, total: int) -> None:
         self.rule, self.observed, self.n, self.total = rule, observed, n, total
-        self.z = None if observed.units < FEWEST_UNITS or rule.se is not None else observed.z
+        self.z = None if observed.units < FIRST_UNITS or rule.se is not None else observed.z
         self.alpha = round(1 - rule.level, 12)
         self.taken = before if self.z is None else (*before, n / total)
 

@@ -78,7 +78,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     reading, repeated = options.read_options(choices, strict=gate == "regression"), choices.pop("as_repeats")
     if all(_COUNTS.fullmatch(item) for item in runs):
         return _finish(_counts(runs, models, options.settings(choices)), choices, gate, page)
-    if named and all(map(_is_number, runs)):
+    if named and any(map(_is_number, runs)):
         if len(named) > 1:
             raise InputError("of bare numbers the noise comes from one profile: name one --reference FILE")
         result = _bare(runs, Path(named[0]), models, reading, options.settings(choices))
@@ -114,11 +114,12 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
 
 
 def _is_number(text: str) -> bool:
+    """0.655, if no file is called so."""
     try:
         float(text)
     except ValueError:
         return False
-    return True
+    return not Path(text).exists()
 
 
 def _looked(result: Comparison, pairs: list[tuple[Run, Run]], chosen: Settings, looks: Looks) -> Comparison:

@@ -29,7 +29,7 @@ from harness_noise.settings import Settings
 from harness_noise.stats.cluster_variance import Cells
 from harness_noise.stats.flips import Extension
 from harness_noise.stats.power import noncentrality
-from harness_noise.stats.sequential import stagewise_shifts
+from harness_noise.stats.sequential import _start
 
 SEED = 20261123
 LEVEL, ALPHA = 0.95, 0.05
@@ -90,34 +90,42 @@ class Study:
         return delta
 
 
+THETAS = np.concatenate([np.arange(-8, 12, 0.1), np.arange(12, 70, 0.3)])
+"""E z at the last look, at which P(an outcome at least as high) is tabulated."""
+
+
 class Tables:
-    """Shifts of the stage-wise interval, interpolated over z, for one boundary."""
+    """Shifts of the stage-wise interval for one boundary: `stagewise_shifts` of all looks at once, by interpolation."""
 
     def __init__(self, shares: tuple[float, ...], bounds: tuple[float, ...]) -> None:
-        self.shares, self.bounds = shares, bounds
-        self.known: dict[tuple[int, bool], tuple[np.ndarray, np.ndarray]] = {}
+        self.bounds = bounds
+        past = np.array([0, 0.3, 0.7, 1.2, 2, 3])
+        grids = [b + past for b in bounds] + [np.linspace(0, bounds[-1], 7)]
+        above = [np.empty((len(grid), len(THETAS))) for grid in grids]
+        for i, theta in enumerate(THETAS):
+            state, before, last = _start(), 0.0, len(shares) - 1
+            for k, (t, b) in enumerate(zip(shares, bounds, strict=True)):
+                for table, grid in [(above[k], grids[k])] + [(above[-1], grids[-1])] * (k == last):
+                    table[:, i] = [before + state.leaves(t, theta, z) for z in grid]
+                before += state.leaves(t, theta, b)
+                state = state.next(t, theta, b) if k < last else state
+        targets = special.ndtri([(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
+        self.tables = []
+        for k, (grid, p) in enumerate(zip(grids, above, strict=True)):
+            t = shares[min(k, len(shares) - 1)]
+            q = special.ndtri(np.clip(p, 1e-14, 1 - 1e-14))
+            theta_at = np.array([np.interp(targets, row, THETAS) for row in q])
+            self.tables.append((grid, grid[:, None] - theta_at * math.sqrt(t)))
 
     def __call__(self, k: int, z: np.ndarray) -> np.ndarray:
-        """(R, 3) shifts where it stopped at look k (from 0) with these z."""
+        """(R, 3) shifts where it stopped at look k (from 0) with these z; beyond a look's boundary, or at the last."""
         crossed = np.abs(z) > self.bounds[k]
         out = np.empty((len(z), 3))
-        for side in (True, False):
+        for side, (grid, shifts) in ((True, self.tables[k]), (False, self.tables[-1])):
             rows = np.flatnonzero(crossed == side)
-            if not len(rows):
-                continue
-            grid, shifts = self._table(k, side)
-            x = np.abs(z[rows])
-            found = np.stack([np.interp(x, grid, shifts[:, j]) for j in range(3)], axis=1)
+            found = np.stack([np.interp(np.abs(z[rows]), grid, shifts[:, j]) for j in range(3)], axis=1)
             out[rows] = np.where((z[rows] < 0)[:, None], -found[:, ::-1], found)
         return out
-
-    def _table(self, k: int, crossed: bool) -> tuple[np.ndarray, np.ndarray]:
-        if (k, crossed) not in self.known:
-            b = self.bounds[k]
-            grid = b + np.array([0, 0.3, 0.7, 1.2, 2, 3]) if crossed else np.linspace(0, b, 7)
-            shifts = [stagewise_shifts(float(z), self.shares[: k + 1], self.bounds[: k + 1], LEVEL) for z in grid]
-            self.known[k, crossed] = grid, np.array(shifts)
-        return self.known[k, crossed]
 
 
 @lru_cache(maxsize=200)
@@ -453,16 +461,15 @@ def page(found: dict[str, Any]) -> str:
         rows = {name.partition(": ")[2]: item for name, item in found.items() if name.startswith(f"{looks}: ")}
         if not rows:
             continue
-        R = max(item["0"]["replications"] for item in rows.values())
         out += [
             f"## {title}", "",
-            f"{R:,} replications of each. Type I: how often a difference is found that is not there. Power: by "
-            "stopping early, and of the comparison of all questions. Covered: by the reported interval, at no difference, δ and "
-            "2δ. Median bias: how far, in standard errors of all questions, the median of the estimate is from the "
-            "truth (largest of the three); mean bias the same of its mean, in brackets that of the plain mean. Asked: share "
-            "of the questions at 0, δ, 2δ.", "",
-            "| comparison | looks | type I | power at δ | covered | median bias | mean bias | asked |",
-            "|---|---|---|---|---|---|---|---|",
+            "Type I: how often a difference is found that is not there. Power: by stopping early, and of the "
+            "comparison of all questions. Covered: by the reported interval, at no difference, δ and 2δ. Median bias: "
+            "how far, in standard errors of all questions, the median of the estimate is from the truth (largest of the three); "
+            "mean bias the same of its mean, in brackets that of the plain mean. Asked: share of the questions at 0, "
+            "δ, 2δ.", "",
+            "| comparison | replications | looks | type I | power at δ | covered | median bias | mean bias | asked |",
+            "|---|---|---|---|---|---|---|---|---|",
         ]  # fmt: skip
         for name, item in rows.items():
             each = list(item.values())
@@ -471,7 +478,8 @@ def page(found: dict[str, Any]) -> str:
             mean, plain = (max((x[key] for x in each), key=abs) for key in ("bias", "bias_plain"))
             power = "–" if "1" not in item else f"{_percent(item['1']['found'])} of {_percent(item['1']['fixed'])}"
             out.append(
-                f"| {name} | {item['0']['looks']} | {_percent(item['0']['found'])} | {power} | "
+                f"| {name} | {item['0']['replications']} | {item['0']['looks']} | {_percent(item['0']['found'])} | "
+                f"{power} | "
                 f"{' / '.join(_percent(x['covered']) for x in each)} | {median:.2f} | {mean:.2f} ({plain:.2f}) | "
                 f"{' / '.join(_percent(x['asked'], 0) for x in each)} |"
             )

@@ -465,9 +465,9 @@ def page(found: dict[str, Any]) -> str:
             f"## {title}", "",
             "Type I: how often a difference is found that is not there. Power: by stopping early, and of the "
             "comparison of all questions. Covered: by the reported interval, at no difference, δ and 2δ. Median bias: "
-            "how far, in standard errors of all questions, the median of the estimate is from the truth (largest of the three); "
-            "mean bias the same of its mean, in brackets that of the plain mean. Asked: share of the questions at 0, "
-            "δ, 2δ.", "",
+            "how far, in standard errors of all questions, the median of the estimate is from the truth (largest of "
+            "the three); mean bias the same of its mean, in brackets that of the plain mean. Asked: share of the "
+            "questions at 0, δ, 2δ.", "",
             "| comparison | replications | looks | type I | power at δ | covered | median bias | mean bias | asked |",
             "|---|---|---|---|---|---|---|---|---|",
         ]  # fmt: skip

@@ -24,8 +24,7 @@ from ..results.rows import Difference
 from ..settings import check_scale
 from ..stats import decision, tests, theory
 from ..stats.flips import Far, extended_flips
-
-KIND = "noise-profile"
+from .question_means import KIND, to_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,8 +127,6 @@ def _profile(board: Board, questions: bool) -> dict[str, Any] | None:
         out[item.name] = _range(value) if isinstance(value, Spread) else value
     known = np.isfinite(pairs.columns["df"])
     if questions:
-        from .question_means import to_json
-
         out["questions"] = to_json(board)
     return out | {
         "solved": None if row.solved_by_none is None else 1 - row.solved_by_none / row.n_questions,

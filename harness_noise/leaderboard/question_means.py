@@ -13,8 +13,8 @@ from ..data.questions import Questions
 from ..data.scores import Run, Scores
 from ..errors import InputError
 from ..results.arena import Board
-from .profiles import KIND
 
+KIND = "noise-profile"
 _START = 300
 """Bytes in which a profile has said that it is one."""
 

@@ -62,6 +62,7 @@ growth: $(VENV)/.test  ## how time and memory grow, into the docs
 coverage: $(VENV)/.test  ## coverage of the intervals by simulation, into the docs
 	$(BIN)/python benchmarks/coverage.py docs/methods/coverage.md
 	$(BIN)/python benchmarks/coverage_weak.py docs/methods/coverage-weak.md
+	$(BIN)/python benchmarks/coverage_sequential.py docs/methods/sequential.md
 
 pins: $(VENV)/.test  ## what every command says on many inputs, into PINS: before a change that must not change it
 	PYTHONPATH=tests $(BIN)/python -m pins.pin make $(PINS)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from .analysis.comparison import estimate_difference
     from .analysis.mean import estimate
+    from .analysis.partial import estimate_from_part
     from .analysis.plan import plan
+    from .analysis.replay import boundaries, compare_in_sequence
     from .api import analyze, arena, compare, read
     from .data.questions import Questions
     from .data.scores import Run, Scores
@@ -28,6 +30,8 @@ RENDERERS.update(rich="harness_noise.report.terminal:render", html="harness_nois
 
 _HOME = {
     "analyze": "api", "arena": "api", "compare": "api", "read": "api",
+    "boundaries": "analysis.replay", "compare_in_sequence": "analysis.replay",
+    "estimate_from_part": "analysis.partial",
     "estimate": "analysis.mean", "estimate_difference": "analysis.comparison", "plan": "analysis.plan",
     "Analysis": "results.rows", "Arena": "results.arena", "Comparison": "results.rows",
     "ConfidenceInterval": "results.rows",
@@ -51,9 +55,12 @@ __all__ = [
     "__version__",
     "analyze",
     "arena",
+    "boundaries",
     "compare",
+    "compare_in_sequence",
     "estimate",
     "estimate_difference",
+    "estimate_from_part",
     "plan",
     "read",
 ]

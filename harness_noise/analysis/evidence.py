@@ -75,7 +75,7 @@ class Evidence:
         mean, variance, df = (
             np.array([np.nan if x is None else x], dtype=np.float64) for x in (m.mean, m.variance, m.df)
         )
-        small = None if self.bounds is None else self._small_sample
+        small = None if self.bounds is None else self.small_sample
         p_zero = np.array([np.nan if self.p_sign is None else self.p_sign])
         if self.sides is not None and small is not None and m.zero_variance:
             ci = small(level)
@@ -128,7 +128,7 @@ class Evidence:
             return decision.Test(nothing, limits=lambda level: Limits(nothing, nothing), interval="bootstrap")
         return by_bootstrap(found.expanded(self.m.variance, self.m.df), self.settings)
 
-    def _small_sample(self, level: float) -> Limits:
+    def small_sample(self, level: float) -> Limits:
         """Where every difference is the same: a small-sample rule for a metric with a range."""
         assert self.bounds is not None
         lowest, width = self.bounds[0], self.bounds[1] - self.bounds[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..data.scores import ReadOptions
 from ..errors import InputError
@@ -52,6 +52,7 @@ def plan(
     groups: Mapping[str, str] | None = None,
     columns: Mapping[str, str] | None = None,
     apart: bool = False,
+    looks: int | Literal["anytime"] | None = None,
 ) -> Plan:
     """Plan a comparison: of `effect`, `n` and `power` two give the third; power is 0.8 if two are missing.
 
@@ -120,6 +121,9 @@ def plan(
         Our name of a column → the file's.
     apart
         Every run by itself.
+    looks
+        Also plan a comparison that stops when it is decided, with so many looks or ``"anytime"``; of two runs with a
+        replay in random orders.
 
     Returns
     -------
@@ -166,6 +170,11 @@ def plan(
         noise = _without_runs(asked)
     asked.check_noise(noise)
     found = planned(noise, asked)
+    if looks is not None:
+        from .plan_looks import replayed, with_looks
+
+        again = replayed(listed(runs), settings, options, looks, alpha) if runs else None
+        found = with_looks(found, looks, n_given=n is not None, replay=again)
     basis = "from" if runs else "accuracy" if accuracy is not None else "omega2"
     return replace(found, basis=basis, theory=found.theory if accuracy is None else theories(accuracy, found, asked))
 

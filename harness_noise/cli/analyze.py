@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -12,6 +13,7 @@ from .flags import noted_in_flags
 
 @click.command("analyze")
 @options.RUN
+@options.REFERENCES
 @options.reading
 @options.computing
 @options.printing
@@ -26,4 +28,11 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
 
     reading = options.read_options(choices)
     found = options.read_runs(runs, reading, as_repeats=choices.pop("as_repeats"), some=True)
-    options.show(noted_in_flags(analyze_runs(found, options.settings(choices))), choices)
+    settings, references = options.settings(choices), options.references(choices.pop("references"), reading)
+    result = analyze_runs(found, settings)
+    if references:
+        from ..analysis.references import of_runs
+
+        rows, notes = of_runs(found, references, settings)
+        result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
+    options.show(noted_in_flags(result), choices)

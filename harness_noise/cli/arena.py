@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write the benchmarks' noise profile, which compare and plan take with --reference.",
 )
+@click.option("--questions", is_flag=True, help="With --reference: also what every model scored on each question.")
+@click.option("--budget", is_flag=True, help="What it takes to tell the models apart that are not told from the best.")
 @click.option("--tables", type=options.Output(file_okay=False), metavar="DIR", help="Write all tables.")
 @click.option(
     "--tables-format",
@@ -64,6 +66,9 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     baseline, pages, pictures, profile, strict = (
         choices.pop(name) for name in ("baseline", "html", "figures", "reference", "strict")
     )
+    with_questions, budget = choices.pop("questions"), choices.pop("budget")
+    if with_questions and profile is None:
+        raise InputError("--questions adds means by question to the profile of --reference FILE: name the FILE")
     tables, kind = choices.pop("tables"), choices.pop("tables_format")
     if pages is not None or pictures is not None:
         _need_matplotlib()
@@ -74,6 +79,10 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
 
         found = as_repeats(found)
     result = noted_in_flags(arena(found, options.settings(choices), baseline=baseline))
+    if budget:
+        from ..leaderboard.budget import with_budget
+
+        result = with_budget(result)
     options.show(result, choices)
     written: list[Path] = []
     if pages is not None:
@@ -91,7 +100,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     if profile is not None:
         from ..leaderboard import profiles as reference
 
-        reference.write(result, profile)
+        reference.write(result, profile, questions=with_questions)
         written.append(profile)
     if not choices["quiet"]:
         options.hints(f"wrote {path}" for path in written)

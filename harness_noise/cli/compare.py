@@ -15,6 +15,7 @@ from .flags import noted_in_flags
 
 if TYPE_CHECKING:
     from ..analysis.gate import Gate
+    from ..analysis.sequential import Looks
     from ..data.scores import ReadOptions, Run
     from ..results.rows import Comparison, Difference
     from ..settings import Settings
@@ -52,9 +53,14 @@ if TYPE_CHECKING:
 @click.option("--questions", type=click.IntRange(0), default=0, metavar="N", help="List N questions that flipped.")
 @click.option(
     "--reference",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A and B are bare numbers; the noise comes from this benchmark's profile (see arena).",
+    "references",
+    multiple=True,
+    metavar="RUN|FILE",
+    help="A run that has answered all questions of which these are a random part (repeatable); or, where A and B are "
+    "bare numbers, the benchmark's noise profile (see arena).",
+)
+@click.option(
+    "--looks", metavar="L", help="A is a run that grows: allow for the looks that were taken at it, 5 or anytime."
 )
 @click.option("--html", type=options.Output(dir_okay=False), metavar="FILE", help="Write a page.")
 @options.printing
@@ -66,16 +72,19 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     """
     from ..analysis.comparison import compare_runs
 
-    profile, together = choices.pop("reference"), choices.pop("combine")
+    named, together, looks = choices.pop("references"), choices.pop("combine"), options.looks(choices.pop("looks"))
     baseline, models = choices.pop("baseline"), choices.pop("models")
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
     # a gate must not pass because the file with the regression could not be read
     reading, repeated = options.read_options(choices, strict=gate == "regression"), choices.pop("as_repeats")
     if all(_COUNTS.fullmatch(item) for item in runs):
         return _finish(_counts(runs, models, options.settings(choices)), choices, gate, page)
-    if profile is not None:
-        result = _bare(runs, profile, models, reading, options.settings(choices))
+    if named and any(map(_is_number, runs)):
+        if len(named) > 1:
+            raise InputError("of bare numbers the noise comes from one profile: name one --reference FILE")
+        result = _bare(runs, Path(named[0]), models, reading, options.settings(choices))
         return _finish(result, choices, gate, page)
+    references = options.references(named, reading)
     # of two places, what lies in one is joined, though both may call the model by one name
     sides = [(run,) for run in runs] if repeated and len(runs) == 2 and baseline is None else [runs]
     found = [run for side in sides for run in options.read_runs(side, reading, as_repeats=repeated)]
@@ -88,14 +97,45 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
             raise InputError(f"--baseline {baseline}: no other run is given; name what is compared with it")
     else:
         pairs = [_pair(found, runs, models)]
-    result = compare_runs(pairs, options.settings(choices), questions)
+    chosen = options.settings(choices)
+    result = compare_runs(pairs, chosen, questions)
+    if references:
+        from ..analysis.references import of_pairs
+
+        rows, notes = of_pairs(pairs, references, chosen)
+        result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
+    if looks is not None:
+        result = _looked(result, pairs, chosen, looks)
     if together:
         from ..analysis.combine import combine
 
         groups = {group.name for pair in pairs for run in pair for group in run.groups}
-        rows = combine(row for row in result.differences if row.task not in groups)
-        result = replace(result, combined=rows)
+        result = replace(result, combined=combine(row for row in result.differences if row.task not in groups))
     return _finish(result, choices, gate, page)
+
+
+def _is_number(text: str) -> bool:
+    """0.655, if no file is called so."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return not Path(text).exists()
+
+
+def _looked(result: Comparison, pairs: list[tuple[Run, Run]], chosen: Settings, looks: Looks) -> Comparison:
+    """The comparison with what the looks at A, which grows, say; they are kept beside its file."""
+    from ..analysis import growing
+    from ..io.paths import is_url
+
+    if len(pairs) != 1 or not pairs[0][0].path or is_url(pairs[0][0].path):
+        raise InputError(
+            "--looks is for one run that grows, in a local file or folder, and the one it is compared with"
+        )
+    memory = growing.beside(pairs[0][0].path)
+    found = growing.look(*pairs[0], chosen, looks, memory)
+    note = f"the looks at {pairs[0][0].model} are kept in {memory}"
+    return replace(result, sequential=found, notes=(*result.notes, note))
 
 
 def _finish(result: Comparison, choices: dict[str, Any], gate: str, page: Path | None) -> int:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -70,6 +70,15 @@ ADJUST = click.option(
     default="holm",
     show_default=True,
     help="Adjust p-values within each family of rows.",
+)
+
+REFERENCES = click.option(
+    "--reference",
+    "references",
+    multiple=True,
+    metavar="RUN",
+    help="A run that has answered all questions of which these are a random part, or a profile that has its questions "
+    "(arena --reference FILE --questions); repeatable.",
 )
 
 reading: Callable[[F], F] = _stack(
@@ -192,6 +201,25 @@ def settings(choices: dict[str, Any]) -> Settings:
 
     known = [name for name in Settings.__dataclass_fields__ if name in choices]
     return Settings(**{name: choices.pop(name) for name in known})
+
+
+def references(paths: Sequence[str], options: ReadOptions) -> list[Run]:
+    """The runs of --reference: of each path, or of a noise profile that has means by question."""
+    from ..leaderboard import question_means
+
+    found = []
+    for path in paths:
+        found += question_means.read_runs(path) if question_means.is_profile(path) else read_runs([path], options)
+    return found
+
+
+def looks(text: str | None) -> int | Literal["anytime"] | None:
+    """What --looks says."""
+    if text is None:
+        return None
+    from ..analysis.sequential import StoppingRule
+
+    return StoppingRule.parse("decided", looks=text).looks
 
 
 def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = False, some: bool = False) -> list[Run]:

@@ -25,6 +25,7 @@ from . import options
 @click.option("--omega2", type=float, help="Data variance per question.")
 @click.option("--sigma2", metavar="S[,S]", help="Prediction variance of one answer, of each model.")
 @click.option("--design-effect", type=float, help="Of clusters, where ω² comes from independent questions.")
+@click.option("--looks", metavar="L", help="Also plan to stop when it is decided: 5 looks, or anytime.")
 @click.option("--cost-question", type=float, metavar="C", help="With --cost-answer: find the best K for the money.")
 @click.option("--cost-answer", type=float, metavar="C", help="Cost of one answer.")
 @click.option("--two-like-this", is_flag=True, help="Of one run of --from: plan two runs like it, as if unrelated.")
@@ -53,6 +54,7 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     if more and not _belongs(sources, more):
         raise InputError(f"{more[0]!r}: runs to take the noise from are named with --from")
     names = {name: choices.pop(name) for name in ("tasks", "metrics", "scorers")}
+    choices["looks"] = options.looks(choices["looks"])
     if sigma2 is not None:
         choices["sigma2"] = _numbers("--sigma2", sigma2, "one number, or two with a comma")
     if profile is not None:

@@ -28,8 +28,7 @@ from ..settings import Settings, check_scale
 from ..stats import decision, theory
 from ..stats.flips import Far, extended_flips
 from ..stats.tolerances import LARGEST
-
-KIND = "noise-profile"
+from .question_means import KIND, to_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,8 +110,8 @@ class Profile:
         return {"omega2": omega2, "sigma2": (sigma2, sigma2), "cluster_size": size}
 
 
-def write(arena: Arena, path: str | Path) -> None:
-    """Write the profiles of all benchmarks that have close pairs.
+def write(arena: Arena, path: str | Path, *, questions: bool = False) -> None:
+    """Write the profiles of all benchmarks that have close pairs; with every model's question means, if asked.
 
     Raises:
         InputError: no benchmark has any, or the file cannot be written.
@@ -122,8 +121,7 @@ def write(arena: Arena, path: str | Path) -> None:
             "a noise profile is for other models on the same benchmark, and `questions_are='fixed'` leaves the noise "
             "between questions out: write it without"
         )
-    profiles = [_profile(board) for board in arena.boards]
-    known = [item for item in profiles if item is not None]
+    known = [profile for board in arena.boards if (profile := _profile(board, questions)) is not None]
     if not known:
         raise InputError("no benchmark has two models close enough to show its noise: give more models, or closer ones")
     content = {
@@ -136,7 +134,7 @@ def write(arena: Arena, path: str | Path) -> None:
     write_text(Path(path), json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def _profile(board: BenchmarkResult) -> dict[str, Any] | None:
+def _profile(board: BenchmarkResult, questions: bool) -> dict[str, Any] | None:
     row, pairs = board.benchmark, board.pairs
     if row.se_total is None:
         return None
@@ -145,6 +143,8 @@ def _profile(board: BenchmarkResult) -> dict[str, Any] | None:
         value = getattr(row, item.name, None)
         out[item.name] = _range(value) if isinstance(value, Spread) else value
     known = np.isfinite(pairs.columns["df"])
+    if questions:
+        out["questions"] = to_json(board)
     return out | {
         "solved": None if row.solved_by_none is None else 1 - row.solved_by_none / row.n_questions,
         "higher_is_better": pairs.common["higher_is_better"],

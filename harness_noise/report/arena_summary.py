@@ -26,6 +26,7 @@ from .columns import (
     shorten,
     span,
 )
+from .sequential import budget_section
 
 if TYPE_CHECKING:
     from ..results.arena import Arena, BenchmarkResult, Model, Spread
@@ -52,6 +53,8 @@ def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
     """
     marks = Marks()
     sections = [_without(benchmarks(arena, ranges=False), _WIDE)]
+    if arena.budget:
+        sections.append(budget_section(arena.budget))
     if len(arena.boards) > BOARDS:
         best = [line for board in arena.boards for line in sentences(board)[:1]]
         rest = (

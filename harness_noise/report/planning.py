@@ -16,6 +16,10 @@ def summarise(plan: Plan) -> Summary:
     sections = [_design(plan, digits), _grid(plan, digits), _curve(plan, digits)]
     if plan.theory:
         sections.append(_theory(plan, digits))
+    if plan.sequential is not None:
+        from .sequential import plan_section
+
+        sections.append(plan_section(plan.sequential, plan.effect, digits))
     return Summary(tuple(sections), (), (_sentence(plan, digits), *plan.notes))
 
 

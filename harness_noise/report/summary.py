@@ -37,6 +37,7 @@ from .columns import (
     span,
 )
 from .sentences import sentence
+from .sequential import full_section, look_section
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
@@ -162,7 +163,8 @@ def _analysis(table: Analysis) -> Summary:
         if item.se is not None:
             first.setdefault((item.model, item.run, item.task), item)
     sentences = [*map(sentence, first.values()), *estimand_line(table.estimates)]
-    return Summary((Section("", *shown),), _legend(marks, table.estimates), tuple(sentences))
+    more = [full_section(table.full_benchmark)] if table.full_benchmark else []
+    return Summary((Section("", *shown), *more), _legend(marks, table.estimates), tuple(sentences))
 
 
 def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
@@ -204,6 +206,10 @@ def _comparison(table: Comparison) -> Summary:
     title = plain("A = {}, B = {}".format(*names_of(items[0]))) if items and not several else ""
     noise = _filled(items, [*names, *_NOISE])
     sections = [Section(title, *results), Section("Noise of A − B (standard errors)", *noise)]
+    if table.sequential:
+        sections.append(look_section(table.sequential))
+    if table.full_benchmark:
+        sections.append(full_section(table.full_benchmark))
     if table.combined:
         sections.append(_combined(table))
     if table.flips:

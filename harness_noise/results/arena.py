@@ -227,6 +227,30 @@ class Pairs(Sequence[Difference]):
         return pd.DataFrame({item.name: have[item.name] for item in fields(Difference)})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What it takes to tell a model from the best one, if the difference seen is the true one, with 80 % power."""
+
+    task: str
+    metric: str
+    scorer: str
+    best: str
+    """The model with the best mean."""
+    model: str
+    """One that is not told from it."""
+    diff: float | None
+    """By how much the best is ahead, on the metric's scale."""
+    n_questions: int
+    """Questions that both have."""
+    repeats: int
+    """Answers per question."""
+    more_questions: int | None
+    """Questions to add, with as many answers; null where nothing differs."""
+    more_repeats: int | None
+    """Answers per question to add, to the same questions; null where no number of them is enough, or where data and
+    prediction noise are not told apart."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchmarkResult:
     """One benchmark: a task × metric × scorer that at least two models measured."""
@@ -252,6 +276,8 @@ class Arena(Shown):
     baseline: str | None = None
     notes: tuple[str, ...] = ()
     """Hints and warnings for a person, one sentence each."""
+    budget: tuple[Budget, ...] = ()
+    """What it takes to tell the models apart that are not told from the best, if it was asked for."""
 
     @property
     def kind(self) -> str:
@@ -285,7 +311,7 @@ class Arena(Shown):
             "benchmarks": [row(item) for item in self.benchmarks],
             "questions": [row(item) for item in self.questions],
             "notes": list(self.notes),
-        }
+        } | ({"budget": [row(item) for item in self.budget]} if self.budget else {})
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)

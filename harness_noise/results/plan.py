@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from .._version import __version__
 from .display import Shown
 from .forms import SCHEMA_VERSION, frame
+from .sequential import PlanLooks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,6 +98,8 @@ class Plan(Shown):
     """The answer of the estimate itself; null without a pilot, or where its ω² is not above 0."""
     theory: tuple[TheoryRow, ...] = ()
     """The three theories side by side, where only the accuracy is given."""
+    sequential: PlanLooks | None = None
+    """What looking before the end does to it; null where that was not asked for."""
     diagnostics: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """What is compared, in what it is counted, and how far the pilot can be trusted; one sentence each."""
@@ -106,6 +109,7 @@ class Plan(Shown):
         plan = asdict(self)
         for name in ("table", "theory", "diagnostics", "notes"):
             plan[name] = list(plan[name])
+        plan["sequential"] = None if self.sequential is None else self.sequential.to_dict()
         return {"schema_version": SCHEMA_VERSION, "harness_noise_version": __version__, "settings": {}, "plan": plan}
 
     def to_json(self) -> str:

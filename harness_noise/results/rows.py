@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from .._version import __version__
 from .display import Shown
 from .forms import SCHEMA_VERSION, finite, frame, row
+from .sequential import FullRow, Sequential
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -301,6 +302,11 @@ class Analysis(_Table):
     estimates: tuple[Estimate, ...] = ()
     notes: tuple[str, ...] = ()
     """Hints and warnings for a person, one sentence each."""
+    full_benchmark: tuple[FullRow, ...] = ()
+    """Estimates of whole benchmarks from parts of them, if references were given."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return _Table.to_dict(self) | _objects(self, "full_benchmark")
 
     @property
     def rows(self) -> tuple[Estimate, ...]:
@@ -321,6 +327,10 @@ class Comparison(_Table):
     """The questions that changed most, if they were asked for."""
     combined: tuple[Combined, ...] = ()
     """What all rows say together, if it was asked for."""
+    full_benchmark: tuple[FullRow, ...] = ()
+    """Differences on whole benchmarks, estimated from parts of them, if references were given."""
+    sequential: tuple[Sequential, ...] = ()
+    """What the looks at a run that grows say, if they were asked for."""
     families: tuple[str, ...] = ()
     """The family in which each row's p is adjusted: "" for groups and tasks outside any group, else the
     group whose subtask it is; not part of the JSON. Without any: one family."""
@@ -335,4 +345,9 @@ class Comparison(_Table):
             out["questions"] = [row(item) for item in self.flips]
         if self.combined:
             out["combined"] = [asdict(item) for item in self.combined]
-        return out
+        return out | _objects(self, "full_benchmark", "sequential")
+
+
+def _objects(table: Any, *names: str) -> dict[str, Any]:
+    """Lists that are there only if they were asked for."""
+    return {name: [item.to_dict() for item in getattr(table, name)] for name in names if getattr(table, name)}

@@ -10,6 +10,7 @@ from .diagnostics import DIAGNOSTICS
 from .forms import SCHEMA_VERSION
 from .plan import Plan, PlanRow, PlugIn, TheoryRow
 from .rows import Difference, Estimate, Flip
+from .sequential import FullRow, PlanLooks, Replay, Sequential
 
 
 def _rows(*names: str) -> dict[str, Any]:
@@ -34,6 +35,11 @@ _KINDS: dict[str, dict[str, Any]] = {
         "anyOf": [{"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}, {"type": "null"}]
     },
     "Spread | None": {"anyOf": [{"$ref": "#/$defs/spread"}, {"type": "null"}]},
+    "tuple[float, ...]": {"type": "array", "items": {"type": "number"}},
+    "int | str": {"type": ["integer", "string"]},
+    "Mapping[str, float]": {"type": "object", "additionalProperties": {"type": "number"}},
+    "PlanLooks | None": {"anyOf": [{"$ref": "#/$defs/plan_looks"}, {"type": "null"}]},
+    "Replay | None": {"anyOf": [{"$ref": "#/$defs/replay"}, {"type": "null"}]},
     "Mapping[int, float] | None": {"type": ["object", "null"], "additionalProperties": {"type": "number"}},
 }
 """The JSON of each type that a field has."""
@@ -46,6 +52,9 @@ _TABLES = {
     "benchmarks": _rows("benchmark"),
     "questions": _rows("flip", "question"),
     "combined": _rows("combined"),
+    "budget": _rows("budget"),
+    "sequential": _rows("sequential"),
+    "full_benchmark": _rows("full_benchmark"),
     "plan": {"$ref": "#/$defs/plan"},
     "factors": _rows("factor"),
     "n_answers": _KINDS["int"],
@@ -68,13 +77,14 @@ def json_schema() -> dict[str, Any]:
     It is generated from the dataclasses above and shipped as `schema.json`.
     """
     from ..stats.combine import Combined
-    from .arena import Benchmark, Model, Question, Spread, Step
+    from .arena import Benchmark, Budget, Model, Question, Spread, Step
     from .factors import FactorRow
 
     kinds = {
         "estimate": Estimate, "comparison": Difference, "flip": Flip, "model": Model, "benchmark": Benchmark,
         "question": Question, "spread": Spread, "step": Step, "combined": Combined, "plan": Plan, "plan_row": PlanRow,
-        "plug_in": PlugIn, "theory": TheoryRow, "factor": FactorRow,
+        "plug_in": PlugIn, "theory": TheoryRow, "factor": FactorRow, "budget": Budget, "plan_looks": PlanLooks,
+        "replay": Replay, "sequential": Sequential, "full_benchmark": FullRow,
     }  # fmt: skip
     first = {
         "schema_version": {"const": SCHEMA_VERSION},

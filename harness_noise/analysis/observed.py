@@ -1,0 +1,225 @@
+"""What the questions that were asked so far say, for a look, and whether more repeats would pay."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from ..data.scores import Group, Run, Scores
+from ..errors import InputError
+from ..settings import Settings
+from ..stats.sequential import normal_z, student_t
+from .difference import _far, _run_by_run
+from .evidence import Evidence
+from .matching import align
+from .mean import _estimate
+from .ranges import score_range
+from .sample import Sample, group_shares, kernel, sample
+
+if TYPE_CHECKING:
+    from ..stats.contrast import Contrast, Design
+    from ..stats.flips import Far
+    from ..stats.moments import Moments
+
+REPEATS_SHARE = 0.1
+"""Of V: prediction noise that is no more than this has no part in the standard error worth more answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What the questions that were asked so far say: a difference A − B, or a mean."""
+
+    task: str = ""
+    metric: str = "score"
+    scorer: str = "none"
+    higher_is_better: bool | None = None
+    estimate: float | None
+    """None, like `se`, where it is not identified: too few questions or clusters."""
+    se: float | None
+    df: float | None = None
+    units: int
+    """Clusters with a score; questions where there are none."""
+    far: Far | None = None
+    """What the limit away from 0 comes from, where few questions (clusters) differ."""
+    bounds: tuple[float, float] | None = None
+    """Lowest and highest value of the estimate, where they are known."""
+    interval: tuple[float, float] | None = None
+    """Of a mean: the interval that `analyze` shows."""
+
+    @property
+    def z(self) -> float | None:
+        """The estimate over its standard error, as a z with the p-value of that t."""
+        if self.estimate is None or not self.se or self.df is None:
+            return None
+        return normal_z(self.estimate / self.se, self.df)
+
+    def limits(self, low: float, high: float) -> tuple[float, float]:
+        """The limits that are `low` normal standard errors below the estimate, and `high` (negative: above).
+
+        On the scale of t, away from 0 no nearer than those of the extended sample, and within the range.
+        """
+        assert self.estimate is not None
+        assert self.se is not None
+        assert self.df is not None
+        ends = [self.estimate - self.se * student_t(shift, self.df) for shift in (low, high)]
+        if self.far is not None and not np.isnan(self.far.mean).all():
+            mean, variance, df = (float(np.asarray(x).item()) for x in (self.far.mean, self.far.variance, self.far.df))
+            if self.estimate <= 0:
+                ends[0] = min(ends[0], mean - math.sqrt(variance) * student_t(low, df))
+            if self.estimate >= 0:
+                ends[1] = max(ends[1], mean - math.sqrt(variance) * student_t(high, df))
+        lowest, highest = self.bounds or (-math.inf, math.inf)
+        return max(lowest, ends[0]), min(highest, ends[1])
+
+
+def observe_difference(
+    parts_a: Sequence[Scores], parts_b: Sequence[Scores], settings: Settings, group: Group | None = None
+) -> Observed:
+    """A − B of one task, or of the tasks of a group, over the questions that both have answered by now.
+
+    Args:
+        parts_a: scores of the run that grows, of one task or of the group's tasks in their order.
+        parts_b: those of the run that it is compared with, over all its questions.
+        settings: the variance estimator and what repeats are; its level and margin do not count here.
+        group: how the tasks are weighted.
+
+    Raises:
+        InputError: `questions_are="fixed"` or `unpaired`, for which the order of the questions means nothing.
+    """
+    _check(settings)
+    a, b = _both(parts_a, parts_b, group)
+    names = _names(parts_a, group)
+    if a.empty or b.empty:
+        return Observed(**names, estimate=None, se=None, units=_units(a))
+    plan = a.design()
+    if settings.runs_shared:
+        a, b, whole = _run_by_run(a, b)
+        c, m = kernel([whole], [1.0], plan, settings)
+    else:
+        c, m = kernel([a, b], [1.0, -1.0], plan, settings)
+    bounds = score_range((a, b), settings)
+    width = None if bounds is None else bounds[1] - bounds[0]
+    ends = None if width is None else (-width, width)
+    if m.zero_variance:
+        return of_equal(c, m, plan, settings, bounds, names)
+    return Observed(
+        **names, estimate=m.mean, se=None if m.variance is None else math.sqrt(m.variance), df=m.df,
+        units=m.n_clusters, far=_far(c, m, plan, settings), bounds=ends,
+    )  # fmt: skip
+
+
+def _both(parts_a: Sequence[Scores], parts_b: Sequence[Scores], group: Group | None) -> tuple[Sample, Sample]:
+    found = align(parts_a, parts_b, group_shares(parts_a, group))
+    return found.a, found.b
+
+
+def observe_mean(parts: Sequence[Scores], settings: Settings, group: Group | None = None) -> Observed:
+    """The mean of one task, or of the tasks of a group, over the questions that were answered by now."""
+    _check(settings)
+    row = _estimate(parts, Run(model="", name="", harness=""), settings, group=group)
+    ci = None if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)
+    return Observed(
+        **_names(parts, group), estimate=row.mean, se=row.se or None, df=row.df, units=row.n_clusters,
+        bounds=row.range, interval=ci,
+    )  # fmt: skip
+
+
+def _check(settings: Settings) -> None:
+    for name, clash in (
+        ("questions_are='fixed'", settings.questions_are == "fixed"),
+        ("unpaired=True", settings.unpaired),
+    ):
+        if clash:
+            raise InputError(
+                f"{name}: stopping before all questions are asked takes the questions for a random sample, paired with "
+                "those of the other run; leave one of the two out"
+            )
+
+
+def _names(parts: Sequence[Scores], group: Group | None) -> dict[str, Any]:
+    first = parts[0]
+    return {
+        "task": group.name if group is not None else first.task, "metric": first.metric, "scorer": first.scorer,
+        "higher_is_better": first.higher_is_better,
+    }  # fmt: skip
+
+
+def _units(data: Sample) -> int:
+    return len(set(data.labels)) if data.labels is not None else len(data)
+
+
+def of_equal(
+    c: Contrast, m: Moments, plan: Design, settings: Settings, bounds: tuple[float, float] | None, names: dict[str, Any]
+) -> Observed:
+    """Every difference is the same: the exact sign test says how likely that is; where all are 0, Bonett & Price."""
+    evidence = Evidence(m, settings, c.d, plan, bounds=bounds)
+    p, se = evidence.p_sign, None
+    if p is not None and m.mean:
+        se = abs(m.mean) / max(1e-9, -float(special.ndtri(max(p / 2, 1e-298))))
+    elif bounds is not None:
+        ci = evidence.small_sample(math.erf(math.sqrt(0.5)))  # ± one standard error
+        se = (ci.high - ci.low).item() / 2
+    width = None if bounds is None else bounds[1] - bounds[0]
+    ends = None if width is None else (-width, width)
+    return Observed(**names, estimate=m.mean, se=se, df=math.inf, units=m.n_clusters, bounds=ends)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeats:
+    """Whether more answers per question would pay."""
+
+    enough: bool
+    repeats: int
+    """Answers per question by now."""
+    share: float | None
+    """var_prediction/K as a share of V; None where it is not identified."""
+    se: float | None
+    message: str
+    """One line for whoever watches."""
+
+
+def repeats_enough(
+    parts: Sequence[Scores],
+    settings: Settings,
+    group: Group | None = None,
+    *,
+    share: float = REPEATS_SHARE,
+    se: float | None = None,
+) -> Repeats:
+    """Whether more answers per question would pay, decided over all questions, never for each by its own.
+
+    They do not where var_prediction/K is at most `share` of V, where the standard error is at most `se`, or where the
+    answers never differ. One answer per question says nothing, so K ≥ 2; a K chosen for a question by its own answers
+    would bias the mean.
+
+    Args:
+        parts: scores of one task, or of a group's tasks, over all questions with the answers by now.
+        settings: how V is computed.
+        group: how the tasks are weighted.
+        share: of V, above 0.
+        se: a standard error that is small enough; None: none is.
+    """
+    if not share > 0:
+        raise InputError(f"a share of {share:g} is never reached: name one above 0, such as {REPEATS_SHARE:g}")
+    data = sample(parts, group_shares(parts, group))
+    repeats = int(data.stats.count.max(initial=0))
+    if data.empty:
+        return Repeats(enough=False, repeats=repeats, share=None, se=None, message="no scores yet")
+    _, m = kernel([data], [1.0], data.design(), settings)
+    error = None if m.variance is None else math.sqrt(m.variance)
+    text = f"{repeats} answers per question"
+    if repeats >= 2 and "identical_repeats" in m.diagnostics:
+        why = "the answers to a question never differ, so more of them say nothing"
+        return Repeats(enough=True, repeats=repeats, share=None, se=error, message=f"{text}: {why}")
+    found = None
+    if m.var_prediction is not None and m.variance:
+        found = m.var_prediction / repeats / m.variance
+        text += f", of the variance {found:.0%} is prediction noise"
+    precise = se is not None and error is not None and 0 < error <= se
+    enough = repeats >= 2 and (precise or (found is not None and found <= share))
+    return Repeats(enough=enough, repeats=repeats, share=found, se=error, message=f"{text}{': enough' * enough}")

@@ -1,0 +1,127 @@
+"""The score of a whole benchmark from a random part of its questions, with runs that have answered them all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InputError
+from ..results.forms import finite
+from ..results.sequential import FullBenchmark
+from ..stats.contrast import cluster_codes
+from ..stats.partial import Part, from_part, plain, positions_look_random
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from ..stats.arrays import FloatArray, IntArray
+
+    Labels = Sequence[object] | NDArray[np.generic]
+
+
+def estimate_from_part(
+    scores: ArrayLike,
+    asked: ArrayLike,
+    references: ArrayLike,
+    clusters: Labels | None = None,
+    *,
+    strata: Labels | None = None,
+    level: float = 0.95,
+) -> FullBenchmark:
+    """The mean over all N questions of a benchmark, of which m were answered at random.
+
+    Args:
+        scores: (m, K) scores of the questions that were asked, NaN where a repeat is missing; or (m,); for a comparison
+            the differences of the question means.
+        asked: (m,) indexes into the N questions, in the order of `scores`.
+        references: (N, R) question means of runs that have answered all of them, NaN where one has not.
+        clusters: (N,) labels of what was drawn together; None: single questions.
+        strata: (N,) labels of the tasks in which questions were drawn in proportion; None: one task.
+        level: coverage of the interval.
+
+    Returns:
+        The `full_benchmark` object; where the references gain nothing, the plain mean of the part.
+
+    Raises:
+        InputError: a part that was not drawn at random (the first m, as `--limit` takes them), all N questions, or
+            arrays that do not fit together.
+
+    Source: Särndal, Swensson & Wretman (1992), ch. 6, the generalised regression estimator, cross-fitted.
+    """
+    from .sample import as_scores
+
+    if not 0 < level < 1:
+        raise InputError(f"level {level:g} is not between 0 and 1: use 0.95 for a 95 % interval")
+    X = np.array(references, dtype=np.float64)
+    X = X[:, None] if X.ndim == 1 else X
+    rows = np.asarray(asked)
+    if X.ndim != 2 or rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise InputError("references must be an (N, R) array, and asked (m,) indexes of questions")
+    N = len(X)
+    values = as_scores(scores).values
+    if (
+        len(values) != len(rows)
+        or len(np.unique(rows)) != len(rows)
+        or (rows.size and rows.min() < 0)
+        or (rows.size and rows.max() >= N)
+    ):
+        raise InputError(f"asked must be one index below {N} for each of the {len(values)} questions, each once")
+    for name, labels in (("clusters", clusters), ("strata", strata)):
+        if labels is not None and len(labels) != N:
+            raise InputError(f"{len(labels)} {name} for the {N} questions of the references")
+    scored = ~np.isnan(values).all(axis=1)
+    y = np.array([row[~np.isnan(row)].mean() for row in values[scored]])
+    part = part_of(rows[scored].astype(np.intp), N, clusters, strata)
+    return full_benchmark(y, part, X, tuple(f"reference {r + 1}" for r in range(X.shape[1])), level)
+
+
+def part_of(
+    asked: IntArray, n: int, clusters: Labels | None, strata: Labels | None, shares: list[float] | None = None
+) -> Part:
+    """The part of n questions; `shares` are the weights of the strata in the order in which they appear."""
+    codes = np.arange(n) if clusters is None else cluster_codes(clusters)[0]
+    tasks = np.zeros(n, dtype=np.intp) if strata is None else cluster_codes(strata)[0]
+    return Part(asked, codes, tasks, None if shares is None else np.asarray(shares, dtype=np.float64))
+
+
+def full_benchmark(
+    y: FloatArray, part: Part, X: FloatArray, names: tuple[str, ...], level: float = 0.95, what: str = ""
+) -> FullBenchmark:
+    """`estimate_from_part` from question means.
+
+    Args:
+        y: (m,) question means.
+        part: which questions they are of.
+        X: (N, R) question means of the references.
+        names: of the references.
+        level: coverage of the interval.
+        what: the task, for messages.
+    """
+    what = f"{what}: " if what else ""
+    N, asked = len(X), part.asked
+    if len(asked) < 2:
+        raise InputError(f"{what}fewer than two questions have a score: nothing can be said of the others")
+    if len(asked) >= N:
+        raise InputError(f"{what}all {N} questions were asked: their plain mean is that of the whole benchmark")
+    if not positions_look_random(part):
+        raise InputError(
+            f"{what}the {len(asked)} of {N} questions that were asked were not drawn at random: they lie together in "
+            "the order of the benchmark, as the first N of --limit do, and the first questions are no sample; "
+            "ask a random part of them, with whole clusters"
+        )
+    missing = int((part.unknown() >= 1).sum())
+    if missing:
+        raise InputError(f"{what}{missing} tasks have no question in the part: every task needs one")
+    found = from_part(y, part, X)
+    used = found if found is not None and found.gain > 1 else plain(y, part)
+    if used is None:
+        raise InputError(f"{what}the part has fewer than two clusters in some task: no standard error")
+    half = used.half_width(level)
+    return FullBenchmark(
+        estimate=finite(used.estimate), se=finite(math.sqrt(used.variance)), ci_low=finite(used.estimate - half),
+        ci_high=finite(used.estimate + half), n_asked=len(asked), n_total=N, r2=None if found is None else found.r2,
+        gain=None if found is None else found.gain, references=names,
+    )  # fmt: skip

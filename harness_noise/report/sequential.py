@@ -1,0 +1,120 @@
+"""What a person is shown of looks, replays and parts of a benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..results.arena import Budget
+from ..results.sequential import FullRow, PlanLooks, Sequential
+from .columns import MISSING, Column, Section, decimals, interval, number, plain
+
+
+def plan_section(found: PlanLooks, effect: float, digits: int) -> Section:
+    """A plan that stops when it is decided."""
+    looks = "after every block" if found.looks == "anytime" else str(found.looks)
+    rows = [
+        ("looks", looks),
+        ("questions at most", f"{found.n_max:,} (without looks {found.n_fixed:,})"),
+        ("power", f"{100 * found.power:.0f} %"),
+        ("questions on average, no difference", _count(found.n_expected_none)),
+        (f"… a difference of {number(effect, digits)}", _count(found.n_expected_effect)),
+        (f"… a difference of {number(2 * effect, digits)}", _count(found.n_expected_double)),
+    ]
+    if found.replay is not None:
+        again = found.replay
+        words = ", ".join(f"{word} {100 * share:.0f} %" for word, share in again.decisions.items())
+        rows += [
+            (f"these runs, in {again.orders:,} random orders", words),
+            ("… were enough, median", f"{again.n_median:,} of {again.n_total:,} questions"),
+            ("… in 80 % of the orders", f"{again.n_low:,} to {again.n_high:,}"),
+        ]
+    return Section("Stopping when it is decided", (Column("Design", text=True), Column("")), tuple(rows))
+
+
+def _count(n: float) -> str:
+    return f"{round(n):,}"
+
+
+def look_section(items: Sequence[Sequential]) -> Section:
+    """Comparisons of a run that grows."""
+    columns = (
+        Column("Task", text=True),
+        Column("Metric", text=True),
+        Column("look", hint="looks that were taken, and how many were planned"),
+        Column("questions", hint="answered by now, of all"),
+        Column("A − B", hint="median-unbiased where it stopped; else the mean"),
+        Column("interval", hint="valid whenever the looks stop it"),
+        Column("p", hint="allowing for the looks"),
+        Column("plain", hint="the mean as if nobody had looked before"),
+        Column("Decision", text=True),
+    )
+    rows = []
+    for item in items:
+        digits = decimals(_se(item.ci_low, item.ci_high), item.estimate)
+        looks = f"{item.look}" if item.looks == "anytime" else f"{item.look} of {item.looks}"
+        rows.append(
+            (
+                plain(item.task), plain(item.metric), looks, f"{item.n_asked:,} of {item.n_total:,}",
+                number(item.estimate, digits), interval(item.ci_low, item.ci_high, digits),
+                MISSING if item.p_value is None else f"{item.p_value:.3g}",
+                number(item.estimate_unadjusted, digits), item.decision,
+            )
+        )  # fmt: skip
+    return Section("Looks at a run that grows", columns, tuple(rows))
+
+
+def full_section(items: Sequence[FullRow]) -> Section:
+    """Whole benchmarks, from parts of them."""
+    columns = (
+        Column("Task", text=True),
+        Column("Metric", text=True),
+        Column("Model", text=True),
+        Column("asked", hint="questions that were answered, of all"),
+        Column("whole benchmark", hint="regression on the reference runs; the plain mean where they gain nothing"),
+        Column("SE", hint="of the mean over all these questions"),
+        Column("interval"),
+        Column("R²", hint="share of the variance between questions that the references predict"),
+        Column("gain", hint="variance of the plain mean of the part over that of the estimate"),
+    )
+    rows = []
+    for item in items:
+        digits = decimals(item.se, item.estimate)
+        gained = item.gain is not None and item.gain > 1
+        rows.append(
+            (
+                plain(item.task), plain(item.metric), plain(item.model), f"{item.n_asked:,} of {item.n_total:,}",
+                number(item.estimate, digits), number(item.se, digits), interval(item.ci_low, item.ci_high, digits),
+                MISSING if item.r2 is None else f"{max(0.0, item.r2):.2f}",
+                f"{item.gain:.2f}" if gained else "none",
+            )
+        )  # fmt: skip
+    return Section("The whole benchmark, from a part of it", columns, tuple(rows))
+
+
+def budget_section(items: Sequence[Budget]) -> Section:
+    """What tells the models apart that are not told from the best."""
+    columns = (
+        Column("Task", text=True),
+        Column("Metric", text=True),
+        Column("best", text=True),
+        Column("not told from it", text=True),
+        Column("ahead by"),
+        Column("n", hint="questions that both have"),
+        Column("K", hint="answers per question"),
+        Column("more questions", hint="at the same K, for 80 % power if the difference seen is the true one"),
+        Column("or more answers", hint="per question, to the same questions"),
+    )
+    rows = tuple(
+        (
+            plain(item.task), plain(item.metric), plain(item.best), plain(item.model),
+            number(item.diff, decimals(abs(item.diff) / 3 if item.diff else None)), f"{item.n_questions:,}",
+            str(item.repeats), MISSING if item.more_questions is None else f"{item.more_questions:,}",
+            "not enough" if item.more_repeats is None else f"{item.more_repeats:,}",
+        )
+        for item in items
+    )  # fmt: skip
+    return Section("What would tell them from the best", columns, rows)
+
+
+def _se(low: float | None, high: float | None) -> float | None:
+    return None if low is None or high is None else (high - low) / 4

@@ -1,0 +1,122 @@
+"""What may be reported of a run that was looked at while it grew, or that answered only a part of the questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+class _Object:
+    """One object of the JSON."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object as the JSON has it: None for what is not identified."""
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}  # type: ignore[call-overload]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sequential(_Object):
+    """A comparison, or a mean, that was looked at while it grew."""
+
+    task: str
+    metric: str
+    scorer: str
+    rule: str
+    """group-sequential, confidence sequence (a look after every block), or se (until a standard error is reached)."""
+    looks: int | str
+    """Looks that were planned, or anytime."""
+    look: int
+    """Looks that were taken."""
+    alpha_spent: float
+    """Two-sided error that these looks may spend; of a confidence sequence all of it, of the rule se none."""
+    n_asked: int
+    n_total: int
+    order_seed: int | None
+    """Of the random order of the questions (whole clusters); null where the harness had shuffled them itself."""
+    decision: str
+    """A better, B better, equivalent within M, not separable (all was asked), precise enough (the rule se), or
+    not decided: it ended before the rule had decided."""
+    estimate: float | None
+    """Median-unbiased in the stage-wise ordering where a boundary was crossed or all was asked; else the mean."""
+    ci_low: float | None
+    """Limits that are valid after stopping: stage-wise where a boundary was crossed or all was asked, else repeated."""
+    ci_high: float | None
+    estimate_unadjusted: float | None
+    """The plain mean, which stopping early makes too extreme."""
+    p_value: float | None = None
+    """Two-sided, of no difference, allowing for the looks: stage-wise where the rule stopped, else repeated (the level
+    at which this look would have stopped); null of the rule se."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullBenchmark(_Object):
+    """The mean over all N questions of a benchmark, estimated from a random part of them and reference runs."""
+
+    estimate: float | None
+    """The plain mean of the part where the references gain nothing."""
+    se: float | None
+    """For these N questions: (1 − n_asked/N) of the variance of the residuals' mean."""
+    ci_low: float | None
+    ci_high: float | None
+    n_asked: int
+    n_total: int
+    r2: float | None
+    """Share of the variance between questions that the references explain, cross-fitted; below 0: none."""
+    gain: float | None
+    """Variance of the plain mean of the part over that of the regression estimate; at most 1: nothing gained."""
+    references: tuple[str, ...]
+    """The runs that predict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullRow(FullBenchmark):
+    """One of several, with what it is of."""
+
+    task: str
+    metric: str
+    scorer: str
+    model: str
+    """Of a comparison "A − B"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay(_Object):
+    """Two runs compared in many random orders of their questions: how many would have been enough."""
+
+    orders: int
+    n_total: int
+    n_mean: float
+    """Questions asked when it stopped; n_total where nothing was decided before."""
+    n_median: int
+    n_low: int
+    """In a tenth of the orders so few were enough."""
+    n_high: int
+    """In a tenth of the orders as many were needed, or more."""
+    decisions: Mapping[str, float]
+    """Share of the orders that ended with each decision."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanLooks(_Object):
+    """What looking before the end does to a plan."""
+
+    looks: int | str
+    """Looks, or anytime."""
+    boundaries: tuple[float, ...]
+    """Critical |z| at each."""
+    n_fixed: int
+    """Questions of the plan without looks."""
+    n_max: int
+    """The most questions that are asked."""
+    power: float
+    n_expected_none: float
+    """Questions on average where nothing differs."""
+    n_expected_effect: float
+    """… at the plan's effect."""
+    n_expected_double: float
+    """… at twice the effect."""
+    replay: Replay | None = None
+    """The two runs of the pilot compared again in random orders; null without two."""

@@ -1,0 +1,216 @@
+"""The mean over N questions from a random part of them: the generalised regression estimator, cross-fitted.
+
+Sources, cited at the lines that use them:
+  [SSW] Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, ch. 6
+  [HK]  Hoerl & Kennard (1970), Technometrics 12; the penalty by the closed form of leave-one-out, Allen's PRESS
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from .arrays import FloatArray, IntArray
+from .cluster_variance import clustered_variance
+from .contrast import Design
+
+FOLDS = 10
+MOST_COMPONENTS = 4
+"""Principal components of the references, beside their mean."""
+UNITS_PER_COMPONENT = 50
+FEWEST_UNITS = 20
+"""Questions (clusters) of the part below which nothing is learnt from the references."""
+_PENALTIES = 10.0 ** np.arange(-2, 5)
+NOT_RANDOM_Z = 5.0
+"""Of the rank-sum of the places of what was asked: beyond it they are not those of a random part."""
+IN_A_ROW = 1e-4
+"""Chance that a random part lies in a row, in every task, below which one that does is none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Which of the N questions were asked."""
+
+    asked: IntArray
+    """(m,) their indexes."""
+    clusters: IntArray
+    """(N,) codes of what was drawn together."""
+    strata: IntArray
+    """(N,) task codes 0 … T−1."""
+    shares: FloatArray | None = None
+    """(T,) weights of the tasks; None: by size."""
+
+    @property
+    def weights(self) -> FloatArray:
+        """(T,) weights of the tasks in the benchmark's mean."""
+        if self.shares is not None:
+            return self.shares
+        sizes: FloatArray = np.bincount(self.strata) / len(self.strata)
+        return sizes
+
+    def unknown(self) -> FloatArray:
+        """(T,) share of each task's questions that were not asked."""
+        T = len(self.weights)
+        out: FloatArray = 1 - np.bincount(self.strata[self.asked], minlength=T) / np.bincount(self.strata, minlength=T)
+        return out
+
+    def mean_of_others(self, values: FloatArray) -> float:
+        """What the questions that were not asked add to the benchmark's mean of (N,) values."""
+        others = np.ones(len(self.strata), dtype=bool)
+        others[self.asked] = False
+        T = len(self.weights)
+        sums = np.bincount(self.strata[others], weights=values[others], minlength=T)
+        return float(self.weights @ (sums / np.bincount(self.strata, minlength=T)))
+
+    def design(self) -> Design:
+        """Of the m questions."""
+        T = len(self.weights)
+        tasks = self.strata[self.asked]
+        _, codes, each = np.unique(self.clusters[self.asked], return_inverse=True, return_counts=True)
+        sizes = np.bincount(tasks, minlength=T).astype(np.float64)
+        weights = (self.weights / np.maximum(sizes, 1))[tasks]
+        return Design(weights, tasks, codes, len(each), clustered=len(each) < len(tasks))
+
+
+@dataclass(frozen=True, slots=True)
+class FromPart:
+    """An estimate of the benchmark's mean."""
+
+    estimate: float
+    variance: float
+    """For these N questions."""
+    df: float
+    r2: float
+    gain: float
+
+    def half_width(self, level: float) -> float:
+        return float(special.stdtrit(self.df, 0.5 + level / 2)) * math.sqrt(self.variance)
+
+
+def _variance(e: FloatArray, part: Part, plan: Design) -> tuple[float, float] | None:
+    """Variance of the weighted mean of e for these N questions, and its df: (1 − m/N) of V_e, task by task [SSW]."""
+    unknown = part.unknown()
+    means = np.bincount(plan.strata, weights=e) / np.bincount(plan.strata)
+    full = unknown <= 0  # nothing is unknown of such a task
+    residuals = (e - means[plan.strata]) * np.sqrt(unknown)[plan.strata]
+    if full.any():
+        keep = ~full[plan.strata]
+        if not keep.any():
+            return None
+        _, codes, each = np.unique(plan.clusters[keep], return_inverse=True, return_counts=True)
+        plan = Design(plan.weights[keep], plan.strata[keep], codes, len(each), clustered=plan.clustered)
+        residuals = residuals[keep]
+    found = clustered_variance(residuals, plan)
+    return None if found is None else (found.value, found.df)
+
+
+def plain(y: FloatArray, part: Part) -> FromPart | None:
+    """The mean of the part, without references; None where a task has fewer than two clusters."""
+    plan = part.design()
+    found = _variance(y, part, plan)
+    return None if found is None else FromPart(float(plan.weights @ y), *found, r2=0.0, gain=1.0)
+
+
+def from_part(y: FloatArray, part: Part, X: FloatArray) -> FromPart | None:
+    """ȳ = (1/N) Σ_U ŷ_i + (1/m) Σ_s (y_i − ŷ_i) [SSW, eq. 6.4.1], each ŷ_i from a fit without its fold.
+
+    The questions that were not asked take ŷ_i and the mean residual of those that were, which have their own y_i: of a
+    fit, the fold that it has not seen and the questions that were not asked are alike, so nothing is biased.
+
+    Args:
+        y: (m,) question means of the part.
+        part: which questions they are.
+        X: (N, R) question means of the references, NaN where one has none.
+
+    Returns:
+        None where the part is too small, or nothing varies in the references.
+    """
+    plan = part.design()
+    Z = features(X, plan.n_clusters)
+    if plan.n_clusters < FEWEST_UNITS or Z.shape[1] == 0:
+        return None
+    fold = np.random.default_rng(0).permutation(plan.n_clusters)[plan.clusters] % FOLDS
+    residual, predicted = np.empty(len(y)), 0.0
+    for f in range(FOLDS):
+        held = fold == f
+        fitted = ridge(Z[part.asked[~held]], y[~held], Z)
+        residual[held] = y[held] - fitted[part.asked[held]]
+        predicted += part.mean_of_others(fitted) * float(plan.weights[held].sum())
+    found, raw = _variance(residual, part, plan), _variance(y, part, plan)
+    freedom = 0.0 if found is None else found[1] - Z.shape[1]
+    if found is None or raw is None or found[0] <= 0 or freedom < 1:
+        return None
+    # fits of nine folds in ten share most of their questions, so that their residuals are not quite independent
+    variance = found[0] * found[1] / freedom
+    spread = float(((y - y.mean()) ** 2).sum())
+    r2 = 1 - float(((residual - residual.mean()) ** 2).sum()) / spread if spread > 0 else 0.0
+    unknown = part.unknown()
+    asked = np.bincount(plan.strata, weights=y) / np.bincount(plan.strata)
+    left = np.bincount(plan.strata, weights=residual) / np.bincount(plan.strata)
+    estimate = float(part.weights @ ((1 - unknown) * asked + unknown * left)) + predicted
+    return FromPart(estimate, variance, freedom, r2=r2, gain=raw[0] / variance)
+
+
+def features(X: FloatArray, units: int) -> FloatArray:
+    """(N, p) predictors from the references alone: their mean, and the components of what is left, standardised."""
+    means = np.where(np.isnan(X).all(axis=0), 0.0, np.nansum(X, axis=0) / np.maximum((~np.isnan(X)).sum(axis=0), 1))
+    filled = np.where(np.isnan(X), means, X)
+    mean = filled.mean(axis=1)
+    rest = filled - filled.mean(axis=0) - (mean - mean.mean())[:, None]
+    count = min(X.shape[1] - 1, MOST_COMPONENTS, units // UNITS_PER_COMPONENT)
+    columns = [mean - mean.mean()]
+    if count > 0:
+        U, s, _ = np.linalg.svd(rest, full_matrices=False)
+        columns += [U[:, j] * s[j] for j in range(count)]
+    kept = [column / column.std() for column in columns if column.std() > 1e-9]
+    return np.stack(kept, axis=1) if kept else np.empty((len(X), 0))
+
+
+def ridge(Z: FloatArray, y: FloatArray, new: FloatArray) -> FloatArray:
+    """Predictions at `new` of a ridge regression of y on Z, its penalty by leave-one-out [HK]."""
+    centre, level = Z.mean(axis=0), float(y.mean())
+    U, s, Vt = np.linalg.svd(Z - centre, full_matrices=False)
+    target = U.T @ (y - level)
+    best, chosen = math.inf, _PENALTIES[-1]
+    for penalty in _PENALTIES:
+        shrunk = s**2 / (s**2 + penalty)
+        leverage = (U**2) @ shrunk + 1 / len(y)
+        error = float((((y - level - U @ (shrunk * target)) / np.maximum(1 - leverage, 1e-9)) ** 2).sum())
+        if error < best:
+            best, chosen = error, penalty
+    beta = Vt.T @ (s / (s**2 + chosen) * target)
+    out: FloatArray = level + (new - centre) @ beta
+    return out
+
+
+def positions_look_random(part: Part) -> bool:
+    """Whether the places of what was asked, task by task, are those of a random part, and not of the first m.
+
+    A cluster counts once, at the mean place of its questions. The rank sums of all tasks together are compared with
+    those of random parts; parts that are the first of every task are found however small they are.
+    """
+    N = len(part.strata)
+    was = np.zeros(N, dtype=bool)
+    was[part.asked] = True
+    total = variance = chance = 0.0
+    together = True
+    for t in range(len(part.weights)):
+        rows = np.flatnonzero(part.strata == t)
+        _, inverse, size = np.unique(part.clusters[rows], return_inverse=True, return_counts=True)
+        place = np.bincount(inverse, weights=np.arange(len(rows))) / size
+        share = np.bincount(inverse, weights=was[rows]) / size > 0.5
+        n, m = len(place), int(share.sum())
+        if m in (0, n):
+            continue
+        ranks = np.argsort(np.argsort(place))
+        total += float(ranks[share].sum()) - m * (n - 1) / 2
+        variance += m * (n - m) * (n + 1) / 12
+        # places in a row: n − m + 1 of all (n over m) parts
+        chance += math.log(n - m + 1) - math.lgamma(n + 1) + math.lgamma(m + 1) + math.lgamma(n - m + 1)
+        together &= bool(ranks[share].max() - ranks[share].min() == m - 1)
+    if variance == 0:
+        return True
+    return abs(total) / math.sqrt(variance) <= NOT_RANDOM_Z and not (together and chance < math.log(IN_A_ROW))

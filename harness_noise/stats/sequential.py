@@ -1,0 +1,263 @@
+"""Looking before all questions are answered: boundaries, intervals after stopping, confidence sequences.
+
+Group-sequential tests spend α over a few looks; their boundaries come from the recursive integration of the
+statistic's density. The test statistic is a z; a look's t statistic becomes one through its p-value.
+
+Sources, cited at the lines that use them:
+  [AMR] Armitage, McPherson & Rowe (1969), J. Royal Statistical Society A 132
+  [LD]  Lan & DeMets (1983), Biometrika 70
+  [JT]  Jennison & Turnbull (2000), Group Sequential Methods, ch. 7, 8, 19
+  [R]   Robbins (1970), Annals of Mathematical Statistics 41
+  [H]   Howard, Ramdas, McAuliffe & Sekhon (2021), Annals of Statistics 49
+  [WS]  Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas (2024), Annals of Statistics 52
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from scipy import optimize, special
+
+from .arrays import FloatArray
+
+Spending = Literal["obrien-fleming", "pocock"]
+
+_GRID = 16
+"""Density of the integration grid, r of [JT, §19.2]; 6r − 1 points and the midpoints between them."""
+_FAR = 40.0
+"""A z beyond every boundary that a positive float of α can ask for."""
+MOST_Z = 37.0
+"""The largest z whose p-value is a float."""
+
+
+def spent(fraction: float, alpha: float, spending: Spending = "obrien-fleming") -> float:
+    """α that may be spent, two-sided, when this fraction of the information is there [LD].
+
+    O'Brien–Fleming type: 2 (1 − Φ(z_{α/2}/√t)); Pocock type: α log(1 + (e − 1) t).
+    """
+    t = min(max(fraction, 0.0), 1.0)
+    if t == 0:
+        return 0.0
+    if spending == "pocock":
+        return alpha * math.log1p((math.e - 1) * t)
+    return float(2 * special.ndtr(special.ndtri(alpha / 2) / math.sqrt(t)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _State:
+    """The density of the z statistic of one look, where no earlier look has stopped."""
+
+    information: float
+    z: FloatArray
+    """Points of the grid."""
+    mass: FloatArray
+    """Simpson weight times density at each."""
+
+    def leaves(self, information: float, drift: float, b: float) -> float:
+        """P(z ≥ b at the next look), having come this far; `drift` is E z / √information."""
+        step = information - self.information
+        reach = self.z * math.sqrt(self.information) + drift * step - b * math.sqrt(information)
+        return float(self.mass @ special.ndtr(reach / math.sqrt(step)))
+
+    def next(self, information: float, drift: float, b: float) -> _State:
+        """Go on to the next look, where |z| < b."""
+        step = information - self.information
+        z, weight = _grid(drift * math.sqrt(information), b)
+        ahead = z[:, None] * math.sqrt(information) - self.z * math.sqrt(self.information) - drift * step
+        density = np.exp(-0.5 * (ahead / math.sqrt(step)) ** 2) @ self.mass
+        return _State(information, z, weight * density * math.sqrt(information / step / (2 * math.pi)))
+
+    def boundary(self, information: float, p: float) -> float:
+        """The b with P(z ≥ b at the next look) = p, having come this far, where nothing differs."""
+        target = max(p, 1e-300)
+        if self.leaves(information, 0.0, 0.0) <= target:
+            return 0.0
+        if self.leaves(information, 0.0, _FAR) >= target:
+            return _FAR
+        reach = math.log(target)
+        return float(
+            optimize.brentq(
+                lambda x: math.log(max(self.leaves(information, 0.0, x), 1e-320)) - reach,
+                0.0, _FAR, xtol=1e-12, rtol=1e-14,
+            )
+        )  # fmt: skip
+
+
+def _start() -> _State:
+    """Before the first look: all mass at 0, with no information."""
+    return _State(0.0, np.zeros(1), np.ones(1))
+
+
+def _grid(centre: float, b: float) -> tuple[FloatArray, FloatArray]:
+    """Points and Simpson weights between −b and b, dense around the centre [JT, §19.2]."""
+    r, i = _GRID, np.arange(1, 6 * _GRID)
+    x = np.where(i < r, -3 - 4 * np.log(r / i), -3 + 3 * (i - r) / (2 * r))
+    x = centre + np.where(i > 5 * r, 3 + 4 * np.log(r / np.maximum(6 * r - i, 1)), x)
+    x = np.unique(np.concatenate([[-b], x[(x > -b) & (x < b)], [b]]))
+    points = np.empty(2 * len(x) - 1)
+    points[::2], points[1::2] = x, (x[1:] + x[:-1]) / 2
+    gaps = np.diff(x)
+    weight = np.zeros(len(points))
+    weight[1::2] = 4 * gaps / 6
+    weight[:-1:2] += gaps / 6
+    weight[2::2] += gaps / 6
+    return points, weight
+
+
+def critical_values(
+    fractions: Sequence[float], alpha: float, spending: Spending = "obrien-fleming"
+) -> tuple[float, ...]:
+    """Critical |z| at each look, two-sided, for looks at these fractions of the information [LD; AMR].
+
+    Args:
+        fractions: of the whole information, rising, in (0, 1].
+        alpha: two-sided error of the whole procedure.
+        spending: how much of it each look may spend.
+
+    Raises:
+        ValueError: fractions that do not rise within (0, 1], or an α outside (0, 1).
+    """
+    given = [float(t) for t in fractions]
+    rise = all(a < b for a, b in zip([0.0, *given], given, strict=False))
+    if not given or not rise or given[-1] > 1 + 1e-12 or not 0 < alpha < 1:
+        raise ValueError(f"looks at {given} with α = {alpha:g}: fractions must rise within (0, 1], α lie in (0, 1)")
+    return _critical_values(tuple(given), alpha, spending)
+
+
+@lru_cache(maxsize=1024)
+def _critical_values(given: tuple[float, ...], alpha: float, spending: Spending) -> tuple[float, ...]:
+    state, before, out = _start(), 0.0, []
+    for t in given:
+        here = spent(t, alpha, spending)
+        b = state.boundary(t, (here - before) / 2)
+        out.append(b)
+        state, before = state.next(t, 0.0, b), here
+    return tuple(out)
+
+
+def exits_above(fractions: Sequence[float], bounds: Sequence[float], drift: float = 0.0) -> FloatArray:
+    """(L,) probabilities to cross the upper boundary first at each look.
+
+    Args:
+        fractions: information at each look; z there has mean drift · √information.
+        bounds: |z| at which each look stops.
+        drift: per root of information.
+    """
+    state, out = _start(), []
+    last = len(fractions) - 1
+    for k, (t, b) in enumerate(zip(fractions, bounds, strict=True)):
+        out.append(state.leaves(t, drift, b))
+        state = state.next(t, drift, b) if k < last else state
+    return np.array(out)
+
+
+def stagewise_shifts(
+    z: float, fractions: Sequence[float], bounds: Sequence[float], level: float
+) -> tuple[float, float, float]:
+    """How far below z, in standard errors, lie the limits and the median-unbiased estimate [JT, §8.4–8.5].
+
+    Outcomes are ordered by the look that stopped, then by z: the stage-wise ordering. With one look the shifts
+    are (z_{1−α/2}, 0, −z_{1−α/2}).
+
+    Args:
+        z: the statistic where it stopped, at the last of `fractions`.
+        fractions: information at the looks that were taken, as shares of anything.
+        bounds: critical |z| of those looks; the last is not used.
+        level: coverage.
+
+    Returns:
+        z − θ for the lower limit, the estimate and the upper limit.
+    """
+    z = min(max(z, -MOST_Z), MOST_Z)
+    share = [float(t) / fractions[-1] for t in fractions]
+
+    def above(theta: float) -> float:
+        """P(an outcome at least this high) if the difference is theta standard errors."""
+        return float(exits_above(share, [*bounds[: len(share) - 1], z], theta).sum())
+
+    def solve(target: float) -> float:
+        low, high, step = z - 3, z + 3, 3.0
+        while above(low) > target:
+            low, step = low - step, 2 * step
+        step = 3.0
+        while above(high) < target:
+            high, step = high + step, 2 * step
+        return z - float(optimize.brentq(lambda theta: above(theta) - target, low, high, xtol=1e-7))
+
+    tail = (1 - level) / 2
+    return solve(tail), solve(0.5), solve(1 - tail)
+
+
+def normal_z(t: float, df: float) -> float:
+    """The z with the p-value of a t statistic; beyond ±37, where that is no float any more, ±37."""
+    p = float(special.ndtr(-abs(t)) if math.isinf(df) else special.stdtr(df, -abs(t)))
+    z = MOST_Z if p < 1e-298 else -float(special.ndtri(p))
+    return math.copysign(min(z, MOST_Z), t)
+
+
+def student_t(z: float, df: float) -> float:
+    """The t with the p-value of a z, the inverse of `normal_z`; in proportion beyond 6, where nothing is decided."""
+    if math.isinf(df) or z == 0:
+        return z
+    inside = min(abs(z), 6.0)
+    t = -float(special.stdtrit(df, float(special.ndtr(-inside))))
+    return math.copysign(t * abs(z) / inside, z)
+
+
+def mixture_tuning(alpha: float, when: float) -> float:
+    """ρ that makes a normal-mixture confidence sequence narrowest after `when` observations [WS, eq. for ρ]."""
+    rest = -2 * math.log(alpha)
+    return math.sqrt((rest + math.log(rest + 1)) / when)
+
+
+def mixture_critical(n: FloatArray | float, alpha: float, rho: float) -> FloatArray:
+    """Half-width of a two-sided normal-mixture confidence sequence in standard errors, after n observations [R; H; WS].
+
+    √(2 (nρ² + 1)/(nρ²) · log(√(nρ² + 1)/α)): valid at all n at once.
+    """
+    x = np.asarray(n, dtype=np.float64) * rho**2
+    return np.sqrt(2 * (x + 1) / x * np.log(np.sqrt(x + 1) / alpha))
+
+
+@lru_cache(maxsize=1024)
+def mixture_boundaries(fractions: tuple[float, ...], alpha: float, when: float) -> tuple[float, ...]:
+    """Critical |z| of a confidence sequence at looks at these fractions of the information, two-sided.
+
+    A look at all of the information spends what is left of α: the sequence must hold for ever, the looks at N questions
+    end there.
+
+    Args:
+        fractions: of the whole information, rising, in (0, 1].
+        alpha: two-sided error of the whole procedure.
+        when: fraction at which the sequence is narrowest.
+    """
+    rho = mixture_tuning(alpha, when)
+    out = [float(mixture_critical(t, alpha, rho)) for t in fractions]
+    if fractions[-1] < 1:
+        return tuple(out)
+    state = _start()
+    left = alpha / 2
+    for t, b in zip(fractions[:-1], out[:-1], strict=True):
+        left -= state.leaves(t, 0.0, b)
+        state = state.next(t, 0.0, b)
+    out[-1] = min(out[-1], state.boundary(fractions[-1], left))
+    return tuple(out)
+
+
+def drift_for_power(fractions: Sequence[float], bounds: Sequence[float], power: float) -> float:
+    """E z at the last look with which the upper boundary is crossed at any look with this probability."""
+    return float(
+        optimize.brentq(lambda x: float(exits_above(fractions, bounds, x).sum()) - power, 0.0, 40.0, xtol=1e-9)
+    )
+
+
+def expected_fraction(fractions: Sequence[float], bounds: Sequence[float], drift: float) -> float:
+    """Expected information where it stops, either boundary or the last look."""
+    stops = exits_above(fractions, bounds, drift) + exits_above(fractions, bounds, -drift)
+    stops[-1] = 1 - float(stops[:-1].sum())
+    return float(stops @ np.asarray(fractions, dtype=np.float64))

@@ -1,0 +1,242 @@
+"""After the fact: looks at a run that grows, replays, plans with looks, and what would tell models from the best."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise.analysis.replay import Pair
+from harness_noise.analysis.sample import as_scores
+from harness_noise.analysis.sequential import StoppingRule
+from harness_noise.cli import main
+from harness_noise.errors import InputError
+from harness_noise.stats.sequential import exits_above
+
+
+def write(path: Path, model: str, rows: Any, values: np.ndarray) -> None:
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["question", "model", "score"])
+        out.writerows([i, model, int(values[i])] for i in rows)
+
+
+@pytest.fixture
+def scores() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    p = rng.beta(2, 2, 400)
+    return (rng.random(400) < np.clip(p + 0.14, 0, 1)).astype(float), (rng.random(400) < p).astype(float)
+
+
+@pytest.fixture
+def place(tmp_path: Path, scores: tuple[np.ndarray, np.ndarray]) -> Path:
+    write(tmp_path / "b.csv", "b", range(400), scores[1])
+    write(tmp_path / "a.csv", "a", range(400), scores[0])
+    return tmp_path
+
+
+def looked(capsys: pytest.CaptureFixture[str], place: Path, *more: str) -> dict[str, Any]:
+    capsys.readouterr()
+    code = main(["compare", str(place / "grow.csv"), str(place / "b.csv"), "--looks", "5", "--format", "json", *more])
+    assert code == 0
+    (row,) = json.loads(capsys.readouterr().out)["sequential"]
+    found: dict[str, Any] = row
+    return found
+
+
+def test_looks_are_counted_kept_and_end_with_the_decision(
+    place: Path, scores: tuple[np.ndarray, np.ndarray], capsys: pytest.CaptureFixture[str]
+) -> None:
+    order = np.random.default_rng(1).permutation(400)
+    found = []
+    for n in (80, 80, 160, 240, 320, 400):
+        write(place / "grow.csv", "a", order[:n], scores[0])
+        found.append(looked(capsys, place))
+        memory = json.loads((place / "grow.csv.looks.json").read_text())
+        assert memory["tasks"][0]["found"] == found[-1]
+    assert found[0] == found[1]  # the same look again
+    assert [row["look"] for row in found[:3]] == [1, 1, 2]
+    decided = next(row for row in found if row["decision"] == "A better")
+    assert decided["n_asked"] < 400
+    assert found[-1] == decided  # what was decided stays so
+    assert decided["p_value"] < 0.05
+    # the same looks, taken by the rule itself
+    rule, look = StoppingRule(), None
+    pair = Pair.of([as_scores(scores[0])], [as_scores(scores[1])])
+    blocks = rule.order(400, shuffled=True)
+    for number in range(1, decided["look"] + 1):
+        look = rule.look(blocks, look, pair.observed(order[: 80 * number]))
+    assert look is not None
+    for name in ("estimate", "ci_low", "ci_high", "p_value", "alpha_spent"):
+        assert decided[name] == pytest.approx(getattr(look.sequential, name), rel=1e-9)
+
+
+def test_the_table_shows_the_looks(place: Path, scores: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    write(place / "grow.csv", "a", np.random.default_rng(1).permutation(400)[:80], scores[0])
+    assert main(["compare", str(place / "grow.csv"), str(place / "b.csv"), "--looks", "anytime"]) == 0
+    out = capsys.readouterr()
+    assert "Looks at a run that grows" in out.out
+    assert "80 of 400" in out.out
+    assert "are kept in" in out.err
+
+
+def test_what_the_looks_before_do_not_fit_is_refused(
+    place: Path, scores: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order = np.random.default_rng(1).permutation(400)
+    write(place / "grow.csv", "a", order[:160], scores[0])
+    looked(capsys, place)
+    memory = place / "grow.csv.looks.json"
+    before = memory.read_text()
+
+    def refused(text: str, *more: str) -> None:
+        assert main(["compare", str(place / "grow.csv"), str(place / "b.csv"), *(more or ("--looks", "5"))]) == 2
+        assert text in capsys.readouterr().err
+
+    refused("were taken with looks 5, not 4", "--looks", "4")
+    refused("were taken with level 0.95, not 0.9", "--looks", "5", "--level", "0.9")
+    refused("must be a number from 1 to 50", "--looks", "0")
+    write(place / "grow.csv", "a", order[:80], scores[0])
+    refused("a run that grows loses none")
+    assert memory.read_text() == before
+    for broken in ("{", "[]", '{"kind": "looks"}', before.replace('"taken"', '"took"')):
+        memory.write_text(broken)
+        refused("take it away to begin anew")
+
+
+def test_questions_in_the_order_of_the_benchmark_are_refused(
+    place: Path, scores: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(place / "grow.csv", "a", range(100), scores[0])
+    assert main(["compare", str(place / "grow.csv"), str(place / "b.csv"), "--looks", "5"]) == 2
+    assert "run it in a random order" in capsys.readouterr().err
+
+
+def test_looks_are_for_one_pair(place: Path, scores: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    write(place / "c.csv", "c", range(400), scores[0])
+    files = [str(place / name) for name in ("a.csv", "c.csv")]
+    assert main(["compare", *files, "--baseline", str(place / "b.csv"), "--looks", "5"]) == 2
+    assert "--looks is for one run that grows" in capsys.readouterr().err
+
+
+def test_a_plan_with_looks_takes_more_at_most_and_fewer_on_average() -> None:
+    plain = hn.plan(omega2=0.3, effect=0.05)
+    found = hn.plan(omega2=0.3, effect=0.05, looks=5)
+    s = found.sequential
+    assert plain.sequential is None
+    assert s is not None
+    assert s.n_fixed == plain.n_questions == found.n_questions
+    assert (s.looks, s.power) == (5, 0.8)
+    assert np.round(s.boundaries, 3).tolist() == [4.383, 3.1, 2.553, 2.254, 2.064]
+    # Jennison & Turnbull's ratio R_B(5, .05, .2) is 1.028 for O'Brien and Fleming's own boundaries; these spend more
+    # at the end's expense: 1.038
+    assert 1.03 < s.n_max / s.n_fixed < 1.045
+    drift = 0.05 / np.sqrt(0.3 / s.n_max)
+    assert float(exits_above([0.2, 0.4, 0.6, 0.8, 1.0], s.boundaries, drift).sum()) == pytest.approx(0.8, abs=0.003)
+    assert s.n_expected_double < s.n_expected_effect < s.n_expected_none < s.n_max
+    assert 0.75 < s.n_expected_effect / s.n_fixed < 0.85
+    assert 0.44 < s.n_expected_double / s.n_fixed < 0.5
+
+
+def test_a_plan_of_given_questions_keeps_them() -> None:
+    found = hn.plan(omega2=0.3, effect=0.05, n=900, looks=5)
+    assert found.sequential is not None
+    assert found.sequential.n_max == 900
+    assert found.power - 0.02 < found.sequential.power < found.power
+    anytime = hn.plan(omega2=0.3, n=900, looks="anytime").sequential
+    assert anytime is not None
+    assert anytime.looks == "anytime"
+    assert len(anytime.boundaries) == 50
+    assert 0.76 < anytime.power < 0.8
+    with pytest.raises(InputError, match="too small to look"):
+        hn.plan(omega2=0.3, n=8, looks=5)
+    with pytest.raises(InputError, match="must be a number from 1 to 50"):
+        hn.plan(omega2=0.3, n=800, looks=99)
+
+
+def test_a_plan_from_two_runs_replays_them(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["plan", "--from", str(place / "a.csv"), str(place / "b.csv"), "--effect", "0.1", "--looks", "5"]
+    assert main([*arguments, "--format", "json"]) == 0
+    replay = json.loads(capsys.readouterr().out)["plan"]["sequential"]["replay"]
+    assert (replay["orders"], replay["n_total"]) == (1000, 400)
+    assert sum(replay["decisions"].values()) == pytest.approx(1)
+    assert replay["n_low"] <= replay["n_median"] <= replay["n_high"] <= 400
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "Stopping when it is decided" in out
+    assert "in 1,000 random orders" in out
+
+
+def test_a_replay_decides_as_the_looks_do(scores: tuple[np.ndarray, np.ndarray]) -> None:
+    clusters = np.arange(400) // 4
+    pair = Pair.of([as_scores(scores[0], clusters)], [as_scores(scores[1], clusters)])
+    for seed in range(5):
+        for looks in (5, "anytime"):
+            rule = StoppingRule(looks=looks, seed=seed, margin=0.02)  # type: ignore[arg-type]
+            found = pair.run(rule).sequential
+            assert pair.decide(rule) == (found.decision, found.n_asked)
+            again = hn.compare_in_sequence(*scores, clusters, looks=looks, seed=seed, margin=0.02)  # type: ignore[arg-type]
+            assert again == found
+
+
+def test_a_replay_of_a_group_looks_at_every_task(scores: tuple[np.ndarray, np.ndarray]) -> None:
+    tasks = [np.arange(0, 300), np.arange(300, 400)]
+    sides = [[as_scores(x[rows], task=str(t)) for t, rows in enumerate(tasks)] for x in scores]
+    pair = Pair.of(sides[0], sides[1], [0.5, 0.5])
+    last = pair.run(StoppingRule(looks=1)).sequential
+    d = scores[0] - scores[1]
+    assert last.estimate_unadjusted == pytest.approx(0.5 * d[:300].mean() + 0.5 * d[300:].mean())
+    assert pair.replay(StoppingRule(), 20).n_total == 400
+
+
+def test_boundaries_are_public() -> None:
+    assert np.round(hn.boundaries(), 3).tolist() == [4.383, 3.1, 2.553, 2.254, 2.064]
+    assert np.round(hn.boundaries(3, 0.95, "pocock"), 3).tolist() == [2.279, 2.295, 2.296]
+    for bad in ({"looks": 0}, {"looks": "anytime"}, {"level": 2.0}, {"spending": "haybittle"}):
+        with pytest.raises(InputError):
+            hn.boundaries(**bad)  # type: ignore[arg-type]
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="30 questions in a and 31 in b"):
+        hn.compare_in_sequence(np.ones(30), np.ones(31))
+    ways = np.stack([np.arange(40) % 8, np.arange(40) // 8], axis=1)
+    with pytest.raises(InputError, match="name one way with --cluster"):
+        hn.compare_in_sequence(np.random.default_rng(1).random(40), np.zeros(40), ways)  # type: ignore[arg-type]
+
+
+def test_a_budget_names_what_would_tell_models_from_the_best(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(3)
+    p = rng.beta(1, 1, 150)
+    for model, gain in (("a", 0.03), ("b", 0.0), ("weak", -0.3)):
+        with (tmp_path / f"{model}.csv").open("w", newline="") as file:
+            out = csv.writer(file)
+            out.writerow(["question", "model", "repeat", "score"])
+            for i in range(150):
+                out.writerows([i, model, k, int(rng.random() < p[i] + gain)] for k in range(4))
+    files = [str(tmp_path / f"{model}.csv") for model in ("a", "b", "weak")]
+    assert main(["arena", *files, "--budget", "--format", "json", "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    best = max(found["models"], key=lambda row: row["mean"])["model"]
+    (row,) = found["budget"]
+    assert {row["best"], row["model"]} == {"a", "b"}
+    assert row["best"] == best
+    (pair,) = [item for item in found["pairs"] if {item["model_a"], item["model_b"]} == {"a", "b"}]
+    assert row["diff"] == pytest.approx(abs(pair["diff"]))
+    sources = [file for file in files if Path(file).stem in ("a", "b")]
+    plan = hn.plan(runs=sources, effect=row["diff"], repeats=4)
+    assert row["more_questions"] == max(0, plan.n_questions - 150)
+    if row["more_repeats"] is not None:
+        enough = hn.plan(runs=sources, n=150, repeats=4 + row["more_repeats"])
+        assert enough.mde <= row["diff"] < hn.plan(runs=sources, n=150, repeats=3 + row["more_repeats"]).mde
+    assert main(["arena", *files, "--budget", "-q"]) == 0
+    assert "What would tell them from the best" in capsys.readouterr().out
+    assert main(["arena", *files, "--budget", "--questions-are", "fixed"]) == 2
+    assert "--budget counts questions that would be added" in capsys.readouterr().err

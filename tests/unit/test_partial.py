@@ -1,0 +1,283 @@
+"""The score of a whole benchmark from a random part of it, in arrays, files and profiles."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise.cli import main
+from harness_noise.errors import InputError
+from harness_noise.stats.partial import Part, features, from_part, plain, positions_look_random, ridge
+
+
+def board(rng: np.random.Generator, n: int = 400, models: int = 7, size: int = 1) -> np.ndarray:
+    """(n, models) scores, each model better than the one before."""
+    difficulty = 1.2 * rng.standard_normal(n) + np.repeat(0.7 * rng.standard_normal(n // size), size) * (size > 1)
+    latent = np.linspace(-0.6, 0.8, models) - difficulty[:, None] + 0.6 * rng.standard_normal((n, models))
+    return (latent > 0).astype(float)
+
+
+def test_without_references_that_predict_it_is_the_textbook_estimate_of_a_finite_population() -> None:
+    rng = np.random.default_rng(1)
+    y, noise = rng.random(300), rng.random((300, 3))
+    rows = rng.choice(300, 60, replace=False)
+    found = hn.estimate_from_part(y[rows], rows, noise)
+    assert found.gain is not None
+    assert found.gain <= 1
+    assert found.estimate == pytest.approx(y[rows].mean(), abs=1e-14)
+    assert found.se == pytest.approx(y[rows].std(ddof=1) / np.sqrt(60) * np.sqrt(1 - 60 / 300), rel=1e-12)
+
+
+def test_references_that_know_everything_leave_nothing_unknown() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.random(300)
+    rows = rng.choice(300, 60, replace=False)
+    found = hn.estimate_from_part(0.2 + 0.5 * x[rows], rows, x)
+    assert found.r2 is not None
+    assert found.gain is not None
+    assert found.r2 > 0.999
+    assert found.gain > 1000
+    assert found.estimate == pytest.approx(float((0.2 + 0.5 * x).mean()), abs=1e-3)
+
+
+def test_the_interval_holds_the_mean_of_the_whole_benchmark_and_is_narrower() -> None:
+    rng = np.random.default_rng(3)
+    Y = board(rng)
+    covered, gains, errors, plains = 0, [], [], []
+    for _ in range(400):
+        rows = rng.choice(400, 100, replace=False)
+        found = hn.estimate_from_part(Y[rows, -1], rows, Y[:, :-1])
+        assert found.ci_low is not None
+        assert found.ci_high is not None
+        assert found.estimate is not None
+        truth = Y[:, -1].mean()
+        covered += found.ci_low <= truth <= found.ci_high
+        gains.append(found.gain or 1.0)
+        errors.append(found.estimate - truth)
+        plains.append(Y[rows, -1].mean() - truth)
+    assert 0.92 <= covered / 400 <= 0.98
+    assert np.var(plains) / np.mean(np.square(errors)) > 1.3
+    assert abs(np.mean(errors)) < 4 * np.std(errors) / 20
+    assert 1.2 < np.mean(gains) < 2.5
+
+
+def test_clusters_and_tasks_are_those_of_the_design() -> None:
+    """By hand: residuals within tasks, summed by cluster, each task with its own share left unknown."""
+    rng = np.random.default_rng(4)
+    strata = np.repeat([0, 1], [200, 100])
+    clusters = np.arange(300) // 5
+    asked = np.flatnonzero(
+        np.isin(clusters, np.concatenate([rng.choice(40, 16, False), 40 + rng.choice(20, 8, False)]))
+    )
+    y = rng.random(len(asked))
+    found = plain(y, Part(asked, clusters, strata))
+    assert found is not None
+    V = estimate = 0.0
+    for t, (N, G) in enumerate(((200, 16), (100, 8))):
+        rows = strata[asked] == t
+        m = rows.sum()
+        e = y[rows] - y[rows].mean()
+        sums = np.array([e[clusters[asked][rows] == c].sum() for c in np.unique(clusters[asked][rows])])
+        V += (N / 300) ** 2 * (1 - m / N) * float(sums @ sums) / m**2 / (1 - 1 / G)
+        estimate += N / 300 * y[rows].mean()
+    assert found.variance == pytest.approx(V, rel=1e-12)
+    assert found.estimate == pytest.approx(estimate, rel=1e-12)
+
+
+def test_tasks_of_equal_weight_are_weighted_so() -> None:
+    y, asked = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0]), np.array([0, 5, 9, 20, 25, 28])
+    part = Part(asked, np.arange(30), np.repeat([0, 1], [20, 10]), np.array([0.5, 0.5]))
+    found = plain(y, part)
+    assert found is not None
+    assert found.estimate == pytest.approx(0.5 * 2 / 3 + 0.5 / 3)
+
+
+def test_a_task_that_was_asked_whole_adds_no_error() -> None:
+    rng = np.random.default_rng(8)
+    y = rng.random(30)
+    asked = np.concatenate([np.arange(10), 10 + rng.choice(40, 20, False)])
+    found = plain(y, Part(asked, np.arange(50), np.repeat([0, 1], [10, 40])))
+    assert found is not None
+    assert found.variance == pytest.approx((40 / 50) ** 2 * 0.5 * y[10:].var(ddof=1) / 20, rel=1e-12)
+
+
+def test_the_ridge_is_the_closed_form_at_a_penalty_of_the_grid() -> None:
+    rng = np.random.default_rng(5)
+    Z, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
+    new = rng.standard_normal((5, 3))
+    found = ridge(Z, y, new)
+    X = Z - Z.mean(axis=0)
+    each = [
+        y.mean() + (new - Z.mean(axis=0)) @ np.linalg.solve(X.T @ X + k * np.eye(3), X.T @ (y - y.mean()))
+        for k in 10.0 ** np.arange(-2, 5)
+    ]
+    assert min(np.abs(found - item).max() for item in each) < 1e-10
+
+
+def test_features_come_from_the_references_alone_and_skip_what_is_constant() -> None:
+    X = np.column_stack([np.ones(50), np.ones(50)])
+    assert features(X, 100).shape == (50, 0)
+    X = np.random.default_rng(1).random((50, 6))
+    assert features(X, 49).shape == (50, 1)
+    assert features(X, 1000).shape == (50, 5)
+    X[3, 2] = np.nan
+    assert np.isfinite(features(X, 1000)).all()
+
+
+def test_too_small_a_part_learns_nothing() -> None:
+    rng = np.random.default_rng(6)
+    part = Part(rng.choice(200, 15, replace=False), np.arange(200), np.zeros(200, dtype=np.intp))
+    assert from_part(rng.random(15), part, rng.random((200, 2))) is None
+
+
+@pytest.mark.parametrize("asked", [range(50), range(50, 150), [*range(45), 60, 70, 80, 90, 100], range(350, 400)])
+def test_a_part_that_lies_together_is_refused(asked: object) -> None:
+    rows = np.array(list(asked))  # type: ignore[call-overload]
+    y = np.random.default_rng(1).random(400)
+    with pytest.raises(InputError, match="not drawn at random"):
+        hn.estimate_from_part(y[rows], rows, y)
+
+
+def test_the_first_of_every_task_are_refused_and_random_parts_are_not() -> None:
+    strata = np.repeat(np.arange(10), 20)
+    first = np.concatenate([20 * t + np.arange(5) for t in range(10)])
+    assert not positions_look_random(Part(first, np.arange(200), strata))
+    rng = np.random.default_rng(2)
+    for _ in range(2000):
+        rows = np.concatenate([20 * t + rng.choice(20, 5, replace=False) for t in range(10)])
+        assert positions_look_random(Part(rows, np.arange(200), strata))
+        few = rng.choice(200, 3, replace=False)
+        assert positions_look_random(Part(few, np.arange(200), np.zeros(200, dtype=np.intp)))
+
+
+def test_what_cannot_be_used_is_refused() -> None:
+    y = np.random.default_rng(1).random(40)
+    for scores, asked, match in (
+        (y, np.arange(40), "all 40 questions were asked"),
+        (y[:2], np.array([3, 3]), "each once"),
+        (y[:2], np.array([3, 40]), "below 40"),
+        (y[:1], np.array([3]), "fewer than two"),
+        (y[:3], np.array([3, 4]), "each of the 3"),
+    ):
+        with pytest.raises(InputError, match=match):
+            hn.estimate_from_part(scores, asked, y)
+    with pytest.raises(InputError, match="3 strata for the 40"):
+        hn.estimate_from_part(y[:2], np.array([1, 20]), y, strata=[1, 2, 3])
+    with pytest.raises(InputError, match="level"):
+        hn.estimate_from_part(y[:2], np.array([1, 20]), y, level=1.0)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """old0 … old4, a and b on all questions, and new and b on a random part; a_first on the first ones."""
+    rng = np.random.default_rng(11)
+    Y = board(rng)
+    part = rng.choice(400, 120, replace=False)
+
+    def write(name: str, column: int, rows: np.ndarray, model: str) -> None:
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            out = csv.writer(file)
+            out.writerow(["question", "model", "score"])
+            out.writerows([i, model, int(Y[i, column])] for i in rows)
+
+    for k in range(5):
+        write(f"old{k}", k, np.arange(400), f"old{k}")
+    write("new", 6, part, "new")
+    write("b", 5, part, "b")
+    write("first", 6, np.arange(120), "new")
+    write("whole", 6, np.arange(400), "new")
+    np.save(tmp_path / "Y.npy", Y)
+    return tmp_path
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    assert main([*arguments, "--format", "json"]) == 0
+    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_references_as_files_say_what_the_arrays_say(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    references = [x for k in range(5) for x in ("--reference", str(files / f"old{k}.csv"))]
+    found = shown(capsys, "analyze", str(files / "new.csv"), *references)
+    (row,) = found["full_benchmark"]  # type: ignore[misc]
+    Y = np.load(files / "Y.npy")
+    with (files / "new.csv").open() as file:
+        rows = np.array([int(line["question"]) for line in csv.DictReader(file)])
+    expected = hn.estimate_from_part(Y[rows, 6], rows, Y[:, :5])
+    for name in ("estimate", "se", "ci_low", "ci_high", "n_asked", "n_total", "r2", "gain"):
+        assert row[name] == pytest.approx(getattr(expected, name), rel=1e-12)
+    assert row["references"] == [f"old{k}" for k in range(5)]
+    assert (row["task"], row["model"]) == ("table", "new")
+    assert main(["analyze", str(files / "new.csv"), *references]) == 0
+    assert "The whole benchmark, from a part of it" in capsys.readouterr().out
+
+
+def test_a_difference_on_the_whole_benchmark(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    references = [x for k in range(5) for x in ("--reference", str(files / f"old{k}.csv"))]
+    found = shown(capsys, "compare", str(files / "new.csv"), str(files / "b.csv"), *references)
+    (row,) = found["full_benchmark"]  # type: ignore[misc]
+    assert (row["model"], row["n_asked"], row["n_total"]) == ("new − b", 120, 400)
+    if row["gain"] <= 1:
+        assert any("gain nothing" in note for note in found["notes"])  # type: ignore[attr-defined]
+        assert row["estimate"] == pytest.approx(found["comparisons"][0]["diff"])  # type: ignore[index]
+
+
+def test_the_first_questions_of_a_file_are_refused(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", str(files / "first.csv"), "--reference", str(files / "old1.csv")]) == 2
+    assert "not drawn at random" in capsys.readouterr().err
+
+
+def test_a_run_of_all_questions_needs_no_references(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = shown(capsys, "analyze", str(files / "whole.csv"), "--reference", str(files / "old1.csv"))
+    assert "full_benchmark" not in found
+    assert any("has answered all 400 questions" in note for note in found["notes"])  # type: ignore[attr-defined]
+
+
+def test_questions_that_the_references_lack_are_refused(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", str(files / "whole.csv"), "--reference", str(files / "new.csv")]) == 2
+    assert "280 of 400 questions are not among those of the references" in capsys.readouterr().err
+
+
+def test_a_profile_with_questions_is_its_runs(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    olds = [str(files / f"old{k}.csv") for k in range(5)]
+    profile = str(files / "profile.json")
+    assert main(["arena", *olds, "--reference", profile, "--questions", "-q"]) == 0
+    capsys.readouterr()
+    by_profile = shown(capsys, "analyze", str(files / "new.csv"), "--reference", profile)["full_benchmark"]
+    by_runs = shown(capsys, "analyze", str(files / "new.csv"), *[x for old in olds for x in ("--reference", old)])
+    assert by_profile == by_runs["full_benchmark"]
+    assert main(["arena", *olds, "--reference", profile, "-q"]) == 0
+    capsys.readouterr()
+    assert main(["analyze", str(files / "new.csv"), "--reference", profile]) == 2
+    assert "has no means by question" in capsys.readouterr().err
+    assert main(["arena", *olds, "--questions", "-q"]) == 2
+    assert "name the FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"means": [[1.0]]},
+        {"means": "x"},
+        {"keys": None},
+        {"models": ["a", "a", "b", "c", "d"]},
+        {"means": [["x"] * 400] * 5},
+    ],
+)
+def test_a_broken_profile_is_refused(
+    files: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object]
+) -> None:
+    olds = [str(files / f"old{k}.csv") for k in range(5)]
+    profile = files / "profile.json"
+    assert main(["arena", *olds, "--reference", str(profile), "--questions", "-q"]) == 0
+    content = json.loads(profile.read_text())
+    content["benchmarks"][0]["questions"] |= change
+    profile.write_text(json.dumps(content, indent=2))
+    capsys.readouterr()
+    assert main(["analyze", str(files / "new.csv"), "--reference", str(profile)]) == 2
+    assert "broken questions; make it again" in capsys.readouterr().err

@@ -1,0 +1,287 @@
+"""The order of the questions, the looks, and what may be reported after them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness_noise.analysis.comparison import estimate_difference
+from harness_noise.analysis.observed import Observed, observe_difference, observe_mean, repeats_enough
+from harness_noise.analysis.sample import as_scores
+from harness_noise.analysis.sequential import Look, Order, StoppingRule
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Scores
+from harness_noise.errors import InputError
+from harness_noise.settings import Settings
+
+
+def part(values: np.ndarray, rows: np.ndarray, clusters: np.ndarray | None = None) -> Scores:
+    """The scores of some of the questions, as a run has them that has come so far."""
+    whole = as_scores(values, clusters)
+    labels = None if whole.clusters is None else tuple(whole.clusters[i] for i in rows)
+    keys = Questions(tuple(whole.questions.keys[i] for i in rows))
+    return replace(whole, values=whole.values[rows], questions=keys, clusters=labels)
+
+
+def run(rule: StoppingRule, a: np.ndarray, b: np.ndarray, clusters: np.ndarray | None = None) -> tuple[Look, Order]:
+    order = rule.order(len(a), clusters)
+    look = None
+    for number in range(1, len(order.blocks) + 1):
+        rows = order.asked(number)
+        look = rule.look(
+            order, look, observe_difference([part(a, rows, clusters)], [as_scores(b, clusters)], Settings())
+        )
+        if look.stop:
+            break
+    assert look is not None
+    return look, order
+
+
+def answers(rng: np.random.Generator, n: int, gap: float) -> tuple[np.ndarray, np.ndarray]:
+    p = rng.beta(2, 2, n)
+    return (rng.random(n) < np.clip(p + gap, 0, 1)).astype(float), (rng.random(n) < p).astype(float)
+
+
+def test_an_order_holds_every_question_once_in_whole_clusters() -> None:
+    clusters = np.random.default_rng(0).integers(0, 120, 700)
+    order = StoppingRule(seed=4).order(700, clusters)
+    assert sorted(np.concatenate(order.blocks).tolist()) == list(range(700))
+    seen = [set(clusters[block].tolist()) for block in order.blocks]
+    assert sum(map(len, seen)) == len(set(clusters.tolist())) == order.units[-1]
+    assert len(order.blocks) == 5
+    assert max(map(len, order.blocks)) - min(map(len, order.blocks)) <= 2 * np.bincount(clusters).max()
+    again, other = StoppingRule(seed=4).order(700, clusters), StoppingRule(seed=5).order(700, clusters)
+    np.testing.assert_array_equal(order.asked(3), again.asked(3))
+    assert order.asked(3).tolist() != other.asked(3).tolist()
+
+
+def test_every_block_holds_its_share_of_every_task() -> None:
+    tasks = ["large"] * 700 + ["middle"] * 200 + ["small"] * 100
+    order = StoppingRule(looks="anytime").order(1000, tasks=tasks)
+    for number in range(1, len(order.blocks) + 1):
+        asked = order.asked(number)
+        found = Counter(tasks[i] for i in asked)
+        for task, size in (("large", 700), ("middle", 200), ("small", 100)):
+            assert abs(found[task] - size * len(asked) / 1000) <= 2
+
+
+def test_the_first_block_is_a_simple_random_part() -> None:
+    """Every question, also of a task of its own, is as often in it as any other."""
+    tasks = ["lone"] + ["other"] * 59
+    counts = np.zeros(60)
+    for seed in range(3000):
+        counts[StoppingRule(looks=2, seed=seed).order(60, tasks=tasks).blocks[0]] += 1
+    assert np.abs(counts / 3000 - 0.5).max() < 4 * 0.5 / math.sqrt(3000)
+
+
+def test_few_clusters_have_fewer_looks_or_none() -> None:
+    def looks(n: int) -> int:
+        return len(StoppingRule().order(10 * n, np.repeat(np.arange(n), 10)).blocks)
+
+    assert [looks(n) for n in (10, 14, 15, 24, 25, 500)] == [2, 2, 3, 4, 5, 5]
+    with pytest.raises(InputError, match="9 clusters are too few to stop before the end"):
+        looks(9)
+
+
+def test_a_giant_cluster_takes_the_looks_that_it_fills() -> None:
+    clusters = np.concatenate([np.zeros(500, dtype=int), np.arange(1, 501)])
+    for seed in range(20):
+        order = StoppingRule(looks=10, seed=seed).order(1000, clusters)
+        assert min(map(len, order.blocks)) >= 50
+        assert order.n_total == 1000
+
+
+def test_questions_that_are_shuffled_keep_their_order() -> None:
+    clusters = np.random.default_rng(1).integers(0, 100, 300)
+    order = StoppingRule(seed=9).order(300, clusters, shuffled=True)
+    assert np.concatenate(order.blocks).tolist() == list(range(300))
+    assert order.units == tuple(len(set(clusters[:n].tolist())) for n in order.counts())
+    assert order.seed is None
+
+
+def test_a_large_difference_stops_early_with_an_interval_that_excludes_zero() -> None:
+    a, b = answers(np.random.default_rng(1), 1000, 0.15)
+    look, order = run(StoppingRule(seed=3), a, b)
+    found = look.sequential
+    assert (found.decision, found.rule, found.looks, found.order_seed) == ("A better", "group-sequential", 5, 3)
+    assert found.n_asked == order.counts()[found.look - 1] < found.n_total == 1000
+    assert found.ci_low is not None
+    assert found.estimate is not None
+    assert 0 < found.ci_low < found.estimate <= (found.estimate_unadjusted or 0)
+    assert f"look {found.look} of 5, {found.n_asked:,} of 1,000 questions, A − B ." in look.message
+    assert found.to_dict()["decision"] == "A better"
+
+
+def test_all_questions_without_a_decision_are_not_separable() -> None:
+    a, b = answers(np.random.default_rng(2), 500, 0.0)
+    look, order = run(StoppingRule(), a, b)
+    whole = estimate_difference(a, b)
+    assert look.stop
+    assert look.sequential.decision == "not separable"
+    assert look.sequential.estimate_unadjusted == pytest.approx(whole.diff, abs=1e-15)
+    assert whole.diff is not None
+    assert whole.ci_low is not None
+    assert look.sequential.ci_low is not None
+    # the price of four looks before
+    assert 1 < (whole.diff - look.sequential.ci_low) / (whole.diff - whole.ci_low) < 1.06
+    with pytest.raises(InputError, match="all its questions have been asked"):
+        StoppingRule().look(order, look, Observed(estimate=0.0, se=1.0, df=10, units=500))
+
+
+def test_one_look_is_the_fixed_comparison() -> None:
+    a, b = answers(np.random.default_rng(5), 300, 0.1)
+    clusters = np.arange(300) // 6
+    look, _ = run(StoppingRule(looks=1), a, b, clusters)
+    whole = estimate_difference(a, b, clusters=clusters)
+    found = look.sequential
+    assert found.decision == whole.verdict
+    np.testing.assert_allclose((found.estimate, found.ci_low, found.ci_high), (whole.diff, whole.ci_low, whole.ci_high))
+
+
+def test_one_look_at_few_flips_is_the_fixed_comparison() -> None:
+    a, b = np.zeros(500), np.zeros(500)
+    a[:8], b[8:9] = 1, 1
+    look, _ = run(StoppingRule(looks=1), a, b)
+    whole = estimate_difference(a, b)
+    assert "few_flips" in whole.diagnostics
+    np.testing.assert_allclose((look.sequential.ci_low, look.sequential.ci_high), (whole.ci_low, whole.ci_high))
+
+
+def test_a_metric_that_is_better_below_names_the_better_run() -> None:
+    o = Observed(estimate=0.3, se=0.03, df=90.0, units=100, higher_is_better=False)
+    order = StoppingRule().order(500)
+    assert StoppingRule().look(order, None, o).sequential.decision == "B better"
+
+
+def test_equivalence_stops_within_the_margin_only() -> None:
+    rng = np.random.default_rng(3)
+    a = (rng.random(4000) < 0.5).astype(float)
+    b = np.where(rng.random(4000) < 0.05, 1 - a, a)
+    look, _ = run(StoppingRule(margin=0.05), a, b)
+    found = look.sequential
+    assert found.decision == "equivalent within 0.05"
+    assert found.n_asked < 4000
+    assert found.estimate == found.estimate_unadjusted
+    assert run(StoppingRule(margin=0.0), a, b)[0].sequential.n_asked == 4000
+
+
+def test_runs_that_agree_on_everything_are_equivalent_by_the_small_sample_rule() -> None:
+    a = np.resize([0.0, 1.0], 400)
+    look, _ = run(StoppingRule(margin=0.05), a, a)
+    assert look.sequential.decision == "equivalent within 0.05"
+    assert look.sequential.n_asked < 400
+    assert run(StoppingRule(), a, a)[0].sequential.decision == "not separable"
+
+
+def test_a_run_that_is_always_better_is_decided_by_the_sign_test() -> None:
+    look, _ = run(StoppingRule(), np.ones(100), np.zeros(100))
+    found = look.sequential
+    assert (found.decision, found.n_asked, found.estimate_unadjusted) == ("A better", 20, 1.0)
+    assert found.ci_high == 1.0
+    assert found.ci_low is not None
+    assert 0 < found.ci_low < 1
+
+
+def test_what_is_not_decided_when_it_ends_says_so_with_a_repeated_interval() -> None:
+    rule = StoppingRule()
+    look = rule.look(rule.order(1000), None, Observed(estimate=0.04, se=0.03, df=math.inf, units=200))
+    found = look.sequential
+    assert (look.stop, found.decision, found.look, found.n_asked) == (False, "not decided", 1, 200)
+    assert found.ci_low == pytest.approx(0.04 - 4.382612703 * 0.03)
+    assert look.message == "look 1 of 5, 200 of 1,000 questions, A − B .040, boundary .131"
+
+
+def test_a_look_without_a_standard_error_spends_nothing() -> None:
+    rule = StoppingRule(looks=2)
+    order = rule.order(100)
+    first = rule.look(order, None, Observed(estimate=None, se=None, units=1))
+    assert (first.stop, first.sequential.alpha_spent, first.sequential.ci_low) == (False, 0.0, None)
+    assert "too few to tell" in first.message
+    second = rule.look(order, first, Observed(estimate=0.196, se=0.1, df=math.inf, units=100))
+    assert second.sequential.decision == "A better"  # 1.96 > 1.95996: no look has been spent
+
+
+def test_anytime_looks_after_every_block() -> None:
+    a, b = answers(np.random.default_rng(1), 1000, 0.15)
+    look, order = run(StoppingRule(looks="anytime", seed=3), a, b)
+    found = look.sequential
+    assert len(order.blocks) == 50
+    assert (found.rule, found.looks, found.decision) == ("confidence sequence", "anytime", "A better")
+    assert found.alpha_spent == 0.05
+    assert found.estimate is not None
+    assert found.ci_low is not None
+    assert 0 < found.ci_low < found.estimate < (found.estimate_unadjusted or 0)
+
+
+def test_the_rule_se_stops_at_its_standard_error() -> None:
+    rng = np.random.default_rng(8)
+    a = (rng.random(2000) < 0.7).astype(float)
+    rule = StoppingRule.parse("se=0.02", seed=1)
+    order, look = rule.order(2000), None
+    while look is None or not look.stop:
+        number = 1 if look is None else look.sequential.look + 1
+        look = rule.look(order, look, observe_mean([part(a, order.asked(number))], Settings()))
+    found = look.sequential
+    assert (found.rule, found.decision) == ("se", "precise enough")
+    assert abs(found.n_asked - 0.21 / 0.02**2) < 80
+    assert found.ci_low is not None
+    assert found.ci_low < 0.7
+
+
+def test_a_standard_error_of_zero_is_not_precise() -> None:
+    rule = StoppingRule(se=0.01)
+    look = rule.look(rule.order(1000), None, observe_mean([as_scores(np.ones(40))], Settings()))
+    assert (look.stop, look.sequential.decision) == (False, "not decided")
+
+
+def test_rules_are_written_as_words() -> None:
+    assert StoppingRule.parse("decided", margin=0.02, looks="anytime") == StoppingRule(margin=0.02, looks="anytime")
+    assert StoppingRule.parse("se=0.01", looks="3", seed=2) == StoppingRule(se=0.01, looks=3, seed=2)
+    for bad in ("soon", "se=", "se=x", "=1"):
+        with pytest.raises(InputError, match="write decided, or se="):
+            StoppingRule.parse(bad)
+    for looks in ("0", "51", "many", "2.5"):
+        with pytest.raises(InputError, match="must be a number from 1 to 50"):
+            StoppingRule.parse("decided", looks=looks)
+    for choices in ({"se": 0.0}, {"margin": -1.0}, {"level": 1.0}, {"seed": -1}, {"margin": math.nan}):
+        with pytest.raises(InputError):
+            StoppingRule(**choices)  # type: ignore[arg-type]
+
+
+def test_fixed_questions_and_unrelated_runs_are_refused() -> None:
+    a = as_scores(np.resize([0.0, 1.0], 40))
+    for choices in ({"questions_are": "fixed"}, {"unpaired": True}):
+        with pytest.raises(InputError, match="takes the questions for a random sample"):
+            observe_difference([a], [a], Settings(**choices))  # type: ignore[arg-type]
+
+
+def test_repeats_stop_where_prediction_noise_has_no_part_worth_more() -> None:
+    rng = np.random.default_rng(2)
+    spread, tight = rng.beta(0.2, 0.2, 300), rng.beta(20, 20, 300)
+
+    def found(p: np.ndarray, K: int, **choices: float) -> tuple[bool, float | None]:
+        out = repeats_enough([as_scores((rng.random((300, K)) < p[:, None]).astype(float))], Settings(), **choices)
+        return out.enough, out.share
+
+    assert found(spread, 1) == (False, None)
+    assert found(spread, 2)[0] is False
+    assert found(spread, 8)[0] is True
+    enough, share = found(tight, 8)
+    assert not enough
+    assert share is not None
+    assert share > 0.5
+    assert found(tight, 8, se=0.05)[0] is True
+    assert found(tight, 8, share=0.99)[0] is True
+    with pytest.raises(InputError, match="never reached"):
+        found(tight, 2, share=0.0)
+
+
+def test_answers_that_never_differ_are_enough_at_two() -> None:
+    same = as_scores(np.repeat(np.resize([0.0, 1.0], 50)[:, None], 2, axis=1))
+    out = repeats_enough([same], Settings())
+    assert out.enough
+    assert "never differ" in out.message

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 @click.option(
     "--reference",
     type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="A and B are bare numbers; the noise comes from this benchmark's profile (see arena).",
+    metavar="NAME|FILE",
+    help="A and B are bare numbers; the noise comes from this benchmark's profile (see references, arena).",
 )
 @click.option("--html", type=options.Output(dir_okay=False), metavar="FILE", help="Write a page.")
 @options.printing
@@ -193,16 +193,18 @@ def _bare(
 ) -> Comparison:
     """A − B of two leaderboard numbers, with the noise that is characteristic of their benchmark."""
     from ..leaderboard import profiles as reference
+    from ..leaderboard import shipped
     from ..results.rows import Comparison
 
     try:
         a, b = (float(number) for number in numbers)
     except ValueError:
-        raise InputError("with --reference, A and B are two numbers: compare 0.655 0.640 --reference FILE") from None
+        raise InputError("with --reference, A and B are two numbers: compare 0.71 0.68 --reference NAME") from None
     wanted = [items[0] if items else None for items in (reading.tasks, reading.metrics, reading.scorers)]
     one = reference.choose(reference.read(profile), *wanted)
     row = reference.compare(one, a, b, names=_two_names(models), level=chosen.level, margin=chosen.margin)
-    return Comparison(chosen.to_dict(), (row,))
+    told = shipped.sentence(profile)
+    return Comparison(chosen.to_dict(), (row,), () if told is None else (told,))
 
 
 def _pair(found: list[Run], paths: tuple[str, ...], models: str | None) -> tuple[Run, Run]:

@@ -24,6 +24,7 @@ from ..results.rows import Difference
 from ..settings import check_scale
 from ..stats import decision, tests, theory
 from ..stats.flips import Far, extended_flips
+from . import shipped
 
 KIND = "noise-profile"
 
@@ -141,11 +142,12 @@ def _range(value: Spread) -> dict[str, float]:
 
 
 def read(path: str | Path) -> tuple[Profile, ...]:
-    """The profiles in a file that `write` has made.
+    """The profiles in a file that `write` has made, or the one of that name that comes with this package.
 
     Raises:
         InputError: not such a file; says where it differs.
     """
+    path = shipped.locate(path)
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:

@@ -44,6 +44,7 @@ lint: $(VENV)/.lint
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms $(wildcard .github/ISSUE_TEMPLATE/[!c]*.yml)
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 

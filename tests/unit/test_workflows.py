@@ -1,4 +1,4 @@
-"""The workflows of others' continuous integration: they name what is there, ask for little, and their steps are shell."""
+"""The workflows of continuous integration: they name what is there, ask for little, and their steps are shell."""
 
 from __future__ import annotations
 

@@ -71,8 +71,9 @@ def test_power_and_noncentrality_are_exact_for_few_and_many_degrees_of_freedom(p
 @pytest.mark.parametrize(
     "asked",
     [
-        {"accuracy": 0.7, "effect": 0.1, "n": 100, "power": 0.8}, {"accuracy": 0.7}, {"effect": 0.1}, {"n": 1, "accuracy": 0.5},
-        {"accuracy": 1.2, "n": 100}, {"omega2": 0.1, "accuracy": 0.5, "n": 100}, {"omega2": 0.1, "repeats": 3, "n": 100},
+        {"accuracy": 0.7, "effect": 0.1, "n": 100, "power": 0.8}, {"accuracy": 0.7}, {"effect": 0.1},
+        {"n": 1, "accuracy": 0.5}, {"accuracy": 1.2, "n": 100}, {"omega2": 0.1, "accuracy": 0.5, "n": 100},
+        {"omega2": 0.1, "repeats": 3, "n": 100},
         {"omega2": 0.1, "cost_answer": 1, "n": 100}, {"omega2": 0.1, "cluster_size": 30, "n": 40},
         {"accuracy": 0.5, "effect": 2}, {"omega2": 0, "sigma2": 0, "n": 10}, {"accuracy": 0.5, "n": 50, "power": 0.04},
     ],

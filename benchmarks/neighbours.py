@@ -2,9 +2,9 @@
 
     python benchmarks/neighbours.py --python PYTHON [--out docs/neighbours.md]
 
-PYTHON is that of an environment into which `pip install errorbars evalstats claimeval` went; this program runs where
-harness-noise and both harnesses are installed. Each neighbour is given what its own documentation asks for: the
-harness's files if it reads them, the column of clusters if it takes one, else a table of scores in its own layout.
+PYTHON is that of an environment into which `pip install 'errorbars[inspect]' evalstats claimeval` went; this program
+runs where harness-noise and both harnesses are installed. Each neighbour is given what its own documentation asks for:
+the harness's files if it reads them, the column of clusters if it takes one, else a table in its own layout.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import json, subprocess, sys, shutil, os
 program = os.path.join(os.path.dirname(sys.executable), "errorbars")
 done = subprocess.run([program, "compare", *json.loads(sys.argv[1]), "--json"], capture_output=True, text=True)
 if done.returncode:
-    print(json.dumps({"said": done.stderr.strip().splitlines()[-1]}))
+    print(json.dumps({"said": "asks: " + done.stderr.strip().splitlines()[-1].rpartition(": ")[2]}))
 else:
     row = json.loads(done.stdout)
     print(json.dumps({"diff": row["mean_diff"], "se": row["se_paired"], "low": row["ci_low"], "high": row["ci_high"]}))
@@ -138,7 +138,7 @@ def inspect_log(folder: Path, model: str, scores: np.ndarray) -> Path:
 def ask(python: str, code: str, words: list[str]) -> dict[str, Any]:
     done = subprocess.run([python, "-c", code, json.dumps(words)], capture_output=True, text=True)
     if done.returncode:
-        return {"said": f"error: {done.stderr.strip().splitlines()[-1][:160]}"}
+        return {"said": f"error: {done.stderr.strip().splitlines()[-1]}"}
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 

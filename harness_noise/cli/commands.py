@@ -15,6 +15,7 @@ COMMANDS = {
     "arena": ("arena", "Every pair of many runs, and the noise of each benchmark."),
     "factors": ("factors", "How much of the noise comes from the prompt, the seed, the judge."),
     "plan": ("plan", "How many questions and answers a comparison needs, or what it can see."),
+    "references": ("references", "The benchmarks whose noise comes with this package."),
     "export": ("export", "Write a run again, native as it was, with its noise."),
     "lm-eval": ("lm_eval", "Run lm-eval; with --noise its results carry their noise."),
     "demo": ("demo", "Simulated models through the real harnesses, end to end."),

@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     "--reference",
     "references",
     multiple=True,
-    metavar="RUN|FILE",
+    metavar="RUN|NAME|FILE",
     help="A run that has answered all questions of which these are a random part (repeatable); or, where A and B are "
-    "bare numbers, the benchmark's noise profile (see arena).",
+    "bare numbers, the benchmark's noise profile (see references, arena).",
 )
 @click.option(
     "--looks", metavar="L", help="A is a run that grows: allow for the looks that were taken at it, 5 or anytime."
@@ -208,17 +208,19 @@ def _bare(
 ) -> Comparison:
     """A − B of two leaderboard numbers, with the noise that is characteristic of their benchmark."""
     from ..leaderboard import profiles as reference
+    from ..leaderboard import shipped
     from ..results.rows import Comparison
 
     chosen.check("profile")
     try:
         a, b = (float(number) for number in numbers)
     except ValueError:
-        raise InputError("with --reference, A and B are two numbers: compare 0.655 0.640 --reference FILE") from None
+        raise InputError("with --reference, A and B are two numbers: compare 0.71 0.68 --reference NAME") from None
     wanted = [items[0] if items else None for items in (reading.tasks, reading.metrics, reading.scorers)]
     one = reference.choose(reference.read(profile), *wanted)
     row = reference.compare(one, a, b, names=_two_names(models), level=chosen.level, margin=chosen.margin)
-    return Comparison(chosen.to_dict(), (row,))
+    told = shipped.sentence(profile)
+    return Comparison(chosen.to_dict(), (row,), () if told is None else (told,))
 
 
 def _pair(found: list[Run], paths: tuple[str, ...], models: str | None) -> tuple[Run, Run]:

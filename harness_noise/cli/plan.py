@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputError
 from . import options
+
+if TYPE_CHECKING:
+    from ..leaderboard.profiles import Profile
 
 
 @click.command("plan")
@@ -21,7 +24,7 @@ from . import options
 @click.option("--k-max", type=int, default=10, show_default=True, help="The most answers per question to consider.")
 @click.option("--from", "sources", multiple=True, metavar="RUN [RUN]", help="Take the noise from a run, or from A − B.")
 @click.option("--accuracy", type=float, metavar="P", help="Without data: the accuracy that the models will have.")
-@click.option("--reference", type=click.Path(path_type=Path), metavar="FILE", help="Take the noise from a profile.")
+@click.option("--reference", type=click.Path(path_type=Path), metavar="NAME|FILE", help="Take a benchmark's noise.")
 @click.option("--omega2", type=float, help="Data variance per question.")
 @click.option("--sigma2", metavar="S[,S]", help="Prediction variance of one answer, of each model.")
 @click.option("--design-effect", type=float, help="Of clusters, where ω² comes from independent questions.")
@@ -43,9 +46,12 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
 
     Of --effect, --n and --power two give the third. The noise comes from runs (--from), from a
     benchmark's profile (--reference), from its variances (--omega2, --sigma2), or, without any data,
-    from the expected --accuracy.
+    from the expected --accuracy. With --reference alone: what the benchmark as it is can show.
     """
+    from dataclasses import replace
+
     from ..analysis.plan import plan
+    from ..leaderboard import shipped
 
     printing = {name: choices.pop(name) for name in ("form", "output", "quiet", "debug")}
     plot, profile = choices.pop("plot"), choices.pop("reference")
@@ -58,13 +64,19 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     if sigma2 is not None:
         choices["sigma2"] = _numbers("--sigma2", sigma2, "one number, or two with a comma")
     if profile is not None:
-        choices |= _profiled(profile, names, choices["effect"], taken=bool(sources) or choices["omega2"] is not None)
+        taken = bool(sources) or choices["omega2"] is not None
+        found = _profiled(profile, names, choices["effect"], taken=taken)
+        choices |= found.planning()
+        if choices["effect"] is None and choices["n"] is None:
+            choices["n"] = found.n_questions  # what the benchmark as it is can show
     elif sources:
         wide = None if bounds is None else tuple(_numbers("--range", bounds, "the lowest and the highest value"))
         choices |= names | {"cluster": cluster, "range": wide}
     elif cluster is not None or bounds is not None:
         raise InputError("--clusters and --range say how --from is read: name a run")
     result = plan(runs=sources, **choices)
+    if profile is not None and (told := shipped.sentence(profile)) is not None:
+        result = replace(result, notes=(*result.notes, told))
     options.show(result, printing)
     if plot is not None:
         from ..report import canvas, planning
@@ -86,7 +98,7 @@ def _numbers(option: str, text: str, wanted: str) -> list[float]:
         raise InputError(f"{option} {text}: write {wanted}") from None
 
 
-def _profiled(path: Path, names: dict[str, tuple[str, ...]], effect: float | None, *, taken: bool) -> dict[str, Any]:
+def _profiled(path: Path, names: dict[str, tuple[str, ...]], effect: float | None, *, taken: bool) -> Profile:
     from ..leaderboard import profiles as reference
     from ..settings import check_scale
 
@@ -95,4 +107,4 @@ def _profiled(path: Path, names: dict[str, tuple[str, ...]], effect: float | Non
     wanted = {key[:-1]: value[0] if value else None for key, value in names.items()}
     found = reference.choose(reference.read(path), **wanted)
     check_scale("effect", effect, found.scale, found.metric)
-    return found.planning()
+    return found

@@ -28,6 +28,7 @@ from ..settings import Settings, check_scale
 from ..stats import decision, theory
 from ..stats.flips import Far, extended_flips
 from ..stats.tolerances import LARGEST
+from . import shipped
 from .question_means import KIND, to_json
 
 
@@ -158,12 +159,13 @@ def _range(value: Spread) -> dict[str, float]:
 
 
 def read(path: str | Path) -> tuple[Profile, ...]:
-    """The profiles in a file that `write` has made.
+    """The profiles in a file that `write` has made, or the one of that name that comes with this package.
 
     Raises:
         InputError: not such a file; says where it differs.
     """
-    content = load(Path(path), "; make a profile with `arena RUN… --reference FILE`")
+    path = shipped.locate(path)
+    content = load(path, "; make a profile with `arena RUN… --reference FILE`")
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise InputError(f"{path}: not a noise profile; make one with `arena RUN… --reference FILE`")
     try:

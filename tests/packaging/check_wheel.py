@@ -13,7 +13,12 @@ import zipfile
 from pathlib import Path
 
 PACKAGES = {"harness_noise", "harness_noise_adapters"}
-MUST_HOLD = {"harness_noise/py.typed", "harness_noise_adapters/py.typed", "harness_noise/schema.json"}
+MUST_HOLD = {
+    "harness_noise/py.typed",
+    "harness_noise_adapters/py.typed",
+    "harness_noise/schema.json",
+    "harness_noise/leaderboard/noise/gpqa_diamond.json",
+}
 
 
 def check_contents(wheel: Path) -> None:
@@ -36,7 +41,8 @@ def check_install(wheel: Path) -> None:
         table = home / "scores.csv"
         rows = [f"q{i},m{m},{int((i * 7 + m) % 3 > 0)},{i // 4}" for i in range(40) for m in (1, 2)]
         table.write_text("question,model,score,cluster\n" + "\n".join(rows) + "\n")
-        for arguments in (["--version"], ["adapters"], ["analyze", str(table)], ["compare", str(table)]):
+        bare = ["compare", "0.71", "0.68", "--reference", "gpqa_diamond"]
+        for arguments in (["--version"], ["adapters"], ["analyze", str(table)], ["compare", str(table)], bare):
             command = [str(home / "venv" / "bin" / "harness-noise"), *arguments]
             done = subprocess.run(command, cwd=home, capture_output=True, text=True)
             if done.returncode or "Traceback" in done.stderr:

@@ -1,0 +1,59 @@
+"""The documentation as a site: every page has its place, and what it points at is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+
+
+def test_every_page_has_one_place_in_the_navigation() -> None:
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    places = re.findall(r"([\w/-]+\.md)$", text, re.M)
+    assert sorted(places) == PAGES
+    tabs = re.findall(r"^  - ([\w-]+):$", text, re.M)
+    assert tabs == ["Start", "lm-eval", "Inspect", "Compare", "Leaderboards", "Methods", "Python", "Formats"]
+
+
+@pytest.mark.parametrize("page", [*PAGES, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md"])
+def test_relative_links_lead_somewhere(page: str) -> None:
+    path = DOCS / page
+    text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for target in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", text):
+        assert (path.parent / target).exists(), target
+
+
+def test_the_list_for_language_models_names_pages_that_are_there() -> None:
+    text = (DOCS / "llms.txt").read_text(encoding="utf-8")
+    site = re.search(r"^site_url: (\S+)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
+    assert site is not None
+    links = re.findall(r"\]\((\S+)\)", text)
+    assert len(links) > 10
+    for link in links:
+        assert link.startswith(site[1])
+        name = link.removeprefix(site[1])
+        assert (DOCS / name).is_file() or (DOCS / f"{name.rstrip('/')}.md").is_file(), link
+
+
+def test_patches_for_upstream_are_whole() -> None:
+    folder = DOCS / "upstream"
+    told = (folder / "README.md").read_text(encoding="utf-8")
+    patches = sorted(path.name for path in folder.glob("*.patch"))
+    assert sorted(re.findall(r"^\| `([\w.-]+\.patch)`", told, re.M)) == patches
+    for name in patches:
+        lines = (folder / name).read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines):
+            found = re.match(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@", line)
+            if found is not None:
+                old, new = (int(count or 1) for count in found.groups())
+                for body in lines[number + 1 :]:
+                    if (old, new) == (0, 0):
+                        break
+                    old -= body[:1] in (" ", "-", "")
+                    new -= body[:1] in (" ", "+", "")
+                assert (old, new) == (0, 0), (name, line)

@@ -1,0 +1,150 @@
+"""The noise profiles that come with the package: found by name, traced to their tables, made again from one."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise.cli import main
+from harness_noise.errors import InputError
+from harness_noise.leaderboard import profiles, shipped
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def builder() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("reference_noise", ROOT / "benchmarks" / "reference_noise.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look there
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_at_least_ten_benchmarks_are_there_and_all_have_a_recipe(builder: ModuleType) -> None:
+    assert shipped.names() == sorted(builder.BENCHMARKS)
+    assert len({re.sub("_by_.*", "", name) for name in shipped.names()}) >= 10
+    assert sum(path.stat().st_size for path in shipped.FOLDER.iterdir()) < 50_000
+
+
+@pytest.mark.parametrize("name", shipped.names())
+def test_a_profile_names_source_licence_commit_and_command(name: str, builder: ModuleType) -> None:
+    (profile,), source = profiles.read(name), shipped.source(name)
+    assert source is not None
+    files, _, what, cluster = builder.BENCHMARKS[name]
+    assert (source["repository"], source["commit"]) == (f"https://github.com/{files.repository}", files.commit)
+    assert (source["licence"], source["what"]) == (files.licence, what)
+    assert source["licence"] in ("MIT", "Apache-2.0")
+    assert re.fullmatch("[0-9a-f]{40}", source["commit"])
+    assert source["command"].startswith(f"harness-noise arena {name}.csv")
+    assert profile.task == name
+    assert profile.cluster == (None if cluster == "none" else cluster)
+    assert profile.beta_theory is not None, "the noise of other accuracies is not known"
+    assert (profile.se_prediction is None) == (source["answers"] == 1)
+
+
+@pytest.mark.parametrize("name", shipped.names())
+def test_every_profile_serves_compare_and_plan(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "0.71", "0.68", "--reference", name, "--format", "json"]) == 0
+    shown = capsys.readouterr()
+    (row,) = json.loads(shown.out)["comparisons"]
+    assert (row["task"], row["test"], row["diff"]) == (name, "reference", pytest.approx(0.03))
+    assert name in shown.err
+    assert "asked in the same way" in shown.err
+    assert main(["plan", "--reference", name, "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)["plan"]
+    assert found["n_questions"] == row["n_questions"]
+    assert 0 < found["mde"] < 1.5
+    assert any("asked in the same way" in note for note in found["notes"])
+
+
+def test_a_name_is_found_however_it_is_written() -> None:
+    for text in ("swebench-verified", "SWE_bench_Verified", "swe-bench verified"):
+        assert shipped.locate(text).stem == "swe_bench_verified"
+
+
+def test_an_unknown_name_is_told_its_neighbours(capsys: pytest.CaptureFixture[str]) -> None:
+    for text, meant in (("gpqa", "gpqa_diamond"), ("crux", "cruxeval_input"), ("humanevalpluss", "humaneval_plus")):
+        with pytest.raises(InputError, match=f"did you mean .*{meant}"):
+            profiles.read(text)
+    assert main(["compare", "0.7", "0.6", "--reference", "zzz"]) == 2
+    assert "harness-noise references" in capsys.readouterr().err
+
+
+def test_a_file_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("gpqa_diamond").write_text("{}")
+    with pytest.raises(InputError, match="not a noise profile"):
+        profiles.read("gpqa_diamond")
+
+
+def test_the_command_lists_all_and_tells_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["references"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == shipped.names()
+    assert main(["references", "gpqa-diamond"]) == 0
+    told = capsys.readouterr().out
+    assert "Apache-2.0" in told
+    assert "stephlinds/evalconfidence" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "path_of"),
+    [
+        ("gpqa_diamond", "gpqa_diamond_scores.csv", "examples/data/gpqa_diamond_scores.csv"),
+        ("aime_2025_ii", "matharena_aime_II.csv", "data/matharena_aime_II.csv"),
+    ],
+)
+def test_a_profile_is_made_again_from_its_table(
+    name: str,
+    table: str,
+    path_of: str,
+    builder: ModuleType,
+    shared_data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    content = (shared_data / "tables" / table).read_bytes()
+    monkeypatch.setattr(builder.Files, "read", lambda self, path: {path_of: content}[path])
+    builder.make(name, tmp_path, tmp_path)
+    ours, theirs = (json.loads((folder / f"{name}.json").read_text()) for folder in (tmp_path, shipped.FOLDER))
+    assert ours["source"] == theirs["source"]
+    for key, value in theirs["benchmarks"][0].items():
+        if isinstance(value, dict):
+            assert ours["benchmarks"][0][key] == pytest.approx(value, rel=1e-9), key
+        else:
+            assert ours["benchmarks"][0][key] == (pytest.approx(value) if isinstance(value, float) else value), key
+
+
+def test_the_noise_of_gpqa_is_that_of_a_plain_calculation(shared_data: Path) -> None:
+    """One answer of each model: Var = data + prediction, from question means and unbiased within-variances."""
+    scores: dict[str, dict[str, list[float]]] = {}
+    with (shared_data / "tables" / "gpqa_diamond_scores.csv").open() as stream:
+        for row in csv.DictReader(stream):
+            scores.setdefault(row["model_id"], {}).setdefault(row["item_id"], []).append(float(row["score"]))
+    a, b = (np.array([table[question] for question in sorted(table)]) for table in scores.values())
+    n, K = a.shape
+    within = a.var(axis=1, ddof=1).mean() + b.var(axis=1, ddof=1).mean()
+    total = (a.mean(axis=1) - b.mean(axis=1)).var(ddof=1) - within / K + within
+    (profile,) = profiles.read("gpqa_diamond")
+    assert profile.se_total.median == pytest.approx(np.sqrt(total / n), rel=1e-9)
+    assert profile.se(a.mean(), b.mean()) == pytest.approx(np.sqrt(total / n), rel=1e-9)
+    assert hn.plan(n=n, **profile.planning()).mde == pytest.approx(2.81 * np.sqrt(total / n), rel=0.01)
+
+
+def test_the_page_shows_what_is_shipped(builder: ModuleType, tmp_path: Path) -> None:
+    page = ROOT / "docs" / "references.md"
+    again = tmp_path / "references.md"
+    again.write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
+    builder.page(again)
+    assert again.read_text(encoding="utf-8") == page.read_text(encoding="utf-8")

@@ -33,23 +33,36 @@ def estimate_from_part(
 ) -> FullBenchmark:
     """The mean over all N questions of a benchmark, of which m were answered at random.
 
-    Args:
-        scores: (m, K) scores of the questions that were asked, NaN where a repeat is missing; or (m,); for a comparison
-            the differences of the question means.
-        asked: (m,) indexes into the N questions, in the order of `scores`.
-        references: (N, R) question means of runs that have answered all of them, NaN where one has not.
-        clusters: (N,) labels of what was drawn together; None: single questions.
-        strata: (N,) labels of the tasks in which questions were drawn in proportion; None: one task.
-        level: coverage of the interval.
+    Parameters
+    ----------
+    scores
+        (m, K) scores of the questions that were asked, NaN where a repeat is missing; or (m,); for a comparison
+        the differences of the question means.
+    asked
+        (m,) indexes into the N questions, in the order of `scores`.
+    references
+        (N, R) question means of runs that have answered all of them, NaN where one has not.
+    clusters
+        (N,) labels of what was drawn together; None: single questions.
+    strata
+        (N,) labels of the tasks in which questions were drawn in proportion; None: one task.
+    level
+        Coverage of the interval.
 
-    Returns:
+    Returns
+    -------
+    FullBenchmark
         The `full_benchmark` object; where the references gain nothing, the plain mean of the part.
 
-    Raises:
-        InputError: a part that was not drawn at random (the first m, as `--limit` takes them), all N questions, or
-            arrays that do not fit together.
+    Raises
+    ------
+    InputError
+        A part that was not drawn at random (the first m, as `--limit` takes them), all N questions, or arrays
+        that do not fit together.
 
-    Source: Särndal, Swensson & Wretman (1992), ch. 6, the generalised regression estimator, cross-fitted.
+    References
+    ----------
+    Särndal, Swensson & Wretman (1992), ch. 6, the generalised regression estimator, cross-fitted.
     """
     from .sample import as_scores
 

@@ -36,15 +36,28 @@ ORDERS = 1000
 def boundaries(looks: int = 5, level: float = 0.95, spending: Spending = "obrien-fleming") -> tuple[float, ...]:
     """Critical |z| at each of `looks` looks at equal information, two-sided.
 
-    Args:
-        looks: how often is looked, 1 … 50; the last look has all the information.
-        level: 1 − the error of the whole procedure.
-        spending: how fast that error α is spent, 2 (1 − Φ(z_{α/2}/√t)) or α log(1 + (e − 1) t).
+    Parameters
+    ----------
+    looks
+        How often is looked, 1 … 50; the last look has all the information.
+    level
+        1 − the error of the whole procedure.
+    spending
+        How fast that error α is spent, 2 (1 − Φ(z_{α/2}/√t)) or α log(1 + (e − 1) t).
 
-    Raises:
-        InputError: looks, level or spending out of range.
+    Returns
+    -------
+    tuple of float
+        (`looks`,) critical values of |z|, the first look's first.
 
-    Source: Lan & DeMets (1983); Armitage, McPherson & Rowe (1969) for the integration.
+    Raises
+    ------
+    InputError
+        Looks, level or spending out of range.
+
+    References
+    ----------
+    Lan & DeMets (1983); Armitage, McPherson & Rowe (1969) for the integration.
     """
     StoppingRule(looks=looks, level=level)
     if isinstance(looks, str):
@@ -68,23 +81,38 @@ def compare_in_sequence(
 ) -> Sequential:
     """Replay a comparison that stops when it is decided, on two runs whose answers are all there.
 
-    Args:
-        a: (n, K_A) scores, NaN where a repeat is missing; or (n,).
-        b: (n, K_B) scores of the same n questions in the same order.
-        clusters: (n,) labels of the questions that belong together, asked together; None: independent.
-        looks: how often is looked, at equal numbers of questions; "anytime" looks after every block.
-        margin: also stop where A and B are equivalent within ±margin, on the scores' scale; 0: never.
-        level: 1 − the error of the whole procedure.
-        seed: of the random order of the questions (whole clusters).
+    Parameters
+    ----------
+    a
+        (n, K_A) scores, NaN where a repeat is missing; or (n,).
+    b
+        (n, K_B) scores of the same n questions in the same order.
+    clusters
+        (n,) labels of the questions that belong together, asked together; None: independent.
+    looks
+        How often is looked, at equal numbers of questions; "anytime" looks after every block.
+    margin
+        Also stop where A and B are equivalent within ±margin, on the scores' scale; 0: never.
+    level
+        1 − the error of the whole procedure.
+    seed
+        Of the random order of the questions (whole clusters).
 
-    Returns:
+    Returns
+    -------
+    Sequential
         The `sequential` object: decision, questions asked, estimate and interval that are valid after stopping.
 
-    Raises:
-        InputError: looks, level or margin out of range, or too few questions (clusters) for a look before the end.
-        ValueError: arrays that do not fit together.
+    Raises
+    ------
+    InputError
+        Looks, level or margin out of range, or too few questions (clusters) for a look before the end.
+    ValueError
+        Arrays that do not fit together.
 
-    Source: Jennison & Turnbull (2000); Lan & DeMets (1983); Waudby-Smith et al. (2024) for "anytime".
+    References
+    ----------
+    Jennison & Turnbull (2000); Lan & DeMets (1983); Waudby-Smith et al. (2024) for "anytime".
     """
     rule = StoppingRule(looks=looks, margin=margin, level=level, seed=seed)
     parts = [as_scores(x, clusters) for x in (a, b)]

@@ -206,7 +206,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="30 questions in a and 31 in b"):
         hn.compare_in_sequence(np.ones(30), np.ones(31))
     ways = np.stack([np.arange(40) % 8, np.arange(40) // 8], axis=1)
-    with pytest.raises(InputError, match="name one way with --cluster"):
+    with pytest.raises(InputError, match="name one way with `cluster`"):
         hn.compare_in_sequence(np.random.default_rng(1).random(40), np.zeros(40), ways)  # type: ignore[arg-type]
 
 
@@ -239,4 +239,4 @@ def test_a_budget_names_what_would_tell_models_from_the_best(
     assert main(["arena", *files, "--budget", "-q"]) == 0
     assert "What would tell them from the best" in capsys.readouterr().out
     assert main(["arena", *files, "--budget", "--questions-are", "fixed"]) == 2
-    assert "--budget counts questions that would be added" in capsys.readouterr().err
+    assert "a budget counts questions that would be added" in capsys.readouterr().err

@@ -535,7 +535,10 @@ def main() -> None:
             print(name, json.dumps(state[name]), file=sys.stderr, flush=True)
             if options.state is not None:
                 options.state.write_text(json.dumps(state, indent=1), encoding="utf-8")
-    text = page({name: state[name] for name in todo if name in state})
+    found = {name: state[name] for name in todo if name in state}
+    text = page(found)
+    if len(found) < len(todo):
+        text = f"{len(found)} of {len(todo)} rows are computed.\n\n{text}"
     sys.stdout.write(text)
     if options.page is not None:
         before = options.page.read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .analysis.comparison import estimate_difference
     from .analysis.mean import estimate
     from .analysis.plan import plan
-    from .api import analyze, arena, compare, read
+    from .api import analyze, arena, compare, explain, read
     from .data.questions import Questions
     from .data.scores import Run, Scores
     from .results.arena import Arena
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 RENDERERS.update(rich="harness_noise.report.terminal:render", html="harness_noise.report.html:fragment")
 
 _HOME = {
-    "analyze": "api", "arena": "api", "compare": "api", "read": "api",
+    "analyze": "api", "arena": "api", "compare": "api", "explain": "api", "read": "api",
     "estimate": "analysis.mean", "estimate_difference": "analysis.comparison", "plan": "analysis.plan",
     "Analysis": "results.rows", "Arena": "results.arena", "Comparison": "results.rows",
     "Difference": "results.rows", "Estimate": "results.rows", "Plan": "results.plan",
@@ -52,6 +52,7 @@ __all__ = [
     "compare",
     "estimate",
     "estimate_difference",
+    "explain",
     "plan",
     "read",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from .io import registry as adapters
 from .io.paths import Place
 from .io.sources import Source, listed, runs_of, split
 from .results.arena import Arena
+from .results.explanation import Explanation
 from .results.rows import Analysis, Comparison
 
 
@@ -70,14 +72,48 @@ def compare(
         InputError: input or choices that cannot be used, or no question in common.
     """
     settings, options = split(choices, level=level, cluster=cluster)
-    pair = []
-    for source in (a, b):
-        runs = runs_of(source, options)
-        if len(runs) != 1:
-            models = ", ".join(run.model for run in runs)
-            raise InputError(f"{source} holds {len(runs)} runs ({models}); compare two of them as Run objects")
-        pair.append(runs[0])
-    return compare_runs([(pair[0], pair[1])], settings, questions)
+    return compare_runs([(_one(a, options), _one(b, options))], settings, questions)
+
+
+def explain(
+    a: Source,
+    b: Source | None = None,
+    *,
+    on: Sequence[str],
+    categories: Sequence[str] = (),
+    level: float = 0.95,
+    cluster: str | None = None,
+    **choices: Any,
+) -> Explanation:
+    """What goes with the scores of a run, or with the difference of two, question by question.
+
+    Args:
+        a: a path or a Run; of one model.
+        b: the run that it is compared with; None: the scores of `a` themselves.
+        on: SPECs of the questions' fields; numbers as they are, categories against their most frequent value.
+        categories: those of `on` whose numbers are names.
+        level: coverage of the confidence intervals, in (0, 1).
+        cluster: SPEC of the clusters; None: those the runs carry.
+        **choices: `adjust` of `Settings`, and fields of `ReadOptions`.
+
+    Raises:
+        InputError: input or choices that cannot be used, or fields that explain nothing.
+
+    Source: CR2 and its degrees of freedom by Pustejovsky & Tipton (2018), for any design matrix.
+    """
+    from .analysis.explain import explain_runs
+
+    settings, options = split(choices, level=level, cluster=cluster)
+    runs = [_one(source, replace(options, fields=tuple(on))) for source in (a, b) if source is not None]
+    return explain_runs(runs[0], runs[1] if len(runs) > 1 else None, on, settings, categories)
+
+
+def _one(source: Source, options: ReadOptions) -> Run:
+    runs = runs_of(source, options)
+    if len(runs) != 1:
+        models = ", ".join(run.model for run in runs)
+        raise InputError(f"{source} holds {len(runs)} runs ({models}); compare two of them as Run objects")
+    return runs[0]
 
 
 def arena(

@@ -86,7 +86,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
         if not pairs:
             raise InputError(f"--baseline {baseline}: no other run is given; name what is compared with it")
     else:
-        pairs = [_pair(found, runs, models)]
+        pairs = [pair_of(found, runs, models)]
     result = compare_runs(pairs, options.settings(choices), questions)
     if together:
         from ..analysis.combine import combine
@@ -205,7 +205,7 @@ def _bare(
     return Comparison(chosen.to_dict(), (row,))
 
 
-def _pair(found: list[Run], paths: tuple[str, ...], models: str | None) -> tuple[Run, Run]:
+def pair_of(found: list[Run], paths: tuple[str, ...], models: str | None) -> tuple[Run, Run]:
     """The two runs that are meant, A first. Of a model whose files are many, all its tasks are."""
     from ..io.joining import joined
 

@@ -21,10 +21,12 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
         lost = sum(item.n_missing for item in (*source.scores, *source.parts))
         lost += sum(item.n_missing for item in source.corpus)
         refill = options.missing == "zero" and lost > 0
-        if options.cluster is None and not refill:
+        fields = bool(options.fields) and all(item.questions.fields is None for item in source.scores)
+        if options.cluster is None and not refill and not fields:
             return [select(source, options)]
         if not source.path:
             what = "missing answers can be counted as wrong" if refill else "clusters can be chosen"
+            what = "what is known of its questions can be read" if fields else what
             raise InputError(f"{source.name}: {what} only while a file is read; give its path")
         again = adapters.read(source.path, options)
         return [run for run in again if (run.model, run.name) == (source.model, source.name)] or again
@@ -39,7 +41,7 @@ def split(choices: dict[str, Any], **common: Any) -> tuple[Settings, ReadOptions
     """Sort keyword arguments into what is read and what is computed; both know cluster and missing."""
     reading = {
         name: choices.pop(name)
-        for name in ("columns", "groups", "tasks", "metrics", "scorers", "apart")
+        for name in ("columns", "groups", "tasks", "metrics", "scorers", "apart", "fields")
         if name in choices
     }
     known = set(Settings.__dataclass_fields__)

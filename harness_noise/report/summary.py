@@ -40,9 +40,10 @@ from .sentences import sentence
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
+    from ..results.explanation import Explanation
     from ..results.factors import Factors
 
-    Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena
+    Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena | Explanation
 
 
 def summarise(table: Result) -> Summary:
@@ -55,10 +56,15 @@ def summarise(table: Result) -> Summary:
         from . import planning
 
         return planning.summarise(table)
+    from ..results.explanation import Explanation
     from ..results.factors import Factors
 
     if isinstance(table, Factors):
         return _factors(table)
+    if isinstance(table, Explanation):
+        from . import explanation
+
+        return explanation.summarise(table)
     from . import arena_summary
 
     return arena_summary.summarise(table)

@@ -22,6 +22,7 @@ def json_schema() -> dict[str, Any]:
     """
     from ..stats.combine import Combined
     from .arena import Benchmark, Model, Question, Spread, Step
+    from .explanation import Coefficient, Fit
     from .factors import FactorRow
 
     def rows(*names: str) -> dict[str, Any]:
@@ -34,6 +35,7 @@ def json_schema() -> dict[str, Any]:
         "int": {"type": "integer", "minimum": 0},
         "float": {"type": "number"},
         "float | None": {"type": ["number", "null"]},
+        "bool": {"type": "boolean"},
         "bool | None": {"type": ["boolean", "null"]},
         "int | None": {"type": ["integer", "null"], "minimum": 0},
         "tuple[str, ...]": {"type": "array", "items": {"type": "string"}},
@@ -77,6 +79,8 @@ def json_schema() -> dict[str, Any]:
             "combined": rows("combined"),
             "plan": {"$ref": "#/$defs/plan"},
             "factors": rows("factor"),
+            "coefficients": rows("coefficient"),
+            "fits": rows("fit"),
             "n_answers": kinds["int"],
             "mean": kinds["float"],
             "advice": kinds["str"],
@@ -88,6 +92,7 @@ def json_schema() -> dict[str, Any]:
             {"required": ["comparisons"]},
             {"required": ["models", "pairs", "benchmarks", "questions"]},
             {"required": ["plan"]},
+            {"required": ["coefficients", "fits"]},
             {"required": ["factors", "n_answers", "mean", "advice"]},
         ],
         "additionalProperties": False,
@@ -106,6 +111,8 @@ def json_schema() -> dict[str, Any]:
             "plug_in": table(PlugIn),
             "theory": table(TheoryRow),
             "factor": table(FactorRow),
+            "coefficient": table(Coefficient),
+            "fit": table(Fit),
         },
     }
 

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, text_label
+from harness_noise.data.fields import Fields
 from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Scores, check_grid
 from harness_noise.errors import InputError
 
 from .columns import _FEW, _HEAD, _WATCHED, TASK, Columns
+from .fields import fields_of
 from .files import SUFFIXES, Record, records
 from .questions import settle
 from .values import _text
@@ -93,6 +95,8 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
         levels = _levels(path, line, record, options.factors)
         scored, repeat = columns.scores(path, line, record), columns.text(record, "repeat")
         cells.add(path, line, question, scored, repeat, label, levels)
+        if options.fields:
+            cells.records.setdefault(question, []).append(record)
         if "repeat" in columns.names and columns.text(record, "repeat") is None:
             raise InputError(f"{path}, line {line}: no {columns.names['repeat']!r}, which tells the answers apart")
         if "repeat" not in columns.names and columns.count is None and len(watched) < _WATCHED:
@@ -113,7 +117,8 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
     for model, of_model in models.items():
         scores, remarks = [], []
         for (task, metric, scorer), cells in of_model.items():
-            part = cells.scores(path, task, metric, scorer, spec(task), options)
+            known = fields_of(path, task, cells, columns, options.fields)
+            part = cells.scores(path, task, metric, scorer, spec(task), options, known)
             scores.append(replace(part, bounds=fitting((0.0, 1.0), part.values)) if columns.right_or_wrong else part)
             if cells.twice:
                 remarks.append(f"{task}: {cells.twice} rows say again what another row said and are left out")
@@ -151,6 +156,8 @@ class Cells:
     """Question → the words beside its name."""
     double: dict[str, str] = field(default_factory=dict)
     """Questions that are called by name and words, because the name has come with other words → the name."""
+    records: dict[str, list[Record]] = field(default_factory=dict)
+    """question → its rows, where something is to be known of the questions."""
 
     def name(self, question: str, words: str | None) -> str:
         """What a question is called for now."""
@@ -208,6 +215,8 @@ class Cells:
     def renamed(self, path: Path, names: Mapping[str, str]) -> Cells:
         """The same rows, each of the question that `names` says."""
         out = Cells(twice=self.twice)
+        for question, found in self.records.items():
+            out.records.setdefault(names.get(question, question), []).extend(found)
         for question, rows in self.lines.items():
             for repeat, (score, line) in rows.items():
                 label, levels = self.clusters[question][0], self.levels.get((question, repeat), ())
@@ -228,6 +237,7 @@ class Cells:
         ):
             out.lines[key] = {0: (score, line)}
             out.clusters[key] = (self.clusters[question][0], line)
+            out.records[key] = self.records.get(question, [])
             if (question, repeat) in self.levels:
                 out.levels[key, 0] = self.levels[question, repeat]
         return out
@@ -241,7 +251,10 @@ class Cells:
         ]
         return {name: tuple(tuple(levels[i] for levels in row) for row in rows) for i, name in enumerate(names)}
 
-    def scores(self, path: Path, task: str, metric: str, scorer: str, spec: str | None, options: ReadOptions) -> Scores:
+    def scores(
+        self, path: Path, task: str, metric: str, scorer: str, spec: str | None, options: ReadOptions,
+        fields: Fields | None,
+    ) -> Scores:  # fmt: skip
         import numpy as np
 
         repeats = _in_order({repeat for known in self.lines.values() for repeat in known})
@@ -279,7 +292,8 @@ class Cells:
             line = next(line for label, line in self.clusters.values() if label is None)
             raise InputError(f"{path}, line {line}: no cluster, though other questions have one")
         return Scores(
-            task=task, metric=metric, scorer=scorer, questions=Questions(tuple(self.lines)), values=values,
+            task=task, metric=metric, scorer=scorer, questions=Questions(tuple(self.lines), fields=fields),
+            values=values,
             clusters=labels or None, cluster_spec=spec if labels else None, n_missing=missing,
             factors=self.factors(options.factors, places, values.shape[1]) if options.factors else None,
         )  # fmt: skip

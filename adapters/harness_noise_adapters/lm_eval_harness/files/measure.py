@@ -99,10 +99,12 @@ def _parts(task: str, found: Samples, native: Native, notes: list[str], budget: 
 
     documents = found.documents
     if found.kind in CONTENT_KEYS:
-        questions = Questions(found.keys, found.kind, None, found.targets, found.prompts, documents=documents)
+        questions = Questions(
+            found.keys, found.kind, None, found.targets, found.prompts, documents=documents, fields=found.fields
+        )
     else:  # no match is made without the texts
         inputs, texts = documents.read()
-        questions = Questions(found.keys, found.kind, inputs, found.targets, found.prompts, texts)
+        questions = Questions(found.keys, found.kind, inputs, found.targets, found.prompts, texts, fields=found.fields)
     reported = native.metrics(task)
     answers_differ = cache(lambda: found.answers > 1 and _answers_differ(documents.path, found.answers))
     for key in dict.fromkeys((*reported, *found.columns)):

@@ -134,6 +134,7 @@ class Native:
             media=bool(config.get("doc_to_image") or config.get("doc_to_audio")),
             cluster=None if spec is None else (lambda _doc: task) if spec == "task" else labeller(spec),
             key=None if key is None else labeller(key),
+            fields=options.fields,
             raw=frozenset(
                 metric
                 for metric in (listed if self.results else PAIRED)

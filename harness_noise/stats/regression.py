@@ -85,6 +85,7 @@ def regress(y: FloatArray, X: FloatArray, clusters: IntArray, weights: FloatArra
     S = (Vt.T / s) @ Vt / scale[:, None]  # S Sᵀ = (DᵀD)⁻¹
     Z = D @ S
     beta = S @ (Z.T @ Y)
+    beta[np.abs(beta) * scale <= 1e-12 * np.linalg.norm(Y)] = 0.0  # rounding
     e = Y - D @ beta
     e[np.abs(e) <= 1e-12 * max(1.0, float(np.abs(Y).max(initial=0.0)))] = 0.0
     order = np.argsort(clusters, kind="stable")

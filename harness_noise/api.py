@@ -9,6 +9,7 @@ from typing import Any
 
 from .analysis.comparison import compare_runs
 from .analysis.mean import analyze_runs
+from .analysis.slices import slices_of_pairs, slices_of_runs
 from .data.scores import ReadOptions, Run
 from .errors import InputError
 from .io import registry as adapters
@@ -38,7 +39,12 @@ def read(path: Place, **options: Any) -> Run | list[Run]:
 
 
 def analyze(
-    run: Source | Sequence[Source], *, level: float = 0.95, cluster: str | None = None, **choices: Any
+    run: Source | Sequence[Source],
+    *,
+    level: float = 0.95,
+    cluster: str | None = None,
+    by: Sequence[str] = (),
+    **choices: Any,
 ) -> Analysis:
     """The noise of every mean of one or several runs.
 
@@ -46,17 +52,28 @@ def analyze(
         run: a path, a Run, or several.
         level: coverage of the confidence intervals, in (0, 1).
         cluster: SPEC of the clusters; None: those the run carries.
+        by: SPECs of the questions' fields: the same slice by slice; `auto`: every field.
         **choices: fields of `Settings` (`se`, `interval`, …) and `ReadOptions` (`tasks`, `columns`, …).
 
     Raises:
         InputError: input or choices that cannot be used.
     """
     settings, options = split(choices, level=level, cluster=cluster)
-    return analyze_runs(adapters.those_with(partial(runs_of, item, options) for item in listed(run)), settings)
+    options = replace(options, fields=tuple(by))
+    runs = adapters.those_with(partial(runs_of, item, options) for item in listed(run))
+    result = analyze_runs(runs, settings)
+    return slices_of_runs(runs, by, settings).beside(result) if by else result
 
 
 def compare(
-    a: Source, b: Source, *, level: float = 0.95, cluster: str | None = None, questions: int = 0, **choices: Any
+    a: Source,
+    b: Source,
+    *,
+    level: float = 0.95,
+    cluster: str | None = None,
+    by: Sequence[str] = (),
+    questions: int = 0,
+    **choices: Any,
 ) -> Comparison:
     """A − B, paired by question, for everything that both runs measured.
 
@@ -65,6 +82,7 @@ def compare(
         b: the run that it is compared with.
         level: coverage of the confidence intervals, in (0, 1).
         cluster: SPEC of the clusters; None: those the runs carry.
+        by: SPECs of the questions' fields: the same slice by slice; `auto`: every field.
         questions: list this many of the questions that flipped most.
         **choices: fields of `Settings` (`test`, `adjust`, `margin`, …) and `ReadOptions`.
 
@@ -72,7 +90,10 @@ def compare(
         InputError: input or choices that cannot be used, or no question in common.
     """
     settings, options = split(choices, level=level, cluster=cluster)
-    return compare_runs([(_one(a, options), _one(b, options))], settings, questions)
+    options = replace(options, fields=tuple(by))
+    pairs = [(_one(a, options), _one(b, options))]
+    result = compare_runs(pairs, settings, questions)
+    return slices_of_pairs(pairs, by, settings).beside(result) if by else result
 
 
 def explain(

@@ -13,6 +13,7 @@ from . import options
 @options.RUN
 @options.reading
 @options.computing
+@options.BY
 @options.printing
 def command(runs: tuple[str, ...], **choices: Any) -> None:
     """The noise of every mean of one or several runs.
@@ -25,4 +26,10 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
 
     reading = options.read_options(choices)
     found = options.read_runs(runs, reading, as_repeats=choices.pop("as_repeats"), some=True)
-    options.show(analyze_runs(found, options.settings(choices)), choices)
+    by, settings = choices.pop("by"), options.settings(choices)
+    result = analyze_runs(found, settings)
+    if by:
+        from ..analysis.slices import slices_of_runs
+
+        result = slices_of_runs(found, by, settings).beside(result)
+    options.show(result, choices)

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     help="Exit with 1 if A is worse than B by more than the margin in any row (Holm within each family).",
 )
 @click.option("--combine", is_flag=True, help="What all rows (independent tasks or models) say together.")
+@options.BY
 @click.option("--questions", type=click.IntRange(0), default=0, metavar="N", help="List N questions that flipped.")
 @click.option(
     "--reference",
@@ -67,9 +68,12 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
 
     profile, together = choices.pop("reference"), choices.pop("combine")
     baseline, models = choices.pop("baseline"), choices.pop("models")
+    by = choices["by"]
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
     # a gate must not pass because the file with the regression could not be read
     reading, repeated = options.read_options(choices, strict=gate == "regression"), choices.pop("as_repeats")
+    if by and (profile is not None or all(_COUNTS.fullmatch(item) for item in runs)):
+        raise InputError(f"--by {by[0]}: bare numbers have no questions to slice")
     if all(_COUNTS.fullmatch(item) for item in runs):
         return _finish(_counts(runs, models, options.settings(choices)), choices, gate, page)
     if profile is not None:
@@ -87,7 +91,12 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
             raise InputError(f"--baseline {baseline}: no other run is given; name what is compared with it")
     else:
         pairs = [pair_of(found, runs, models)]
-    result = compare_runs(pairs, options.settings(choices), questions)
+    settings = options.settings(choices)
+    result = compare_runs(pairs, settings, questions)
+    if by:
+        from ..analysis.slices import slices_of_pairs
+
+        result = slices_of_pairs(pairs, by, settings).beside(result)
     if together:
         from ..analysis.combine import combine
 

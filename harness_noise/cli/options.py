@@ -72,6 +72,14 @@ ADJUST = click.option(
     help="Adjust p-values within each family of rows.",
 )
 
+BY = click.option(
+    "--by",
+    multiple=True,
+    metavar="SPEC",
+    help="Also slice by slice of this property of the questions, as a cluster's SPEC; numbers are cut at their "
+    "quartiles (repeatable). auto: every category of 2 to 50 values and every number.",
+)
+
 reading: Callable[[F], F] = _stack(
     [
         click.option("--task", "tasks", multiple=True, metavar="TASK", help="Only this task (glob, repeatable)."),
@@ -181,6 +189,7 @@ def read_options(choices: dict[str, Any], factors: tuple[str, ...] = (), *, stri
         metrics=choices.pop("metrics"),
         scorers=choices.pop("scorers"),
         factors=factors,
+        fields=choices.get("by", ()),
         apart=choices.get("as_repeats", False),
         strict=strict,
     )

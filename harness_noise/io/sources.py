@@ -41,7 +41,7 @@ def split(choices: dict[str, Any], **common: Any) -> tuple[Settings, ReadOptions
     """Sort keyword arguments into what is read and what is computed; both know cluster and missing."""
     reading = {
         name: choices.pop(name)
-        for name in ("columns", "groups", "tasks", "metrics", "scorers", "apart", "fields")
+        for name in ("columns", "groups", "tasks", "metrics", "scorers", "apart")
         if name in choices
     }
     known = set(Settings.__dataclass_fields__)

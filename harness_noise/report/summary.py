@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ..io.paths import telling_parts
 from ..results.plan import Plan
-from ..results.rows import Analysis, Comparison, Estimate
+from ..results.rows import Analysis, Comparison, Difference, Estimate
+from . import slices
 from .columns import (
     MISSING,
     Column,
@@ -111,7 +112,7 @@ _NOTES = Column("", text=True, hint="letters refer to the notes below")
 
 
 def _analysis(table: Analysis) -> Summary:
-    rows, marks = [], _marks(item.diagnostics for item in table.estimates)
+    rows, marks = [], _marks_of(table, table.estimates)
     several = len({(item.model, item.run) for item in table.estimates}) > 1
     level = _level(table.estimates)
     clustered = any(item.cluster for item in table.estimates)
@@ -167,8 +168,14 @@ def _analysis(table: Analysis) -> Summary:
     for item in table.estimates:
         if item.se is not None:
             first.setdefault((item.model, item.run, item.task), item)
-    sentences = [*map(sentence, first.values()), *estimand_line(table.estimates)]
-    return Summary((Section("", *shown),), _legend(marks, table.estimates), tuple(sentences))
+    sentences = [*map(sentence, first.values()), *slices.sentences(table), *estimand_line(table.estimates)]
+    sections = (Section("", *shown), *slices.sections(table, marks))
+    return Summary(sections, _legend(marks, table.estimates), tuple(sentences))
+
+
+def _marks_of(table: Analysis | Comparison, rows: Sequence[Estimate] | Sequence[Difference]) -> dict[str, str]:
+    """The marks of all rows and of their slices."""
+    return _marks(item.diagnostics for item in (*rows, *table.slices, *table.heterogeneity))
 
 
 def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
@@ -186,7 +193,7 @@ def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
 
 def _comparison(table: Comparison) -> Summary:
     items = table.comparisons
-    marks = _marks(item.diagnostics for item in items)
+    marks = _marks_of(table, items)
     pairs = {(item.model_a, item.run_a, item.model_b, item.run_b) for item in items}
     several = len(pairs) > 1
     adjusted = len(items) > 1 and table.settings.get("adjust") != "none"
@@ -265,13 +272,15 @@ def _comparison(table: Comparison) -> Summary:
     shown_first = _without_pair(*_drop_empty(first, results, optional), keep=several)
     shown_second = _without_pair(*_drop_empty(second, noise, optional), keep=several)
     sections = [Section(title, *shown_first), Section("Noise of A − B (standard errors)", *shown_second)]
+    sections += slices.sections(table, marks)
     if table.combined:
         sections.append(_combined(table))
     if table.flips:
         sections.append(_flips(table))
     sentences = [sentence(item) for item in items if item.se is not None][:1]
     sentences += [f"{item.method}: {item.note}." for item in table.combined if item.note]
-    return Summary(tuple(sections), _legend(marks, items), (*sentences, *taken_back(table), *estimand_line(items)))
+    sentences += [*taken_back(table), *slices.sentences(table), *estimand_line(items)]
+    return Summary(tuple(sections), _legend(marks, items), tuple(sentences))
 
 
 def taken_back(table: Comparison) -> list[str]:

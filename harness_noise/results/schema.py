@@ -24,6 +24,7 @@ def json_schema() -> dict[str, Any]:
     from .arena import Benchmark, Model, Question, Spread, Step
     from .explanation import Coefficient, Fit
     from .factors import FactorRow
+    from .slices import DifferenceSlice, EstimateSlice, Heterogeneity
 
     def rows(*names: str) -> dict[str, Any]:
         items = [{"$ref": f"#/$defs/{name}"} for name in names]
@@ -79,6 +80,8 @@ def json_schema() -> dict[str, Any]:
             "combined": rows("combined"),
             "plan": {"$ref": "#/$defs/plan"},
             "factors": rows("factor"),
+            "slices": rows("estimate_slice", "comparison_slice"),
+            "heterogeneity": rows("heterogeneity"),
             "coefficients": rows("coefficient"),
             "fits": rows("fit"),
             "n_answers": kinds["int"],
@@ -113,6 +116,9 @@ def json_schema() -> dict[str, Any]:
             "factor": table(FactorRow),
             "coefficient": table(Coefficient),
             "fit": table(Fit),
+            "estimate_slice": table(EstimateSlice),
+            "comparison_slice": table(DifferenceSlice),
+            "heterogeneity": table(Heterogeneity),
         },
     }
 

@@ -143,6 +143,7 @@ def arena(
     level: float = 0.95,
     cluster: str | None = None,
     baseline: str | None = None,
+    top: int | None = None,
     **choices: Any,
 ) -> Arena:
     """Every pair of many runs, and the noise that is characteristic of each benchmark.
@@ -152,6 +153,7 @@ def arena(
         level: coverage of the confidence intervals, in (0, 1).
         cluster: SPEC of the clusters; None: those the runs carry.
         baseline: a model that becomes B in all its pairs.
+        top: K, to ask which models may be among the K best.
         **choices: fields of `Settings` (`test`, `adjust`, `margin`, …) and `ReadOptions`.
 
     Raises:
@@ -160,4 +162,5 @@ def arena(
     from .leaderboard.build import arena as compute
 
     settings, options = split(choices, level=level, cluster=cluster)
-    return compute([item for source in listed(runs) for item in runs_of(source, options)], settings, baseline=baseline)
+    found = [item for source in listed(runs) for item in runs_of(source, options)]
+    return compute(found, settings, baseline=baseline, top=top)

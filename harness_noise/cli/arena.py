@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @click.command("arena")
 @options.RUN
 @click.option("--baseline", metavar="MODEL", help="Show the differences to this model.")
+@click.option("--top", type=click.IntRange(1), metavar="K", help="Who may be among the K best.")
 @click.option("--html", type=options.Output(file_okay=False), metavar="DIR", help="Write a report.")
 @click.option("--figures", type=options.Output(file_okay=False), metavar="DIR", help="Write each figure as an SVG.")
 @click.option(
@@ -72,7 +73,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
         from ..analysis.repeats import as_repeats
 
         found = as_repeats(found)
-    result = arena(found, options.settings(choices), baseline=baseline)
+    result = arena(found, options.settings(choices), baseline=baseline, top=choices.pop("top"))
     options.show(result, choices)
     written: list[Path] = []
     if pages is not None:

@@ -133,7 +133,8 @@ def _one(cut: _Cut, settings: Settings) -> _Slices:
     d = samples[0].stats.mean if len(samples) == 1 else samples[0].stats.mean - samples[1].stats.mean
     joint = by_slice.joint(d, cut.codes, plan.clusters)
     bounds = score_range(samples, settings)
-    drawn = by_slice.shrink(joint.means, _noise(joint), settings.level)
+    noise = np.where(joint.identified, by_slice.pooled_unit(joint) / joint.sizes, np.nan)
+    drawn = by_slice.shrink(joint.means, noise, settings.level)
     ends = bounds if bounds is not None and len(samples) == 1 else (-np.inf, np.inf)
     extras = []
     for s, label in enumerate(cut.labels):
@@ -147,12 +148,6 @@ def _one(cut: _Cut, settings: Settings) -> _Slices:
         by_slice.against_rest(d, cut.codes, plan.clusters) if len(samples) == 1 else np.empty(0),
         _whole(cut, by_slice.heterogeneity(d, cut.codes, plan.clusters), None if drawn is None else drawn.spread),
     )
-
-
-def _noise(joint: by_slice.Joint) -> FloatArray:
-    """(S,) variances to shrink by; NaN where a slice has one cluster."""
-    V = np.where(joint.identified, np.einsum("gs,gs->s", joint.scores, joint.scores), np.nan)
-    return by_slice.floored(V, joint.sizes, by_slice.pooled_unit(joint))
 
 
 def _whole(cut: _Cut, test: by_slice.Heterogeneity | None, spread: float | None) -> Heterogeneity:

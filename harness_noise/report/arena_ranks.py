@@ -22,8 +22,9 @@ def rank_sentences(board: Board, name: str) -> list[str]:
     if asked:
         sure = [shorten(item.model, NAME) for item in asked if item.in_top == "yes"]
         maybe = [shorten(item.model, NAME) for item in asked if item.in_top == "maybe"]
+        place = "the best" if row.n_top == 1 else f"among the {row.n_top} best"
         out.append(
-            f"{name}: surely among the {row.n_top} best: {_list(sure)}; perhaps: {_list(maybe)} "
+            f"{name}: surely {place}: {_list(sure)}; perhaps: {_list(maybe)} "
             f"({100 * board.pairs.common['level']:g} %, all together)."
         )
     if row.order_tau is not None and row.same_best is not None:

@@ -228,8 +228,8 @@ def models(board: Board, marks: Marks, title: str) -> Section:
     level = f"{100 * board.pairs.common['level']:g} %"
     top = max((max(model.pass_at_k) for model in board.models if model.pass_at_k), default=1)
     columns = (
-        Column("Rank", hint="by the mean"),
         Column("Model", text=True),
+        Column("Rank", hint="by the mean"),
         Column("Mean"),
         Column(f"{level} CI"),
         *_SES,
@@ -251,8 +251,8 @@ def models(board: Board, marks: Marks, title: str) -> Section:
         digits = decimals(item.se, item.mean)
         rows.append(
             (
-                MISSING if item.rank is None else str(item.rank),
                 shorten(item.model, NAME),
+                MISSING if item.rank is None else str(item.rank),
                 number(item.mean, digits),
                 interval(item.ci_low, item.ci_high, digits),
                 number(item.se, digits),

@@ -161,7 +161,8 @@ def shrink(means: FloatArray, variances: FloatArray, level: float) -> Shrunken |
 
     Args:
         means: (S,) NaN where a slice has none.
-        variances: (S,) see `floored`; all above 0.
+        variances: (S,) of the means, all above 0: `pooled_unit` over the number of questions. A slice's own is small
+            where it happens to have few errors, and would tie its weight to its mean.
         level: coverage, on average over the slices.
     """
     keep = np.isfinite(means) & np.isfinite(variances)

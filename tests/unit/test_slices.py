@@ -116,7 +116,7 @@ def test_a_few_right_answers_are_no_slice_without_errors():
     assert 0.05 < p < 0.5
     assert floored(np.array([0.0, 0.3]), np.array([20.0, 20.0]), 2.0).tolist() == [0.1, 0.3]
     means = np.array([1.0, 0.9, 0.88, 0.85, 0.93])
-    drawn = shrink(means, floored(np.zeros(5), np.full(5, 20.0), 0.09), 0.95)
+    drawn = shrink(means, np.full(5, 0.09 / 20), 0.95)
     assert abs(drawn.values[0] - means.mean()) == pytest.approx(0.5 * abs(means[0] - means.mean()))  # (S − 3)/(S − 1)
 
 

@@ -52,6 +52,7 @@ growth: $(VENV)/.test  ## how time and memory grow, into the docs
 coverage: $(VENV)/.test  ## coverage of the intervals by simulation, into the docs
 	$(BIN)/python benchmarks/coverage.py docs/methods/coverage.md
 	$(BIN)/python benchmarks/coverage_weak.py docs/methods/coverage-weak.md
+	$(BIN)/python benchmarks/coverage_slices.py docs/methods/coverage-slices.md
 
 pins: $(VENV)/.test  ## what every command says on many inputs, into PINS: before a change that must not change it
 	$(BIN)/python tests/pins/pin.py make $(PINS)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .arrays import BoolArray, FloatArray, IntArray
 
-CELLS = 4_000_000
-"""Statistics that are held at once (32 MB)."""
+WORK = 200_000_000
+"""Statistics of one step, by which the draws of very many models are limited."""
+FEWEST_DRAWS = 500
 STEPS = 10
 """Steps of the step-down; any number is valid, and more hardly ever find more."""
 
@@ -49,7 +49,7 @@ def rank_sets(sums: FloatArray, level: float, rng: np.random.Generator, draws: i
         sums: (G, M) each model's scores summed by cluster, higher is better; all models on the same questions.
         level: probability that all sets hold their model's rank in truth.
         rng: draws the signs.
-        draws: of signs; the identity is one more.
+        draws: of signs, fewer for hundreds of models; the identity is one more.
 
     The statistic of a pair is T = Σ_g x_g / √Σ x_g², x the differences of its sums, the monotone transform
     t = T √((G − 1)/(G − T²)) of Student's. Under "equal" the signs of a symmetric x are fair coins, so that the test
@@ -58,56 +58,47 @@ def rank_sets(sums: FloatArray, level: float, rng: np.random.Generator, draws: i
     which keeps their dependence: many models that answer alike cost little.
     """
     G, M = sums.shape
-    a, b = np.triu_indices(M, 1)
+    draws = int(min(draws, max(FEWEST_DRAWS, WORK // max(1, M * M))))
     centred = sums - sums.mean(axis=1, keepdims=True)
-    scale = _lengths(centred, a, b)
-    varies = scale > 1e-12 * max(1.0, float(np.abs(sums).max(initial=0.0)))
-    a, b, scale = a[varies], b[varies], scale[varies]
     better = np.zeros((M, M), dtype=np.bool_)
-    if G < 2 or len(a) == 0:
+    inverse = _inverse_lengths(centred, max(1.0, float(np.abs(sums).max(initial=0.0))))
+    is_open = inverse > 0
+    if G < 2 or not is_open.any():
         return from_decisions(better)
     total = centred.sum(axis=0)
-    T = (total[a] - total[b]) / scale
-    flipped = (2 * rng.integers(0, 2, (draws, G)) - 1) @ centred
-    open_a, open_b = np.ones(len(a), dtype=np.bool_), np.ones(len(a), dtype=np.bool_)
+    T = (total[:, None] - total[None, :]) * inverse
+    flipped = np.ascontiguousarray(((2 * rng.integers(0, 2, (draws, G)) - 1) @ centred).T)
     for _ in range(STEPS):
-        top = _largest(flipped, (a, b), scale, open_a, open_b)
-        highest = max(T[open_a].max(initial=-np.inf), (-T[open_b]).max(initial=-np.inf))
         # the identity is one of the draws
-        critical = np.sort(np.append(top, highest))[int(np.ceil(level * (draws + 1))) - 1]
-        bound = critical + 1e-12 * abs(critical)
-        found_a, found_b = open_a & (bound < T), open_b & (bound < -T)
-        if not (found_a.any() or found_b.any()):
+        top = np.append(_largest(flipped, np.where(is_open, inverse, 0.0)), T[is_open].max())
+        critical = np.sort(top)[int(np.ceil(level * (draws + 1))) - 1]
+        found = is_open & (critical + 1e-12 * abs(critical) < T)
+        if not found.any():
             break
-        better[a[found_a], b[found_a]] = True
-        better[b[found_b], a[found_b]] = True
-        open_a &= ~found_a
-        open_b &= ~found_b
+        better |= found
+        is_open &= ~found
     return from_decisions(better)
 
 
-def _lengths(sums: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
-    """(P,) √Σ_g x_g² of each pair's differences."""
-    out = np.empty(len(a))
-    step = max(1, CELLS // len(sums))
-    for first in range(0, len(a), step):
-        block = slice(first, first + step)
-        out[block] = np.linalg.norm(sums[:, a[block]] - sums[:, b[block]], axis=0)
+def _inverse_lengths(sums: FloatArray, scale: float) -> FloatArray:
+    """(M, M) 1/√Σ_g x_g² of each pair's differences; 0 where nothing differs."""
+    M = sums.shape[1]
+    out = np.zeros((M, M))
+    for a in range(M):
+        length = np.linalg.norm(sums - sums[:, a : a + 1], axis=0)
+        np.divide(1.0, length, out=out[a], where=length > 1e-12 * scale)
     return out
 
 
-def _largest(
-    flipped: FloatArray, pairs: tuple[IntArray, IntArray], scale: FloatArray, open_a: BoolArray, open_b: BoolArray
-) -> FloatArray:
-    """(draws,) largest statistic over the ordered pairs that are still open."""
-    out = np.full(len(flipped), -np.inf)
-    for is_open, (a, b) in ((open_a, pairs), (open_b, pairs[::-1])):
-        a, b, inverse = a[is_open], b[is_open], 1 / scale[is_open]
-        step = max(1, CELLS // max(1, len(a)))
-        for first in range(0, len(out), step):
-            block = flipped[first : first + step]
-            T = (block[:, a] - block[:, b]) * inverse
-            out[first : first + step] = np.maximum(out[first : first + step], T.max(axis=1, initial=-np.inf))
+def _largest(flipped: FloatArray, inverse: FloatArray) -> FloatArray:
+    """(draws,) largest statistic of (M, draws) flipped totals over the pairs of non-zero `inverse`, at least 0."""
+    M, draws = flipped.shape
+    out = np.zeros(draws)
+    for a in range(M):
+        b = np.flatnonzero(inverse[a])
+        if len(b):
+            T = (flipped[a] - flipped[b]) * inverse[a, b, None]
+            np.maximum(out, T.max(axis=0), out=out)
     return out
 
 
@@ -132,17 +123,16 @@ def stability(sums: FloatArray, sizes: FloatArray, rng: np.random.Generator, dra
 
     A resample is noisier than the questions were: it shows their noise once more, on top of what they have.
     """
-    G, M = sums.shape
+    G = len(sums)
     counts = rng.multinomial(G, np.full(G, 1 / G), size=draws).astype(np.float64)
     means = (counts @ sums) / (counts @ sizes)[:, None]
     found = sums.sum(axis=0)
-    a, b = np.triu_indices(M, 1)
-    order: NDArray[np.float64] = np.sign(np.round(found[a] - found[b], 9))
+    order = np.sign(np.round(found[:, None] - found[None, :], 9))
     tau = np.empty(draws)
-    for i, row in enumerate(means):
-        new = np.sign(np.round(row[a] - row[b], 12))
+    for i, row in enumerate(np.round(means, 12)):
+        new = np.sign(row[:, None] - row[None, :])
         either = np.sqrt(np.count_nonzero(new) * np.count_nonzero(order))
-        tau[i] = float(new @ order) / either if either else np.nan
+        tau[i] = float((new * order).sum()) / either if either else np.nan
     best = np.flatnonzero(found >= found.max() - 1e-9)
     leads = means >= means.max(axis=1, keepdims=True) - 1e-12
     # where several share the first place, each has its part of it

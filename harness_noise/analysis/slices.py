@@ -93,7 +93,9 @@ def _sliced(measured: Iterable[tuple[Any, Any]], by: Sequence[str], settings: Se
     notes: list[str] = []
     cuts = [cut for item in items for cut in _cuts(item, by, notes)]
     if not cuts:
-        raise InputError(f"--by {' '.join(by)}: no field divides the questions of any task into slices")
+        raise InputError(
+            "; ".join(notes) or f"--by {' '.join(by)}: no field divides the questions of any task into slices"
+        )
     method = _method(settings)
     found = [_one(cut, settings) for cut in cuts]
     p = decision.adjusted([_nan(one.whole.p_value) for one in found], method)
@@ -208,9 +210,10 @@ def _cuts(item: Known, by: Sequence[str], notes: list[str]) -> Iterator[_Cut]:
             continue
         rows = np.array([i for i, value in enumerate(values) if value is not None], dtype=np.intp)
         labels, order = _labels([values[i] for i in rows], named)
-        if not named and not 2 <= len(order) <= MOST_CATEGORIES:
+        problem = _problem(len(order), len(rows))
+        if problem is not None or (not named and len(order) > MOST_CATEGORIES):
+            notes += [f"{item.name}: --by {spec} {problem}"] if named else []
             continue
-        _check_cut(item, spec, len(order), len(rows))
         cut_labels = ["" if value is None else "x" for value in values]
         for i, label in zip(rows, labels, strict=True):
             cut_labels[i] = f"x{label}"
@@ -224,14 +227,15 @@ def _cuts(item: Known, by: Sequence[str], notes: list[str]) -> Iterator[_Cut]:
         yield _Cut(spec, item.take(rows), np.array([index[label] for label in labels]), tuple(order), left_out)
 
 
-def _check_cut(item: Known, spec: str, n_values: int, n: int) -> None:
+def _problem(n_values: int, n: int) -> str | None:
+    """Why a field makes no slices; None where it does."""
     if n_values < 2:
-        raise InputError(f"{item.name}: --by {spec} divides nothing: it is the same for every question")
+        return "divides nothing: it is the same for every question"
     if 2 * n_values > n:
-        raise InputError(
-            f"{item.name}: --by {spec} has {n_values} different values for {n} questions: too few in each to say "
-            "anything; name a coarser field"
+        return (
+            f"has {n_values} different values for {n} questions, too few in each to say anything: name a coarser field"
         )
+    return None
 
 
 def _labels(values: Sequence[Any], named: bool) -> tuple[list[str], list[str]]:

@@ -13,11 +13,11 @@ import numpy as np
 
 from .arrays import BoolArray, FloatArray, IntArray
 
-WORK = 200_000_000
+WORK = 100_000_000
 """Statistics of one step, by which the draws of very many models are limited."""
 FEWEST_DRAWS = 500
-STEPS = 10
-"""Steps of the step-down; any number is valid, and more hardly ever find more."""
+STEPS = 5
+"""Steps of the step-down; any number is valid, and more rarely find more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,11 +21,11 @@ from harness_noise.stats.slices import against_rest, floored, heterogeneity, joi
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
-def run_of(values, fields, model="a", clusters=None, auto=()):
+def run_of(values, fields, model="a", clusters=None, auto=(), task="t"):
     values = np.asarray(values, dtype=float)
     values = values[:, None] if values.ndim == 1 else values
     questions = hn.Questions(tuple(f"q{i}" for i in range(len(values))), fields=Fields(fields, auto, tuple(fields)))
-    scores = hn.Scores("t", "acc", "none", questions, values, clusters=clusters, cluster_spec=clusters and "c")
+    scores = hn.Scores(task, "acc", "none", questions, values, clusters=clusters, cluster_spec=clusters and "c")
     return hn.Run(model=model, name=model, harness="array", scores=(scores,))
 
 
@@ -156,6 +156,18 @@ def test_auto_tries_what_can_be_tried_once():
     assert [row.field for row in result.heterogeneity] == ["kind", "length"]
     p = [row.p_value for row in result.slices]
     assert [row.p_adjusted for row in result.slices] == pytest.approx(stats.false_discovery_control(p))
+
+
+def test_a_task_that_a_field_does_not_divide_is_left_out():
+    values = np.random.default_rng(0).random((40, 1))
+    one, other = (
+        run_of(values, {"k": ["u", "v"] * 20}),
+        run_of(values, {"k": ["u"] * 40, "m": ["x"] * 40}, task="other"),
+    )
+    both = hn.Run(model="a", name="a", harness="array", scores=(*one.scores, *other.scores))
+    result = slices_of_runs([both], ["k"], hn.Settings())
+    assert {row.task for row in result.slices} == {"t"}
+    assert any("other / acc: --by k divides nothing" in note for note in result.notes)
 
 
 def test_questions_without_the_field_are_in_no_slice():

@@ -93,8 +93,10 @@ def _sliced(measured: Iterable[tuple[Any, Any]], by: Sequence[str], settings: Se
     notes: list[str] = []
     cuts = [cut for item in items for cut in _cuts(item, by, notes)]
     if not cuts:
+        names = ", ".join(list(dict.fromkeys(name for item in items for name in item.fields.names))[:40]) or "(none)"
         raise InputError(
-            "; ".join(notes) or f"--by {' '.join(by)}: no field divides the questions of any task into slices"
+            "; ".join(notes)
+            or f"--by auto: no field is a number or a category of 2 to {MOST_CATEGORIES} values; the fields are {names}"
         )
     method = _method(settings)
     found = [_one(cut, settings) for cut in cuts]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..data.fields import Fields, numeral
+from ..data.fields import Fields, Value, numeral
 from ..data.matching import pair
 from ..data.questions import Questions
 from ..data.scores import Run, Scores
@@ -52,7 +52,7 @@ class Known:
 def known(parts: Sequence[Scores], runs: Runs) -> Known | None:
     """What is known of the questions that all `parts` have scored; None where no fields were read.
 
-    The fields are those of the first part that has them.
+    Of a field that both runs have, the values of the first count.
     """
     at = [np.arange(len(parts[0].questions))]
     if len(parts) == 2:
@@ -60,14 +60,24 @@ def known(parts: Sequence[Scores], runs: Runs) -> Known | None:
         at = [np.array(found.rows_a, dtype=np.intp), np.array(found.rows_b, dtype=np.intp)]
     scored = np.all([~np.isnan(part.values[rows]).all(axis=1) for part, rows in zip(parts, at, strict=True)], axis=0)
     at = [rows[scored] for rows in at]
-    for part, rows in zip(parts, at, strict=True):
-        if part.questions.fields is not None:
-            fields = part.questions.fields.take(rows)
-            break
-    else:
+    found_fields = [
+        part.questions.fields.take(rows)
+        for part, rows in zip(parts, at, strict=True)
+        if part.questions.fields is not None
+    ]
+    if not found_fields:
         return None
     kept = [_taken(part, rows) for part, rows in zip(parts, at, strict=True)]
-    return Known(tuple(replace(part, questions=kept[0].questions) for part in kept), runs, fields)
+    return Known(tuple(replace(part, questions=kept[0].questions) for part in kept), runs, _merged(found_fields))
+
+
+def _merged(found: Sequence[Fields]) -> Fields:
+    """The fields of A, and those that only B has: two harnesses know other things of one question."""
+    values: dict[str, Sequence[Value]] = {}
+    for fields in reversed(found):
+        values |= {key: column for key, column in fields.values.items() if any(value is not None for value in column)}
+    auto = dict.fromkeys(name for fields in found for name in fields.auto if name in values)
+    return Fields(values, tuple(auto), tuple(dict.fromkeys(name for fields in found for name in fields.names)))
 
 
 def _taken(part: Scores, rows: IntArray) -> Scores:

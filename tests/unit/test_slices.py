@@ -193,6 +193,12 @@ def test_pairs_use_the_fields_of_either_run(kinds):
     assert one.slices[0].diff == pytest.approx((x.mean(axis=1) - y.mean(axis=1))[np.array(kind) == "u"].mean())
 
 
+def test_a_field_that_only_b_knows_slices_both(kinds):
+    kind, x, y = kinds
+    a, b = run_of(x, {"other": [None] * 300, "k": [None] * 300}, "a"), run_of(y, {"k": kind}, "b")
+    assert [row.value for row in hn.compare(a, b, by=["k"]).slices] == sorted(set(kind))
+
+
 @pytest.mark.parametrize(
     ("by", "more", "words"),
     [

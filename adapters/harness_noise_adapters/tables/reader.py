@@ -113,6 +113,13 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
     models = {model: {key: settled.of(cells) for key, cells in of_model.items()} for model, of_model in models.items()}
     notes = [columns.note(path), *settled.notes]
     notes += _overlooked(path, watched, spare)
+    return _runs(path, models, columns, spec, options, notes)
+
+
+def _runs(
+    path: Path, models: Mapping[str, Mapping[tuple[str, str, str], Cells]], columns: Columns,
+    spec: Callable[[str], str | None], options: ReadOptions, notes: Sequence[str],
+) -> list[Run]:  # fmt: skip
     runs = []
     for model, of_model in models.items():
         scores, remarks = [], []

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .analysis.comparison import estimate_difference
+    from .analysis.explain import explain
     from .analysis.mean import estimate
     from .analysis.partial import estimate_from_part
     from .analysis.plan import plan
@@ -31,7 +32,7 @@ RENDERERS.update(rich="harness_noise.report.terminal:render", html="harness_nois
 _HOME = {
     "analyze": "api", "arena": "api", "compare": "api", "read": "api",
     "boundaries": "analysis.replay", "compare_in_sequence": "analysis.replay",
-    "estimate_from_part": "analysis.partial",
+    "estimate_from_part": "analysis.partial", "explain": "analysis.explain",
     "estimate": "analysis.mean", "estimate_difference": "analysis.comparison", "plan": "analysis.plan",
     "Analysis": "results.rows", "Arena": "results.arena", "Comparison": "results.rows",
     "ConfidenceInterval": "results.rows",
@@ -61,6 +62,7 @@ __all__ = [
     "estimate",
     "estimate_difference",
     "estimate_from_part",
+    "explain",
     "plan",
     "read",
 ]

@@ -8,11 +8,11 @@ from functools import partial
 
 from .analysis.comparison import compare_runs
 from .analysis.mean import analyze_runs
-from .data.scores import ReadOptions, Run
-from .errors import InputError
+from .analysis.slices import slices_of_pairs, slices_of_runs
+from .data.scores import Run
 from .io import registry as adapters
 from .io.paths import PathInput
-from .io.sources import Source, listed, names, reading, runs_of
+from .io.sources import Source, listed, names, only_run, reading, runs_of
 from .results.arena import Arena
 from .results.rows import Analysis, Comparison
 from .settings import Adjust, Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings, Test
@@ -30,6 +30,7 @@ def read(
     columns: Mapping[str, str] | None = None,
     apart: bool = False,
     factors: Sequence[str] = (),
+    fields: Sequence[str] = (),
     strict: bool = False,
 ) -> list[Run]:
     """Read lm-eval outputs, Inspect logs or score tables.
@@ -53,6 +54,8 @@ def read(
         Every run by itself, in place of one run of each model in a folder.
     factors
         Columns of a table, or arguments of a task, that say what each answer was made with.
+    fields
+        Properties of the questions to be read along, as a cluster's SPEC, into `Questions.fields`.
     strict
         A file that cannot be used is an error also where others of the folder can; else it is left out with a note.
 
@@ -67,7 +70,7 @@ def read(
         Nothing there can be used; says what and where.
     """
     options = reading(Settings(cluster=cluster, missing=missing), tasks, metrics, scorers, groups, columns, apart)
-    return adapters.read(path, replace(options, factors=names(factors), strict=strict))
+    return adapters.read(path, replace(options, factors=names(factors), fields=names(fields), strict=strict))
 
 
 def analyze(
@@ -83,6 +86,7 @@ def analyze(
     missing: Missing = "drop",
     seed: int = 0,
     resamples: int = 10_000,
+    by: Sequence[str] = (),
     tasks: Sequence[str] = (),
     metrics: Sequence[str] = (),
     scorers: Sequence[str] = (),
@@ -119,6 +123,8 @@ def analyze(
         Of the resampling tests and intervals.
     resamples
         How many of them, 100 or more.
+    by
+        Properties of the questions, as a cluster's SPEC: the same slice by slice; ``"auto"``: every field.
     tasks, metrics, scorers
         Only these, where paths are given; globs for tasks. Empty: all.
     groups
@@ -148,8 +154,11 @@ def analyze(
         cluster=cluster, level=level, se=se, interval=interval, range=range, repeats_are=repeats_are,
         questions_are=questions_are, missing=missing, seed=seed, resamples=resamples,
     )  # fmt: skip
-    options = reading(settings, tasks, metrics, scorers, groups, columns, apart)
-    return analyze_runs(adapters.those_with(partial(runs_of, item, options) for item in listed(run)), settings)
+    by = names(by)
+    options = replace(reading(settings, tasks, metrics, scorers, groups, columns, apart), fields=by)
+    runs = adapters.those_with(partial(runs_of, item, options) for item in listed(run))
+    result = analyze_runs(runs, settings)
+    return slices_of_runs(runs, by, settings).beside(result) if by else result
 
 
 def compare(
@@ -171,6 +180,7 @@ def compare(
     missing: Missing = "drop",
     seed: int = 0,
     resamples: int = 10_000,
+    by: Sequence[str] = (),
     questions: int = 0,
     tasks: Sequence[str] = (),
     metrics: Sequence[str] = (),
@@ -221,6 +231,8 @@ def compare(
         Of the resampling tests and intervals.
     resamples
         How many of them, 100 or more.
+    by
+        Properties of the questions, as a cluster's SPEC: the same slice by slice; ``"auto"``: every field.
     questions
         List this many of the questions that flipped most, as `Comparison.flips`.
     tasks, metrics, scorers
@@ -252,14 +264,18 @@ def compare(
         unpaired=unpaired, range=range, repeats_are=repeats_are, runs_shared=runs_shared, questions_are=questions_are,
         missing=missing, seed=seed, resamples=resamples,
     )  # fmt: skip
-    options = reading(settings, tasks, metrics, scorers, groups, columns, apart)
-    return compare_runs([(_only(a, options), _only(b, options))], settings, questions)
+    by = names(by)
+    options = replace(reading(settings, tasks, metrics, scorers, groups, columns, apart), fields=by)
+    pairs = [(only_run(a, options), only_run(b, options))]
+    result = compare_runs(pairs, settings, questions)
+    return slices_of_pairs(pairs, by, settings).beside(result) if by else result
 
 
 def arena(
     runs: Source | Sequence[Source],
     *,
     baseline: str | None = None,
+    top: int | None = None,
     cluster: str | None = None,
     level: float = 0.95,
     se: Estimator = "cr2",
@@ -287,6 +303,8 @@ def arena(
         A path that holds several runs, or several paths or Runs.
     baseline
         A model that becomes B in all its pairs.
+    top
+        K, to ask which models may be among the K best.
     cluster
         What related questions share: a field, a dotted path, a Jinja template, ``"task"``, ``"none"`` or
         ``"auto"``; ``"A*B"`` for two crossed ways. None: the clusters that the run carries.
@@ -345,14 +363,6 @@ def arena(
         questions_are=questions_are, missing=missing, seed=seed, resamples=resamples,
     )  # fmt: skip
     options = reading(settings, tasks, metrics, scorers, groups, columns, apart)
-    return compute([item for source in listed(runs) for item in runs_of(source, options)], settings, baseline=baseline)
-
-
-def _only(side: Source | Sequence[Source], options: ReadOptions) -> Run:
-    """The one run that a side of a comparison is."""
-    runs = [run for source in listed(side) for run in runs_of(source, options)]
-    if len(runs) != 1:
-        place = "a list" if isinstance(side, Sequence) and not isinstance(side, str) else side
-        models = ", ".join(run.model for run in runs)
-        raise InputError(f"{place} holds {len(runs)} runs ({models}); compare two of them as Run objects")
-    return runs[0]
+    return compute(
+        [item for source in listed(runs) for item in runs_of(source, options)], settings, baseline=baseline, top=top
+    )

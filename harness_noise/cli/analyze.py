@@ -16,6 +16,7 @@ from .flags import noted_in_flags
 @options.REFERENCES
 @options.reading
 @options.computing
+@options.BY
 @options.printing
 def command(runs: tuple[str, ...], **choices: Any) -> None:
     """The noise of every mean of one or several runs.
@@ -28,11 +29,15 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
 
     reading = options.read_options(choices)
     found = options.read_runs(runs, reading, as_repeats=choices.pop("as_repeats"), some=True)
-    settings, references = options.settings(choices), options.references(choices.pop("references"), reading)
+    by, settings, references = choices.pop("by"), options.settings(choices), choices.pop("references")
     result = analyze_runs(found, settings)
+    if by:
+        from ..analysis.slices import slices_of_runs
+
+        result = slices_of_runs(found, by, settings).beside(result)
     if references:
         from ..analysis.references import of_runs
 
-        rows, notes = of_runs(found, references, settings)
+        rows, notes = of_runs(found, options.references(references, reading), settings)
         result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
     options.show(noted_in_flags(result), choices)

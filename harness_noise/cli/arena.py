@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @click.command("arena")
 @options.RUN
 @click.option("--baseline", metavar="MODEL", help="Show the differences to this model.")
+@click.option("--top", type=click.IntRange(1), metavar="K", help="Who may be among the K best.")
 @click.option("--html", type=options.Output(file_okay=False), metavar="DIR", help="Write a report.")
 @click.option("--figures", type=options.Output(file_okay=False), metavar="DIR", help="Write each figure as an SVG.")
 @click.option(
@@ -67,6 +68,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
         choices.pop(name) for name in ("baseline", "html", "figures", "reference", "strict")
     )
     with_questions, budget = choices.pop("questions"), choices.pop("budget")
+    top = choices.pop("top")
     if with_questions and profile is None:
         raise InputError("--questions adds means by question to the profile of --reference FILE: name the FILE")
     tables, kind = choices.pop("tables"), choices.pop("tables_format")
@@ -78,7 +80,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
         from ..analysis.repeats import as_repeats
 
         found = as_repeats(found)
-    result = noted_in_flags(arena(found, options.settings(choices), baseline=baseline))
+    result = noted_in_flags(arena(found, options.settings(choices), baseline=baseline, top=top))
     if budget:
         from ..leaderboard.budget import with_budget
 

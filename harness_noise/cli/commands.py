@@ -12,6 +12,7 @@ from .._version import __version__
 COMMANDS = {
     "analyze": ("analyze", "The noise of every mean of one or several runs."),
     "compare": ("compare", "A − B of two runs, paired by question, with a test."),
+    "explain": ("explain", "What goes with a score or a difference, question by question."),
     "arena": ("arena", "Every pair of many runs, and the noise of each benchmark."),
     "factors": ("factors", "How much of the noise comes from the prompt, the seed, the judge."),
     "plan": ("plan", "How many questions and answers a comparison needs, or what it can see."),

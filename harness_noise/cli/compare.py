@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     help="Exit with 1 if A is worse than B by more than the margin in any row (Holm within each family).",
 )
 @click.option("--combine", is_flag=True, help="What all rows (independent tasks or models) say together.")
+@options.BY
 @click.option("--questions", type=click.IntRange(0), default=0, metavar="N", help="List N questions that flipped.")
 @click.option(
     "--reference",
@@ -74,9 +75,12 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
 
     named, together, looks = choices.pop("references"), choices.pop("combine"), options.looks(choices.pop("looks"))
     baseline, models = choices.pop("baseline"), choices.pop("models")
+    by = choices["by"]
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
     # a gate must not pass because the file with the regression could not be read
     reading, repeated = options.read_options(choices, strict=gate == "regression"), choices.pop("as_repeats")
+    if by and (any(map(_is_number, runs)) or all(_COUNTS.fullmatch(item) for item in runs)):
+        raise InputError(f"--by {by[0]}: bare numbers have no questions to slice")
     if all(_COUNTS.fullmatch(item) for item in runs):
         return _finish(_counts(runs, models, options.settings(choices)), choices, gate, page)
     if named and any(map(_is_number, runs)):
@@ -96,9 +100,13 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
         if not pairs:
             raise InputError(f"--baseline {baseline}: no other run is given; name what is compared with it")
     else:
-        pairs = [_pair(found, runs, models)]
+        pairs = [pair_of(found, runs, models)]
     chosen = options.settings(choices)
     result = compare_runs(pairs, chosen, questions)
+    if by:
+        from ..analysis.slices import slices_of_pairs
+
+        result = slices_of_pairs(pairs, by, chosen).beside(result)
     if references:
         from ..analysis.references import of_pairs
 
@@ -223,7 +231,7 @@ def _bare(
     return Comparison(chosen.to_dict(), (row,), () if told is None else (told,))
 
 
-def _pair(found: list[Run], paths: tuple[str, ...], models: str | None) -> tuple[Run, Run]:
+def pair_of(found: list[Run], paths: tuple[str, ...], models: str | None) -> tuple[Run, Run]:
     """The two runs that are meant, A first. Of a model whose files are many, all its tasks are."""
     from ..io.joining import joined
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
+    from ..results.explanation import Explanation
     from ..results.rows import Analysis, Comparison
 
-    R = TypeVar("R", Analysis, Comparison, Arena)
+    R = TypeVar("R", Analysis, Comparison, Explanation, Arena)
 
 _OTHERWISE = {
     "tasks": "--task", "metrics": "--metric", "scorers": "--scorer", "groups": "--group", "factors": "--factor",
-    "runs": "--from", "as_repeats": "--as-repeats", "jobs": "--jobs", "dask": "--dask",
+    "runs": "--from", "categories": "--category", "as_repeats": "--as-repeats", "jobs": "--jobs", "dask": "--dask",
 }  # fmt: skip
 """Parameters whose flag has another name, and those of reading with many processes."""
 _NAMED = re.compile(r"`([a-z_0-9]+)(?:=([^`]*))?`")
@@ -48,8 +49,8 @@ def _plain(value: str) -> str:
 def _parameters() -> frozenset[str]:
     from inspect import Parameter, signature
 
-    from .. import analyze, arena, compare, plan, read
+    from .. import analyze, arena, compare, explain, plan, read
 
-    taken = (signature(function).parameters.values() for function in (read, analyze, compare, arena, plan))
+    taken = (signature(function).parameters.values() for function in (read, analyze, compare, explain, arena, plan))
     names = {item.name for each in taken for item in each if item.kind is Parameter.KEYWORD_ONLY}
     return frozenset(names | set(_OTHERWISE))

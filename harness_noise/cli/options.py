@@ -81,6 +81,14 @@ REFERENCES = click.option(
     "(arena --reference FILE --questions); repeatable.",
 )
 
+BY = click.option(
+    "--by",
+    multiple=True,
+    metavar="SPEC",
+    help="Also slice by slice of this property of the questions, as a cluster's SPEC; numbers are cut at their "
+    "quartiles (repeatable). auto: every category of 2 to 50 values and every number.",
+)
+
 reading: Callable[[F], F] = _stack(
     [
         click.option("--task", "tasks", multiple=True, metavar="TASK", help="Only this task (glob, repeatable)."),
@@ -190,6 +198,7 @@ def read_options(choices: dict[str, Any], factors: tuple[str, ...] = (), *, stri
         metrics=choices.pop("metrics"),
         scorers=choices.pop("scorers"),
         factors=factors,
+        fields=choices.get("by", ()),
         apart=choices.get("as_repeats", False),
         strict=strict,
     )

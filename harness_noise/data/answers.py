@@ -20,6 +20,7 @@ from typing import Any
 
 from ..errors import FinalError, InputError
 from .clusters import ClusterSpec, MissingFieldError, labeller, resolved, text_label
+from .fields import FieldReader
 from .native_values import fitting
 from .questions import Questions, content_hash, excerpt, occurrences
 from .scores import ReadOptions, Run, Scores, check_grid
@@ -209,6 +210,8 @@ class _Asked:
     labels: dict[str, str | None] = field(default_factory=dict)
     inputs: dict[str, str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
+    docs: dict[str, Doc] = field(default_factory=dict)
+    """What is known of each question, where some of it is to be kept."""
 
 
 class Answers:
@@ -304,8 +307,9 @@ class Answers:
         for what, found in self._metrics.items():
             asked = self._tasks[what[0]]
             found.clusters = {question: (clusters[what[0]].get(question), 0) for question in found.numbers}
+            questions = self._questions(what[0], asked, found)
             part = found.scores(
-                self.where, what, self.options, cluster_spec=asked.spec, questions=self._questions(asked, found),
+                self.where, what, self.options, cluster_spec=asked.spec, questions=questions,
                 repeats_are_runs=self.repeats_are_runs, **self._fields.get(what, {}),
             )  # fmt: skip
             out.append(part)
@@ -348,6 +352,8 @@ class Answers:
                 asked.keys[question] = self._key(doc)
             except MissingFieldError as error:
                 raise _absent(at, "question", error) from None
+        if self.options.fields:
+            asked.docs[question] = doc
         words = None if self.text is None else doc.get(self.text)
         if isinstance(words, str) and words.strip():
             asked.inputs[question], asked.texts[question] = content_hash(words), excerpt(words)
@@ -372,14 +378,19 @@ class Answers:
             self.notes.append(f"{task}: the questions have natural clusters, {natural}: ask with --cluster auto")
         return found
 
-    def _questions(self, asked: _Asked, found: MetricAnswers) -> Questions:
-        names = tuple(found.numbers)
+    def _questions(self, task: str, asked: _Asked, found: MetricAnswers) -> Questions:
+        names, known = tuple(found.numbers), None
+        if self.options.fields:
+            reader = FieldReader(self.options.fields, task)
+            for name in names:
+                reader.add(asked.docs[name])
+            known = reader.fields()
         shown = tuple(asked.texts.get(name, "") for name in names)
         texts = shown if any(shown) else None
         if self._key is not None:  # a key that the user vouches for is not checked against the text
-            return Questions(occurrences([asked.keys[name] for name in names]), "question", texts=texts)
+            return Questions(occurrences([asked.keys[name] for name in names]), "question", texts=texts, fields=known)
         inputs = tuple(asked.inputs[name] for name in names if name in asked.inputs)
-        return Questions(names, self.kind, inputs if len(inputs) == len(names) else None, texts=texts)
+        return Questions(names, self.kind, inputs if len(inputs) == len(names) else None, texts=texts, fields=known)
 
 
 def _absent(at: str, what: str, error: MissingFieldError) -> FinalError:

@@ -158,11 +158,11 @@ def labeller(spec: str, task: str | None = None) -> Callable[[Mapping[str, Any]]
         return lambda doc: task
     if len(ways := ways_of(spec)) == 2:
         return _crossed(spec, labeller(ways[0]), labeller(ways[1]))
-    if "{{" in spec or "{%" in spec:
+    if not is_plain(spec):
         return _template(spec)
 
     def label(doc: Mapping[str, Any]) -> str:
-        value: Any = doc[spec] if spec in doc else _path(doc, spec)
+        value = value_of(spec, doc)
         if value is None:
             raise MissingFieldError(spec, doc)
         return text_label(value)
@@ -179,6 +179,20 @@ def _crossed(
         return CROSS.join(way(doc).replace(CROSS, " × ") for way in (one, other))
 
     return label
+
+
+def is_plain(spec: str) -> bool:
+    """Whether a SPEC is a field or a path, which has a value and not only a label."""
+    return len(ways_of(spec)) == 1 and "{{" not in spec and "{%" not in spec
+
+
+def value_of(spec: str, doc: Mapping[str, Any]) -> Any:
+    """What a document has at a field or a dotted path; a field whose name is the whole SPEC comes first.
+
+    Raises:
+        MissingFieldError: the document lacks it.
+    """
+    return doc[spec] if spec in doc else _path(doc, spec)
 
 
 def _path(doc: Mapping[str, Any], spec: str) -> Any:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import FaultyScoresError, InputError
+from .fields import Fields
 from .string_store import distinct_strings
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Questions:
     """A short text to show to a person; see `shown`."""
     documents: Documents | None = field(default=None, repr=False)
     """Where to read `inputs` and `texts`; None if they were given or have been read."""
+    fields: Fields | None = field(default=None, repr=False)
+    """What is known of each question by the SPECs of `ReadOptions.fields`; None where none was asked for."""
 
     def __post_init__(self) -> None:
         self._check()

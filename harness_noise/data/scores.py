@@ -196,6 +196,8 @@ class ReadOptions:
     scorers: tuple[str, ...] = ()
     factors: tuple[str, ...] = ()
     """Columns of a table, or arguments of a task, that say what each answer was made with."""
+    fields: tuple[str, ...] = ()
+    """SPECs of what is to be known of each question (`Questions.fields`), to slice or to explain by."""
     apart: bool = False
     """Every run by itself, in place of one run of each model in a folder (`harness_noise.io.joining`)."""
     strict: bool = False

@@ -21,10 +21,12 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
         lost = sum(item.n_missing for item in (*source.scores, *source.parts))
         lost += sum(item.n_missing for item in source.corpus)
         refill = options.missing == "zero" and lost > 0
-        if options.cluster is None and not refill:
+        fields = bool(options.fields) and all(item.questions.fields is None for item in source.scores)
+        if options.cluster is None and not refill and not fields:
             return [select(source, options)]
         if not source.path:
             what = "missing answers can be counted as wrong" if refill else "clusters can be chosen"
+            what = "what is known of its questions can be read" if fields else what
             raise InputError(f"{source.name}: {what} only while a file is read; give its path")
         again = adapters.read(source.path, options)
         return [run for run in again if (run.model, run.name) == (source.model, source.name)] or again
@@ -49,3 +51,13 @@ def reading(
 def names(given: Sequence[str]) -> tuple[str, ...]:
     """Several names; a single one may stand alone."""
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+def only_run(side: Source | Sequence[Source], options: ReadOptions) -> Run:
+    """The one run that a side of a comparison is."""
+    runs = [run for source in listed(side) for run in runs_of(source, options)]
+    if len(runs) != 1:
+        place = "a list" if isinstance(side, Sequence) and not isinstance(side, str) else side
+        models = ", ".join(run.model for run in runs)
+        raise InputError(f"{place} holds {len(runs)} runs ({models}); compare two of them as Run objects")
+    return runs[0]

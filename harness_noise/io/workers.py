@@ -343,7 +343,8 @@ class QuestionInterner:
             inputs, texts = self._one(item.inputs), self._one(item.texts)
         else:
             documents = self.documents.setdefault((item.kind, id(keys)), documents)
-        one = Questions(keys, item.kind, inputs, self._one(item.targets), self._one(item.prompts), texts, documents)
+        targets, prompts = self._one(item.targets), self._one(item.prompts)
+        one = Questions(keys, item.kind, inputs, targets, prompts, texts, documents, item.fields)
         same = (one.kind, *map(id, (keys, inputs, one.targets, one.prompts, texts, documents)))
         return self.questions.setdefault(same, one)
 

@@ -21,9 +21,9 @@ from ..stats.all_pairs import all_pairs, every_pair
 from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.group_pairs import group_pairs
 from ..stats.pair_table import Columns, Table
-from ..stats.passk import pass_at_k, steps_of_k
 from .align import Grid, grid, stacked
 from .pairs import Facts, decided
+from .ranks import passes, ranked
 
 CLOSE = 5.0
 """Pairs closer than this many total standard errors show the noise of a benchmark; Wang (2025), §4.1.2."""
@@ -43,7 +43,7 @@ class _Measured:
 
 
 def _board(
-    measured: list[_Measured], group: Group | None, settings: Settings
+    measured: list[_Measured], group: Group | None, settings: Settings, top: int | None = None
 ) -> tuple[BenchmarkResult | None, list[str]]:
     parts = [item.parts for item in measured]
     first = parts[0][0]
@@ -90,6 +90,8 @@ def _board(
     models = _models(measured, group, board, pairs, settings)
     questions = _questions(common, board)
     row = _benchmark(common, pairs, questions, models, questions.n_solved is not None)
+    solved = board.solved if questions.n_solved is not None else None
+    models, row = ranked(models, row, board.table, solved, pairs, settings, top)
     return BenchmarkResult(row, models, pairs, questions, board.table.mean), notes
 
 
@@ -166,11 +168,16 @@ def _models(
         estimate = analyze_run(alone, settings).estimates[0]
         rates = share[m][~np.isnan(share[m])]
         known = not np.isnan(p_best[m])
+        right = board.table.binary and higher and group is None
+        by_k = passes(board.values[m], board.table.clusters) if right else None
         out.append(
             Model(
                 **{field: getattr(estimate, field) for field in Estimate.__dataclass_fields__} | {"model": item.name},
                 win_rate=float(rates.mean()) if len(rates) else None,
-                pass_at_k=_pass_at_k(board.values[m], board.table.binary and higher and group is None),
+                pass_at_k=None if by_k is None else by_k.at,
+                pass_at_k_se=None if by_k is None else by_k.at_se,
+                pass_hat_k=None if by_k is None else by_k.hat,
+                pass_hat_k_se=None if by_k is None else by_k.hat_se,
                 among_best=bool(p_best[m] >= alpha) if known else None,
                 p_best=float(p_best[m]) if known else None,
             )
@@ -201,14 +208,6 @@ def best_p(pairs: Pairs, M: int, higher: bool = True) -> FloatArray:
     out = np.full(M, np.nan)
     out[known] = np.minimum(1.0, (M - 1) * np.nanmin(p[known], axis=1))
     return out
-
-
-def _pass_at_k(values: FloatArray, binary: bool) -> dict[int, float] | None:
-    values = values[~np.isnan(values).all(axis=1)]
-    if not binary or len(values) == 0:
-        return None
-    least = int((~np.isnan(values)).sum(axis=1).min())
-    return {k: float(pass_at_k(values, k).mean()) for k in steps_of_k(least)}
 
 
 def _benchmark(

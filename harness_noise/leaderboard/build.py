@@ -22,13 +22,14 @@ from ..settings import Settings
 from .benchmark import _board, _Measured
 
 
-def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = None) -> Arena:
+def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = None, top: int | None = None) -> Arena:
     """Every pair of runs on every task, metric and scorer that at least two of them measured.
 
     Args:
         runs: one run of each model; several runs of one model are told apart by their names.
         settings: as for `compare`; p-values are adjusted over the pairs of one benchmark.
         baseline: a model (or the name of a run) that becomes B in all its pairs.
+        top: K, to ask which models may be among the K best.
 
     Raises:
         InputError: fewer than two runs, nothing that two of them measured, no question in common, an
@@ -52,7 +53,7 @@ def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = Non
             if group is None:
                 lonely.setdefault((first.task, measured[0].name), []).append(first.metric)
             continue
-        board, remarks = _board(measured, group, settings)
+        board, remarks = _board(measured, group, settings, top)
         notes += remarks
         if board is not None:
             boards.append(board)

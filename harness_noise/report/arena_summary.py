@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .arena_ranks import rank_sentences
 from .columns import (
     MISSING,
     THESE_QUESTIONS,
@@ -153,7 +154,7 @@ def sentences(board: BenchmarkResult) -> list[str]:
             if value is not None
         ]
         out.append("; ".join([text, ", ".join(found)] if found else [text]) + ".")
-    return out + _adjustment(board, name)
+    return [*out, *rank_sentences(board, name), *_adjustment(board, name)]
 
 
 def _adjustment(board: BenchmarkResult, name: str) -> list[str]:
@@ -231,31 +232,42 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
     top = max((max(model.pass_at_k) for model in board.models if model.pass_at_k), default=1)
     columns = (
         Column("Model", text=True),
+        Column("Rank", hint="by the mean"),
         Column("Mean"),
         Column(f"{level} CI"),
         *_SES,
+        Column("ranks", hint=f"that the model may have in truth; all models' together are right with {level}"),
+        Column("ties", hint="models that it cannot be told from, all pairs tested together"),
+        Column("in top", text=True, hint="whether it is among the K best of --top K"),
         Column("win rate", hint="mean over all rivals of wins + half of ties"),
         Column(f"pass@{top}", hint="chance that one of these many answers is right"),
+        Column(f"pass^{top}", hint="chance that all of these many answers are right"),
         Column("best?", text=True, hint="cannot be told from the best, adjusted for the choice"),
         Column("n", hint="questions"),
         Column("K", hint="scored answers per question"),
         Column("missing", hint="answers without a score"),
         Column("", text=True, hint="letters refer to the notes below"),
     )
+    passes = (f"pass@{top}", f"pass^{top}")
     rows = []
     for item in ranked(board):
         digits = decimals(item.se, item.mean)
         rows.append(
             (
                 shorten(item.model, NAME),
+                MISSING if item.rank is None else str(item.rank),
                 number(item.mean, digits),
                 interval(item.ci_low, item.ci_high, digits),
                 number(item.se, digits),
                 number(item.se_total, digits),
                 data_noise(item, digits),
                 number(item.se_prediction, digits),
+                MISSING if item.rank_low is None or item.rank_high is None else span(item.rank_low, item.rank_high),
+                MISSING if item.ties is None else str(item.ties),
+                item.in_top or "",
                 number(item.win_rate, 3),
-                number((item.pass_at_k or {}).get(top) if top > 1 else None, digits),
+                _pass(item.pass_at_k, item.pass_at_k_se, top),
+                _pass(item.pass_hat_k, item.pass_hat_k_se, top),
                 "yes" if item.among_best else "" if item.among_best is not None else MISSING,
                 str(item.n_questions),
                 span(item.repeats_min, item.repeats_max),
@@ -263,7 +275,16 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
                 marks(item.diagnostics),
             )
         )
-    return Section(title, *_drop_empty(columns, rows, ("data", "prediction", f"pass@{top}", "missing", "")))
+    return Section(title, *_drop_empty(columns, rows, ("data", "prediction", "in top", *passes, "missing", "")))
+
+
+def _pass(values: Mapping[int, float] | None, errors: Mapping[int, float] | None, k: int) -> str:
+    """pass@k or pass^k with its standard error."""
+    value, se = (values or {}).get(k), (errors or {}).get(k)
+    if value is None or k < 2:
+        return MISSING
+    digits = decimals(se, value)
+    return number(value, digits) if se is None else f"{number(value, digits)} ± {number(se, digits)}"
 
 
 def ranked(board: BenchmarkResult) -> list[Model]:

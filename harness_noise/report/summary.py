@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..io.paths import telling_parts
 from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison, Difference, Estimate
+from . import slices
 from .columns import (
     MISSING,
     Column,
@@ -41,9 +42,10 @@ from .sequential import full_section, look_section
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
+    from ..results.explanation import Explanation
     from ..results.factors import Factors
 
-    Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena
+    Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena | Explanation
 
 
 def summarise(table: Result) -> Summary:
@@ -56,10 +58,15 @@ def summarise(table: Result) -> Summary:
         from . import planning
 
         return planning.summarise(table)
+    from ..results.explanation import Explanation
     from ..results.factors import Factors
 
     if isinstance(table, Factors):
         return _factors(table)
+    if isinstance(table, Explanation):
+        from . import explanation
+
+        return explanation.summarise(table)
     from . import arena_summary
 
     return arena_summary.summarise(table)
@@ -106,7 +113,7 @@ _NOTES = Column("", text=True, hint="letters refer to the notes below")
 
 
 def _analysis(table: Analysis) -> Summary:
-    rows, marks = [], _marks(item.diagnostics for item in table.estimates)
+    rows, marks = [], _marks_of(table, table.estimates)
     several = len({(item.model, item.run) for item in table.estimates}) > 1
     level = _level(table.estimates)
     clustered = any(item.cluster for item in table.estimates)
@@ -162,9 +169,14 @@ def _analysis(table: Analysis) -> Summary:
     for item in table.estimates:
         if item.se is not None:
             first.setdefault((item.model, item.run, item.task), item)
-    sentences = [*map(sentence, first.values()), *estimand_line(table.estimates)]
-    more = [full_section(table.full_benchmark)] if table.full_benchmark else []
+    sentences = [*map(sentence, first.values()), *slices.sentences(table), *estimand_line(table.estimates)]
+    more = slices.sections(table, marks) + ([full_section(table.full_benchmark)] if table.full_benchmark else [])
     return Summary((Section("", *shown), *more), _legend(marks, table.estimates), tuple(sentences))
+
+
+def _marks_of(table: Analysis | Comparison, rows: Sequence[Estimate] | Sequence[Difference]) -> dict[str, str]:
+    """The marks of all rows and of their slices."""
+    return _marks(item.diagnostics for item in (*rows, *table.slices, *table.heterogeneity))
 
 
 def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
@@ -193,7 +205,7 @@ def _filled(items: Sequence[Difference], cells: _Cells) -> tuple[tuple[Column, .
 
 def _comparison(table: Comparison) -> Summary:
     items = table.differences
-    marks = _marks(item.diagnostics for item in items)
+    marks = _marks_of(table, items)
     several = len({(item.model_a, item.run_a, item.model_b, item.run_b) for item in items}) > 1
     names: _Cells = [
         (Column("Task", text=True), lambda x: plain(x.task)),
@@ -206,6 +218,7 @@ def _comparison(table: Comparison) -> Summary:
     title = plain("A = {}, B = {}".format(*names_of(items[0]))) if items and not several else ""
     noise = _filled(items, [*names, *_NOISE])
     sections = [Section(title, *results), Section("Noise of A − B (standard errors)", *noise)]
+    sections += slices.sections(table, marks)
     if table.sequential:
         sections.append(look_section(table.sequential))
     if table.full_benchmark:
@@ -216,7 +229,8 @@ def _comparison(table: Comparison) -> Summary:
         sections.append(_flips(table))
     sentences = [sentence(item) for item in items if item.se is not None][:1]
     sentences += [f"{item.method}: {item.note}." for item in table.combined if item.note]
-    return Summary(tuple(sections), _legend(marks, items), (*sentences, *taken_back(table), *estimand_line(items)))
+    sentences += [*taken_back(table), *slices.sentences(table), *estimand_line(items)]
+    return Summary(tuple(sections), _legend(marks, items), tuple(sentences))
 
 
 def _digits(item: Difference) -> int:

@@ -36,6 +36,21 @@ class Model(Estimate):
     `level`, whichever model that is."""
     p_best: float | None
     """p-value of "no other model is better", adjusted for the number of rivals."""
+    rank: int | None = None
+    """By the mean, 1 the best; equal means share the better rank."""
+    rank_low: int | None = None
+    """The best rank that it may have: the sets of all models hold their true ranks together with probability
+    `level`."""
+    rank_high: int | None = None
+    ties: int | None = None
+    """How many other models it cannot be told from, all pairs tested together."""
+    in_top: str | None = None
+    """Whether it is among the K best of `--top K`: yes, maybe or no; null where K was not asked for."""
+    pass_at_k_se: Mapping[int, float] | None = None
+    """Standard errors of `pass_at_k`, clustered."""
+    pass_hat_k: Mapping[int, float] | None = None
+    """k → chance that all of k answers are right (pass^k)."""
+    pass_hat_k_se: Mapping[int, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +108,19 @@ class Benchmark:
     """The models that cannot be told from the best."""
     steps: tuple[Step, ...] = ()
     cluster: str | None = None
+    solved_by_all: int | None = None
+    """Questions that every model which has them solves."""
+    rank_method: str | None = None
+    """What the rank sets come from: bootstrap (signs flipped by cluster, all pairs at once), or holm over the pairs'
+    own p-values, where models miss questions or tasks are averaged."""
+    n_top: int | None = None
+    """Models at the top: the K of `--top K`, else those that may be the best, at least two."""
+    dead_for_top: int | None = None
+    """Questions on which all models at the top score the same: they no longer tell these apart."""
+    order_tau: float | None = None
+    """Kendall's tau between the order of the models and that on resampled questions, the median."""
+    same_best: float | None = None
+    """Share of resamples in which the same model is first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,19 +371,26 @@ def _or_none(value: Any) -> float | None:
 
 def _model_row(item: Model) -> dict[str, Any]:
     out = row(item)
-    if item.pass_at_k is not None:
-        out["pass_at_k"] = {str(k): value for k, value in item.pass_at_k.items()}
+    for name in _BY_K:
+        if out[name] is not None:
+            out[name] = {str(k): value for k, value in out[name].items()}
     return out
+
+
+_BY_K = {
+    "pass_at_k": "pass_at_{}", "pass_at_k_se": "pass_at_{}_se", "pass_hat_k": "pass_hat_{}",
+    "pass_hat_k_se": "pass_hat_{}_se",
+}  # fmt: skip
+"""Fields by k, and what they are called where a table has a column for each k."""
 
 
 def _flat(item: dict[str, Any]) -> dict[str, Any]:
     """One level: `se_total: {median: …}` becomes `se_total_median`; lists of text are joined."""
     out: dict[str, Any] = {}
     for name, value in item.items():
-        if isinstance(value, dict) and name != "pass_at_k":
-            out |= {f"{name}_{key}": inner for key, inner in value.items()}
-        elif isinstance(value, dict):
-            out |= {f"pass_at_{key}": inner for key, inner in value.items()}
+        if isinstance(value, dict):
+            form = _BY_K.get(name, f"{name}_{{}}")
+            out |= {form.format(key): inner for key, inner in value.items()}
         elif isinstance(value, list):
             out[name] = " ".join(value) if name == "diagnostics" else json.dumps(value, ensure_ascii=False)
         else:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from ..stats.combine import Combined
+    from .slices import DifferenceSlice, EstimateSlice, Heterogeneity
 
 
 class ConfidenceInterval(NamedTuple):
@@ -283,6 +284,10 @@ class _Table(Shown):
             "settings": dict(self.settings),
             self.kind: [row(item) for item in self.rows],
             "notes": list(getattr(self, "notes", ())),
+        } | {
+            name: [row(item) for item in getattr(self, name)]
+            for name in ("slices", "heterogeneity")
+            if getattr(self, name, ())
         }
 
     def to_json(self) -> str:
@@ -302,6 +307,10 @@ class Analysis(_Table):
     estimates: tuple[Estimate, ...] = ()
     notes: tuple[str, ...] = ()
     """Hints and warnings for a person, one sentence each."""
+    slices: tuple[EstimateSlice, ...] = ()
+    """The same by slice of the questions, if that was asked for."""
+    heterogeneity: tuple[Heterogeneity, ...] = ()
+    """Whether the slices of each field differ at all."""
     full_benchmark: tuple[FullRow, ...] = ()
     """Estimates of whole benchmarks from parts of them, if references were given."""
 
@@ -334,6 +343,10 @@ class Comparison(_Table):
     families: tuple[str, ...] = ()
     """The family in which each row's p is adjusted: "" for groups and tasks outside any group, else the
     group whose subtask it is; not part of the JSON. Without any: one family."""
+    slices: tuple[DifferenceSlice, ...] = ()
+    """The same by slice of the questions, if that was asked for."""
+    heterogeneity: tuple[Heterogeneity, ...] = ()
+    """Whether the slices of each field differ at all."""
 
     @property
     def rows(self) -> tuple[Difference, ...]:

@@ -24,6 +24,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "int": {"type": "integer", "minimum": 0},
     "float": {"type": "number"},
     "float | None": {"type": ["number", "null"]},
+    "bool": {"type": "boolean"},
     "bool | None": {"type": ["boolean", "null"]},
     "int | None": {"type": ["integer", "null"], "minimum": 0},
     "tuple[str, ...]": {"type": "array", "items": {"type": "string"}},
@@ -57,6 +58,10 @@ _TABLES = {
     "full_benchmark": _rows("full_benchmark"),
     "plan": {"$ref": "#/$defs/plan"},
     "factors": _rows("factor"),
+    "slices": _rows("estimate_slice", "comparison_slice"),
+    "heterogeneity": _rows("heterogeneity"),
+    "coefficients": _rows("coefficient"),
+    "fits": _rows("fit"),
     "n_answers": _KINDS["int"],
     "mean": _KINDS["float"],
     "advice": _KINDS["str"],
@@ -78,13 +83,17 @@ def json_schema() -> dict[str, Any]:
     """
     from ..stats.combine import Combined
     from .arena import Benchmark, Budget, Model, Question, Spread, Step
+    from .explanation import Coefficient, Fit
     from .factors import FactorRow
+    from .slices import DifferenceSlice, EstimateSlice, Heterogeneity
 
     kinds = {
         "estimate": Estimate, "comparison": Difference, "flip": Flip, "model": Model, "benchmark": Benchmark,
         "question": Question, "spread": Spread, "step": Step, "combined": Combined, "plan": Plan, "plan_row": PlanRow,
         "plug_in": PlugIn, "theory": TheoryRow, "factor": FactorRow, "budget": Budget, "plan_looks": PlanLooks,
         "replay": Replay, "sequential": Sequential, "full_benchmark": FullRow,
+        "coefficient": Coefficient, "fit": Fit, "estimate_slice": EstimateSlice, "comparison_slice": DifferenceSlice,
+        "heterogeneity": Heterogeneity,
     }  # fmt: skip
     first = {
         "schema_version": {"const": SCHEMA_VERSION},
@@ -102,6 +111,7 @@ def json_schema() -> dict[str, Any]:
             {"required": ["comparisons"]},
             {"required": ["models", "pairs", "benchmarks", "questions"]},
             {"required": ["plan"]},
+            {"required": ["coefficients", "fits"]},
             {"required": ["factors", "n_answers", "mean", "advice"]},
         ],
         "additionalProperties": False,

@@ -1,4 +1,4 @@
-"""pass@k: the chance that one of k answers is right, estimated without bias from K ≥ k answers."""
+"""pass@k and pass^k: the chances that one, or all, of k answers are right, without bias from K ≥ k answers."""
 
 from __future__ import annotations
 
@@ -27,6 +27,18 @@ def pass_at_k(values: FloatArray, k: int) -> FloatArray:
     with np.errstate(invalid="ignore", divide="ignore"):
         ratios = np.maximum(K[:, None] - c[:, None] - steps, 0.0) / (K[:, None] - steps)
     return np.where(k <= K, 1 - ratios.prod(axis=1), np.nan)
+
+
+def pass_hat_k(values: FloatArray, k: int) -> FloatArray:
+    """(n,) pass^k, the chance that all of k answers are right, C(c_i, k)/C(K_i, k); NaN where K_i < k.
+
+    Source: Yao et al. (2024), τ-bench, arXiv 2406.12045, §3.
+
+    Raises:
+        ValueError: as for `pass_at_k`.
+    """
+    out: FloatArray = 1 - pass_at_k(1 - values, k)
+    return out
 
 
 def steps_of_k(K: int) -> list[int]:

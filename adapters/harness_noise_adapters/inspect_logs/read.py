@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness_noise.data.clusters import MissingFieldError, labeller, text_label
+from harness_noise.data.fields import FieldReader, Fields
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Skipped
 from harness_noise.errors import FinalError, InputError
@@ -90,7 +91,7 @@ def read_log(path: Path, options: ReadOptions) -> Log:
     key = options.columns.get("question")
 
     def fields(header: Header) -> tuple[str, ...]:
-        return _spec(header, options)[0] or "cluster", key or ""
+        return _spec(header, options)[0] or "cluster", key or "", *options.fields
 
     def accept(header: Header) -> None:
         if options.tasks and not any(fnmatchcase(header.task, name) for name in options.tasks):
@@ -245,6 +246,7 @@ def _questions(
     path: Path, task: str, answers: Grid, firsts: Sequence[Question], options: ReadOptions, notes: list[str]
 ) -> Questions:
     texts = tuple(item.text for item in firsts)
+    known = _fields(task, answers, firsts, options)
     key = options.columns.get("question")
     if key is None:
         return Questions(
@@ -253,6 +255,7 @@ def _questions(
             inputs=tuple(item.input for item in firsts),
             targets=tuple(item.target for item in firsts),
             texts=texts,
+            fields=known,
         )
     label = labeller(key)
     fields = [
@@ -270,7 +273,16 @@ def _questions(
             f"{task}: {len(keys) - len(set(keys))} samples repeat an earlier value of {key}; they are numbered"
         )
     # a key that the user vouches for is not checked against the text, which another harness words otherwise
-    return Questions(keys=occurrences(keys), kind="question", texts=texts)
+    return Questions(keys=occurrences(keys), kind="question", texts=texts, fields=known)
+
+
+def _fields(task: str, answers: Grid, firsts: Sequence[Question], options: ReadOptions) -> Fields | None:
+    if not options.fields:
+        return None
+    reader = FieldReader(options.fields, task)
+    for key, item in zip(answers.keys, firsts, strict=True):
+        reader.add({"id": key, **item.metadata})
+    return reader.fields()
 
 
 def _invalidated(

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from harness_noise.data.answers import MetricAnswers
 from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, resolved, text_label
 from harness_noise.data.native_values import fitting
-from harness_noise.data.questions import occurrences
+from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Scores
 from harness_noise.errors import InputError
 
 from .columns import _FEW, _HEAD, _WATCHED, TASK, Columns
+from .fields import fields_of
 from .files import SUFFIXES, Record, records
 from .questions import settle
 from .values import _text
@@ -115,6 +116,8 @@ class _Table:
             cells.counts.setdefault(question, []).append((int(score), count))
         else:
             cells.add(path, question, repeat, score, cluster=label, levels=levels, line=line)
+        if self.options.fields:
+            cells.records.setdefault(question, []).append(record)
         if repeat is None and "repeat" in columns.names:
             raise InputError(f"{path}, line {line}: no {columns.names['repeat']!r}, which tells the answers apart")
         if "repeat" not in columns.names and columns.count is None and len(self.watched) < _WATCHED:
@@ -140,10 +143,21 @@ class _Table:
             for model, of_model in self.models.items()
         ]
 
+    def _questions(self, task: str, cells: Cells) -> Questions:
+        known = fields_of(self.path, task, cells, self.columns, self.options.fields)
+        return Questions(tuple(cells.numbers), fields=known)
+
     def _run(self, model: str, cells: Mapping[Key, Cells], notes: Sequence[str]) -> Run:
         bounds = (0.0, 1.0) if self.columns.right_or_wrong else None
         scores = [
-            found.scores(self.path, key, self.options, cluster_spec=self.spec(key[0]), bounds=bounds)
+            found.scores(
+                self.path,
+                key,
+                self.options,
+                cluster_spec=self.spec(key[0]),
+                bounds=bounds,
+                questions=self._questions(key[0], found),
+            )
             for key, found in cells.items()
         ]
         twice = [
@@ -177,6 +191,8 @@ class Cells(MetricAnswers):
     """Question → the words beside its name."""
     double: dict[str, str] = field(default_factory=dict)
     """Questions that are called by name and words, because the name has come with other words → the name."""
+    records: dict[str, list[Record]] = field(default_factory=dict)
+    """question → its rows, where something is to be known of the questions."""
 
     def name(self, question: str, words: str | None) -> str:
         """What a question is called for now."""
@@ -189,6 +205,8 @@ class Cells(MetricAnswers):
     def renamed(self, path: Path, names: Mapping[str, str]) -> Cells:
         """The same rows, each of the question that `names` says."""
         out = Cells(twice=self.twice)
+        for question, found in self.records.items():
+            out.records.setdefault(names.get(question, question), []).extend(found)
         for question, repeat, number in self:
             known, levels = repeat if isinstance(repeat, str) else None, self.levels.get(number, ())
             if levels and known is not None:
@@ -201,6 +219,7 @@ class Cells(MetricAnswers):
         out, rows = Cells(twice=self.twice), list(self)
         for key, (question, _, number) in zip(occurrences([row[0] for row in rows]), rows, strict=True):
             self._copy(number, question, out, path, key, None)
+            out.records[key] = self.records.get(question, [])
         return out
 
     def _copy(self, number: int, question: str, out: Cells, path: Path, key: str, repeat: str | None) -> None:

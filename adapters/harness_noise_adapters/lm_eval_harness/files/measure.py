@@ -48,6 +48,7 @@ def wanted_of(native: Native, task: str, spec: str | None, options: ReadOptions)
         media=bool(config.get("doc_to_image") or config.get("doc_to_audio")),
         cluster=None if spec is None else labeller(spec, task),
         key=None if key is None else labeller(key),
+        fields=options.fields,
         raw=frozenset(
             metric
             for metric in (aggregations if native.results else pairs.METRICS)
@@ -71,10 +72,12 @@ def task_facts(native: Native, found: Samples, task: str) -> TaskFacts:
     aggregations, arrows, taken = native.aggregations(task), native.higher_is_better(task), native.taken(task)
     documents = found.documents
     if found.kind in CONTENT_KEYS:
-        questions = Questions(found.keys, found.kind, None, found.targets, found.prompts, documents=documents)
+        questions = Questions(
+            found.keys, found.kind, None, found.targets, found.prompts, documents=documents, fields=found.fields
+        )
     else:  # no match is made without the texts
         inputs, texts = documents.read()
-        questions = Questions(found.keys, found.kind, inputs, found.targets, found.prompts, texts)
+        questions = Questions(found.keys, found.kind, inputs, found.targets, found.prompts, texts, fields=found.fields)
 
     def probabilities(scorer: str) -> FloatArray | None:
         log = found.logs.get(scorer)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.data.clusters import MissingFieldError
+from harness_noise.data.fields import FieldReader
 from harness_noise.data.questions import occurrences
 from harness_noise.errors import FinalError
 
@@ -42,6 +43,7 @@ class _Questions:
         """Cluster labels; None while no question has one."""
         self.doc_ids: array[int] | None = None
         """None while they count from 0."""
+        self.fields = FieldReader(wanted.fields, wanted.task) if wanted.fields else None
         self.shared: dict[str, str] = {}
         """Labels that come again and again share their memory; of others there are too many to keep."""
 
@@ -57,6 +59,9 @@ class _Questions:
         if self.wanted.key is not None:
             for number, doc in zip(numbers, docs, strict=True):
                 self.named.append(_label(self.wanted.key, doc, f"{self.path}, line {number}: question"))
+        if self.fields is not None:
+            for doc in docs:
+                self.fields.add(doc)
         self.n += len(rows)
 
     def _add_ids(self, ids: Sequence[Any]) -> None:
@@ -100,6 +105,7 @@ class _Questions:
             documents=Documents(self.path, wanted, self.stamp, hashes, distinct),
             doc_ids=doc_ids,
             clusters=_complete(self.carried),
+            fields=None if self.fields is None else self.fields.fields(),
             unlabelled=bare if bare < self.n else 0,
             columns=scores.columns,
             answers=answers,

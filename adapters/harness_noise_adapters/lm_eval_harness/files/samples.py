@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from harness_noise.data.fields import Fields
+
 from ..scoring.choices import Log
 from ..scoring.columns import Column
 from .documents import Documents
@@ -48,6 +50,8 @@ class Samples:
     """Whether the rows carry their scores per repeat."""
     stamp: tuple[float, float]
     """Of the file, see `stamp`."""
+    fields: Fields | None = None
+    """Of the questions, where some are wanted."""
     logs: dict[str, Log] = field(default_factory=dict)
     """Filter → the choices of each question, where they are wanted."""
 

@@ -42,6 +42,8 @@ class Wanted:
     cluster: Callable[[Mapping[str, Any]], str] | None = None
     key: Callable[[Mapping[str, Any]], str] | None = None
     """A field that the user chose to identify a question."""
+    fields: tuple[str, ...] = ()
+    """SPECs of what is to be known of each question."""
     raw: frozenset[str] = frozenset()
     """Metrics whose values are kept as they are."""
     choices: bool = False
@@ -60,7 +62,9 @@ class Scan:
 
     def __init__(self, path: Path, wanted: Wanted, *, whole: bool = False, documents: bool = False) -> None:
         self.path, self.wanted, self.whole = path, wanted, whole
-        self.documents = documents or wanted.cluster is not None or wanted.key is not None
+        looked_at = wanted.cluster is not None or wanted.key is not None or bool(wanted.fields)
+        self.exact = whole or looked_at or bool(wanted.raw)
+        self.documents = documents or looked_at
         """Whether each row has its document."""
         self.index = Index()
         self.media = wanted.media
@@ -70,14 +74,13 @@ class Scan:
         """Line number, line, row (its bulk only with `whole`), document, filter, new."""
         wanted, find = self.wanted, self.index.find
         filters, n = wanted.filters, wanted.effective
-        exact = self.whole or wanted.cluster is not None or wanted.key is not None or bool(wanted.raw)
         past: dict[str, int] = {}
         likelihoods = wanted.choices or wanted.brier
         lines = rows(self.path, whole=self.whole, documents=self.documents, choices=likelihoods)
         for position, (number, line, row, end) in enumerate(lines):
             key: Any = row.get("doc_hash")
             hashed = type(key) is str
-            if (exact and _rounded(row)) or (not hashed and _rounded(row.get("doc"))):
+            if (self.exact and _rounded(row)) or (not hashed and _rounded(row.get("doc"))):
                 row = _whole(line, json.loads, self.path, number)
             if not hashed:
                 key = _doc_hash(row.get("doc"))

@@ -1,0 +1,305 @@
+"""Regression of question means, or of differences, on what is known of the questions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..data.clusters import in_words
+from ..data.scores import Run
+from ..errors import InputError
+from ..io.sources import Source, names, only_run, reading
+from ..results.explanation import INTERCEPT, Coefficient, Explanation, Fit
+from ..results.forms import finite, merge_notes
+from ..settings import Adjust, Missing, Settings
+from ..stats import decision
+from ..stats.arrays import FloatArray, IntArray
+from ..stats.contrast import QuestionStats, contrast
+from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
+from .comparison import _matched
+from .known import Known, check_known, known, numbers, text_of
+from .sample import Sample
+
+MOST_LEVELS = 100
+FEW_DF = 4
+"""Below so many degrees of freedom a Satterthwaite t test is not reliable itself; Tipton (2015), §5."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Column:
+    """One column of the design matrix."""
+
+    field: str
+    values: FloatArray
+    value: str | None = None
+    reference: str | None = None
+
+
+def explain_runs(
+    run: Run, other: Run | None, on: Sequence[str], settings: Settings, categories: Sequence[str] = ()
+) -> Explanation:
+    """Regress the question means of `run`, or its differences to `other`, on fields of the questions.
+
+    Args:
+        run: A, read with the fields (`ReadOptions.fields`).
+        other: B; None: the means of one run.
+        on: SPECs; those whose values are all numbers enter as they are, all others by treatment contrasts
+            against their most frequent value.
+        settings: `level` and `adjust`.
+        categories: SPECs among `on` whose numbers are names.
+
+    Raises:
+        InputError: a field that no question has, that is the same everywhere, that others determine, or that has
+            too many values; questions clustered in two crossed ways.
+    """
+    if not on or "auto" in on:
+        raise InputError("explain needs the fields by name (`on=['FIELD']`): auto would regress on all of them at once")
+    if lone := [spec for spec in categories if spec not in on]:
+        raise InputError(f"`categories` {lone[0]}: name it in `on`, too")
+    matched = [((item,), (run,)) for item in run.scores] if other is None else None
+    notes: list[str] = [*run.notes, *(() if other is None else other.notes)]
+    if matched is None:
+        assert other is not None
+        pairs, remarks = _matched(run, other, alone=True)
+        notes += remarks
+        found = [known(parts, (run, other)) for parts in pairs]
+    else:
+        found = [known(parts, runs) for parts, runs in matched]
+    items = [item for item in found if item is not None and len(item)]
+    check_known(items, on, "`on`")
+    coefficients: list[Coefficient] = []
+    fits: list[Fit] = []
+    for item in items:
+        absent = [spec for spec in on if all(value is None for value in item.fields.values.get(spec, ()))]
+        if absent:
+            notes.append(f"{item.name}: left out, for its questions have no {', '.join(absent)}")
+            continue
+        rows, fit, remarks = _explained(item, on, categories, settings)
+        coefficients += rows
+        fits.append(fit)
+        notes += remarks
+    return Explanation(settings.to_dict(), _adjusted(coefficients, settings), tuple(fits), merge_notes(notes))
+
+
+def _explained(
+    item: Known, on: Sequence[str], categories: Sequence[str], settings: Settings
+) -> tuple[list[Coefficient], Fit, list[str]]:
+    whole = np.array([all(item.fields.values[spec][i] is not None for spec in on) for i in range(len(item))])
+    kept = item.take(np.flatnonzero(whole))
+    left_out = len(item) - len(kept)
+    notes = []
+    if left_out:
+        notes.append(f"{item.name}: {left_out} of {len(item)} questions lack a value of {', '.join(on)}: left out")
+    columns = [_Column(INTERCEPT, np.ones(len(kept)))]
+    for spec in on:
+        columns += _columns(kept, spec, spec in categories)
+    X = np.column_stack([column.values for column in columns])
+    _check(kept, columns, X)
+    samples = kept.samples()
+    plan = samples[0].design()
+    if plan.crossed is not None:
+        raise InputError(
+            f"{item.name}: explain knows clusters of one kind, and these questions are clustered in two crossed ways: "
+            "name one of the two with `cluster`"
+        )
+    c = contrast([one.stats for one in samples], [1.0, -1.0][: len(samples)])
+    first = regress(c.d, X, plan.clusters)
+    weights = _weights(samples, first, len(columns)) if c.identified else None
+    found = first if weights is None else regress(c.d, X, plan.clusters, weights)
+    spread = float(np.abs(c.d).max(initial=0.0))
+    flat = not np.abs(found.residuals).max(initial=0.0) > 1e-12 * max(1.0, spread)
+    common = _common(kept)
+    codes = set(c.diagnostics) & {"missing_repeats", "partly_single_repeat"} | ({"zero_variance"} if flat else set())
+    first_part = kept.parts[0]
+    fit = Fit(
+        **common,  # type: ignore[arg-type]
+        higher_is_better=first_part.higher_is_better, n_questions=len(kept), n_left_out=left_out,
+        n_clusters=plan.n_clusters, cluster=in_words(first_part.cluster_spec) if plan.clustered else None,
+        weighted=weights is not None, r2=finite(found.r2), diagnostics=tuple(sorted(codes)),
+    )  # fmt: skip
+    rows = [_row(j, column, found, common, flat, settings.level) for j, column in enumerate(columns)]
+    return rows, fit, notes
+
+
+def _common(item: Known) -> dict[str, str | None]:
+    first = item.parts[0]
+    names = [run.model for run in item.runs]
+    return {
+        "task": first.task, "metric": first.metric, "scorer": first.scorer,
+        "model_a": names[0], "model_b": names[1] if len(names) > 1 else None,
+    }  # fmt: skip
+
+
+def _columns(item: Known, spec: str, category: bool) -> list[_Column]:
+    """A number as it is; a category by treatment contrasts against its most frequent value."""
+    values = item.fields.values[spec]
+    found = None if category else numbers(values)
+    if found is not None:
+        if np.ptp(found) == 0 if len(found) else True:
+            raise _constant(item, spec, text_of(values[0]) if len(found) else None)
+        return [_Column(spec, found)]
+    texts = [text_of(value) for value in values]
+    count = Counter(texts)
+    if len(count) < 2:
+        raise _constant(item, spec, texts[0] if texts else None)
+    if len(count) > MOST_LEVELS:
+        raise InputError(
+            f"{item.name}: `on` {spec} has {len(count)} different values for {len(item)} questions, which is no "
+            f"category to learn from (at most {MOST_LEVELS}): name a coarser field, or a number"
+        )
+    reference = min(count, key=lambda level: (-count[level], level))
+    array = np.array(texts, dtype=object)
+    return [
+        _Column(spec, (array == level).astype(np.float64), level, reference)
+        for level in sorted(count)
+        if level != reference
+    ]
+
+
+def _constant(item: Known, spec: str, value: str | None) -> InputError:
+    what = "no question is left that has every field" if value is None else f"it is {value} for every question"
+    return InputError(f"{item.name}: `on` {spec} explains nothing: {what}. Leave it out, or narrow with `tasks`")
+
+
+def _check(item: Known, columns: Sequence[_Column], X: FloatArray) -> None:
+    """Refuse a design that cannot tell its columns apart, or that has nothing left to learn the noise from."""
+    if len(item) <= len(columns):
+        raise InputError(
+            f"{item.name}: {len(item)} questions for {len(columns)} coefficients: name fewer fields, or coarser ones"
+        )
+    # a number of tiny relative spread is no constant: it is centred before columns are compared
+    centred = np.column_stack([X[:, :1], X[:, 1:] - X[:, 1:].mean(axis=0)])
+    if tied := dependent_columns(centred):
+        column = columns[tied[0]]
+        what = column.field if column.value is None else f"{column.field} = {column.value}"
+        before = ", ".join(dict.fromkeys(other.field for other in columns[1 : tied[0]] if other.field != column.field))
+        raise InputError(
+            f"{item.name}: `on` {column.field} cannot be told apart from {before or 'the rest'}: these determine "
+            f"{what} on every question. Leave one of them out"
+        )
+
+
+def _weights(samples: Sequence[Sample], first: Regression, p: int) -> FloatArray | None:
+    """Weights by the number of answers; None where all questions have as many."""
+    counts = [one.stats.count for one in samples]
+    if all(count.min() == count.max() for count in counts):
+        return None
+    noise = sum((_pooled(one.stats) / one.stats.count for one in samples), start=np.zeros(len(samples[0])))
+    spread = float(first.residuals @ first.residuals) / (len(first.residuals) - p)
+    return repeat_weights(spread, noise)
+
+
+def _pooled(stats: QuestionStats) -> float:
+    """The variance of one answer, pooled over the questions that show it."""
+    several = stats.count > 1
+    freedom = stats.count[several] - 1
+    return float(freedom @ stats.var[several]) / float(freedom.sum()) if several.any() else 0.0
+
+
+def _row(
+    j: int, column: _Column, found: Regression, common: dict[str, str | None], flat: bool, level: float
+) -> Coefficient:
+    codes: set[str] = set()
+    estimate, df = float(found.coefficients[j]), float(found.df[j])
+    se = statistic = p = low = high = None
+    if not found.identified[j]:
+        codes.add("too_few_clusters")
+    else:
+        se = float(np.sqrt(max(0.0, found.variances[j])))
+        codes |= {"few_clusters"} if df < 10 else set()
+        codes |= {"few_df"} if df < FEW_DF else set()
+        if flat or se <= 1e-12 * max(1.0, abs(estimate)):
+            codes.add("zero_variance")
+        else:
+            limits = decision.t_limits(estimate, se, df, level)
+            low, high = float(limits.low), float(limits.high)
+            statistic = estimate / se
+            p = float(2 * decision.below(-abs(statistic), df))
+    return Coefficient(
+        **common,  # type: ignore[arg-type]
+        field=column.field, value=column.value, reference=column.reference,
+        n_value=None if column.value is None else int(column.values.sum()),
+        coefficient=finite(estimate), se=se, ci_low=low, ci_high=high, level=level,
+        df=finite(df), statistic=finite(statistic), p_value=finite(p), p_adjusted=finite(p),
+        diagnostics=tuple(sorted(codes)),
+    )  # fmt: skip
+
+
+def _adjusted(rows: Sequence[Coefficient], settings: Settings) -> tuple[Coefficient, ...]:
+    """With p adjusted over all coefficients but the intercepts, whose p is nobody's question."""
+    asked: IntArray = np.array([i for i, row in enumerate(rows) if row.field != INTERCEPT], dtype=np.intp)
+    p = [np.nan if rows[i].p_value is None else rows[i].p_value for i in asked]
+    out = [replace(row, p_adjusted=None) if row.field == INTERCEPT else row for row in rows]
+    for i, value in zip(asked, decision.adjusted(p, settings.adjust), strict=True):
+        out[i] = replace(out[i], p_adjusted=finite(float(value)))
+    return tuple(out)
+
+
+def explain(
+    a: Source | Sequence[Source],
+    b: Source | Sequence[Source] | None = None,
+    *,
+    on: Sequence[str],
+    categories: Sequence[str] = (),
+    cluster: str | None = None,
+    level: float = 0.95,
+    adjust: Adjust = "holm",
+    missing: Missing = "drop",
+    tasks: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    scorers: Sequence[str] = (),
+    groups: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    apart: bool = False,
+) -> Explanation:
+    """What goes with the scores of a run, or with the difference of two, question by question.
+
+    Parameters
+    ----------
+    a
+        A path or a Run, of one model.
+    b
+        The run that it is compared with; None: the scores of `a` themselves.
+    on
+        Properties of the questions, as a cluster's SPEC; numbers as they are, categories against their most
+        frequent value.
+    categories
+        Those of `on` whose numbers are names.
+    cluster
+        What related questions share, as in `analyze`. None: the clusters that the runs carry.
+    level
+        Coverage of the confidence intervals, in (0, 1).
+    adjust
+        p-values over the coefficients of a fit: ``"holm"``, ``"bh"`` (Benjamini & Hochberg) or ``"none"``.
+    missing
+        Errored or missing answers: ``"drop"`` leaves them out, ``"zero"`` counts them as wrong.
+    tasks, metrics, scorers
+        Only these, where paths are given; globs for tasks. Empty: all.
+    groups
+        Name of a new group → glob of the tasks that it averages.
+    columns
+        Our name of a column (``"question"``, ``"score"``, …) → the file's.
+    apart
+        Every run by itself, in place of one run of each model in a folder.
+
+    Returns
+    -------
+    Explanation
+        The coefficients of each fit, with CR2 standard errors, degrees of freedom and intervals.
+
+    Raises
+    ------
+    InputError
+        Input or settings that cannot be used, or fields that explain nothing.
+
+    References
+    ----------
+    Pustejovsky & Tipton (2018): CR2 and its degrees of freedom for any design matrix.
+    """
+    settings = Settings(cluster=cluster, level=level, adjust=adjust, missing=missing)
+    options = replace(reading(settings, tasks, metrics, scorers, groups, columns, apart), fields=names(on))
+    other = None if b is None else only_run(b, options)
+    return explain_runs(only_run(a, options), other, names(on), settings, names(categories))

@@ -1,0 +1,128 @@
+"""The scores of one run, or of two on the same questions, with what is known of these questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from ..data.fields import Fields, Value, numeral
+from ..data.matching import pair
+from ..data.questions import Questions
+from ..data.scores import Run, Scores
+from ..errors import InputError
+from ..stats.arrays import FloatArray, IntArray
+from .matching import align
+from .sample import Sample, sample
+
+Runs: TypeAlias = tuple[Run] | tuple[Run, Run]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """One task × metric × scorer: of the questions that every run has scored, the scores and the fields."""
+
+    parts: tuple[Scores, ...]
+    """Of one run, or of A and B: the same questions in the same order."""
+    runs: Runs
+    fields: Fields
+
+    def __len__(self) -> int:
+        return len(self.parts[0].questions)
+
+    @property
+    def name(self) -> str:
+        first = self.parts[0]
+        return " / ".join(part for part in (first.task, first.metric, first.scorer) if part and part != "none")
+
+    def samples(self) -> list[Sample]:
+        """Each run's question statistics, with the clusters that they share."""
+        if len(self.parts) == 1:
+            return [sample(self.parts)]
+        both = align(self.parts[:1], self.parts[1:], None)
+        return [both.a, both.b]
+
+    def take(self, rows: IntArray) -> Known:
+        """Some of the questions."""
+        return replace(self, parts=tuple(_taken(part, rows) for part in self.parts), fields=self.fields.take(rows))
+
+
+def known(parts: Sequence[Scores], runs: Runs) -> Known | None:
+    """What is known of the questions that all `parts` have scored; None where no fields were read.
+
+    Of a field that both runs have, the values of the first count.
+    """
+    at = [np.arange(len(parts[0].questions))]
+    if len(parts) == 2:
+        found = pair(parts[0].questions, parts[1].questions)
+        at = [np.array(found.rows_a, dtype=np.intp), np.array(found.rows_b, dtype=np.intp)]
+    scored = np.all([~np.isnan(part.values[rows]).all(axis=1) for part, rows in zip(parts, at, strict=True)], axis=0)
+    at = [rows[scored] for rows in at]
+    found_fields = [
+        part.questions.fields.take(rows)
+        for part, rows in zip(parts, at, strict=True)
+        if part.questions.fields is not None
+    ]
+    if not found_fields:
+        return None
+    kept = [_taken(part, rows) for part, rows in zip(parts, at, strict=True)]
+    return Known(tuple(replace(part, questions=kept[0].questions) for part in kept), runs, _merged(found_fields))
+
+
+def _merged(found: Sequence[Fields]) -> Fields:
+    """The fields of A, and those that only B has: two harnesses know other things of one question."""
+    values: dict[str, Sequence[Value]] = {}
+    for fields in reversed(found):
+        values |= {key: column for key, column in fields.values.items() if any(value is not None for value in column)}
+    auto = dict.fromkeys(name for fields in found for name in fields.auto if name in values)
+    return Fields(values, tuple(auto), tuple(dict.fromkeys(name for fields in found for name in fields.names)))
+
+
+def _taken(part: Scores, rows: IntArray) -> Scores:
+    """The scores of some questions; the harness's own value is not of these."""
+    values = part.values[rows]
+    return replace(
+        part,
+        questions=Questions(tuple(part.questions.keys[i] for i in rows), part.questions.kind),
+        values=values,
+        clusters=None if part.clusters is None else tuple(part.clusters[i] for i in rows),
+        factors=None,
+        native=None,
+        n_missing=int(np.isnan(values).sum()) if part.n_missing else 0,
+        diagnostics=tuple(code for code in part.diagnostics if code != "mean_mismatch"),
+    )
+
+
+def numbers(values: Sequence[object]) -> FloatArray | None:
+    """(n,) the values as numbers, NaN where a question has none; None unless all that there are are numbers."""
+    found = [None if value is None else numeral(value) for value in values]  # type: ignore[arg-type]
+    known_ones = [value for value in values if value is not None]
+    if not known_ones or sum(number is not None for number in found) < len(known_ones):
+        return None
+    return np.array([np.nan if number is None else number for number in found])
+
+
+def text_of(value: object) -> str:
+    """A value as a slice or a level is called."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def check_known(items: Iterable[Known], specs: Sequence[str], option: str) -> None:
+    """Refuse a SPEC that no question of any task has.
+
+    Raises:
+        InputError: lists the fields that there are.
+    """
+    items = list(items)
+    if not items:
+        raise InputError(f"{option} {specs[0]}: nothing that these runs have is a mean over questions with fields")
+    for spec in specs:
+        if spec == "auto":
+            continue
+        if not any(value is not None for item in items for value in item.fields.values.get(spec, ())):
+            names = dict.fromkeys(name for item in items for name in item.fields.names)
+            raise InputError(
+                f"{option} {spec}: no question has it; the fields are {', '.join(list(names)[:40]) or '(none)'}"
+            )

@@ -1,0 +1,275 @@
+"""Means or differences slice by slice: of the questions that have one value of a field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..data.matching import same_partition
+from ..data.scores import Run
+from ..errors import InputError
+from ..results.forms import finite, merge_notes
+from ..results.rows import Analysis, Comparison, Difference, Estimate
+from ..results.slices import DifferenceSlice, EstimateSlice, Heterogeneity
+from ..settings import Adjust, Settings
+from ..stats import decision
+from ..stats import slices as by_slice
+from ..stats.arrays import FloatArray, IntArray
+from .comparison import _matched
+from .difference import decided, run_difference
+from .evidence import Compared, RowDecision
+from .known import Known, check_known, known, numbers, text_of
+from .mean import _estimate
+from .ranges import score_range
+
+Table = TypeVar("Table", Analysis, Comparison)
+
+PARTS = 4
+"""Slices that a number is cut into, at its quantiles."""
+AS_THEY_ARE = 10
+"""Values of a number up to which each is a slice of its own."""
+MOST_CATEGORIES = 50
+"""Values that a category may have for `auto` to try it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sliced:
+    """What slices say, and whether it holds together."""
+
+    slices: tuple[Any, ...]
+    """`EstimateSlice`s of runs, `DifferenceSlice`s of pairs."""
+    heterogeneity: tuple[Heterogeneity, ...]
+    notes: tuple[str, ...]
+
+    def beside(self, result: Table) -> Table:
+        """The result with its slices."""
+        notes = merge_notes(result.notes, self.notes)
+        return replace(result, slices=self.slices, heterogeneity=self.heterogeneity, notes=notes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cut:
+    """The questions that have a value of one field, and their slices in order."""
+
+    field: str
+    item: Known
+    codes: IntArray
+    labels: tuple[str, ...]
+    left_out: int
+
+
+def slices_of_runs(runs: Sequence[Run], by: Sequence[str], settings: Settings) -> Sliced:
+    """The means of each run by slice.
+
+    Args:
+        runs: read with the fields (`ReadOptions.fields`).
+        by: SPECs; `auto` tries every category of 2 … 50 values and every number.
+        settings: as for `analyze`.
+
+    Raises:
+        InputError: a field that no question has or that has too many values, and settings that slices do not have.
+    """
+    return _sliced([((part,), (run,)) for run in runs for part in run.scores], by, settings)
+
+
+def slices_of_pairs(pairs: Sequence[tuple[Run, Run]], by: Sequence[str], settings: Settings) -> Sliced:
+    """A − B of each pair by slice; as `slices_of_runs`."""
+    found = []
+    for pair in pairs:
+        try:
+            found += [(parts, pair) for parts in _matched(*pair, alone=True)[0]]
+        except InputError:  # groups and corpus metrics alone are shared
+            continue
+    return _sliced(found, by, settings)
+
+
+def _sliced(measured: Iterable[tuple[Any, Any]], by: Sequence[str], settings: Settings) -> Sliced:
+    _check(settings)
+    items = [item for parts, runs in measured if (item := known(parts, runs)) is not None and len(item)]
+    check_known(items, by, "`by`")
+    notes: list[str] = []
+    cuts = [cut for item in items for cut in _cuts(item, by, notes)]
+    if not cuts:
+        names = ", ".join(list(dict.fromkeys(name for item in items for name in item.fields.names))[:40]) or "(none)"
+        raise InputError(
+            "; ".join(notes)
+            or f"`by='auto'`: no field is a number or a category of 2 to {MOST_CATEGORIES} values; the fields are "
+            f"{names}"
+        )
+    method = _method(settings)
+    found = [_one(cut, settings) for cut in cuts]
+    p = decision.adjusted([_nan(one.whole.p_value) for one in found], method)
+    whole = tuple(replace(one.whole, p_adjusted=finite(float(value))) for one, value in zip(found, p, strict=True))
+    if len(items[0].parts) == 1:
+        means = [row for one in found for row in _mean_slices(one)]
+        p = decision.adjusted([_nan(row.p_value) for row in means], method)
+        adjusted = [replace(row, p_adjusted=finite(float(value))) for row, value in zip(means, p, strict=True)]
+        return Sliced(tuple(adjusted), whole, tuple(notes))
+    judged = [piece for one in found for piece in one.pieces if isinstance(piece, RowDecision)]
+    rows = decided(judged, replace(settings, adjust=method))
+    more = [extra for one in found for extra in one.extras]
+    slices = [DifferenceSlice(**_values(row), **extra) for row, extra in zip(rows, more, strict=True)]
+    return Sliced(tuple(slices), whole, tuple(notes))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Slices:
+    """All slices of one field of one task."""
+
+    pieces: list[Estimate | RowDecision]
+    extras: list[dict[str, Any]]
+    """The fields that a slice has beside those of its row."""
+    p_rest: FloatArray
+    """p of "the mean is that of all other questions"; of one run."""
+    whole: Heterogeneity
+
+
+def _one(cut: _Cut, settings: Settings) -> _Slices:
+    samples = cut.item.samples()
+    plan = samples[0].design()
+    if plan.crossed is not None:
+        raise InputError(
+            f"{cut.item.name}: slices know clusters of one kind, and these questions are clustered in two crossed "
+            "ways: name one of the two with `cluster`"
+        )
+    d = samples[0].stats.mean if len(samples) == 1 else samples[0].stats.mean - samples[1].stats.mean
+    joint = by_slice.joint(d, cut.codes, plan.clusters)
+    bounds = score_range(samples, settings)
+    noise = np.where(joint.identified, by_slice.pooled_unit(joint) / joint.sizes, np.nan)
+    drawn = by_slice.shrink(joint.means, noise, settings.level)
+    ends = bounds if bounds is not None and len(samples) == 1 else (-np.inf, np.inf)
+    extras = []
+    for s, label in enumerate(cut.labels):
+        values = [np.nan] * 3 if drawn is None else [drawn.values[s], *np.clip([drawn.low[s], drawn.high[s]], *ends)]
+        names = ("shrunken", "shrunken_ci_low", "shrunken_ci_high")
+        shrunken = {name: finite(float(value)) for name, value in zip(names, values, strict=True)}
+        extras.append({"field": cut.field, "value": label, **shrunken})
+    return _Slices(
+        [_piece(cut, s, bounds, settings) for s in range(len(cut.labels))],
+        extras,
+        by_slice.against_rest(d, cut.codes, plan.clusters) if len(samples) == 1 else np.empty(0),
+        _whole(cut, by_slice.heterogeneity(d, cut.codes, plan.clusters), None if drawn is None else drawn.spread),
+    )
+
+
+def _whole(cut: _Cut, test: by_slice.Heterogeneity | None, spread: float | None) -> Heterogeneity:
+    first, names = cut.item.parts[0], [run.model for run in cut.item.runs]
+    few = test is not None and test.df_residual < 10
+    return Heterogeneity(
+        task=first.task, metric=first.metric, scorer=first.scorer, model_a=names[0],
+        model_b=names[1] if len(names) > 1 else None, field=cut.field, n_slices=len(cut.labels),
+        n_left_out=cut.left_out,
+        statistic=None if test is None else finite(test.statistic),
+        df=None if test is None else finite(test.df),
+        df_residual=None if test is None else finite(test.df_residual),
+        p_value=None if test is None else finite(test.p_value), p_adjusted=None,
+        spread=finite(spread), diagnostics=("few_clusters",) if few else (),
+    )  # fmt: skip
+
+
+def _mean_slices(one: _Slices) -> Iterator[EstimateSlice]:
+    for piece, extra, p in zip(one.pieces, one.extras, one.p_rest, strict=True):
+        assert isinstance(piece, Estimate)
+        yield EstimateSlice(**_values(piece), **extra, p_value=finite(float(p)), p_adjusted=None)
+
+
+def _check(settings: Settings) -> None:
+    clash = (
+        "`unpaired`" if settings.unpaired else
+        "`questions_are='fixed'`" if settings.questions_are == "fixed" else
+        "`repeats_are='runs'`" if settings.repeats_are == "runs" else None
+    )  # fmt: skip
+    if clash is not None:
+        raise InputError(
+            f"`by` takes the questions for a sample, answers for independent and two runs for paired, and {clash} does "
+            "not: leave one of the two out"
+        )
+
+
+def _method(settings: Settings) -> Adjust:
+    return "none" if settings.adjust == "none" else "bh"
+
+
+def _nan(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def _values(row: Difference | Estimate) -> dict[str, Any]:
+    return {item.name: getattr(row, item.name) for item in fields(row)}
+
+
+def _cuts(item: Known, by: Sequence[str], notes: list[str]) -> Iterator[_Cut]:
+    """The divisions of one task's questions that were asked for; `auto` leaves out those that are there already."""
+    seen: list[list[str]] = []
+    for spec in dict.fromkeys([*(spec for spec in by if spec != "auto"), *(item.fields.auto if "auto" in by else ())]):
+        named = spec in by
+        values = item.fields.values.get(spec)
+        if values is None or all(value is None for value in values):
+            if named:
+                notes.append(f"{item.name}: its questions have no {spec}, so it is not sliced by it")
+            continue
+        rows = np.array([i for i, value in enumerate(values) if value is not None], dtype=np.intp)
+        labels, order = _labels([values[i] for i in rows], named)
+        problem = _problem(len(order), len(rows))
+        if problem is not None or (not named and len(order) > MOST_CATEGORIES):
+            notes += [f"{item.name}: `by` {spec} {problem}"] if named else []
+            continue
+        cut_labels = ["" if value is None else "x" for value in values]
+        for i, label in zip(rows, labels, strict=True):
+            cut_labels[i] = f"x{label}"
+        if not named and any(same_partition(cut_labels, other) for other in seen):
+            continue
+        seen.append(cut_labels)
+        left_out = len(item) - len(rows)
+        if left_out and named:
+            notes.append(f"{item.name}: {left_out} of {len(item)} questions have no {spec} and are in no slice")
+        index = {label: code for code, label in enumerate(order)}
+        yield _Cut(spec, item.take(rows), np.array([index[label] for label in labels]), tuple(order), left_out)
+
+
+def _problem(n_values: int, n: int) -> str | None:
+    """Why a field makes no slices; None where it does."""
+    if n_values < 2:
+        return "divides nothing: it is the same for every question"
+    if 2 * n_values > n:
+        return (
+            f"has {n_values} different values for {n} questions, too few in each to say anything: name a coarser field"
+        )
+    return None
+
+
+def _labels(values: Sequence[Any], named: bool) -> tuple[list[str], list[str]]:
+    """The slice of each question, and all slices in order: numbers by value, categories by alphabet.
+
+    A number of more than ten values is cut at its quartiles; `auto` passes over one that only counts the questions.
+    """
+    found = numbers(values)
+    if found is None:
+        labels = [text_of(value) for value in values]
+        return labels, sorted(set(labels))
+    distinct = np.unique(found)
+    if len(distinct) <= AS_THEY_ARE:
+        return [f"{value:g}" for value in found], list(dict.fromkeys(f"{value:g}" for value in distinct))
+    if not named and bool((np.diff(np.sort(found)) == 1).all()):
+        return [""] * len(found), [""]
+    cuts = np.unique(np.quantile(found, np.arange(1, PARTS) / PARTS))
+    codes = np.searchsorted(cuts, found, side="left")
+    used = np.unique(codes)
+    ends = [(found[codes == code].min(), found[codes == code].max()) for code in used]
+    names = [f"{low:g}" if low == high else f"{low:g} … {high:g}" for low, high in ends]
+    place = {int(code): name for code, name in zip(used, names, strict=True)}
+    return [place[int(code)] for code in codes], names
+
+
+def _piece(cut: _Cut, s: int, bounds: tuple[float, float] | None, settings: Settings) -> Estimate | RowDecision:
+    """One slice as `analyze` or `compare` would have it; the range of the metric is that of all slices."""
+    piece = cut.item.take(np.flatnonzero(cut.codes == s))
+    parts = [replace(part, bounds=bounds) for part in piece.parts]
+    runs = piece.runs
+    if len(runs) == 1:
+        return _estimate(parts, runs[0], settings)
+    judged = run_difference(Compared(parts[:1], parts[1:], *runs), settings)[0]
+    return replace(judged, row=replace(judged.row, run_a=runs[0].name, run_b=runs[1].name))

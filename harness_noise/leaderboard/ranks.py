@@ -1,0 +1,150 @@
+"""Which ranks the models of a board may have, how stable their order is, and which questions still tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..results.arena import Benchmark, Model, Pairs
+from ..settings import Settings
+from ..stats import decision
+from ..stats.arrays import BoolArray, FloatArray, IntArray
+from ..stats.cluster_variance import clustered_variance
+from ..stats.contrast import design
+from ..stats.pair_table import Table
+from ..stats.passk import pass_at_k, pass_hat_k, steps_of_k
+from ..stats.rank_sets import RankSets, from_decisions, rank_sets, stability
+
+FEWEST_TOP = 2
+"""Models that the top is made of at least, where nobody says how many."""
+
+
+def ranked(
+    models: Sequence[Model], row: Benchmark, table: Table, solved: BoolArray | None, pairs: Pairs,
+    settings: Settings, top: int | None,
+) -> tuple[tuple[Model, ...], Benchmark]:  # fmt: skip
+    """The models with their ranks, and the benchmark with what it still separates.
+
+    Args:
+        models: of the board.
+        row: its benchmark.
+        table: question statistics.
+        solved: (N, M) whether a model has solved a question; None where scores are not right or wrong.
+        pairs: all of them, for the sets where signs cannot be flipped.
+        settings: level and seed.
+        top: K of `--top`.
+    """
+    sign = -1.0 if row_lower(models) else 1.0
+    means = np.array([np.nan if model.mean is None else sign * model.mean for model in models])
+    simple = _sums(table) if settings.questions_are == "population" else None
+    if simple is None:
+        sets, method = from_decisions(_by_holm(pairs, len(models), sign, settings)), "holm"
+    else:
+        rng = np.random.default_rng(settings.seed)
+        sets, method = rank_sets(sign * simple[0], settings.level, rng), "bootstrap"
+    place = 1 + (means[:, None] < means[None, :] - 1e-12).sum(axis=1)
+    out = tuple(
+        replace(
+            model, rank=int(place[m]), rank_low=int(sets.low[m]), rank_high=int(sets.high[m]), ties=int(sets.ties[m]),
+            in_top=None if top is None else _in_top(sets, m, top),
+        )
+        if np.isfinite(means[m]) else model
+        for m, model in enumerate(models)
+    )  # fmt: skip
+    leaders = _leaders(means, sets, top)
+    dead = _dead(table.mean[:, leaders])
+    order = None
+    if simple is not None and len(simple[0]) > 1:
+        order = stability(sign * simple[0], simple[1], np.random.default_rng(settings.seed + 1))
+    return out, replace(
+        row,
+        solved_by_all=None if solved is None else int((solved | np.isnan(table.mean)).all(axis=1).sum()),
+        rank_method=method,
+        n_top=len(leaders),
+        dead_for_top=None if dead is None else int(dead.sum()),
+        order_tau=None if order is None else order.tau,
+        same_best=None if order is None else order.same_best,
+    )
+
+
+def row_lower(models: Sequence[Model]) -> bool:
+    """Whether less is better."""
+    return any(model.higher_is_better is False for model in models)
+
+
+def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
+    """(G, M) scores by cluster and (G,) questions; None where not every model has every question, or there are tasks.
+
+    A group's tasks are strata: a model may lead in one as far as it lags in another, and signs are then no coins.
+    """
+    if table.strata is not None or np.isnan(table.mean).any():
+        return None
+    if table.clusters is None:
+        return table.mean, np.ones(len(table.mean))
+    sizes = np.bincount(table.clusters).astype(np.float64)
+    sums = np.stack([np.bincount(table.clusters, weights=column) for column in table.mean.T], axis=1)
+    return sums.astype(np.float64), sizes
+
+
+def _by_holm(pairs: Pairs, M: int, sign: float, settings: Settings) -> BoolArray:
+    """(M, M) decisions of the pairs' own p-values, by Holm's method over all of them."""
+    p = decision.adjusted(pairs.columns["p_value"], "holm")
+    with np.errstate(invalid="ignore"):
+        told = p < 1 - settings.level
+        ahead = sign * pairs.columns["diff"] > 0
+    better = np.zeros((M, M), dtype=np.bool_)
+    better[pairs.a, pairs.b], better[pairs.b, pairs.a] = told & ahead, told & ~ahead
+    return better
+
+
+def _in_top(sets: RankSets, m: int, top: int) -> str:
+    return "yes" if sets.high[m] <= top else "maybe" if sets.low[m] <= top else "no"
+
+
+def _leaders(means: FloatArray, sets: RankSets, top: int | None) -> IntArray:
+    """The K best; where nobody says K, those that may be first, and at least the two best."""
+    order = np.argsort(-np.where(np.isnan(means), -np.inf, means), kind="stable")
+    if top is not None:
+        return order[:top]
+    may = np.flatnonzero(sets.low == 1)
+    return may if len(may) >= FEWEST_TOP else order[:FEWEST_TOP]
+
+
+def _dead(scores: FloatArray) -> BoolArray | None:
+    """(N,) questions on which all these models score the same; None with one model."""
+    if scores.shape[1] < FEWEST_TOP:
+        return None
+    with np.errstate(invalid="ignore"):
+        low, high = np.fmin.reduce(scores, axis=1), np.fmax.reduce(scores, axis=1)
+        same: BoolArray = ~(high - low > 1e-12)
+    return same
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """pass@k and pass^k of one model, k → value and standard error."""
+
+    at: dict[int, float]
+    at_se: dict[int, float]
+    hat: dict[int, float]
+    hat_se: dict[int, float]
+
+
+def passes(values: FloatArray, clusters: IntArray | None) -> Passes | None:
+    """Of (N, K) scores of 0 and 1; None without a question. A k without a standard error is left out of these."""
+    scored = ~np.isnan(values).all(axis=1)
+    values = values[scored]
+    if len(values) == 0:
+        return None
+    plan = design(len(values), None if clusters is None else clusters[scored])
+    out = Passes({}, {}, {}, {})
+    for k in steps_of_k(int((~np.isnan(values)).sum(axis=1).min())):
+        for found, se, of in ((out.at, out.at_se, pass_at_k), (out.hat, out.hat_se, pass_hat_k)):
+            each = of(values, k)
+            found[k] = float(each.mean())
+            variance = clustered_variance(each - each.mean(), plan)
+            if variance is not None:
+                se[k] = float(np.sqrt(variance.value))
+    return out

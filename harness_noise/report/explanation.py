@@ -1,0 +1,109 @@
+"""How an explanation is shown: a table of coefficients for each regression, and a sentence for each field."""
+
+from __future__ import annotations
+
+from ..results.explanation import INTERCEPT, Coefficient, Explanation, Fit
+from .columns import (
+    MISSING,
+    Column,
+    Section,
+    Summary,
+    _drop_empty,
+    _legend,
+    _marks,
+    decimals,
+    degrees,
+    interval,
+    metric_name,
+    number,
+    p_text,
+    plain,
+    shorten,
+)
+
+OBSERVED = (
+    "These are associations among the questions asked, each with the other fields held fixed, and no proof of a cause."
+)
+
+
+def summarise(table: Explanation) -> Summary:
+    """The display form of an explanation."""
+    marks = _marks([*(item.diagnostics for item in table.coefficients), *(item.diagnostics for item in table.fits)])
+    sections, sentences = [], []
+    for fit in table.fits:
+        rows = [item for item in table.coefficients if _of(item) == _of(fit)]
+        sections.append(_section(fit, rows, marks))
+        asked = [item for item in rows if item.field != INTERCEPT and item.p_adjusted is not None]
+        found = [item for item in asked if (item.p_adjusted or 0.0) < 1 - item.level]
+        sentences += [_sentence(fit, item) for item in found]
+        if asked and not found:
+            fields = ", ".join(dict.fromkeys(plain(item.field) for item in asked))
+            sentences.append(f"Nothing is seen to go with {explained(fit)} on {plain(fit.task)} among {fields}.")
+    return Summary(tuple(sections), _legend(marks), (*sentences, OBSERVED) if sentences else ())
+
+
+def _of(item: Coefficient | Fit) -> tuple[str, str, str, str, str | None]:
+    return item.task, item.metric, item.scorer, item.model_a, item.model_b
+
+
+def explained(item: Coefficient | Fit) -> str:
+    """What the regression is of."""
+    return plain(item.model_a if item.model_b is None else f"{item.model_a} − {item.model_b}")
+
+
+def _section(fit: Fit, rows: list[Coefficient], marks: dict[str, str]) -> Section:
+    level = f"{100 * rows[0].level:g} %" if rows else "95 %"
+    columns = (
+        Column("Field", text=True),
+        Column("Value", text=True, hint="level of a category, against its reference"),
+        Column("reference", text=True),
+        Column("n", hint="questions of that level"),
+        Column("coefficient", hint="what one unit, or this level against the reference, goes with"),
+        Column(f"{level} CI"),
+        Column("SE", hint="CR2"),
+        Column("df", hint="Satterthwaite's degrees of freedom of this coefficient"),
+        Column("p"),
+        Column("p adjusted"),
+        Column("", text=True, hint="letters refer to the notes below"),
+    )
+    cells = []
+    for item in rows:
+        digits = decimals(item.se, item.coefficient)
+        cells.append(
+            (
+                plain(item.field),
+                shorten(item.value or "", 40),
+                shorten(item.reference or "", 40),
+                "" if item.n_value is None else str(item.n_value),
+                number(item.coefficient, digits),
+                interval(item.ci_low, item.ci_high, digits),
+                number(item.se, digits),
+                MISSING if item.df is None else degrees(item.df),
+                p_text(item.p_value),
+                MISSING if item.field == INTERCEPT else p_text(item.p_adjusted),
+                " ".join(marks[code] for code in item.diagnostics),
+            )
+        )
+    grouped = f" in {fit.n_clusters} clusters ({plain(fit.cluster)})" if fit.cluster else ""
+    title = (
+        f"{explained(fit)}, {plain(fit.task)} {metric_name(fit.metric, fit.scorer)}: {fit.n_questions} questions"
+        f"{grouped}, R² {number(fit.r2, 3)}{', weighted by the number of answers' if fit.weighted else ''}"
+    )
+    title += "".join(f" {marks[code]}" for code in fit.diagnostics)
+    return Section(title, *_drop_empty(columns, cells, ("Value", "reference", "n", "")))
+
+
+def _sentence(fit: Fit, item: Coefficient) -> str:
+    digits = decimals(item.se, item.coefficient)
+    p = p_text(item.p_adjusted)
+    p = p if p.startswith("<") else f"= {p}"
+    what = (
+        f"One unit more of {item.field} goes with" if item.value is None
+        else f"{item.field} = {item.value} against {item.reference} goes with"
+    )  # fmt: skip
+    clustered = ", clustered" if fit.cluster else ""
+    return plain(
+        f"{what} {number(item.coefficient, digits)} ± {number(item.se, digits)} of {explained(fit)} on {fit.task} "
+        f"({100 * item.level:g} % CI {interval(item.ci_low, item.ci_high, digits)}, adjusted p {p}; CR2{clustered}, "
+        f"t {degrees(item.df or 0.0)} df)."
+    )

@@ -1,0 +1,177 @@
+"""How slices are shown: a table of slices, one of whether they differ, and what may be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..results.rows import Analysis, Comparison, Difference, Estimate
+from ..results.slices import DifferenceSlice, EstimateSlice, Heterogeneity
+from .columns import (
+    MISSING,
+    Column,
+    Section,
+    _drop_empty,
+    decimals,
+    degrees,
+    interval,
+    metric_name,
+    number,
+    p_text,
+    plain,
+    shorten,
+)
+
+SHOWN = 60
+"""Slices that a table shows; of more, those with the smallest p."""
+
+
+def sections(table: Analysis | Comparison, marks: dict[str, str]) -> list[Section]:
+    """The tables of a result's slices; none where it has none."""
+    if not table.slices:
+        return []
+    rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
+    left = len(rows) - SHOWN
+    if left > 0:
+        order = sorted(rows, key=lambda item: 2.0 if item.p_value is None else item.p_value)[:SHOWN]
+        kept = set(map(id, order))
+        rows = [item for item in rows if id(item) in kept]
+    title = f"By slice ({left} more in JSON and frames)" if left > 0 else "By slice"
+    return [_slices(title, rows, marks), _heterogeneity(table.heterogeneity, marks)]
+
+
+def _what(item: EstimateSlice | DifferenceSlice | Heterogeneity) -> str:
+    return f"{plain(item.task)} {metric_name(item.metric, item.scorer)}"
+
+
+def _value(item: Estimate | Difference) -> float | None:
+    return item.mean if isinstance(item, Estimate) else item.diff
+
+
+def _models(item: EstimateSlice | DifferenceSlice | Heterogeneity) -> str:
+    if isinstance(item, Estimate):
+        return plain(item.model)
+    assert not isinstance(item, Estimate)
+    return plain(item.model_a if item.model_b is None else f"{item.model_a} − {item.model_b}")
+
+
+def _slices(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], marks: dict[str, str]) -> Section:
+    compared = isinstance(rows[0], Difference)
+    several = len({(_models(item), _what(item)) for item in rows}) > 1
+    level = f"{100 * rows[0].level:g} %"
+    columns = (
+        Column("Model", text=True),
+        Column("Task", text=True),
+        Column("Field", text=True),
+        Column("Slice", text=True),
+        Column("n", hint="questions"),
+        Column("G", hint="clusters"),
+        Column("A − B" if compared else "Mean"),
+        Column(f"{level} CI"),
+        Column("SE"),
+        Column("shrunken", hint="drawn towards the other slices, as far as its noise makes it (empirical Bayes)"),
+        Column("shrunken CI", hint="of the shrunken value"),
+        Column("p", hint="of no difference" if compared else "of the mean of all other questions"),
+        Column("p adjusted", hint="over all slices, Benjamini–Hochberg"),
+        Column("", text=True, hint="letters refer to the notes below"),
+    )
+    cells = []
+    for item in rows:
+        digits = decimals(item.se, _value(item))
+        cells.append(
+            (
+                _models(item) if several else "",
+                _what(item) if several else "",
+                plain(item.field),
+                shorten(item.value, 40),
+                str(item.n_questions),
+                str(item.n_clusters) if item.cluster else "",
+                number(_value(item), digits),
+                interval(item.ci_low, item.ci_high, digits),
+                number(item.se, digits),
+                number(item.shrunken, digits),
+                interval(item.shrunken_ci_low, item.shrunken_ci_high, digits),
+                p_text(item.p_value),
+                p_text(item.p_adjusted),
+                " ".join(marks[code] for code in item.diagnostics),
+            )
+        )
+    return Section(title, *_drop_empty(columns, cells, ("Model", "Task", "G", "shrunken", "shrunken CI", "")))
+
+
+def _heterogeneity(rows: Sequence[Heterogeneity], marks: dict[str, str]) -> Section:
+    several = len({(_models(item), _what(item)) for item in rows}) > 1
+    columns = (
+        Column("Model", text=True),
+        Column("Task", text=True),
+        Column("Field", text=True),
+        Column("slices"),
+        Column("F*", hint="Brown and Forsythe's, clustered"),
+        Column("df"),
+        Column("p", hint="of equal slices"),
+        Column("p adjusted", hint="over all fields, Benjamini–Hochberg"),
+        Column("spread", hint="standard deviation of the true slice means, as estimated"),
+        Column("without", hint="questions that lack the field"),
+        Column("", text=True),
+    )
+    cells = [
+        (
+            _models(item) if several else "",
+            _what(item) if several else "",
+            plain(item.field),
+            str(item.n_slices),
+            number(item.statistic, 2),
+            MISSING if item.df is None or item.df_residual is None
+            else f"{degrees(item.df)}, {degrees(item.df_residual)}",
+            p_text(item.p_value),
+            p_text(item.p_adjusted),
+            number(item.spread, 3),
+            str(item.n_left_out) if item.n_left_out else "",
+            " ".join(marks[code] for code in item.diagnostics),
+        )
+        for item in rows
+    ]  # fmt: skip
+    return Section("Do the slices differ?", *_drop_empty(columns, cells, ("Model", "Task", "without", "spread", "")))
+
+
+def sentences(table: Analysis | Comparison) -> list[str]:
+    """One sentence for each field, and one for the slices that stand out."""
+    out = []
+    alpha = 1 - float(table.settings.get("level", 0.95))
+    for item in table.heterogeneity:
+        what = "difference" if item.model_b is not None else "mean"
+        where = f"{_models(item)} on {_what(item)}"
+        if item.p_adjusted is None or item.df is None or item.df_residual is None:
+            out.append(f"{where}: whether the {what} varies over {plain(item.field)} cannot be told.")
+            continue
+        p = p_text(item.p_adjusted)
+        p = p if p.startswith("<") else f"= {p}"
+        found = (
+            f"F* = {number(item.statistic, 2)} on {degrees(item.df)} and {degrees(item.df_residual)} df, adjusted p {p}"
+        )
+        out.append(
+            f"{where}: the {what} varies over {plain(item.field)} ({found})."
+            if item.p_adjusted < alpha
+            else f"{where}: no sign that the {what} varies over {plain(item.field)} ({found}); its slices may look "
+            "different by noise alone."
+        )
+    return [*out, _standing_out(table)] if table.slices else out
+
+
+def _standing_out(table: Analysis | Comparison) -> str:
+    rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
+    told = [item for item in rows if item.p_adjusted is not None and item.p_adjusted < 1 - item.level]
+    n = f"{len(rows)} slices"
+    what = "differ from the rest" if isinstance(table, Analysis) else "show a difference"
+    if not told:
+        return f"None of {n} can be said to {what} (Benjamini–Hochberg over all of them)."
+    told = sorted(told, key=lambda item: 1.0 if item.p_adjusted is None else item.p_adjusted)
+    several = len({(_models(item), _what(item)) for item in rows}) > 1
+    names = []
+    for item in told[:5]:
+        value = number(_value(item), decimals(item.se, _value(item)))
+        where = f", {_models(item)} on {_what(item)}" if several else ""
+        names.append(f"{plain(item.field)} = {shorten(item.value, 40)} ({value}{where})")
+    if len(told) > 5:
+        names.append(f"and {len(told) - 5} more")
+    rate = f"false discovery rate {100 * (1 - rows[0].level):g} %, Benjamini–Hochberg"
+    return f"{len(told)} of {n} {what} ({rate}): {', '.join(names)}."

@@ -67,8 +67,8 @@ def check_adapter(
     checked = _Checked(adapter, Path(place), folder)
     said = {"cluster": cluster, "question": question, "factor": factor}
     checks: list[Callable[[], Iterator[str]]] = [
-        checked.sniffing, checked.names, checked.damage, checked.again, checked.missing, checked.selection,
-        lambda: checked.clusters(said["cluster"]), lambda: checked.keys(said["question"]),
+        checked.described, checked.sniffing, checked.names, checked.damage, checked.again, checked.missing,
+        checked.selection, lambda: checked.clusters(said["cluster"]), lambda: checked.keys(said["question"]),
         lambda: checked.factors(said["factor"]), checked.in_parts, checked.writing,
     ]  # fmt: skip
     problems = [problem for check in checks for problem in check()]
@@ -90,6 +90,11 @@ class _Checked:
         target = self.folder / name / self.place.name
         target.parent.mkdir(parents=True)
         return Path((shutil.copytree if self.place.is_dir() else shutil.copy)(self.place, target))
+
+    def described(self) -> Iterator[str]:
+        """`harness-noise adapters` shows a line of it."""
+        if not (type(self.adapter).__doc__ or "").strip():
+            yield "the class of the adapter has no docstring, whose first line says what it reads"
 
     def sniffing(self) -> Iterator[str]:
         """`sniff` knows its own, and has an answer for everything else."""

@@ -9,32 +9,46 @@ A run is a file NAME.trials.json, one JSON object:
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from harness_noise import InputError
 from harness_noise.data.answers import Answers
 from harness_noise.data.scores import ReadOptions, Run
+from harness_noise.io.json_files import load
 
 
 class TrialsAdapter:
+    """Runs of MY HARNESS: NAME.trials.json"""  # the line that `harness-noise adapters` shows
+
     name = "trials"
 
     def sniff(self, path: Path) -> bool:
-        """By the name only: it is asked about every file, and must neither be slow nor raise."""
+        """By the name only: it is asked about every file and folder, and must neither be slow nor raise.
+
+        Nobody walks a folder for us: where a run is a folder of files, say yes to the folder.
+        """
         return path.name.endswith(".trials.json") and path.is_file()
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """`Answers` does what the options say; a folder of several files is none of our business."""
+        """`Answers` does what the options say."""
         found = _object(path)
-        answers = Answers(path, options, kind="sample id", text="question", auto={"drop": "passage"}.get)
+        answers = Answers(
+            path, options,
+            kind="sample id",  # what names a question: runs are paired by it, and by the words of `text`
+            text="question",
+            auto={"drop": "passage"}.get,  # the clusters that a task is known to have
+            repeats_are_runs=False,  # True where all answers of one repeat share a cause: a seed, few-shot examples
+        )  # fmt: skip
+        # a task is a set of questions, a metric the name of a score, a scorer who gave it; what the harness itself says
+        # of a metric goes to `answers.describe(task, metric, scorer, native=0.62, higher_is_better=True)`
         for line, trial in enumerate(found["trials"], 1):
             try:
                 task, question, repeat, score = trial["task"], trial["id"], trial["trial"], trial["score"]
                 value = None if score is None else float(score)
             except (KeyError, TypeError, ValueError) as error:
                 raise InputError(f"{path}: trial {line} is none ({error!r}): was it written by MY HARNESS?") from None
+            # outside the `try`: what is wrong with the answer itself is said by `add`
             answers.add(str(task), "score", "none", str(question), str(repeat), value, trial, line=line)
         return [answers.run(str(found["model"]), self.name, date=str(found.get("date", "")))]
 
@@ -45,10 +59,7 @@ class TrialsAdapter:
 
 def _object(path: Path) -> dict[str, Any]:
     """The file, which may be damaged or of somebody else."""
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not JSON ({error}): is it damaged, or still being written?") from None
+    found = load(path, ": is it damaged, or still being written?")
     if not isinstance(found, dict) or not found.get("model") or not isinstance(found.get("trials"), list):
         raise InputError(f"{path}: no object with a model and its trials: was it written by MY HARNESS?")
     return found

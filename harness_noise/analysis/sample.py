@@ -123,7 +123,7 @@ def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sa
     name = f"{parts[0].task}, {parts[0].metric}" if parts[0].task else parts[0].metric
     try:
         stats = question_stats(stacked)
-    except ValueError as error:
+    except InputError as error:
         raise InputError(f"{name}: {error}") from None
     whole = Sample(
         name,

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InputError
 from .arrays import BoolArray, FloatArray, IntArray
 from .tolerances import SLACK
 
@@ -53,11 +54,11 @@ def question_stats(values: FloatArray) -> QuestionStats:
     """
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 2 or values.shape[1] == 0:
-        raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {values.shape}")
+        raise InputError(f"scores must be an (n, K) array with K ≥ 1, not of shape {values.shape}")
     present = ~np.isnan(values)
     count = np.count_nonzero(present, axis=1)
     if np.isinf(values).any():
-        raise ValueError("a score is infinite; leave it out (NaN) or use a bounded metric")
+        raise InputError("a score is infinite; leave it out (NaN) or use a bounded metric")
     filled = np.where(present, values, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)

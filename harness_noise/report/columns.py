@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..results.diagnostics import DIAGNOSTICS
 from ..results.rows import Difference, Estimate
-from ..stats.tolerances import SLACK
+from ..stats.tolerances import ROUNDING, SLACK
 
 if TYPE_CHECKING:
     pass
@@ -52,7 +52,8 @@ class Summary:
 
 def decimals(se: float | None, fallback: float | None = None) -> int:
     """Decimals that show two significant digits of the standard error, between 1 and MOST_DECIMALS."""
-    scale = abs(se) if se else (abs(fallback) / 100 if fallback else None)
+    size = abs(fallback or 0.0)
+    scale = abs(se) if se else (size / 100 if size > ROUNDING else None)  # a sum that cancels is no small number
     if not scale or not math.isfinite(scale):
         return 3
     return min(MOST_DECIMALS, max(1, 1 - math.floor(math.log10(scale))))

@@ -46,6 +46,8 @@ def test_numbers_have_a_true_minus_and_no_negative_zero() -> None:
     assert number(-0.25, 2) == "−0.25"
     assert number(-0.0001, 2) == "0.00"
     assert number(None, 2) == "–"
+    assert number(-1.1e-17, decimals(None, -1.1e-17)) == "0.000"  # wins and losses that cancel
+    assert number(3e-9, decimals(None, 3e-9)) == "3.00e−09"
 
 
 @pytest.mark.parametrize(("p", "shown"), [(0.05, "0.050"), (0.00042, "0.0004"), (1e-9, "< 0.0001"), (None, "–")])

@@ -25,7 +25,7 @@ from ..settings import Settings, check_scale
 from ..stats import decision, intervals
 from ..stats.arrays import FloatArray
 from ..stats.contrast import cluster_codes
-from ..stats.tolerances import ROUNDING, SLACK
+from ..stats.tolerances import FEW_RESAMPLED, ROUNDING, SLACK
 from .corpus_noise import Noise, Side, noise_of, side_of, swap_p
 from .evidence import RowDecision, by_bootstrap, row_decision
 from .ranges import outside
@@ -99,6 +99,8 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
             found.add("mean_mismatch")
     bounds = _range(item, theta, settings)
     ci, interval = _interval(item, noise, bounds, settings)
+    if ci is not None and side.G < FEW_RESAMPLED:
+        found.add("few_resampled")
     return Estimate(
         task=item.task, metric=item.metric, scorer=item.scorer, model=run.model, run=run.name,
         higher_is_better=item.higher_is_better,

@@ -29,6 +29,8 @@ DIAGNOSTICS: dict[str, str] = {
     "too_few_clusters": "fewer than two clusters: no standard error",
     "few_clusters": "fewer than 10 degrees of freedom: intervals are wide and lean on their assumptions",
     "few_df": "fewer than four degrees of freedom: even Student's t is not reliable there, whatever p says",
+    "few_resampled": "a metric over all questions at once, of fewer than 30 questions (clusters): its interval may "
+    "be a little too short",
     "singleton_clusters": "every cluster holds one question: clustering changes nothing (wrong field?)",
     "negative_data_variance": "the estimate of the data variance is below 0: it is smaller than this many repeats can "
     "resolve, and its one-sided 95 % limit is shown (< x); SE² = data² + prediction²/K holds for the raw variances, "

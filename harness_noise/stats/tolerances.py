@@ -4,6 +4,8 @@ from __future__ import annotations
 
 FEW_DF = 10.0
 """Degrees of freedom below which a standard error is said to come from few clusters."""
+FEW_RESAMPLED = 30
+"""Questions (clusters) below which the interval of a metric over all of them at once is said to be rough."""
 ROUNDING = 1e-12
 """Relative to the scale of the scores: what is smaller is the rounding of a sum, and counts as 0."""
 SLACK = 1e-9

@@ -146,13 +146,18 @@ class Cluster:
             ODD_WORKER=name,
         )  # fmt: skip
 
-    def wait_for(self, count: int) -> None:
-        """Until that many workers are there."""
+    def with_workers(self, *names: str) -> Cluster:
+        """Once these workers are there, and no others: those that no test has started yet, or that one has killed."""
         from distributed import Client
 
+        alive = {name for process in self.processes if process.poll() is None for name in process.args[-1:]}  # type: ignore[index]
+        for name in names:
+            if name not in alive:
+                self.worker(name)
         with Client(self.address, set_as_default=False) as client:
-            while len(client.nthreads()) != count:
+            while len(client.nthreads()) != len(names):
                 time.sleep(0.05)
+        return self
 
 
 @pytest.fixture(scope="module")
@@ -191,9 +196,8 @@ def test_any_number_of_processes_gives_the_same_bytes(
 def test_any_number_of_dask_workers_gives_the_same_bytes(
     arena: Arena, runs: Sequence[Path], alone: subprocess.CompletedProcess[str], cluster: Cluster
 ) -> None:
-    for count, name in ((1, "one"), (2, "two")):
-        cluster.worker(name)
-        cluster.wait_for(count)
+    for names in (("one",), ("one", "two")):
+        cluster.with_workers(*names)
         done = arena(*runs, "--dask", cluster.address)
         assert (done.stdout, done.stderr) == (alone.stdout, alone.stderr)
 
@@ -203,14 +207,13 @@ def test_another_worker_takes_over_from_one_that_is_killed(arena: Arena, cluster
     files = [write_odd(tmp_path / f"m{i}.odd", i) for i in range(6)]
     plain = arena(*files)
     assert plain.returncode == 0, plain.stderr
+    cluster.with_workers("one", "two")
     before = [process for process in cluster.processes if process.poll() is None]
     write_odd(files[2], 2, deaths=1)
     done = arena(*files, "--dask", cluster.address)
     assert (done.stdout, done.stderr) == (plain.stdout, "")
     (dead,) = [process for process in before if process.poll() is not None]
     assert dead.returncode == -signal.SIGKILL
-    cluster.worker("two" if "two" in dead.args else "one")  # type: ignore[operator]
-    cluster.wait_for(2)
 
 
 @pytest.mark.slow
@@ -219,7 +222,7 @@ def test_what_one_worker_cannot_read_this_process_reads(arena: Arena, cluster: C
     plain = arena(*files)
     for i, path in enumerate(files):
         write_odd(path, i, not_on="two", tried=str(tmp_path / "tried"))
-    done = arena(*files, "--dask", cluster.address)
+    done = arena(*files, "--dask", cluster.with_workers("one", "two").address)
     assert done.stdout == plain.stdout
     (hint,) = done.stderr.splitlines()
     assert "of 6 files failed on a worker and were read by this process instead" in hint
@@ -236,7 +239,11 @@ def test_ctrl_c_ends_all_processes_with_one_line(
     released = tmp_path / "released"  # the cluster's workers go on to live
     files = [write_odd(tmp_path / f"w{i}.odd", i, mark=str(mark)) for i, mark in enumerate(begun)]
     files += [write_odd(tmp_path / f"m{i}.odd", i, wait=str(released)) for i in range(4)]
-    how = ["--jobs", "2"] if where == "processes" else ["--dask", request.getfixturevalue("cluster").address]
+    how = (
+        ["--jobs", "2"]
+        if where == "processes"
+        else ["--dask", request.getfixturevalue("cluster").with_workers("one", "two").address]
+    )
     command = [sys.executable, "-m", "harness_noise", "arena", *map(str, files), *how]
     process = subprocess.Popen(
         command, env=environment, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -254,7 +261,7 @@ def test_ctrl_c_ends_all_processes_with_one_line(
 def test_a_file_that_kills_every_worker_is_named(arena: Arena, cluster: Cluster, tmp_path: Path) -> None:
     files = [write_odd(tmp_path / f"m{i}.odd", i) for i in range(4)]
     write_odd(files[1], 1, deaths=1000)
-    done = arena(*files, "--dask", cluster.address)
+    done = arena(*files, "--dask", cluster.with_workers("one", "two").address)
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert ".odd: every worker that was to read it died" in line  # Dask also blames what waits beside it

@@ -77,8 +77,12 @@ def test_the_recursion_agrees_with_multivariate_normal_integrals() -> None:
     mean = drift * np.sqrt(t)
     within = [1.0]
     for k in range(1, 5):
-        law = stats.multivariate_normal(mean[:k], covariance[:k, :k], seed=1, maxpts=400_000, abseps=1e-8, releps=1e-8)
-        within.append(law.cdf(bounds[:k], lower_limit=-np.array(bounds[:k])))
+        within.append(
+            stats.multivariate_normal.cdf(
+                bounds[:k], mean[:k], covariance[:k, :k], maxpts=400_000, abseps=1e-8, releps=1e-8,
+                lower_limit=-np.array(bounds[:k]),
+            )
+        )  # fmt: skip
     above = exits_above(t, bounds, drift)
     below = exits_above(t, bounds, -drift)
     np.testing.assert_allclose(np.cumsum(above + below), 1 - np.array(within[1:]), atol=1e-6)

@@ -9,12 +9,12 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import harness_noise as hn
 from harness_noise.cli.commands import cli
 from harness_noise.data.fields import FieldReader, Fields
 from harness_noise.results.schema import json_schema
+from support.commands import runner
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -180,7 +180,7 @@ def table(tmp_path):
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(cli, ["explain", *arguments])
+    return runner().invoke(cli, ["explain", *arguments])
 
 
 def test_the_command(table):

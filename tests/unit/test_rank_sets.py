@@ -10,7 +10,6 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 
 import harness_noise as hn
@@ -20,6 +19,7 @@ from harness_noise.results.schema import json_schema
 from harness_noise.stats.passk import pass_at_k, pass_hat_k
 from harness_noise.stats.rank_sets import from_decisions, rank_sets, stability
 from harness_noise.stats.tests import holm
+from support.commands import runner
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -222,10 +222,10 @@ def test_the_command(tmp_path):
     path = tmp_path / "t.csv"
     lines = ["question,model,score", *(f"q{i},m{m},{int(x[i, m])}" for i in range(120) for m in range(3))]
     path.write_text("\n".join(lines), encoding="utf-8")
-    found = CliRunner().invoke(cli, ["arena", str(path), "--top", "2"], env={"COLUMNS": "220"})
+    found = runner().invoke(cli, ["arena", str(path), "--top", "2"], env={"COLUMNS": "220"})
     assert found.exit_code == 0, found.exception
     text = " ".join(found.stdout.split())
     assert "surely among the 2 best:" in text
     assert "still tell the" in text
-    out = CliRunner().invoke(cli, ["arena", str(path), "--format", "json"])
+    out = runner().invoke(cli, ["arena", str(path), "--format", "json"])
     jsonschema.validate(json.loads(out.stdout), json_schema())

@@ -8,7 +8,6 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 
 import harness_noise as hn
@@ -17,6 +16,7 @@ from harness_noise.cli.commands import cli
 from harness_noise.data.fields import Fields
 from harness_noise.results.schema import json_schema
 from harness_noise.stats.slices import against_rest, floored, heterogeneity, joint, pooled_unit, shrink
+from support.commands import runner
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -232,7 +232,7 @@ def test_slices_of_one_question_or_cluster_are_said():
 
 
 def invoke(*arguments):
-    found = CliRunner().invoke(cli, arguments)
+    found = runner().invoke(cli, arguments)
     assert found.exit_code == 0, (found.output, found.exception)
     return found.stdout
 
@@ -258,7 +258,7 @@ def test_commands(tmp_path):
     page = tmp_path / "page.html"
     invoke("compare", str(path), "--by", "kind", "--html", str(page))
     assert "By slice" in page.read_text(encoding="utf-8")
-    counts = CliRunner().invoke(cli, ["compare", "3/10", "4/10", "--by", "kind"])
+    counts = runner().invoke(cli, ["compare", "3/10", "4/10", "--by", "kind"])
     assert "no questions to slice" in str(counts.exception)
 
 

@@ -111,7 +111,7 @@ def test_a_large_difference_stops_early_with_an_interval_that_excludes_zero() ->
     assert found.n_asked == order.counts()[found.look - 1] < found.n_total == 1000
     assert found.ci_low is not None
     assert found.estimate is not None
-    assert 0 < found.ci_low < found.estimate <= (found.estimate_unadjusted or 0)
+    assert 0 < found.ci_low < found.estimate <= (found.estimate_unadjusted or 0) + 1e-12
     assert f"look {found.look} of 5, {found.n_asked:,} of 1,000 questions, A − B ." in look.message
     assert found.to_dict()["decision"] == "A better"
 

@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     except PackageNotFoundError:
         return
     for item in items:
-        if old and item.path.name.startswith("test_inspect"):
+        if old and ("inspect" in item.name or item.path.name.startswith("test_inspect")):
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
 

@@ -9,10 +9,11 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
-from support import lm_eval_models as toys
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 pytest.importorskip("lm_eval", reason="lm-eval is not installed")
+
+from support import lm_eval_models as toys
 
 
 @pytest.fixture(scope="module")

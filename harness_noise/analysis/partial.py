@@ -12,7 +12,9 @@ from ..errors import InputError
 from ..results.forms import finite
 from ..results.sequential import FullBenchmark
 from ..stats.contrast import cluster_codes
+from ..stats.intervals import FEW_FAILURES
 from ..stats.partial import Part, from_part, plain, positions_look_random
+from ..stats.tolerances import FEW_DF
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -101,8 +103,9 @@ def part_of(
 
 
 def full_benchmark(
-    y: FloatArray, part: Part, X: FloatArray, names: tuple[str, ...], level: float = 0.95, what: str = ""
-) -> FullBenchmark:
+    y: FloatArray, part: Part, X: FloatArray, names: tuple[str, ...], level: float = 0.95, what: str = "",
+    *, bounds: tuple[float, float] | None = None,
+) -> FullBenchmark:  # fmt: skip
     """`estimate_from_part` from question means.
 
     Args:
@@ -112,6 +115,7 @@ def full_benchmark(
         names: of the references.
         level: coverage of the interval.
         what: the task, for messages.
+        bounds: the metric's range, in which the interval stays; None of differences, and where it is not known.
     """
     what = f"{what}: " if what else ""
     N, asked = len(X), part.asked
@@ -132,9 +136,28 @@ def full_benchmark(
     used = found if found is not None and found.gain > 1 else plain(y, part)
     if used is None:
         raise InputError(f"{what}the part has fewer than two clusters in some task: no standard error")
-    half = used.half_width(level)
+    codes = _codes(y, part, used.df)
+    se = low = high = None
+    if used.variance > 0:
+        codes.discard("zero_variance")
+        half, se = used.half_width(level), math.sqrt(used.variance)
+        low, high = used.estimate - half, used.estimate + half
+        if bounds is not None:
+            low, high = max(bounds[0], low), min(bounds[1], high)
     return FullBenchmark(
-        estimate=finite(used.estimate), se=finite(math.sqrt(used.variance)), ci_low=finite(used.estimate - half),
-        ci_high=finite(used.estimate + half), n_asked=len(asked), n_total=N, r2=None if found is None else found.r2,
-        gain=None if found is None else found.gain, references=names,
+        estimate=finite(used.estimate), se=se, ci_low=low, ci_high=high, n_asked=len(asked), n_total=N,
+        r2=None if found is None else found.r2, gain=None if found is None else found.gain, references=names,
+        diagnostics=tuple(sorted(codes)),
     )  # fmt: skip
+
+
+def _codes(y: FloatArray, part: Part, df: float) -> set[str]:
+    """What makes a standard error uncertain: nothing varies, few clusters, or few whose score is not the usual one."""
+    values, which, counts = np.unique(np.round(y, 12), return_inverse=True, return_counts=True)
+    others = len(np.unique(part.clusters[part.asked][which != counts.argmax()]))
+    known = {
+        "zero_variance": len(values) == 1,
+        "few_clusters": df < FEW_DF,
+        "few_flips" if values[0] < 0 else "few_failures": others < FEW_FAILURES,  # below 0: differences
+    }
+    return {code for code, holds in known.items() if holds}

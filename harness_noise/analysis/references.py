@@ -17,6 +17,7 @@ from ..settings import Settings
 from ..stats.contrast import question_stats
 from .comparison import _matched
 from .partial import full_benchmark, part_of
+from .ranges import hull
 from .sample import group_parts, group_shares
 
 if TYPE_CHECKING:
@@ -121,8 +122,10 @@ def _row(
         np.repeat(np.arange(len(known)), np.diff(start)), shares,
     )  # fmt: skip
     X = np.concatenate([block.X[:, [block.names.index(n) for n in names]] for block in known])
-    found = full_benchmark(np.concatenate([block.y for block in known]), part, X, tuple(names), settings.level, name)
-    fields = asdict(found) | {"references": found.references}
+    y = np.concatenate([block.y for block in known])
+    bounds = hull([item.bounds for item in parts])  # differences have none
+    found = full_benchmark(y, part, X, tuple(names), settings.level, name, bounds=bounds)
+    fields = asdict(found)
     return [FullRow(task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=model, **fields)]
 
 

@@ -57,7 +57,8 @@ def ranked(
     dead = _dead(table.mean[:, leaders])
     order = None
     if simple is not None and len(simple[0]) > 1:
-        order = stability(sign * simple[0], simple[1], np.random.default_rng(settings.seed + 1))
+        found = stability(sign * simple[0], simple[1], np.random.default_rng(settings.seed + 1))
+        order = found if np.isfinite(found.tau) else None  # where all models are alike there is no order
     return out, replace(
         row,
         solved_by_all=None if solved is None else int((solved | np.isnan(table.mean)).all(axis=1).sum()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..results.arena import Budget
 from ..results.sequential import FullRow, PlanLooks, Sequential
@@ -63,8 +63,8 @@ def look_section(items: Sequence[Sequential]) -> Section:
     return Section("Looks at a run that grows", columns, tuple(rows))
 
 
-def full_section(items: Sequence[FullRow]) -> Section:
-    """Whole benchmarks, from parts of them."""
+def full_section(items: Sequence[FullRow], marks: Mapping[str, str]) -> Section:
+    """Whole benchmarks, from parts of them; `marks` are the letters of the diagnostics."""
     columns = (
         Column("Task", text=True),
         Column("Metric", text=True),
@@ -75,6 +75,7 @@ def full_section(items: Sequence[FullRow]) -> Section:
         Column("interval"),
         Column("R²", hint="share of the variance between questions that the references predict"),
         Column("gain", hint="variance of the plain mean of the part over that of the estimate"),
+        Column("", text=True, hint="letters refer to the notes below"),
     )
     rows = []
     for item in items:
@@ -86,6 +87,7 @@ def full_section(items: Sequence[FullRow]) -> Section:
                 number(item.estimate, digits), number(item.se, digits), interval(item.ci_low, item.ci_high, digits),
                 MISSING if item.r2 is None else f"{max(0.0, item.r2):.2f}",
                 f"{item.gain:.2f}" if gained else "none",
+                " ".join(marks[code] for code in item.diagnostics),
             )
         )  # fmt: skip
     return Section("The whole benchmark, from a part of it", columns, tuple(rows))
@@ -102,14 +104,14 @@ def budget_section(items: Sequence[Budget]) -> Section:
         Column("n", hint="questions that both have"),
         Column("K", hint="answers per question"),
         Column("more questions", hint="at the same K, for 80 % power if the difference seen is the true one"),
-        Column("or more answers", hint="per question, to the same questions"),
+        Column("or more answers", hint="to each question; – where none is enough, or that is not known"),
     )
     rows = tuple(
         (
             plain(item.task), plain(item.metric), plain(item.best), plain(item.model),
             number(item.diff, decimals(abs(item.diff) / 3 if item.diff else None)), f"{item.n_questions:,}",
             str(item.repeats), MISSING if item.more_questions is None else f"{item.more_questions:,}",
-            "not enough" if item.more_repeats is None else f"{item.more_repeats:,}",
+            MISSING if item.more_repeats is None else f"{item.more_repeats:,}",
         )
         for item in items
     )  # fmt: skip

@@ -170,13 +170,13 @@ def _analysis(table: Analysis) -> Summary:
         if item.se is not None:
             first.setdefault((item.model, item.run, item.task), item)
     sentences = [*map(sentence, first.values()), *slices.sentences(table), *estimand_line(table.estimates)]
-    more = slices.sections(table, marks) + ([full_section(table.full_benchmark)] if table.full_benchmark else [])
+    more = slices.sections(table, marks) + ([full_section(table.full_benchmark, marks)] if table.full_benchmark else [])
     return Summary((Section("", *shown), *more), _legend(marks, table.estimates), tuple(sentences))
 
 
 def _marks_of(table: Analysis | Comparison, rows: Sequence[Estimate] | Sequence[Difference]) -> dict[str, str]:
     """The marks of all rows and of their slices."""
-    return _marks(item.diagnostics for item in (*rows, *table.slices, *table.heterogeneity))
+    return _marks(item.diagnostics for item in (*rows, *table.slices, *table.heterogeneity, *table.full_benchmark))
 
 
 def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
@@ -222,7 +222,7 @@ def _comparison(table: Comparison) -> Summary:
     if table.sequential:
         sections.append(look_section(table.sequential))
     if table.full_benchmark:
-        sections.append(full_section(table.full_benchmark))
+        sections.append(full_section(table.full_benchmark, marks))
     if table.combined:
         sections.append(_combined(table))
     if table.flips:

@@ -69,6 +69,9 @@ class FullBenchmark(_Object):
     """Variance of the plain mean of the part over that of the regression estimate; at most 1: nothing gained."""
     references: tuple[str, ...]
     """The runs that predict."""
+    diagnostics: tuple[str, ...] = ()
+    """Codes, each explained in docs/diagnostics.md; with `zero_variance` there is neither `se` nor an interval: a part
+    whose questions all say the same does not tell how far the others differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,7 +107,7 @@ class Stability:
     """How the order of the models fares when other questions of the kind are asked."""
 
     tau: float
-    """Median of Kendall's tau between the order found and that of resampled questions."""
+    """Median of Kendall's tau between the order found and that of resampled questions; NaN where no model differs."""
     same_best: float
     """Share of resamples that have the same model first."""
 
@@ -137,4 +137,4 @@ def stability(sums: FloatArray, sizes: FloatArray, rng: np.random.Generator, dra
     leads = means >= means.max(axis=1, keepdims=True) - 1e-12
     # where several share the first place, each has its part of it
     share = (leads[:, best].sum(axis=1) / leads.sum(axis=1)).mean()
-    return Stability(float(np.nanmedian(tau)) if np.isfinite(tau).any() else 1.0, float(share))
+    return Stability(float(np.nanmedian(tau)) if np.isfinite(tau).any() else np.nan, float(share))

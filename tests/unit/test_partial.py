@@ -281,3 +281,22 @@ def test_a_broken_profile_is_refused(
     capsys.readouterr()
     assert main(["analyze", str(files / "new.csv"), "--reference", str(profile)]) == 2
     assert "broken questions; make it again" in capsys.readouterr().err
+
+
+def test_a_part_without_variance_has_no_standard_error():
+    rng = np.random.default_rng(1)
+    asked, references = rng.choice(200, 50, replace=False), rng.random((200, 3))
+    found = hn.estimate_from_part(np.ones(50), asked, references)
+    assert (found.estimate, found.se, found.ci_low, found.ci_high) == (1.0, None, None, None)
+    assert found.diagnostics == ("few_failures", "zero_variance")
+
+
+def test_few_wrong_answers_and_few_flips_are_coded():
+    rng = np.random.default_rng(2)
+    asked, references = rng.choice(200, 50, replace=False), rng.random((200, 3))
+    for y, code in ((np.r_[np.ones(47), np.zeros(3)], "few_failures"), (np.r_[np.zeros(47), -np.ones(3)], "few_flips")):
+        found = hn.estimate_from_part(y, asked, references)
+        assert found.se > 0
+        assert code in found.diagnostics
+    assert hn.estimate_from_part(rng.random(50), asked, references).diagnostics == ()
+    assert "few_clusters" in hn.estimate_from_part(rng.random(5), asked[:5], references).diagnostics

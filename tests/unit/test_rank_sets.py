@@ -189,6 +189,7 @@ def test_stability_of_a_clear_and_an_unclear_order():
     assert stability(equal, np.ones(500), np.random.default_rng(0)).same_best < 0.9
     tied = np.repeat(leaderboard(1, 50, [0.5]), 3, axis=1)
     assert stability(tied, np.ones(50), np.random.default_rng(0)).same_best == pytest.approx(1.0)
+    assert np.isnan(stability(np.ones((50, 3)), np.ones(50), np.random.default_rng(0)).tau)
 
 
 def test_pass_hat_k_is_the_chance_that_all_are_right():

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness_noise.data.fields import AUTO
 from harness_noise.data.native_values import is_proportion
 from harness_noise.errors import InputError
 
+from .fields import mentioned
 from .files import Record
 from .questions import is_worded
 from .values import MOST_COUNTED, _number, _text
@@ -147,7 +149,8 @@ class Columns:
             )
         return float(round(right)), round(count)
 
-    def note(self, path: Path) -> str:
+    def note(self, path: Path, specs: Sequence[str] = ()) -> str:
+        """Which columns were taken, and which were not, also not for a SPEC of what is known of the questions."""
         taken = [f"{theirs} as {ours}" for ours, theirs in self.names.items() if ours != theirs]
         text = f"{path.name}: took {', '.join(taken)}" if taken else f"{path.name}: columns taken by their names"
         if self.words is not None:
@@ -156,7 +159,8 @@ class Columns:
             text += f", {self.count} as the number of answers (their order is unknown)"
         if "repeat" not in self.names and self.count is None:
             text += "; rows of one question are its repeats, in order"
-        return text + (f"; not used: {', '.join(self.unused)}" if self.unused else "")
+        unused = [name for name in self.unused if AUTO not in specs and not mentioned(name, specs)]
+        return text + (f"; not used: {', '.join(unused)}" if unused else "")
 
 
 def _named(path: Path, ours: str, known: Sequence[str], free: Sequence[str], plain: Mapping[str, str]) -> str | None:

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from .reader import Cells
 
 
+def mentioned(name: str, specs: Sequence[str]) -> bool:
+    """Whether a column is one that the SPECs speak of."""
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", spec) for spec in specs)
+
+
 def fields_of(path: Path, task: str, cells: Cells, columns: Columns, specs: Sequence[str]) -> Fields | None:
     """The values of SPECs for each question of one model × task × metric; None where nothing is asked.
 
@@ -33,7 +38,7 @@ def fields_of(path: Path, task: str, cells: Cells, columns: Columns, specs: Sequ
             if other != first:
                 varying |= {name: question for name, value in other.items() if first.get(name) != value}
     for name, question in varying.items():
-        if name not in used and any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", spec) for spec in specs):
+        if name not in used and mentioned(name, specs):
             raise FinalError(
                 f"{path}: column {name!r} has several values for question {question!r}: it tells of an answer, not "
                 f"of a question; `factors --factor {name}={name}` says how much noise it makes"

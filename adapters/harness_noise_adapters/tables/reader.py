@@ -137,7 +137,7 @@ class _Table:
             ((model, key, settled.names(self.models[model][key]).get(question, question)), values)
             for (model, key, question), values in self.watched
         ]
-        notes = [columns.note(path), *settled.notes, *_overlooked(path, watched, self.spare)]
+        notes = [columns.note(path, self.options.fields), *settled.notes, *_overlooked(path, watched, self.spare)]
         return [
             self._run(model, {key: settled.of(cells) for key, cells in of_model.items()}, notes)
             for model, of_model in self.models.items()

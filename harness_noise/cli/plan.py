@@ -53,7 +53,7 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     from ..analysis.plan import plan
     from ..leaderboard import shipped
 
-    printing = {name: choices.pop(name) for name in ("form", "output", "quiet", "debug")}
+    printing = {name: choices.pop(name) for name in ("form", "output", "details", "quiet", "debug")}
     plot, profile = choices.pop("plot"), choices.pop("reference")
     sources, sigma2, cluster = choices.pop("sources") + more, choices.pop("sigma2"), choices.pop("cluster")
     bounds = choices.pop("bounds")

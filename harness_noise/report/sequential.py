@@ -94,12 +94,12 @@ def full_section(items: Sequence[FullRow], marks: Mapping[str, str]) -> Section:
 
 
 def budget_section(items: Sequence[Budget]) -> Section:
-    """What tells the models apart that are not told from the best."""
+    """What it takes to see which models are worse than the best."""
     columns = (
         Column("Task", text=True),
         Column("Metric", text=True),
         Column("best", text=True),
-        Column("not told from it", text=True),
+        Column("not shown to be worse", text=True),
         Column("ahead by"),
         Column("n", hint="questions that both have"),
         Column("K", hint="answers per question"),
@@ -115,7 +115,7 @@ def budget_section(items: Sequence[Budget]) -> Section:
         )
         for item in items
     )  # fmt: skip
-    return Section("What would tell them from the best", columns, rows)
+    return Section("What it takes to show a difference from the best", columns, rows)
 
 
 def _se(low: float | None, high: float | None) -> float | None:

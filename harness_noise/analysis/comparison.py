@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data.matching import pair
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, NothingSharedError
 from ..results.forms import merge_notes
 from ..results.rows import Comparison, Difference, Flip
 from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings, Test
-from ..stats.contrast import question_stats
 from . import corpus
 from .difference import decided, run_difference
 from .evidence import Compared, RowDecision
+from .flips import flipped
 from .sample import as_scores, group_parts
 
 if TYPE_CHECKING:
@@ -62,7 +61,9 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
                 rows.append(replace(row, family=family.get(one.task, "")))
                 notes += found
                 if n_questions and not settings.unpaired:
-                    flips += _flips(one, other, run_a, run_b, n_questions)
+                    listed, remarks = flipped(one, other, (run_a, run_b), n_questions)
+                    flips += listed
+                    notes += remarks
         for group, parts_a, parts_b in groups:
             with _collected(left_out):
                 rows.append(run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)[0])
@@ -135,29 +136,6 @@ def _list(scores: Sequence[Scores]) -> str:
     names = [_name(item) for item in scores]
     more = f" and {len(names) - 6} more" if len(names) > 6 else ""
     return ("; ".join(names[:6]) or "no scores") + more
-
-
-def _flips(one: Scores, other: Scores, run_a: Run, run_b: Run, limit: int) -> list[Flip]:
-    found = pair(one.questions, other.questions)
-    with np.errstate(invalid="ignore"):
-        stats_a = question_stats(one.values).mean[found.rows_a]
-        stats_b = question_stats(other.values).mean[found.rows_b]
-    d = stats_a - stats_b
-    order = np.argsort(-np.abs(d), kind="stable")
-    order = order[np.isfinite(d[order]) & (d[order] != 0)][:limit]
-    texts, rows = one.questions.shown(), found.rows_a
-    if not texts:
-        texts, rows = other.questions.shown(), found.rows_b
-    return [
-        Flip(
-            one.task, one.metric, one.scorer, run_a.model, run_b.model,
-            question=one.questions.keys[found.rows_a[k]],
-            text=texts[rows[k]] if texts else None,
-            cluster=one.clusters[found.rows_a[k]] if one.clusters else None,
-            mean_a=float(stats_a[k]), mean_b=float(stats_b[k]), diff=float(d[k]),
-        )
-        for k in order
-    ]  # fmt: skip
 
 
 def estimate_difference(

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 @click.option("--combine", is_flag=True, help="What all rows (independent tasks or models) say together.")
 @options.BY
 @click.option("--questions", type=click.IntRange(0), default=0, metavar="N", help="List N questions that flipped.")
+@click.option("--wide", is_flag=True, help="With --questions: whole questions, targets and answers.")
 @click.option(
     "--reference",
     "references",

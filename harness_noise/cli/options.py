@@ -282,7 +282,7 @@ def show(table: Result, choices: dict[str, Any]) -> None:
     told = getattr(table, "shows_notes", False) and form not in ("json", "csv")
     if not choices["quiet"] and not told:
         hints(getattr(table, "notes", ()))
-    shown = {"details": choices["details"], "legend": not choices["quiet"]}
+    shown = {"details": choices["details"], "legend": not choices["quiet"], "wide": choices.get("wide", False)}
     if form == "table" and output is None:
         from ..report import terminal
 
@@ -311,7 +311,9 @@ def rendered(table: Result, form: str, **shown: bool) -> str:
 
     if form == "latex":
         return text.latex(table, details=shown.get("details", False))
-    return {"json": text.json, "csv": text.csv, "markdown": text.markdown, "sentence": text.sentence}[form](table)
+    if form == "markdown":
+        return text.markdown(table, wide=shown.get("wide", False))
+    return {"json": text.json, "csv": text.csv, "sentence": text.sentence}[form](table)
 
 
 def hints(notes: Iterable[str]) -> None:

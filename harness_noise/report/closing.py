@@ -8,7 +8,7 @@ from .columns import decimals, metric_name, number, plain, shorten, span
 _NAME = 60
 
 
-def closing_line(item: Estimate, harness: str = "", native_se: float | None = None, *, model: bool = False) -> str:
+def closing_line(item: Estimate, harness: str = "", native_se: float | None = None, *, who: str = "") -> str:
     """ "0.625 ± 0.064 (20 clusters of 10, 5 answers each); lm-eval's own ± 0.035 takes 200 independent questions".
 
     Parameters
@@ -19,10 +19,10 @@ def closing_line(item: Estimate, harness: str = "", native_se: float | None = No
         Who printed `native_se`.
     native_se
         The harness's own standard error, if it has printed one.
-    model
-        Begin with the model's name.
+    who
+        To begin with: whose mean it is, where there are several.
     """
-    name = " ".join(filter(None, (item.model if model else "", item.task, metric_name(item.metric, item.scorer))))
+    name = " ".join(filter(None, (who, item.task, metric_name(item.metric, item.scorer))))
     start = f"{shorten(name, _NAME)}: " if name else ""
     digits = decimals(item.se, item.mean)
     if item.mean is None:

@@ -52,6 +52,8 @@ class Summary:
     """What else is to be said, below the tables."""
     lead: tuple[str, ...] = ()
     """What it comes to: stands above the tables."""
+    listings: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    """Headings, each with labels and texts that no table has room for; shown below the tables."""
 
 
 class _Noted(Protocol):

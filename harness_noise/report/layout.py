@@ -12,6 +12,8 @@ from itertools import takewhile
 from .columns import Section
 
 _SHORT = 16
+_PLAIN = ("Task", "Metric", "Model", "Run", "A − B")
+"""Columns whose values say what they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,11 @@ def _lifted(section: Section, columns: tuple[int, ...]) -> tuple[str, tuple[int,
     same = [i for i in lead if len({row[i] for row in section.rows}) == 1]
     if len(section.rows) > 1 and len(same) == sum(1 for _ in takewhile(lambda i: section.columns[i].text, columns)):
         same = []  # rows that nothing would tell apart
-    said = [section.rows[0][i] for i in same if section.rows[0][i]]
+    said = [
+        value if column.label in _PLAIN else f"{column.label} {value}"
+        for column, value in ((section.columns[i], section.rows[0][i]) for i in same)
+        if value
+    ]
     title = "; ".join(filter(None, [section.title, ": ".join(said)]))
     return title, tuple(i for i in columns if i not in same)
 

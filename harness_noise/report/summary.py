@@ -35,9 +35,9 @@ from .columns import (
     number,
     p_text,
     plain,
-    shorten,
     span,
 )
+from .flips import flip_listings, flip_table
 from .sentences import sentence
 from .sequential import full_section, look_section
 from .verdicts import FEW, shown_rows, verdict_lines
@@ -51,12 +51,18 @@ if TYPE_CHECKING:
     Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena | Explanation
 
 
-def summarise(table: Result, *, brief: bool = False) -> Summary:
-    """The display form of a result; `brief`: of many rows those that say something, and of sentences a few."""
+def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summary:
+    """The display form of a result.
+
+    Args:
+        table: the result.
+        brief: of many rows those that say something, and of sentences a few.
+        wide: questions and answers whole.
+    """
     if isinstance(table, Analysis):
         return _analysis(table, brief=brief)
     if isinstance(table, Comparison):
-        return _comparison(table, brief=brief)
+        return _comparison(table, brief=brief, wide=wide)
     if isinstance(table, Plan):
         from . import planning
 
@@ -162,7 +168,10 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
     if brief and len(written) > SENTENCES:
         written[SENTENCES:] = ["Such a sentence of every row: --format sentence."]
     sentences = [*written, *slices.sentences(table), *estimand_line(table.estimates)]
-    lead = [closing_line(item, model=several) for item in table.estimates] if len(table.estimates) <= FEW else []
+    lead = [
+        closing_line(item, who=" ".join([item.model, runs.get((item.model, item.run), "")]).strip() if several else "")
+        for item in (table.estimates if len(table.estimates) <= FEW else ())
+    ]
     more = slices.sections(table, marks) + ([full_section(table.full_benchmark, marks)] if table.full_benchmark else [])
     notes = _legend(marks, (*table.estimates, *table.slices))
     return Summary((Section("", *shown), *more), notes, tuple(sentences), tuple(lead))
@@ -197,7 +206,7 @@ def _filled(items: Sequence[Difference], cells: _Cells) -> tuple[tuple[Column, .
     return _drop_empty(tuple(column for column, _ in cells), rows, optional)
 
 
-def _comparison(table: Comparison, *, brief: bool) -> Summary:
+def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     every = table.differences
     items = shown_rows(table) if brief else list(every)
     marks = _marks_of(table, items)
@@ -222,12 +231,13 @@ def _comparison(table: Comparison, *, brief: bool) -> Summary:
         sections.append(full_section(table.full_benchmark, marks))
     if table.combined:
         sections.append(_combined(table))
-    if table.flips:
-        sections.append(_flips(table))
+    if table.flips and not wide:
+        sections.append(flip_table(table.flips))
     sentences = [f"{item.method}: {item.note}." for item in table.combined if item.note]
     sentences += [*taken_back(table), *slices.sentences(table), *estimand_line(every)]
     notes = _legend(marks, (*items, *table.slices))
-    return Summary(tuple(sections), notes, tuple(sentences), tuple(verdict_lines(table)))
+    listings = flip_listings(table.flips) if wide else ()
+    return Summary(tuple(sections), notes, tuple(sentences), tuple(verdict_lines(table)), listings)
 
 
 def _digits(item: Difference) -> int:
@@ -308,27 +318,3 @@ def _combined(table: Comparison) -> Section:
         for item in table.combined
     )
     return Section("All rows together (above 0: A is better)", columns, rows)
-
-
-def _flips(table: Comparison) -> Section:
-    several = len({(flip.task, flip.metric, flip.scorer) for flip in table.flips}) > 1
-    columns = (
-        Column("Task", text=True),
-        Column("Question", text=True),
-        Column("Cluster", text=True),
-        Column("A"),
-        Column("B"),
-        Column("A − B"),
-    )
-    rows = [
-        (
-            f"{plain(flip.task)} {metric_name(flip.metric, flip.scorer)}" if several else "",
-            shorten(flip.text or flip.question, 60),
-            shorten(flip.cluster or "", 24),
-            number(flip.mean_a, 2),
-            number(flip.mean_b, 2),
-            number(flip.diff, 2),
-        )
-        for flip in table.flips
-    ]
-    return Section("Questions that flipped most", *_drop_empty(columns, rows, ("Task", "Cluster")))

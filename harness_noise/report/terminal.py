@@ -22,7 +22,7 @@ WIDE = 120
 """Columns up to which a terminal shows details only if they are asked for."""
 
 
-def render(table: Result, *, details: bool = False, legend: bool = True) -> RenderableType:
+def render(table: Result, *, details: bool = False, legend: bool = True, wide: bool = False) -> RenderableType:
     """A renderable: verdicts, tables that fit, notes, sentences, and what the columns mean.
 
     Parameters
@@ -33,8 +33,10 @@ def render(table: Result, *, details: bool = False, legend: bool = True) -> Rend
         All tables with all columns and rows, also where that takes several tables.
     legend
         Say what each column means.
+    wide
+        Questions and answers whole.
     """
-    return _Report(summarise(table, brief=not details), details, legend)
+    return _Report(summarise(table, brief=not details, wide=wide), details, legend)
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,10 @@ class _Report:
         fitted = [fit(section, width, details=self.details) for section in shown]
         for section, one in zip(shown, fitted, strict=True):
             yield from _drawn(section, one)
+        for title, lines in summary.listings:
+            yield Text(title, style="bold")
+            yield _hanging(list(lines), width)
+            yield Text("")
         if summary.legend:
             yield _hanging([(f"{mark}  {code}", meaning) for mark, code, meaning in summary.legend], width)
             yield Text("")
@@ -138,9 +144,9 @@ def console(stream: IO[str] | None = None) -> Console:
     return Console(file=stream, width=width, highlight=False, soft_wrap=False, emoji=False, markup=False)
 
 
-def print_to(stream: IO[str] | None, table: Result, *, details: bool = False, legend: bool = True) -> None:
-    """Print a result on `stream` (standard output by default)."""
-    console(stream).print(render(table, details=details, legend=legend))
+def print_to(stream: IO[str] | None, table: Result, **how: bool) -> None:
+    """Print a result on `stream` (standard output by default); `how` is what `render` takes."""
+    console(stream).print(render(table, **how))
 
 
 def text(table: Result) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json as json_
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def csv(table: Result) -> str:
-    """Every field of every row; text that a spreadsheet would run as a formula is quoted."""
+    """Every field of every row, or of every question asked for; what a spreadsheet would run is quoted."""
     import csv as csv_
 
     rows = _rows(table)
@@ -36,13 +37,22 @@ def csv(table: Result) -> str:
     writer = csv_.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        flat = {key: " ".join(map(str, value)) if isinstance(value, list) else value for key, value in row.items()}
+        flat = {key: _flat(key, value) for key, value in row.items()}
         writer.writerow({key: escape_spreadsheet_formula(value) for key, value in flat.items()})
     return out.getvalue()
 
 
+def _flat(key: str, value: Any) -> Any:
+    """Codes with spaces between them; answers, which hold spaces, as a JSON array."""
+    if not isinstance(value, list):
+        return value
+    return json_.dumps(value, ensure_ascii=False) if key.startswith("answers_") else " ".join(map(str, value))
+
+
 def _rows(table: Result) -> list[dict[str, Any]]:
     found = table.to_dict()
+    if isinstance(table, Comparison) and table.flips:
+        return list(found["questions"])
     rows: list[dict[str, Any]] = found["plan"]["table"] if isinstance(table, Plan) else found[table.kind]
     return rows
 
@@ -55,13 +65,18 @@ def escape_spreadsheet_formula(value: object) -> object:
     return f"'{text}" if value.lstrip()[:1] in ("=", "+", "-", "@") or value[:1] in ("\t", "\r") else text
 
 
-def markdown(table: Result) -> str:
+def markdown(table: Result, *, wide: bool = False) -> str:
     """GitHub tables, for a pull request's comment."""
-    summary = summarise(table)
+    summary = summarise(table, wide=wide)
     parts = [_markdown(line) for line in summary.lead]
     for section in summary.sections:
         parts += [f"**{_markdown(section.title)}**"] if section.title else []
         parts.append(_markdown_table(section))
+    for title, lines in summary.listings:
+        parts += [
+            f"**{_markdown(title)}**",
+            "\n".join(f"- {_markdown(name)}: {_markdown(said)}" for name, said in lines),
+        ]
     if summary.legend:
         parts.append("\n".join(f"- `{code}` ({mark}): {_markdown(said)}" for mark, code, said in summary.legend))
     parts += [_markdown(line) for line in summary.sentences]

@@ -265,11 +265,19 @@ class Flip:
     model_a: str
     model_b: str
     question: str
+    """What the harness calls it."""
     text: str | None
+    """The whole question, where the log has it."""
     cluster: str | None
     mean_a: float
     mean_b: float
     diff: float
+    target: str | None = None
+    """The answer that is right."""
+    answers_a: tuple[str, ...] = ()
+    """All of A's, in the order of its repeats."""
+    answers_b: tuple[str, ...] = ()
+    """All of B's."""
 
 
 @dataclass(frozen=True, slots=True)

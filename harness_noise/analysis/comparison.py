@@ -115,6 +115,13 @@ def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Sc
     if len(run_a.scores) == len(run_b.scores) == 1:
         one, other = run_a.scores[0], run_b.scores[0]
         return [(one, other)], [f"compared {_name(one)} of {run_a.name} with {_name(other)} of {run_b.name}"]
+    for run in (run_a, run_b):
+        if not run.scores and run.skipped:
+            reasons = "; ".join(dict.fromkeys(item.reason for item in run.skipped[:3]))
+            raise InputError(
+                f"{run.name} has no answers that can be compared question by question ({reasons}). Two bare numbers "
+                "are compared with the noise of their benchmark: harness-noise compare 0.71 0.68 --reference NAME"
+            )
     raise InputError(
         f"{run_a.name} and {run_b.name} measured nothing in common. The first has {_list(run_a.scores)}; the second "
         f"has {_list(run_b.scores)}. Name one of each with `tasks`, `metrics` and `scorers`"

@@ -27,6 +27,8 @@ def closing_line(item: Estimate, harness: str = "", native_se: float | None = No
     digits = decimals(item.se, item.mean)
     if item.mean is None:
         return plain(f"{start}no mean.")
+    if "skipped_metric" in item.diagnostics:
+        return plain(f"{start}{number(item.mean, digits)}, the harness's own value, without an error bar.")
     if item.se is None:
         return plain(f"{start}{number(item.mean, digits)}, whose noise is not known.")
     answers = "one answer each" if item.repeats_max == 1 else f"{span(item.repeats_min, item.repeats_max)} answers each"

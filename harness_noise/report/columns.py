@@ -74,6 +74,12 @@ def decimals(se: float | None, fallback: float | None = None) -> int:
     return min(MOST_DECIMALS, max(1, 1 - math.floor(math.log10(scale))))
 
 
+def digits_of(item: Difference) -> int:
+    """Decimals of a difference: by its standard error, or where it has none by its interval."""
+    half = None if item.ci_low is None or item.ci_high is None else (item.ci_high - item.ci_low) / 4
+    return decimals(item.se or half, item.diff or item.mean_a)
+
+
 def number(value: float | None, digits: int) -> str:
     if value is None:
         return MISSING

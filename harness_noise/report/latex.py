@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..results.diagnostics import TO_DO
 from ..results.rows import Analysis, Comparison, Difference, Estimate
-from .columns import Column, Section, _level, by_test, decimals, mean_interval_name, names_of, number
+from .columns import Column, Section, _level, by_test, decimals, digits_of, mean_interval_name, names_of, number
 from .sentences import sentence
 from .summary import summarise
 
@@ -142,7 +142,7 @@ def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
 def _error(item: Estimate | Difference) -> str:
     if isinstance(item, Estimate):
         return number(item.se, decimals(item.se, item.mean))
-    return number(item.se, decimals(item.se, item.diff or item.mean_a))
+    return number(item.se, digits_of(item))
 
 
 def _caption(table: Analysis | Comparison) -> str:

@@ -26,6 +26,7 @@ from .columns import (
     count,
     data_noise,
     decimals,
+    digits_of,
     estimand_line,
     if_missing,
     interval,
@@ -114,6 +115,11 @@ def _factors(table: Factors) -> Summary:
     return Summary((Section(title, *shown),), _legend(marks), table.notes, (table.advice,))
 
 
+NO_SAMPLES = (
+    "There are no error bars, because the answers to the single questions are not there. What to do: keep them with "
+    "--log_samples (lm-eval) and run again; or compare two such numbers by the noise of their benchmark, as in "
+    "harness-noise compare 0.71 0.68 --reference gpqa_diamond."
+)
 SENTENCES = 1
 """Sentences for a paper below a terminal's table."""
 
@@ -174,7 +180,10 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
     ]
     more = slices.sections(table, marks) + ([full_section(table.full_benchmark, marks)] if table.full_benchmark else [])
     notes = _legend(marks, (*table.estimates, *table.slices))
-    return Summary((Section("", *shown), *more), notes, tuple(sentences), tuple(lead))
+    first_table = Section("", *shown)
+    if brief and table.estimates and all(item.n_questions == 0 for item in table.estimates):
+        return Summary(tuple(more), (), (NO_SAMPLES,), tuple(lead))  # instead of a table of dashes
+    return Summary((first_table, *more), notes, tuple(sentences), tuple(lead))
 
 
 def _marks_of(table: Analysis | Comparison, rows: Sequence[Estimate] | Sequence[Difference]) -> dict[str, str]:
@@ -240,16 +249,12 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     return Summary(tuple(sections), notes, tuple(sentences), tuple(verdict_lines(table)), listings)
 
 
-def _digits(item: Difference) -> int:
-    return decimals(item.se, item.diff or item.mean_a)
-
-
 def _results(level: str, marks: Mapping[str, str], *, adjusted: bool) -> _Cells:
     return [
-        (difference_column("a"), lambda x: number(x.mean_a, _digits(x))),
-        (difference_column("b"), lambda x: number(x.mean_b, _digits(x))),
-        (difference_column("diff"), lambda x: number(x.diff, _digits(x))),
-        (difference_column("ci", level), lambda x: interval(x.ci_low, x.ci_high, _digits(x))),
+        (difference_column("a"), lambda x: number(x.mean_a, digits_of(x))),
+        (difference_column("b"), lambda x: number(x.mean_b, digits_of(x))),
+        (difference_column("diff"), lambda x: number(x.diff, digits_of(x))),
+        (difference_column("ci", level), lambda x: interval(x.ci_low, x.ci_high, digits_of(x))),
         (difference_column("p"), lambda x: p_text(x.p_value)),
         (difference_column("p_adj"), lambda x: p_text(x.p_adjusted) if adjusted else ""),
         (difference_column("test"), by_test),
@@ -259,12 +264,12 @@ def _results(level: str, marks: Mapping[str, str], *, adjusted: bool) -> _Cells:
 
 
 _NOISE: _Cells = (
-    (difference_column("se"), lambda x: number(x.se, _digits(x))),
-    (difference_column("total"), lambda x: number(x.se_total, _digits(x))),
-    (difference_column("data"), lambda x: data_noise(x, _digits(x))),
-    (difference_column("prediction"), lambda x: number(x.se_prediction, _digits(x))),
-    (difference_column("unpaired"), lambda x: number(x.se_unpaired, _digits(x))),
-    (difference_column("mde"), lambda x: number(x.mde, _digits(x))),
+    (difference_column("se"), lambda x: number(x.se, digits_of(x))),
+    (difference_column("total"), lambda x: number(x.se_total, digits_of(x))),
+    (difference_column("data"), lambda x: data_noise(x, digits_of(x))),
+    (difference_column("prediction"), lambda x: number(x.se_prediction, digits_of(x))),
+    (difference_column("unpaired"), lambda x: number(x.se_unpaired, digits_of(x))),
+    (difference_column("mde"), lambda x: number(x.mde, digits_of(x))),
     (difference_column("corr"), lambda x: number(x.correlation, 2)),
     (
         difference_column("wins"),

@@ -7,7 +7,7 @@ from collections import Counter
 from ..data.native_values import is_proportion
 from ..results.diagnostics import explained
 from ..results.rows import Comparison, Difference
-from .columns import _level, _named, decimals, interval_name, metric_name, names_of, number, p_text, plain, shorten
+from .columns import _level, _named, digits_of, interval_name, metric_name, names_of, number, p_text, plain, shorten
 
 FEW = 12
 """Rows of which each has a line, and which a table shows; of more, those that say something."""
@@ -100,12 +100,16 @@ def _test(item: Difference) -> str:
     name = _named(item.test, item) if item.p_value is not None else (shown if item.interval != "none" else "")
     if name == "t" or name.startswith("t, "):
         name = name.replace("t", "t test", 1)
+    if name == "Fisher's exact":
+        return f"{name} test"
     unpaired = "unpaired " if "unpaired" in item.diagnostics else ""
     return f"{unpaired}{name}"
 
 
 def _in_points(item: Difference, settings: object) -> bool:
     """Whether the scores are right or wrong, so that a difference is one of percentage points."""
+    if item.test == "fisher":
+        return True
     bounds = settings.get("range") if isinstance(settings, dict) else None
     if bounds is not None:
         return tuple(bounds) == (0, 1)
@@ -115,8 +119,7 @@ def _in_points(item: Difference, settings: object) -> bool:
 
 def _digits(item: Difference, settings: object) -> tuple[float, int]:
     scale = 100.0 if _in_points(item, settings) else 1.0
-    se = item.se if item.se else None
-    return scale, max(0, decimals(se, item.diff or item.mean_a) - (2 if scale > 1 else 0))
+    return scale, max(0, digits_of(item) - (2 if scale > 1 else 0))
 
 
 def _amount(item: Difference, value: float, settings: object, *, unit: bool = True) -> str:

@@ -61,9 +61,9 @@ MEANS: dict[str, Term] = {
 """Of `analyze`."""
 
 DIFFERENCES: dict[str, Term] = {
-    "a": Term("A", "mean of the first run, over the questions that both have", "mean_a"),
+    "a": Term("A", "mean of the first run, over the questions that are compared", "mean_a"),
     "b": Term("B", "mean of the second run, the baseline", "mean_b"),
-    "diff": Term("A − B", "the difference, question by question", "diff"),
+    "diff": Term("A − B", "difference of the two means", "diff"),
     "ci": Term("95 % CI", "where the true difference lies, with 95 % confidence", "ci_low, ci_high"),
     "p": Term("p", "how often chance alone gives a difference as large (two-sided)", "p_value", rank=2),
     "p_adj": Term("p adj.", "p adjusted for the rows that are tested together; the verdict follows it", "p_adjusted"),

@@ -100,8 +100,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "questions that only one of the runs has are left out", "Run both on the same questions."
     ),
     "unpaired": Diagnostic(
-        "the runs are compared as independent samples of questions (--unpaired): what they share is not used",
-        "Pair them if the questions are the same: the test sees more.",
+        "the runs are compared as if they had answered different questions: what they share is not used",
+        "Give the runs themselves, without --unpaired, if the questions are the same: the test sees more.",
     ),
     "different_prompts": Diagnostic(
         "the same questions were asked with different prompts", "Remember that the difference includes the prompt's."

@@ -54,7 +54,7 @@ def test_a_plan_from_runs_is_the_comparisons_noise(scores: Path, capsys: pytest.
     assert main(["plan", "--effect", "0.1", "--from", str(one), str(two)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "80 % assured" in shown
-    assert "plug-in" in shown
+    assert "estimate" in shown
     assert "clusters of 5 questions" in shown
     assert "Planned is A − B of two runs like these" in shown
 

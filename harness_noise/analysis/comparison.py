@@ -78,7 +78,8 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
             replace(item, row=replace(item.row, run_a=run_a.name, run_b=run_b.name)) for item in rows[start:]
         ]
     if unknown := dict.fromkeys(item.row.metric for item in rows if item.row.higher_is_better is None):
-        notes.append(f"{', '.join(unknown)}: the run does not say whether higher is better; it counts as better")
+        said = "the run does not say whether higher or lower is better; higher is taken to be better"
+        notes.append(f"{', '.join(unknown)}: {said}")
     families = tuple(item.family for item in rows)
     return Comparison(
         settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips), families=families

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 from ..results.rows import Estimate
 from .columns import decimals, metric_name, number, plain, shorten, span
 
@@ -38,12 +40,21 @@ def closing_line(item: Estimate, harness: str = "", native_se: float | None = No
     if native_se is not None:
         if item.cluster:
             takes = f"takes {item.n_questions} independent questions"
-        elif item.repeats_max > 1:
-            takes = "is of one answer per question"
         else:
-            takes = "is another estimate of the same"
+            takes = "is that of its own value" if item.repeats_max > 1 else "is of the same answers"
         text += f"; {harness}'s own ± {number(native_se, digits)} {takes}"
     return plain(f"{text}.")
+
+
+def closing_lines(
+    estimates: Iterable[Estimate], harness: str, native_se: Callable[[Estimate], float | None]
+) -> list[str]:
+    """One line for each task and group of a live run, about its first metric that has an error bar."""
+    first: dict[tuple[str, str, str], Estimate] = {}
+    for item in estimates:
+        if item.se is not None:
+            first.setdefault((item.model, item.run, item.task), item)
+    return [closing_line(item, harness, native_se(item)) for item in first.values()]
 
 
 def _asked(item: Estimate) -> str:

@@ -39,7 +39,7 @@ def summarise(table: Explanation) -> Summary:
         sentences += [_sentence(fit, item) for item in found]
         if asked and not found:
             fields = ", ".join(dict.fromkeys(plain(item.field) for item in asked))
-            sentences.append(f"Nothing is seen to go with {explained(fit)} on {plain(fit.task)} among {fields}.")
+            sentences.append(f"Nothing is shown to go with {explained(fit)} on {plain(fit.task)} among {fields}.")
     notes = _legend(marks, table.fits)
     return Summary(tuple(sections), notes, (OBSERVED,) if sentences else (), tuple(sentences))
 

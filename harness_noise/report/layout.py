@@ -43,7 +43,7 @@ def fit(section: Section, width: int, *, details: bool = False) -> Fitted:
     title, columns = _lifted(section, whole)
     kept = columns
     for rank in sorted({section.columns[i].rank for i in columns} - {0}, reverse=True):
-        if _room(kept, _least(section, width), width) >= 0:
+        if _room(kept, _readable(section, width), width) >= 0:
             break
         kept = tuple(i for i in kept if section.columns[i].rank < rank)
     left_out = tuple(section.columns[i].label for i in columns if i not in kept)
@@ -104,6 +104,14 @@ def _least(section: Section, width: int) -> list[int]:
     return [
         min(_widest(section, i, str.split), cap) if column.text and full > min(_SHORT, cap) else full
         for i, (column, full) in enumerate(zip(section.columns, _full(section), strict=True))
+    ]
+
+
+def _readable(section: Section, width: int) -> list[int]:
+    """What each column should have before others are left out for it: a long text a quarter of the width."""
+    return [
+        max(least, min(full, width // 4)) if column.text else full
+        for column, least, full in zip(section.columns, _least(section, width), _full(section), strict=True)
     ]
 
 

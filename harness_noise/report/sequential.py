@@ -70,7 +70,7 @@ def full_section(items: Sequence[FullRow], marks: Mapping[str, str]) -> Section:
         Column("Metric", text=True),
         Column("Model", text=True),
         Column("asked", hint="questions that were answered, of all"),
-        Column("whole benchmark", hint="regression on the reference runs; the plain mean where they gain nothing"),
+        Column("whole benchmark", hint="estimate from the reference runs; the plain mean where these gain nothing"),
         Column("SE", hint="of the mean over all these questions"),
         Column("interval"),
         Column("R²", hint="share of the variance between questions that the references predict"),

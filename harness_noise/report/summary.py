@@ -228,7 +228,8 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
         names = [(Column("A − B", text=True), lambda x: plain(" − ".join(names_of(x)))), *names]
     adjusted = len(every) > 1 and table.settings.get("adjust") != "none"
     results = _filled(items, [*names, *_results(_level(every), marks, adjusted=adjusted)])
-    title = plain("A = {}, B = {}".format(*names_of(every[0]))) if every and not several else ""
+    known = every and not several and names_of(every[0]) != ("A", "B")
+    title = plain("A = {}, B = {}".format(*names_of(every[0]))) if known else ""
     left = len(every) - len(items)
     more = f"{left} more rows: --details shows them, --format csv has them all." if left else ""
     sections = [Section(title, *results, more=more)] if items or not left else [Section(title, (), (), more=more)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
 
 from .layout import Block, Fitted, fit, one_table
@@ -83,8 +83,7 @@ def _drawn(section: Section, fitted: Fitted) -> Iterator[RenderableType]:
 
     yield from [Text(fitted.title, style="bold")] if fitted.title else []
     yield from map(_table, fitted.blocks if section.rows or not section.more else ())
-    yield Text(section.more) if section.more else Text("")
-    yield from [Text("")] if section.more else []
+    yield from [Text(section.more), Text("")] if section.more else []
 
 
 def _columns(fitted: list[Fitted], width: int, *, spaced: bool) -> Iterator[RenderableType]:
@@ -147,6 +146,12 @@ def console(stream: IO[str] | None = None) -> Console:
 def print_to(stream: IO[str] | None, table: Result, **how: bool) -> None:
     """Print a result on `stream` (standard output by default); `how` is what `render` takes."""
     console(stream).print(render(table, **how))
+
+
+def print_live(stream: IO[str], table: Result, closing: Sequence[str]) -> None:
+    """Print the tables of a run that has just ended, and its closing lines."""
+    summary = replace(summarise(table, brief=True), lead=(), sentences=tuple(closing))
+    console(stream).print(_Report(summary, details=False, legend=False))
 
 
 def text(table: Result) -> str:

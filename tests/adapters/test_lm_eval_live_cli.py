@@ -222,7 +222,7 @@ def test_a_table_that_cannot_be_printed_costs_nothing(
     def broken(*_: Any) -> None:
         raise RuntimeError("no colours today")
 
-    monkeypatch.setattr(terminal, "print_to", broken)
+    monkeypatch.setattr(terminal, "print_live", broken)
     out = ("--log_samples", "--output_path", str(tmp_path))
     assert main(["lm-eval", *run(folder, *out, "--noise", "--noise_repeats", "2")]) == 0
     assert "no colours today" in caplog.text

@@ -33,7 +33,7 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Do not use the split; ask the missing answers again.",
     ),
     "single_repeat": Diagnostic(
-        "one answer per question, or nearly: data and prediction noise cannot be told apart; the SE and the total "
+        "one answer per question, or nearly: data and prediction noise cannot be separated; the SE and the total "
         "are right",
         _REPEATS,
     ),
@@ -42,14 +42,14 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
     ),
     "uses_all_repeats": Diagnostic(
         "the metric uses several answers of a question at once (pass@k, a majority vote): data and prediction noise "
-        "cannot be told apart",
+        "cannot be separated",
         "To know its prediction noise, run the whole thing several times.",
     ),
     "single_level": Diagnostic(
         "a factor with one level: how much it varies is not known", "Run it with several levels."
     ),
     "aliased_factor": Diagnostic(
-        "this factor and another one change together, so they cannot be told apart",
+        "this factor and another one change together, so they cannot be separated",
         "Cross them: every level of one with several of the other.",
     ),
     "negative_component": Diagnostic(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-
-from harness_noise.cli import main
 
 
 def lines(text: str, harness: str) -> list[str]:
@@ -15,16 +16,18 @@ def lines(text: str, harness: str) -> list[str]:
     return re.findall(rf"\w+ \w+, \w+: [\d.]+ ± [\d.]+ \([^)]*\); {harness}'s own ± [\d.]+ [\w ]+\.", plain)
 
 
-def test_of_lm_eval(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.process
+def test_of_lm_eval(tmp_path: Path) -> None:
     pytest.importorskip("lm_eval")
     from harness_noise_adapters.lm_eval_harness.demo import write_task
 
     command = [
-        "lm-eval", "run", "--model", "simulated", "--model_args", "model=sim-a", "--tasks", "word_problems",
-        "--include_path", str(write_task(tmp_path / "task")), "--limit", "40",
+        sys.executable, "-m", "harness_noise", "lm-eval", "run", "--model", "simulated", "--model_args", "model=sim-a",
+        "--tasks", "word_problems", "--include_path", str(write_task(tmp_path / "task")), "--limit", "40",
+        "--noise", "--noise_repeats", "2", "--noise_cluster", "template",
     ]  # fmt: skip
-    assert main([*command, "--noise", "--noise_repeats", "2", "--noise_cluster", "template"]) == 0
-    out = capsys.readouterr().out
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_DATASETS_CACHE": str(tmp_path / "cache")}
+    out = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True).stdout
     (line,) = lines(out, "lm-eval")
     assert line.startswith("word_problems exact_match, number: 0.")
     assert "(4 clusters of 10, 2 answers each); lm-eval's own ± 0." in line

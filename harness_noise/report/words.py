@@ -69,7 +69,7 @@ DIFFERENCES: dict[str, Term] = {
     "p_adj": Term("p adj.", "p adjusted for the rows that are tested together; the verdict follows it", "p_adjusted"),
     "p_sign": Term("p sign", "of the exact sign test", "p_sign", rank=5),
     "test": Term("Test", "what p and the interval come from", "test, interval, df", rank=4, text=True),
-    "verdict": Term("Verdict", "by the adjusted p; not separable: neither run is shown to be better", "verdict", text=True),
+    "verdict": Term("Verdict", "by p (adjusted); not separable: neither is shown to be better", "verdict", text=True),
     "se": Term("SE", "standard error of A − B", "se", rank=3),
     "total": Term("total", "SE with one answer per question and run", "se_total", rank=5),
     "data": Term("data", "SE left with infinitely many answers: the questions are a sample", "se_data", rank=6),

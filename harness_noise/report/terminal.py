@@ -158,10 +158,8 @@ def text(table: Result) -> str:
     """What `print(result)` shows: the terminal's report, at the width of standard output."""
     import io
 
+    from rich.console import Console
+
     stream = io.StringIO()
-    shown = console(sys.stdout)
-    shown.file = stream
-    shown.no_color = True
-    with shown.capture() as found:
-        shown.print(render(table))
-    return "\n".join(line.rstrip() for line in found.get().splitlines())
+    Console(file=stream, width=console().width, highlight=False, emoji=False, markup=False).print(render(table))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())

@@ -311,9 +311,6 @@ class _Table(Shown):
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
-    def __str__(self) -> str:
-        return Shown.__str__(self)
-
     def __getattr__(self, name: str) -> Any:
         """A field of the row, `result.diff`, where there is only one."""
         if name not in _OF_ROWS[self.kind]:

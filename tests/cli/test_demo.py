@@ -133,3 +133,23 @@ def test_all_pairs_of_eight_models_are_on_a_page(demo: tuple[Path, str]) -> None
     assert all(model.name in pages[0].read_text() for model in MODELS)
     assert "not significantly worse than the best" in text
     assert f"Open {out / 'arena' / 'index.html'} in a browser." in text
+
+
+@whole
+def test_the_readme_shows_what_the_demo_prints(
+    demo: tuple[Path, str], root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from harness_noise.cli import main
+
+    out, text = demo
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    blocks = [block for block in readme.split("```")[1::2] if "sim-a" in block or "lm-eval's own ±" in block]
+    monkeypatch.setenv("COLUMNS", "80")
+    for other in ("sim-b", "sim-c"):
+        assert main(["compare", str(out / "lm-eval" / "sim-a"), str(out / "lm-eval" / other)]) == 0
+        text += capsys.readouterr().out
+    said = " ".join(text.split())
+    lines = [line for block in blocks for line in block.splitlines() if "±" in line or "sim-" in line or "0." in line]
+    shown = [" ".join(line.partition("   ←")[0].split()) for line in lines if not line.startswith("$")]
+    assert len(shown) >= 8
+    assert [line for line in shown if line not in said] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     pytest.importorskip("inspect_ai")
     out = tmp_path_factory.mktemp("demo") / "out"
     command = [sys.executable, "-m", "harness_noise", "demo", "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"COLUMNS": "140"})
     assert done.returncode == 0, done.stderr[-2000:]
     return out, done.stdout
 

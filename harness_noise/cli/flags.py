@@ -46,8 +46,8 @@ def _plain(value: str) -> str:
 
     try:
         known = literal_eval(value)
-    except (ValueError, SyntaxError):  # (LOW, HIGH)
-        return re.sub(r"""['"(){}\s]""", "", value)
+    except (ValueError, SyntaxError):  # (LOW, HIGH), {'question': …}
+        return re.sub(r"""['"(){}\s]""", "", value).replace(":", "=")
     if isinstance(known, dict):
         return ",".join(f"{name}={_quoted(str(text))}" for name, text in known.items())
     return ",".join(map(str, known)) if isinstance(known, (tuple, list)) else str(known)

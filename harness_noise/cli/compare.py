@@ -218,8 +218,7 @@ def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comp
     if len(runs) != 2:
         raise InputError(f"{len(runs)} counts are given: compare two, as 74/100 66/100")
     (x, n), (y, m) = (map(int, item.split("/")) for item in runs)
-    names = _two_names(models) if models else (f"{x} of {n}", f"{y} of {m}")
-    row, exact = compare_counts((x, n), (y, m), names, chosen)
+    row, exact = compare_counts((x, n), (y, m), _two_names(models or "A,B"), chosen)
     return Comparison(chosen.to_dict(), (row,), (exact.note,))
 
 

@@ -58,7 +58,7 @@ def _count(table: Comparison) -> str:
 
 def verdict_line(item: Difference, *, alone: bool = True, settings: object = None) -> str:
     """ "sim-a is not shown to differ from sim-b: −0.3 to +14.1 points; t test, 19 df; smallest detectable 9.7"."""
-    a, b = (shorten(name, _NAME) for name in names_of(item))
+    a, b = _names(item)
     where = "" if alone else f"{' '.join(filter(None, (item.task, metric_name(item.metric, item.scorer))))}: "
     if item.ci_low is None and item.p_value is None:
         why = next((explained(code, item.cluster is not None) for code in _REASONS if code in item.diagnostics), "")
@@ -80,6 +80,15 @@ def verdict_line(item: Difference, *, alone: bool = True, settings: object = Non
     if "not_after_adjustment" in item.diagnostics:
         text += "; no longer significant after adjustment"
     return plain(f"{where}{text}.")
+
+
+def _names(item: Difference) -> tuple[str, str]:
+    """The runs' names; counts that have none are told by themselves."""
+    a, b = (shorten(name, _NAME) for name in names_of(item))
+    if item.test == "fisher" and (a, b) == ("A", "B"):
+        counts = ((item.mean_a, item.n_only_a), (item.mean_b, item.n_only_b))
+        a, b = (f"{round((mean or 0.0) * n)} of {n}" for mean, n in counts)
+    return a, b
 
 
 _REASONS = ("too_few_questions", "too_few_clusters", "identical_scores", "zero_variance", "skipped_metric")

@@ -217,7 +217,7 @@ def _stop_alike(
         df = u - 1
         ends = [m - s * as_t(shift[:, j], df) for j in (0, 1, 2)]
         sizes = np.full(u, float(size))
-        found = Cells(sums[r, :u], sizes, np.arange(u), np.zeros(u, dtype=np.intp), np.array([1 / (u * size)]), u)
+        found = Cells(sizes, np.arange(u), np.zeros(u, dtype=np.intp), np.array([1 / (u * size)]), u)
         far = Extension(found, "cr2")(sums[r, :u])
         reach = np.sqrt(far.variance)
         with np.errstate(invalid="ignore"):

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     Labels = Sequence[object] | NDArray[np.generic]
 
 
+class NotRandomError(InputError):
+    """The questions that were asked are no random part."""
+
+
 def estimate_from_part(
     scores: ArrayLike,
     asked: ArrayLike,
@@ -125,7 +129,7 @@ def full_benchmark(
     if len(asked) >= N:
         raise InputError(f"{what}all {N} questions were asked: their plain mean is that of the whole benchmark")
     if not drawn and not positions_look_random(part):
-        raise InputError(
+        raise NotRandomError(
             f"{what}the {len(asked)} of {N} questions that were asked were not drawn at random: they lie together in "
             "the order of the benchmark, as the first N of --limit do, and the first questions are no sample; "
             "ask a random part of them, with whole clusters"

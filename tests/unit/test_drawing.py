@@ -98,5 +98,11 @@ def test_a_part_that_the_run_says_was_drawn_needs_not_look_random() -> None:
     part, whole = run_of(np.arange(40)), run_of(np.arange(100), "reference")
     with pytest.raises(InputError, match="not drawn at random"):
         of_runs([part], [whole], Settings())
+    ((row,), notes) = of_runs([part], [whole], Settings(), refuse=False)
+    assert (row.estimate, row.se, row.diagnostics) == (None, None, ("not_a_random_part",))
+    assert "not drawn at random" in notes[0]
+    assert len(notes) == 1
+    with pytest.raises(InputError, match="not drawn at random"):
+        of_runs([replace(part, drawn=(DRAWN | {"n_total": 50},))], [whole], Settings())  # of half of them
     ((row,), _) = of_runs([replace(part, drawn=(DRAWN,))], [whole], Settings())
     assert (row.n_asked, row.n_total) == (40, 100)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.analysis.drawing import with_record
-from harness_noise.analysis.observed import observe_difference, observe_mean, repeats_enough
+from harness_noise.analysis.observed import REPEATS_SHARE, observe_difference, observe_mean, repeats_enough
 from harness_noise.data.clusters import ClusterSpec
 from harness_noise.errors import InputError
 from harness_noise.results.sequential import Drawn
@@ -19,6 +20,7 @@ from .collect import collect
 from .population import Grown, Population, Unit
 
 if TYPE_CHECKING:
+    from harness_noise.analysis.observed import Repeats as RepeatsNow
     from harness_noise.data.scores import Run, Scores
     from harness_noise.results.rows import Analysis
     from harness_noise.settings import Settings
@@ -192,7 +194,8 @@ class Growing:
                 self._say(unit, item.message)
             if not found or all(item.enough for item in found) or self.repeats.K >= MOST_REPEATS:
                 return
-            if not self.repeats.more() or self.repeats.interrupted:
+            step = 1 if se is not None else max(_step(item) for item in found if not item.enough)
+            if not self.repeats.more(step) or self.repeats.interrupted:
                 return
             self._ask(part, again=True)
 
@@ -253,6 +256,14 @@ class Growing:
 
     def _say(self, unit: Unit, text: str) -> None:
         print(f"harness-noise: {unit.name}: {text}", file=sys.stderr, flush=True)
+
+
+def _step(found: RepeatsNow) -> int:
+    """How many more answers to ask for before it is asked again whether more would pay: half of what it looks like."""
+    if found.share is None or found.share >= 1:
+        return 1
+    enough = found.repeats * found.share / (1 - found.share) * (1 - REPEATS_SHARE) / REPEATS_SHARE
+    return max(1, (min(MOST_REPEATS, math.ceil(enough)) - found.repeats) // 2)
 
 
 def with_references(analysis: Analysis, run: Run, references: Sequence[Run], settings: Settings) -> Analysis:

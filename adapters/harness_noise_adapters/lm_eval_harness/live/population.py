@@ -18,6 +18,7 @@ from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import Group, Run, Scores, Weighting
 from harness_noise.errors import InputError
 
+from ..scoring import presets
 from ..scoring.rescore import Row
 from .collect import cluster_labels, group_setting
 from .measured import TaskScores
@@ -149,15 +150,12 @@ class Population:
         )
 
     def _known(self) -> dict[str, TaskQuestions]:
-        rows = {name: _rows(task) for name, task in self.tasks.items()}
+        rows = {name: _rows(task, self._parallel(name)) for name, task in self.tasks.items()}
         as_asked = {name: TaskScores(name, {"": items}, {}) for name, items in rows.items()}
         labels = cluster_labels(as_asked, self.options.cluster, self.notes)
         found = {}
         for name, items in rows.items():
-            questions = Questions(
-                occurrences([item["doc_hash"] for item in items]), "doc_hash",
-                targets=tuple(item["target_hash"] for item in items),
-            )  # fmt: skip
+            questions = Questions(occurrences([item["doc_hash"] for item in items]), "doc_hash")
             clusters, spec = labels.get(name, (None, None))
             if clusters is not None and any(CROSS in label for label in clusters):
                 raise InputError(
@@ -167,6 +165,9 @@ class Population:
             item = TaskQuestions(name, np.arange(len(items)), questions, clusters, spec)
             found[name] = item if self.against is None else self._shared(item, self.against)
         return found
+
+    def _parallel(self, task: str) -> bool:
+        return presets.is_parallel(presets.resolve(self.options.cluster, task))
 
     def _shared(self, item: TaskQuestions, against: Run) -> TaskQuestions:
         """Only the questions that the other run has answered: no other counts in the comparison."""
@@ -249,13 +250,13 @@ def _all_tasks_first(order: Order, of_task: Sequence[int]) -> Order:
     return order
 
 
-def _rows(task: Any) -> list[Row]:
-    """What lm-eval will log of every document, before it is asked."""
+def _rows(task: Any, targets: bool) -> list[Row]:
+    """What lm-eval will log of every document, before it is asked; the reference answer only where it is needed."""
     from lm_eval.utils import handle_non_serializable, hash_string
 
     return [
         {
-            "doc_id": number, "doc": doc, "target_hash": hash_string(str(task.doc_to_target(doc))),
+            "doc_id": number, "doc": doc, "target_hash": hash_string(str(task.doc_to_target(doc))) if targets else "",
             "doc_hash": hash_string(
                 json.dumps(doc, indent=2, default=handle_non_serializable, ensure_ascii=False)
             ),

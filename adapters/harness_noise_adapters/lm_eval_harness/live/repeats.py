@@ -99,8 +99,8 @@ class Repeats:
                 stack.enter_context(patched(model, _DETECT, self._remembering(detect)))
             yield
 
-    def more(self) -> bool:
-        """Ask every question that has been asked once more; False where that was not possible.
+    def more(self, count: int) -> bool:
+        """Ask every question that has been asked `count` times more; False where that was not possible.
 
         A fault costs these answers, and not those that are there.
         """
@@ -108,7 +108,7 @@ class Repeats:
         if self._call is None or not ours:
             return False
         before = self.K
-        self._raise_to(before + 1)
+        self._raise_to(before + count)
         try:
             self._ask_again(self._call, self._asked)
         except (SystemExit, GeneratorExit):

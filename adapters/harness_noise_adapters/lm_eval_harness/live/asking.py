@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from typing import Any
 
 from ..scoring.patching import patched
@@ -64,8 +65,11 @@ class Asking:
 
     def block(self, part: Part) -> dict[str, Any]:
         """Part of the run, with its samples: native results without groups and bootstrap."""
-        changes = {"bootstrap_iters": 0, "write_out": False, "task_dict": {name: self._tasks[name] for name in part}}
-        found: dict[str, Any] = self._run(part, **changes)
+        tasks = {name: self._tasks[name] for name in part}
+        with ExitStack() as stack:
+            for name, task in tasks.items():
+                stack.enter_context(patched(task, "doc_iterator", self._documents(name, task.doc_iterator)))
+            found: dict[str, Any] = self._run(part, bootstrap_iters=0, write_out=False, task_dict=tasks)
         return found
 
     def whole(self, part: Part | None) -> Any:
@@ -94,6 +98,17 @@ class Asking:
             task._instances = chosen
 
         return build_all_requests
+
+    def _documents(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        """lm-eval's own reads the whole dataset to find a few documents, for every block and filter."""
+
+        def doc_iterator(*args: Any, samples: Sequence[int] | None = None, **kwargs: Any) -> Any:
+            if samples is None:
+                return original(*args, **kwargs)
+            built = self._built[name]
+            return enumerate(deepcopy(built[document][0].doc) for document in sorted(set(samples)))
+
+        return doc_iterator
 
     def _remembering(self, call: Callable[..., Any]) -> Callable[..., list[Any]]:
         def answers(requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:

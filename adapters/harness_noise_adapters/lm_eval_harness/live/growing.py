@@ -157,6 +157,8 @@ class Growing:
                         stopped_early=early,
                     )  # fmt: skip
                     drawn.append(row.to_dict())
+        if looks and self.others.against is not None:
+            run = replace(run, notes=(*run.notes, f"the looks: A is this run, B is {self.others.against.name}"))
         return with_record(run, looks, drawn)
 
     def _grow(self) -> None:

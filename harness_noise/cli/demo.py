@@ -40,6 +40,9 @@ def command(out: Path, debug: bool) -> None:
     for adapter in harnesses.values():
         written += _two_models(adapter, out)
     written += _eight_models(next(iter(harnesses.values())), out)
+    for adapter in harnesses.values():
+        if hasattr(adapter, "demo_until"):
+            written += _stopped_early(adapter, out)
     _title("Written")
     for path in written:
         click.echo(f"  {path}")
@@ -102,6 +105,28 @@ def _eight_models(adapter: Any, out: Path) -> list[Path]:
         for line in arena_summary.sentences(board):
             click.echo(line)
     return pages
+
+
+def _stopped_early(adapter: Any, out: Path) -> list[Path]:
+    """A third comparison, which asks no more questions than it takes; what the run of all questions says is there."""
+    from harness_noise_adapters.demo.problems import ENOUGH
+
+    from ..analysis.comparison import compare_runs
+    from ..io import registry as adapters
+    from ..settings import Settings
+
+    new, old = ENOUGH
+    whole, against = (out / adapter.name / model.name for model in ENOUGH)
+    _title(f"{adapter.name}: a third comparison, {new.name} (A) against {old.name} (B), stops when it is decided")
+    folder = adapter.demo_until(out, _shown, new, against)
+    (looks,) = adapters.read(folder)[0].sequential
+    said = f"{looks['decision']}, after {looks['n_asked']} of {looks['n_total']} questions"
+    if whole.exists():
+        (row,) = compare_runs([(adapters.read(whole)[0], adapters.read(against)[0])], Settings()).differences
+        same = "the same decision" if row.verdict == looks["decision"] else f"all questions say: {row.verdict}; this"
+        said += f": {same} with {looks['n_asked'] / looks['n_total']:.0%} of the answers".replace("%", " %")
+    click.echo(f"\n{said}.")
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 @contextlib.contextmanager

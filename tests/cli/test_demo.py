@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness_noise_adapters.demo.problems import MODELS, PAIR, TEMPLATES, problems
+from harness_noise_adapters.demo.problems import ENOUGH, MODELS, PAIR, TEMPLATES, problems
 
 whole = pytest.mark.slow
 """What needs the whole demonstration; `.ci/run` shows it in a step of its own, too."""
@@ -133,3 +133,22 @@ def test_all_pairs_of_eight_models_are_on_a_page(demo: tuple[Path, str]) -> None
     assert all(model.name in pages[0].read_text() for model in MODELS)
     assert "cannot be told from the best" in text
     assert f"Open {out / 'arena' / 'index.html'} in a browser." in text
+
+
+@whole
+def test_a_third_comparison_stops_when_it_is_decided_and_says_what_it_saved(demo: tuple[Path, str]) -> None:
+    out, text = demo
+    new, old = ENOUGH
+    (path,) = (out / "stopped-early" / new.name).rglob("results_*.json")
+    results = json.loads(path.read_text())
+    (looks,) = results["noise"]["sequential"]
+    asked = results["config"]["samples"]["word_problems"]
+    assert (
+        len(asked) == looks["n_asked"] == results["n-samples"]["word_problems"]["effective"] < looks["n_total"] == 200
+    )
+    assert (looks["decision"], looks["metric"]) == ("B better", "exact_match")
+    assert f"$ harness-noise lm-eval run --model simulated --model_args model={new.name}" in text
+    share = f"{looks['n_asked'] / 200:.0%}".replace("%", " %")
+    assert f"the same decision with {share} of the answers." in text
+    assert "both allowing for the looks" in text
+    assert old.name in text

@@ -28,6 +28,8 @@ FIELDS = {
     "noise_prediction": "se_prediction",
 }
 """Name of the EvalMetric → field of the Estimate, in the order in which they are shown."""
+DIFFERENCE = {"noise_diff": "estimate", "noise_diff_ci_low": "ci_low", "noise_diff_ci_high": "ci_high"}
+"""Of a run that is compared while it grows: name of the EvalMetric → field of its `sequential` object."""
 VAR_DATA = "noise_var_data"
 """What a task's own metric has beside a total that is less than its part: the data variance, below 0."""
 
@@ -77,6 +79,18 @@ def total_below_prediction(estimate: Estimate) -> bool:
     """Whether the data variance came out below 0, so that the total noise is less than its part."""
     total, prediction = estimate.se_total, estimate.se_prediction
     return total is not None and prediction is not None and total < prediction
+
+
+def difference(es: EvalScore, found: Mapping[str, Any], against: str) -> None:
+    """Append a difference that stopped a run, with the limits that are valid after stopping."""
+    from inspect_ai.log import EvalMetric
+
+    metadata = {"harness_noise_version": __version__, "sequential": dict(found)}
+    for name, field in DIFFERENCE.items():
+        if found[field] is not None:
+            es.metrics[name] = EvalMetric(
+                name=name, group=GROUP, value=found[field], params={"against": against}, metadata=metadata
+            )
 
 
 def replace(es: EvalScore, estimates: Mapping[str | None, Estimate]) -> None:

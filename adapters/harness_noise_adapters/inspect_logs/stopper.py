@@ -1,0 +1,389 @@
+"""How much of one task is asked: until it is decided, a random part of it, epochs until they no longer pay.
+
+A look takes complete blocks only: all epochs of all their questions, whichever answers came first. What was under way
+when a look stops the run is finished and counts in Inspect's values, not in the decision.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_noise._version import __version__
+from harness_noise.analysis.observed import observe_difference, observe_mean, repeats_enough
+from harness_noise.analysis.sequential import Look, Order, StoppingRule
+from harness_noise.data.clusters import MissingFieldError
+from harness_noise.data.matching import pair
+from harness_noise.data.native_values import fitting
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Scores
+from harness_noise.errors import InputError
+from harness_noise.settings import Settings
+
+from . import inside
+from .asking import Asking, Deciding, compared, deciding, part_size, read
+from .clusters import cluster_labels, spec_for
+from .grid import numbers
+from .inject import _message, difference
+from .live import Live
+from .records import Answers
+
+if TYPE_CHECKING:
+    from inspect_ai.dataset import Sample
+    from inspect_ai.log import EvalResults
+
+    from harness_noise.results.sequential import Sequential
+    from harness_noise.stats.arrays import IntArray
+
+logger = logging.getLogger("harness_noise")
+AT_ONCE = 0.5
+"""Seconds in which a retry's old answers are expected to come one after the other."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Stopper:
+    """One task that may be stopped."""
+
+    task: str
+    live: Live
+    asking: Asking
+    settings: Settings
+    questions: Questions
+    clusters: tuple[str, ...] | None
+    epochs: int
+    part: IntArray
+    """The questions that are to be asked at most, ascending."""
+    decides: Deciding | None = None
+    other: Scores | None = None
+    """What is compared with."""
+    against: str = ""
+    """The model that it is of."""
+    order: Order | None = None
+    """Of the positions in `part`."""
+    order_seed: int | None = None
+    part_seed: int | None = None
+    taken: Look | None = None
+    enough: str | None = None
+    """Why no further epochs are asked for."""
+    most: int = 0
+    """Epochs that are asked for; 0: all."""
+    off: bool = False
+    index: dict[str, int] = field(init=False)
+    block: list[int] = field(init=False)
+    """Of each question; −1 outside the part."""
+    raw: dict[tuple[int, int], Any] = field(default_factory=dict)
+    """Question and epoch → the value that decides, of every answer that has ended."""
+    started: set[tuple[int, int]] = field(default_factory=set)
+    left: list[int] = field(init=False)
+    """Answers that each block, or each epoch, still waits for."""
+    unseen: list[int] = field(init=False)
+    """Answers of each block of which nothing has been seen yet."""
+    weighed: int = 1
+    """Epochs that were looked at."""
+    last: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.index = {key: i for i, key in enumerate(self.questions.keys)}
+        self.block = [-1] * len(self.questions)
+        if self.order is not None:
+            for number, block in enumerate(self.order.blocks):
+                for i in self.part[block]:
+                    self.block[i] = number
+            self.left = [len(block) * self.epochs for block in self.order.blocks]
+        else:
+            for i in self.part:
+                self.block[i] = 0
+            self.left = [len(self.part)] * self.epochs
+        self.unseen = list(self.left)
+
+    def planned(self, plan: Sequence[tuple[int, int]]) -> list[int] | None:
+        """In which order the plan is started: all epochs of a block before the next block."""
+        if self.order is None or (self.epochs == 1 and self.clusters is None):
+            return None
+        last = len(self.left)
+        blocks = [self.block[i] if self.block[i] >= 0 else last for i, _ in plan]
+        return sorted(range(len(plan)), key=lambda at: (blocks[at], plan[at][1], plan[at][0]))
+
+    def _slot(self, i: int, epoch: int) -> int:
+        """The block of an answer, or its epoch where those are what is waited for."""
+        return self.block[i] if self.order is not None else epoch - 1
+
+    def _known(self, key: str, epoch: int) -> int | None:
+        i = self.index.get(key)
+        return i if i is not None and self.block[i] >= 0 and 1 <= epoch <= self.epochs else None
+
+    async def wait(self, key: str, epoch: int) -> None:
+        """For the old answers of a retry, which come without having been scheduled: their looks come first."""
+        from anyio import sleep
+
+        i = self._known(key, epoch)
+        before = 0 if i is None else self._slot(i, epoch)
+        while any(self.unseen[:before]) and time.monotonic() - self.last < AT_ONCE:
+            await sleep(0.01)
+
+    def reason(self, key: str, epoch: int) -> str | None:
+        """Why an answer is not to be asked for; None if it is."""
+        i = self._known(key, epoch)
+        if i is None:
+            outside = key in self.index and self.asking.sample is not None
+            return f"not in the random part of {len(self.part):,} questions" if outside else None
+        if (i, epoch) in self.started:  # it is tried again
+            return None
+        self.look()
+        if self.taken is not None and self.taken.stop:
+            return self.taken.message
+        if self.most and epoch > self.most:
+            return self.enough
+        self._seen(i, epoch)
+        return None
+
+    def _seen(self, i: int, epoch: int) -> None:
+        if (i, epoch) not in self.started:
+            self.started.add((i, epoch))
+            self.unseen[self._slot(i, epoch)] -= 1
+
+    def answered(self, key: str, epoch: int, scores: Mapping[str, Any]) -> None:
+        """An answer has ended, with scores or without any."""
+        i = self._known(key, epoch)
+        if i is None:
+            return
+        if (i, epoch) not in self.started:
+            self.last = time.monotonic()
+        self._seen(i, epoch)
+        if (i, epoch) not in self.raw:
+            self.left[self._slot(i, epoch)] -= 1
+        self.raw[i, epoch] = None if self.decides is None else self.decides.value(scores)
+
+    def look(self) -> None:
+        """All looks for which the answers are there."""
+        if self.off:
+            return
+        if self.order is not None and self.asking.rule is not None:
+            while (number := 0 if self.taken is None else self.taken.sequential.look) < len(self.left):
+                if self.left[number] or (self.taken is not None and self.taken.stop):
+                    return
+                self._take(self.asking.rule, self.order, number + 1)
+        elif self.asking.repeats and not self.most:
+            complete = next((k for k, left in enumerate(self.left) if left), self.epochs)
+            if complete >= 2 and complete > self.weighed:
+                self._weigh(complete)
+
+    def _take(self, rule: StoppingRule, order: Order, number: int) -> None:
+        mine = [self.scores(self.part[np.sort(order.asked(number))], self.epochs)]
+        if self.other is None:
+            observed = observe_mean(mine, self.settings)
+        else:
+            observed = observe_difference(mine, [self.other], self.settings)
+        found = rule.look(order, self.taken, observed)
+        seed = order.seed if order.seed is not None else self.order_seed
+        self.taken = replace(found, sequential=replace(found.sequential, order_seed=seed))
+        self._say(found.message)
+
+    def _weigh(self, epochs: int) -> None:
+        found = repeats_enough([self.scores(self.part, epochs)], self.settings)
+        self.weighed = epochs
+        if found.enough and epochs < self.epochs:
+            self.most, self.enough = epochs, found.message
+        self._say(found.message)
+
+    def _say(self, text: str) -> None:
+        logger.warning("noise: %s: %s", self.task, text)
+
+    def scores(self, rows: IntArray, epochs: int) -> Scores:
+        """The scores that decide, of some questions and their first epochs.
+
+        Raises:
+            InputError: one that is no number.
+        """
+        assert self.decides is not None
+        read = numbers([self.raw.get((i, epoch)) for i in rows.tolist() for epoch in range(1, epochs + 1)])
+        if read.words:
+            raise InputError(f"{self.decides.label} has scores that are no numbers, such as {read.example!r}")
+        values = read.values.reshape(len(rows), epochs)
+        keys, picked = self.questions, rows.tolist()
+        other, accuracy = self.other, self.decides.metric == "accuracy"
+        return Scores(
+            task=self.task, metric=self.decides.metric, scorer=self.decides.label,
+            questions=Questions(
+                tuple(keys.keys[i] for i in picked), keys.kind, inputs=_of(keys.inputs, picked),
+                targets=_of(keys.targets, picked),
+            ),
+            values=values, clusters=_of(self.clusters, picked),
+            higher_is_better=(True if accuracy else None) if other is None else other.higher_is_better,
+            bounds=(fitting((0.0, 1.0), values) if accuracy else None) if other is None else other.bounds,
+        )  # fmt: skip
+
+    def fault(self, error: Exception) -> None:
+        """Stop no more."""
+        if not self.off:
+            self.off = True
+            self.live.to_say.append(f"{self.task}: it goes on to its end ({_message(error)})")
+
+    @property
+    def sequential(self) -> Sequential | None:
+        """What may be reported after the last look."""
+        return None if self.taken is None else self.taken.sequential
+
+    def asked(self) -> int:
+        """Questions with an answer."""
+        return len({i for i, _ in self.raw})
+
+    def summary(self) -> list[str]:
+        """What to say at the end."""
+        out, asked, total = [], self.asked(), len(self.part)
+        found = self.sequential
+        if found is not None and asked < total:
+            more = asked - found.n_asked
+            under_way = f"; {more} more were under way and count in Inspect's own values" if more > 0 else ""
+            out.append(
+                f"{self.task}: stopped early, {found.decision}: {found.n_asked:,} of {total:,} questions{under_way}"
+            )
+        if total < len(self.questions):
+            out.append(f"{self.task}: a random part, {total:,} of {len(self.questions):,} questions")
+        return out
+
+    def inject(self, results: EvalResults) -> None:
+        """The difference that was looked at, beside the score that it is of."""
+        found, of = self.sequential, self.decides
+        if found is None or of is None or self.other is None:
+            return
+        rows = [es for es in results.scores if of.scorer in (None, es.scorer) and es.reducer in (None, "mean")]
+        keyed = [es for es in rows if es.name == of.key]
+        if keyed or rows:
+            difference((keyed or rows)[0], found.to_dict(), self.against)
+
+    def record(self) -> dict[str, Any]:
+        """What the log is to know."""
+        out: dict[str, Any] = {"version": __version__}
+        if self.sequential is not None:
+            out["sequential"] = [self.sequential.to_dict()]
+            out["against"] = self.against
+        if len(self.part) < len(self.questions):
+            out["sample"] = {"n_asked": len(self.part), "n_total": len(self.questions), "seed": self.part_seed}
+        if self.asking.repeats:
+            out["repeats"] = {"asked": self.most or self.epochs, "most": self.epochs, "message": self.enough}
+        return out
+
+
+def _of(items: Sequence[str] | None, rows: Sequence[int]) -> tuple[str, ...] | None:
+    return None if items is None else tuple(items[i] for i in rows)
+
+
+def stopper_of(live: Live, samples: Sequence[Sample], epochs: int, asking: Asking, folders: Sequence[str]) -> Stopper:
+    """Everything that is known before the first question."""
+    spec = live.spec
+    if asking.stops and spec.config.log_samples is False:
+        raise InputError(
+            f"{spec.task}: Inspect stops no task early whose samples it does not log: leave out --no-log-samples"
+        )
+    seeds = [asking.seed, spec.config.sample_shuffle]
+    seed = next((item for item in seeds if isinstance(item, int) and not isinstance(item, bool)), None)
+    questions, metadata = _questions(samples)
+    clusters = _clusters(live, questions, metadata)
+    part = np.arange(len(questions))
+    if asking.sample is not None:
+        part = _part(part_size(asking.sample, len(questions)), questions, clusters, seed or 0)
+    decides = other = None
+    against = ""
+    if asking.against is not None:
+        log = read(asking.against, spec.task, live.flag.cluster, folders, "noise_against")
+        decides, other = compared(spec, log, asking.metric)
+        against = log.run.model
+        _overlap(spec.task, questions, other, asking.against, live)
+        clusters = clusters or _theirs(questions, other)
+    elif asking.rule is not None or asking.repeats:
+        decides = deciding(spec, asking.metric)
+    order = None
+    if asking.rule is not None:
+        order = _order(live, asking, part, clusters, epochs, seed)
+    if asking.repeats and epochs < 3:
+        raise InputError(
+            f"{spec.task}: noise_repeats=auto stops below the number of epochs, after two at the earliest: --epochs 10"
+        )
+    return Stopper(
+        task=spec.task, live=live, asking=asking, settings=live.flag.settings, questions=questions, clusters=clusters,
+        epochs=epochs, part=part, decides=decides, other=other, against=against, order=order, order_seed=seed,
+        part_seed=None if asking.sample is None else seed or 0,
+    )  # fmt: skip
+
+
+def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, Any]]]:
+    found = Answers()
+    names = {"id", "input", "target", "choices"}
+    found.extend(sample.model_dump(mode="json", include=names) | {"epoch": 1} for sample in samples)
+    rows = [found.questions[key] for key in found.ids]
+    questions = Questions(
+        keys=tuple(found.ids), kind="sample id", inputs=tuple(row.input for row in rows),
+        targets=tuple(row.target for row in rows),
+    )  # fmt: skip
+    return questions, [sample.metadata or {} for sample in samples]
+
+
+def _clusters(live: Live, questions: Questions, metadata: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
+    """As the noise of the task has them; where the user's own cannot be had, it does not start."""
+    task = live.spec.task
+    spec = spec_for(live.flag.cluster, task)
+    if spec is None and all(doc.get("cluster") is not None for doc in metadata):
+        spec = "cluster"
+    try:
+        return cluster_labels(spec, task, questions.keys, metadata)[0]
+    except MissingFieldError as error:
+        raise InputError(f"{task}: {error}") from None
+
+
+def _theirs(questions: Questions, other: Scores) -> tuple[str, ...] | None:
+    """The clusters of the log that is compared with, where the questions themselves name none."""
+    if other.clusters is None:
+        return None
+    labels = [f"\x1f{i}" for i in range(len(questions))]
+    found = pair(questions, other.questions)
+    for i, j in zip(found.rows_a, found.rows_b, strict=True):
+        labels[i] = other.clusters[j]
+    return tuple(labels)
+
+
+def _overlap(task: str, questions: Questions, other: Scores, where: str, live: Live) -> None:
+    found = pair(questions, other.questions)
+    common = len(found.rows_a)
+    if not common:
+        raise InputError(f"noise_against={where}: none of its questions is one of {task}, by id and text")
+    if common < len(questions):
+        live.to_say.append(f"{task}: {common} of its {len(questions)} questions are in {where}, and only they decide")
+
+
+def _part(size: int, questions: Questions, clusters: tuple[str, ...] | None, seed: int) -> IntArray:
+    """A random part of whole clusters, the same for the same questions in whatever order they come."""
+    names = list(questions.keys if clusters is None else clusters)
+    units = sorted(set(names))
+    drawn = np.random.default_rng(seed).permutation(len(units))
+    rank = {units[at]: place for place, at in enumerate(drawn.tolist())}
+    ranks = np.array([rank[name] for name in names])
+    ends = np.cumsum(np.bincount(ranks))
+    return np.flatnonzero(ranks <= int(np.searchsorted(ends, size)))
+
+
+def _order(
+    live: Live, asking: Asking, part: IntArray, clusters: tuple[str, ...] | None, epochs: int, seed: int | None
+) -> Order:
+    """Blocks in a random order: Inspect's own shuffle, or, of whole clusters, one that is drawn here."""
+    task, rule = live.spec.task, asking.rule
+    assert rule is not None
+    if not live.spec.dataset.shuffled:
+        raise InputError(
+            f"{task}: its questions come in the order of the data set, and the first of them are no random sample: add "
+            "--sample-shuffle SEED, or shuffle the dataset with a seed"
+        )
+    together = inside.reorder() if epochs > 1 or clusters is not None else True
+    if not together and epochs > 1:
+        live.to_say.append(
+            f"{task}: this Inspect asks for all first epochs before the second ones, so the looks come late"
+        )
+    labels = _of(clusters, part.tolist())
+    if labels is None or not together:
+        return rule.order(len(part), labels, shuffled=True)
+    return replace(rule, seed=seed or 0).order(len(part), labels)

@@ -42,7 +42,7 @@ def of_runs(
     for run in runs:
         others = [item for item in references if item.path != run.path or not run.path or item.model != run.model]
         for parts, name, shares in _tasks(run):
-            rows += _row(parts, others, name, run.model, shares, settings, notes)
+            rows += _row(parts, others, name, run, shares, settings, notes)
     return _checked(rows, notes, references)
 
 
@@ -53,12 +53,15 @@ def of_pairs(
     rows: list[FullRow] = []
     notes: list[str] = []
     for run_a, run_b in pairs:
-        model = f"{run_a.model} − {run_b.model}"
         matched, _ = _matched(run_a, run_b, alone=False)
         differences = [_difference(one, other) for one, other in matched]
-        whole = replace(run_a, scores=tuple(differences), parts=())
+        both = {item["task"] for item in run_a.drawn} & {item["task"] for item in run_b.drawn}
+        whole = replace(
+            run_a, model=f"{run_a.model} − {run_b.model}", scores=tuple(differences), parts=(),
+            drawn=tuple(item for item in run_a.drawn if item["task"] in both),
+        )  # fmt: skip
         for parts, name, shares in _tasks(whole):
-            rows += _row(parts, references, name, model, shares, settings, notes)
+            rows += _row(parts, references, name, whole, shares, settings, notes)
     return _checked(rows, notes, references)
 
 
@@ -100,7 +103,7 @@ def _difference(one: Scores, other: Scores) -> Scores:
 
 
 def _row(
-    parts: Sequence[Scores], references: Sequence[Run], name: str, model: str, shares: list[float] | None,
+    parts: Sequence[Scores], references: Sequence[Run], name: str, run: Run, shares: list[float] | None,
     settings: Settings, notes: list[str],
 ) -> list[FullRow]:  # fmt: skip
     """One row, or a note that says why there is none; nothing where no reference has measured it."""
@@ -114,7 +117,9 @@ def _row(
     start = np.cumsum([0, *(len(block.X) for block in known)])
     asked = np.concatenate([block.asked + at for block, at in zip(known, start, strict=False)])
     if len(asked) >= start[-1]:
-        notes.append(f"{name} {parts[0].metric}: {model} has answered all {start[-1]:,} questions of the references")
+        notes.append(
+            f"{name} {parts[0].metric}: {run.model} has answered all {start[-1]:,} questions of the references"
+        )
         return []
     part = part_of(
         asked, int(start[-1]),
@@ -124,9 +129,10 @@ def _row(
     X = np.concatenate([block.X[:, [block.names.index(n) for n in names]] for block in known])
     y = np.concatenate([block.y for block in known])
     bounds = hull([item.bounds for item in parts])  # differences have none
-    found = full_benchmark(y, part, X, tuple(names), settings.level, name, bounds=bounds)
+    drawn = {item["task"] for item in run.drawn} >= {item.task for item in parts}
+    found = full_benchmark(y, part, X, tuple(names), settings.level, name, bounds=bounds, drawn=drawn)
     fields = asdict(found)
-    return [FullRow(task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=model, **fields)]
+    return [FullRow(task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=run.model, **fields)]
 
 
 class _Block:

@@ -38,7 +38,7 @@ from .columns import (
     span,
 )
 from .sentences import sentence
-from .sequential import full_section, look_section
+from .sequential import full_section, look_section, stopping
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
@@ -115,8 +115,7 @@ _NOTES = Column("", text=True, hint="letters refer to the notes below")
 def _analysis(table: Analysis) -> Summary:
     rows, marks = [], _marks_of(table, table.estimates)
     several = len({(item.model, item.run) for item in table.estimates}) > 1
-    level = _level(table.estimates)
-    clustered = any(item.cluster for item in table.estimates)
+    level, clustered = _level(table.estimates), any(item.cluster for item in table.estimates)
     methods = {name for item in table.estimates if (name := mean_interval_name(item))}
     runs = _run_names(table.estimates)
     for item in table.estimates:
@@ -169,9 +168,10 @@ def _analysis(table: Analysis) -> Summary:
     for item in table.estimates:
         if item.se is not None:
             first.setdefault((item.model, item.run, item.task), item)
-    sentences = [*map(sentence, first.values()), *slices.sentences(table), *estimand_line(table.estimates)]
-    more = slices.sections(table, marks) + ([full_section(table.full_benchmark, marks)] if table.full_benchmark else [])
-    return Summary((Section("", *shown), *more), _legend(marks, table.estimates), tuple(sentences))
+    more, said = stopping(table, marks)
+    sentences = [*said, *map(sentence, first.values()), *slices.sentences(table), *estimand_line(table.estimates)]
+    sections = (Section("", *shown), *slices.sections(table, marks), *more)
+    return Summary(sections, _legend(marks, table.estimates), tuple(sentences))
 
 
 def _marks_of(table: Analysis | Comparison, rows: Sequence[Estimate] | Sequence[Difference]) -> dict[str, str]:

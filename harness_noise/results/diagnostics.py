@@ -55,6 +55,10 @@ DIAGNOSTICS: dict[str, str] = {
     "identical_scores_only": "the answers differ, but their scores do not: prediction noise is not identified",
     "first_answer_differs": "the first answer of every question scores differently from the others (a shared seed?): "
     "the native value and the mean over all answers do not estimate the same thing",
+    "stopped_early": "the run stopped before all its questions were asked, when it was decided or precise enough: this "
+    "row does not allow for that; the rows of the looks do",
+    "not_a_random_part": "the questions that were asked are no random part of the benchmark: they say nothing of the "
+    "whole of it",
     "reference_noise": "no samples were compared: the noise is the one that the benchmark's profile gives for "
     "models of this accuracy",
     "skipped_metric": "no samples, or not a mean of per-question scores: only the harness's own value is shown",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from .._version import __version__
 from .display import Shown
 from .forms import SCHEMA_VERSION, finite, frame, row
-from .sequential import FullRow, Sequential
+from .sequential import Drawn, FullRow, Sequential
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -313,9 +313,13 @@ class Analysis(_Table):
     """Whether the slices of each field differ at all."""
     full_benchmark: tuple[FullRow, ...] = ()
     """Estimates of whole benchmarks from parts of them, if references were given."""
+    sequential: tuple[Sequential, ...] = ()
+    """What made a run stop, if it was to stop when it is decided; A is the run, B the one it was compared with."""
+    drawn: tuple[Drawn, ...] = ()
+    """The tasks of which a random part was asked."""
 
     def to_dict(self) -> dict[str, Any]:
-        return _Table.to_dict(self) | _objects(self, "full_benchmark")
+        return _Table.to_dict(self) | _objects(self, "full_benchmark", "sequential", "drawn")
 
     @property
     def rows(self) -> tuple[Estimate, ...]:

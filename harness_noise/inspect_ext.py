@@ -44,7 +44,7 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
 
     def _start(self, data: TaskStart) -> str | None:
         try:
-            from harness_noise_adapters.inspect_logs.flags import STOPS, flag
+            from harness_noise_adapters.inspect_logs.flags import flag
 
             on = flag(data.spec.metadata)
             if on is None and not self._used:
@@ -52,7 +52,7 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
             from harness_noise_adapters.inspect_logs import hook
 
             hook.task_start(data, on)
-            if on is None or STOPS.isdisjoint(on.asking):
+            if on is None or not on.asking:
                 return None
             from harness_noise_adapters.inspect_logs.stopping import stop_early
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import harness_noise as hn
 from support.inspect_evals import native
 from support.inspect_stopping import SEED, STRONG, WEAK, N, answers, looks, record, task, weak_log
+from support.processes import environment
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -83,6 +87,28 @@ def test_the_flag_stops_a_run_that_is_decided(canned, tmp_path, warned, weak):
     assert answers(plain) == asked
 
 
+def test_a_log_that_stopped_early_is_read_as_such(canned, tmp_path, weak):
+    log = canned.eval(task(canned, STRONG), tmp_path, model="mockllm/strong", metadata=UNTIL | {"noise_against": weak})[
+        0
+    ]
+    found = record(log)["sequential"][0]
+    analysis = hn.analyze(log.location)
+    assert [item.to_dict() for item in analysis.sequential] == [found]
+    (drawn,) = analysis.drawn
+    assert (drawn.n_asked, drawn.n_total, drawn.stopped_early) == (len(answers(log)), N, True)
+    (estimate,) = analysis.estimates
+    assert "stopped_early" in estimate.diagnostics
+    assert estimate.n_missing == 0
+    assert not any("never given" in note for note in analysis.notes)
+    done = subprocess.run(
+        [sys.executable, "-m", "harness_noise", "analyze", log.location],
+        capture_output=True, text=True, check=True, env=environment(),
+    )  # fmt: skip
+    said = " ".join(done.stdout.split())
+    assert f"stopped early at look {found['look']} of 5" in said
+    assert "both allowing for the looks" in said
+
+
 def test_the_task_itself_may_ask_for_it(canned, tmp_path, weak):
     from harness_noise.inspect_ext import stop_when
 
@@ -109,7 +135,7 @@ def test_the_task_itself_may_ask_for_it(canned, tmp_path, weak):
         ({"noise_until": "decided", "noise_against": "nowhere.eval"}, "no such log"),
         ({"noise_until": "se=0.01", "noise_metric": "f1", "noise_looks": 0}, "looks 0"),
         ({"noise_repeats": "auto"}, "noise_repeats=auto stops below the number of epochs"),
-        ({"noise_sample": 1000}, "at most the 200"),
+        ({"noise_sample": 1.5}, "neither a share"),
     ],
 )
 def test_what_cannot_be_followed_ends_before_the_first_question(canned, tmp_path, metadata, words):

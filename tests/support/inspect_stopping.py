@@ -1,10 +1,10 @@
-"""Runs that stop early: 200 questions, of which a weak model knows three in ten, one five and a strong one eight."""
+"""Runs that stop early: 100 questions, of which a weak model knows three in ten, one six and a strong one eight."""
 
 from __future__ import annotations
 
-N = 200
+N = 100
 SEED = 7
-WEAK, MIDDLE, STRONG = 0.3, 0.5, 0.8
+WEAK, MIDDLE, STRONG = 0.3, 0.6, 0.8
 
 
 def dataset(canned, ease, n=N, seed=SEED, per_cluster=4):

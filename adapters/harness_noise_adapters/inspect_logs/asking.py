@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness_noise.analysis.drawing import wanted
 from harness_noise.analysis.sequential import StoppingRule
 from harness_noise.data.scores import ReadOptions, Scores
 from harness_noise.errors import InputError
@@ -37,7 +38,7 @@ class Asking:
     repeats: bool = False
     """Whether epochs stop when they no longer pay."""
     sample: Any = None
-    """SHARE or N, see `part_size`."""
+    """SHARE or N."""
     seed: int | None = None
     references: tuple[str, ...] = ()
 
@@ -67,6 +68,8 @@ class Asking:
                 "noise_repeats=auto and noise_until: a look needs all epochs of its questions, so only one of the two "
                 "can stop the run; leave one out"
             )
+        if given.get("sample") is not None:
+            wanted(given["sample"], 2)
         references = given.get("reference")
         names = [references] if isinstance(references, str) else list(references or ())
         return cls(
@@ -86,24 +89,6 @@ def _number(name: str, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise InputError(f"noise_{name} {value!r} is not a number") from None
-
-
-def part_size(value: Any, total: int) -> int:
-    """How many of `total` questions SHARE|N asks for: below 1 or with % a share, else a number.
-
-    Raises:
-        InputError: neither, or more than there are.
-    """
-    text = str(value).strip()
-    found = _number("sample", text.removesuffix("%"))
-    if text.endswith("%") or 0 < found < 1:
-        found = round(total * (found / 100 if text.endswith("%") else found))
-    if found != int(found) or not 2 <= found <= total:
-        raise InputError(
-            f"noise_sample {value!r}: write a share below 1, such as 0.2 or 20%, or a number of questions, at least 2 "
-            f"and at most the {total} that there are"
-        )
-    return int(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,7 @@ from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 
 NAMES = ("cluster", "level", "se", "interval")
-STOPS = frozenset(("until", "sample", "repeats"))
-"""What may leave a part unasked."""
-ASKING = (*sorted(STOPS), "reference")
+ASKING = ("until", "sample", "repeats", "reference")
 """What switches the flag on by itself."""
 ASKING_HOW = ("against", "margin", "looks", "metric", "seed")
 """What belongs to it."""

@@ -40,6 +40,7 @@ from .live import Live
 from .live import current as _live
 from .rescore import USED, WRAPPED
 from .rewriting import rewrite
+from .whole import full_benchmark
 
 if TYPE_CHECKING:
     from inspect_ai.hooks import RunEnd, SampleEnd, TaskEnd, TaskStart
@@ -257,6 +258,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     inject.replace_all([(results.scores[index], part) for index, part in fresh.items()])
     if live.stopper is not None:
         live.stopper.inject(results)
+        warnings += full_benchmark(live, results, found)
     return warnings
 
 

@@ -17,27 +17,21 @@ import numpy as np
 from harness_noise._version import __version__
 from harness_noise.analysis.observed import observe_difference, observe_mean, repeats_enough
 from harness_noise.analysis.sequential import Look, Order, StoppingRule
-from harness_noise.data.clusters import MissingFieldError
-from harness_noise.data.matching import pair
 from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions
-from harness_noise.data.scores import Scores
+from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
+from harness_noise.results.sequential import Drawn, Sequential
 from harness_noise.settings import Settings
 
-from . import inside
-from .asking import Asking, Deciding, compared, deciding, part_size, read
-from .clusters import cluster_labels, spec_for
+from .asking import Asking, Deciding
 from .grid import numbers
 from .inject import _message, difference
 from .live import Live
-from .records import Answers
 
 if TYPE_CHECKING:
-    from inspect_ai.dataset import Sample
     from inspect_ai.log import EvalResults
 
-    from harness_noise.results.sequential import Sequential
     from harness_noise.stats.arrays import IntArray
 
 logger = logging.getLogger("harness_noise")
@@ -63,6 +57,8 @@ class Stopper:
     """What is compared with."""
     against: str = ""
     """The model that it is of."""
+    references: tuple[Run, ...] = ()
+    """Runs that have answered the whole benchmark."""
     order: Order | None = None
     """Of the positions in `part`."""
     order_seed: int | None = None
@@ -205,15 +201,15 @@ class Stopper:
         if read.words:
             raise InputError(f"{self.decides.label} has scores that are no numbers, such as {read.example!r}")
         values = read.values.reshape(len(rows), epochs)
-        keys, picked = self.questions, rows.tolist()
+        keys, at = self.questions, rows.tolist()
         other, accuracy = self.other, self.decides.metric == "accuracy"
         return Scores(
             task=self.task, metric=self.decides.metric, scorer=self.decides.label,
             questions=Questions(
-                tuple(keys.keys[i] for i in picked), keys.kind, inputs=_of(keys.inputs, picked),
-                targets=_of(keys.targets, picked),
+                tuple(keys.keys[i] for i in at), keys.kind, inputs=picked(keys.inputs, at),
+                targets=picked(keys.targets, at),
             ),
-            values=values, clusters=_of(self.clusters, picked),
+            values=values, clusters=picked(self.clusters, at),
             higher_is_better=(True if accuracy else None) if other is None else other.higher_is_better,
             bounds=(fitting((0.0, 1.0), values) if accuracy else None) if other is None else other.bounds,
         )  # fmt: skip
@@ -261,129 +257,19 @@ class Stopper:
         """What the log is to know."""
         out: dict[str, Any] = {"version": __version__}
         if self.sequential is not None:
-            out["sequential"] = [self.sequential.to_dict()]
-            out["against"] = self.against
-        if len(self.part) < len(self.questions):
-            out["sample"] = {"n_asked": len(self.part), "n_total": len(self.questions), "seed": self.part_seed}
+            out |= {"sequential": [self.sequential.to_dict()], "against": self.against}
+        if (asked := self.asked()) < len(self.questions):
+            found = self.sequential
+            seed = self.part_seed if self.asking.sample is not None or found is None else found.order_seed
+            drawn = Drawn(
+                task=self.task, n_asked=asked, n_total=len(self.questions), order_seed=seed,
+                stopped_early=found is not None and asked < len(self.part),
+            )  # fmt: skip
+            out["drawn"] = [drawn.to_dict()]
         if self.asking.repeats:
             out["repeats"] = {"asked": self.most or self.epochs, "most": self.epochs, "message": self.enough}
         return out
 
 
-def _of(items: Sequence[str] | None, rows: Sequence[int]) -> tuple[str, ...] | None:
+def picked(items: Sequence[str] | None, rows: Sequence[int]) -> tuple[str, ...] | None:
     return None if items is None else tuple(items[i] for i in rows)
-
-
-def stopper_of(live: Live, samples: Sequence[Sample], epochs: int, asking: Asking, folders: Sequence[str]) -> Stopper:
-    """Everything that is known before the first question."""
-    spec = live.spec
-    if asking.stops and spec.config.log_samples is False:
-        raise InputError(
-            f"{spec.task}: Inspect stops no task early whose samples it does not log: leave out --no-log-samples"
-        )
-    seeds = [asking.seed, spec.config.sample_shuffle]
-    seed = next((item for item in seeds if isinstance(item, int) and not isinstance(item, bool)), None)
-    questions, metadata = _questions(samples)
-    clusters = _clusters(live, questions, metadata)
-    part = np.arange(len(questions))
-    if asking.sample is not None:
-        part = _part(part_size(asking.sample, len(questions)), questions, clusters, seed or 0)
-    decides = other = None
-    against = ""
-    if asking.against is not None:
-        log = read(asking.against, spec.task, live.flag.cluster, folders, "noise_against")
-        decides, other = compared(spec, log, asking.metric)
-        against = log.run.model
-        _overlap(spec.task, questions, other, asking.against, live)
-        clusters = clusters or _theirs(questions, other)
-    elif asking.rule is not None or asking.repeats:
-        decides = deciding(spec, asking.metric)
-    order = None
-    if asking.rule is not None:
-        order = _order(live, asking, part, clusters, epochs, seed)
-    if asking.repeats and epochs < 3:
-        raise InputError(
-            f"{spec.task}: noise_repeats=auto stops below the number of epochs, after two at the earliest: --epochs 10"
-        )
-    return Stopper(
-        task=spec.task, live=live, asking=asking, settings=live.flag.settings, questions=questions, clusters=clusters,
-        epochs=epochs, part=part, decides=decides, other=other, against=against, order=order, order_seed=seed,
-        part_seed=None if asking.sample is None else seed or 0,
-    )  # fmt: skip
-
-
-def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, Any]]]:
-    found = Answers()
-    names = {"id", "input", "target", "choices"}
-    found.extend(sample.model_dump(mode="json", include=names) | {"epoch": 1} for sample in samples)
-    rows = [found.questions[key] for key in found.ids]
-    questions = Questions(
-        keys=tuple(found.ids), kind="sample id", inputs=tuple(row.input for row in rows),
-        targets=tuple(row.target for row in rows),
-    )  # fmt: skip
-    return questions, [sample.metadata or {} for sample in samples]
-
-
-def _clusters(live: Live, questions: Questions, metadata: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
-    """As the noise of the task has them; where the user's own cannot be had, it does not start."""
-    task = live.spec.task
-    spec = spec_for(live.flag.cluster, task)
-    if spec is None and all(doc.get("cluster") is not None for doc in metadata):
-        spec = "cluster"
-    try:
-        return cluster_labels(spec, task, questions.keys, metadata)[0]
-    except MissingFieldError as error:
-        raise InputError(f"{task}: {error}") from None
-
-
-def _theirs(questions: Questions, other: Scores) -> tuple[str, ...] | None:
-    """The clusters of the log that is compared with, where the questions themselves name none."""
-    if other.clusters is None:
-        return None
-    labels = [f"\x1f{i}" for i in range(len(questions))]
-    found = pair(questions, other.questions)
-    for i, j in zip(found.rows_a, found.rows_b, strict=True):
-        labels[i] = other.clusters[j]
-    return tuple(labels)
-
-
-def _overlap(task: str, questions: Questions, other: Scores, where: str, live: Live) -> None:
-    found = pair(questions, other.questions)
-    common = len(found.rows_a)
-    if not common:
-        raise InputError(f"noise_against={where}: none of its questions is one of {task}, by id and text")
-    if common < len(questions):
-        live.to_say.append(f"{task}: {common} of its {len(questions)} questions are in {where}, and only they decide")
-
-
-def _part(size: int, questions: Questions, clusters: tuple[str, ...] | None, seed: int) -> IntArray:
-    """A random part of whole clusters, the same for the same questions in whatever order they come."""
-    names = list(questions.keys if clusters is None else clusters)
-    units = sorted(set(names))
-    drawn = np.random.default_rng(seed).permutation(len(units))
-    rank = {units[at]: place for place, at in enumerate(drawn.tolist())}
-    ranks = np.array([rank[name] for name in names])
-    ends = np.cumsum(np.bincount(ranks))
-    return np.flatnonzero(ranks <= int(np.searchsorted(ends, size)))
-
-
-def _order(
-    live: Live, asking: Asking, part: IntArray, clusters: tuple[str, ...] | None, epochs: int, seed: int | None
-) -> Order:
-    """Blocks in a random order: Inspect's own shuffle, or, of whole clusters, one that is drawn here."""
-    task, rule = live.spec.task, asking.rule
-    assert rule is not None
-    if not live.spec.dataset.shuffled:
-        raise InputError(
-            f"{task}: its questions come in the order of the data set, and the first of them are no random sample: add "
-            "--sample-shuffle SEED, or shuffle the dataset with a seed"
-        )
-    together = inside.reorder() if epochs > 1 or clusters is not None else True
-    if not together and epochs > 1:
-        live.to_say.append(
-            f"{task}: this Inspect asks for all first epochs before the second ones, so the looks come late"
-        )
-    labels = _of(clusters, part.tolist())
-    if labels is None or not together:
-        return rule.order(len(part), labels, shuffled=True)
-    return replace(rule, seed=seed or 0).order(len(part), labels)

@@ -15,10 +15,12 @@ from harness_noise.errors import InputError
 
 from . import hook, inside
 from .asking import Asking
-from .flags import STOPS, Flag, flag
+from .flags import ASKING, Flag, flag
+from .header import RECORD
 from .inject import _message
 from .live import current
-from .stopper import Stopper, stopper_of
+from .starting import stopper_of
+from .stopper import Stopper
 
 if TYPE_CHECKING:
     from inspect_ai.dataset import Sample
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 
 MANAGER = "harness-noise"
 """How the log names us."""
-RECORD = "noise"
-"""Of the metadata of `results.early_stopping`: what was decided."""
 
 
 def stop_early(asking: Mapping[str, Any]) -> str | None:
@@ -40,7 +40,9 @@ def stop_early(asking: Mapping[str, Any]) -> str | None:
     """
     found = inside.options()
     if found is None:
-        return f"noise_{min(asking.keys() & STOPS)}: this Inspect has no early stopping that we know"
+        return (
+            f"noise_{next(name for name in ASKING if name in asking)}: this Inspect has no early stopping that we know"
+        )
     present = found.task.early_stopping
     if isinstance(present, Stopping):
         return None

@@ -137,7 +137,7 @@ def test_an_answer_that_fails_does_not_hold_up_the_looks(canned, tmp_path, weak,
 
     log = canned.eval(
         task(canned, STRONG, before=before), tmp_path, model="mockllm/strong", fail_on_error=False,
-        metadata=until(weak),
+        metadata=until(weak), max_samples=5,
     )[0]  # fmt: skip
     assert log.status == "success"
     assert record(log)["sequential"][0]["decision"] == "A better"
@@ -335,3 +335,106 @@ def test_the_task_is_given_back_as_it_was(canned, tmp_path, weak):
 def test_unlogged_samples_are_refused(canned, tmp_path, weak):
     log = canned.eval(task(canned, STRONG), tmp_path, metadata=until(weak), log_samples=False)[0]
     assert "leave out --no-log-samples" in log.error.message
+
+
+def test_questions_without_ids_are_known_by_their_text(canned, tmp_path):
+    """Inspect numbers them after the shuffle, so one number is two questions."""
+
+    def without_ids(ease, seed):
+        found = task(canned, ease, seed=None)
+        items = [canned.Sample(input=s.input, target=s.target, metadata=s.metadata) for s in found.dataset]
+        found.dataset = type(found.dataset)(items)
+        if seed is not None:
+            found.dataset.shuffle(seed)
+        return found
+
+    other = canned.eval(without_ids(WEAK, None), tmp_path / "weak", model="mockllm/weak")[0]
+    log = canned.eval(
+        without_ids(STRONG, 7), tmp_path, model="mockllm/strong", max_samples=1, metadata=until(other.location)
+    )[0]
+    with_ids = canned.eval(
+        task(canned, STRONG), tmp_path / "ids", model="mockllm/strong", max_samples=1,
+        metadata=until(weak_log(canned, tmp_path / "weak_ids")),
+    )[0]  # fmt: skip
+    assert record(log)["sequential"] == record(with_ids)["sequential"]
+
+
+def test_a_log_of_other_questions_is_refused(canned, tmp_path):
+    items = [canned.Sample(id=f"q{i}", input=f"Something else {i}", target="yes") for i in range(20)]
+    other = canned.eval(canned.task(items), tmp_path / "other")[0].location
+    log = canned.eval(task(canned, STRONG), tmp_path, metadata=until(other))[0]
+    assert "none of its questions is one of coins" in log.error.message
+    log = canned.eval(task(canned, STRONG, name="other"), tmp_path, metadata=until(other))[0]
+    assert "has no log of other, but of coins" in log.error.message
+
+
+def test_eval_set_takes_a_stopped_task_for_done(canned, tmp_path, weak):
+    from inspect_ai import eval_set
+
+    asked = []
+
+    def call():
+        return canned.quietly(
+            eval_set, [task(canned, STRONG, before=counted(asked))], model="mockllm/strong", max_samples=1,
+            log_dir=str(tmp_path), display="none", metadata=until(weak),
+        )  # fmt: skip
+
+    for done, (log,) in (call(), call()):
+        assert done
+        assert record(log)["sequential"][0]["decision"] == "A better"
+        assert len(asked) == record(log)["sequential"][0]["n_asked"] == len(answers(log))
+
+
+def test_a_sample_source_is_refused_in_plain_words(canned, tmp_path, weak):
+    if not hasattr(inspect_ai, "SampleSource"):
+        pytest.skip("this Inspect has no SampleSource")
+
+    class Endless(inspect_ai.SampleSource):
+        def initial_samples(self):
+            return canned.samples(20)
+
+    found = canned.task()
+    other = inspect_ai.Task(dataset=Endless(), solver=found.solver, scorer=found.scorer, name="coins")
+    log = canned.eval(other, tmp_path, metadata=until(weak))[0]
+    assert log.status == "error"
+    assert "SampleSource, of which nobody knows how many" in log.error.message
+
+
+def test_under_trio_it_is_the_same(canned, tmp_path, weak, monkeypatch):
+    monkeypatch.setenv("INSPECT_ASYNC_BACKEND", "trio")
+    log = canned.eval(task(canned, STRONG), tmp_path, model="mockllm/strong", epochs=2, metadata=until(weak))[0]
+    assert log.status == "success", log.error
+    assert record(log)["sequential"][0]["decision"] == "A better"
+
+
+def test_a_fault_in_a_look_is_one_warning_and_the_run_goes_on(canned, tmp_path, weak, warned, monkeypatch):
+    from harness_noise.analysis.sequential import StoppingRule
+
+    def broken(*_):
+        raise RuntimeError("no look today")
+
+    monkeypatch.setattr(StoppingRule, "look", broken)
+    log = canned.eval(task(canned, STRONG), tmp_path, model="mockllm/strong", metadata=until(weak))[0]
+    assert log.status == "success"
+    assert len(answers(log)) == N
+    said = [text for text in warned() if "no look today" in text]
+    assert len(said) == 1
+    assert "it goes on to its end" in said[0]
+
+
+def test_the_plan_is_left_alone_where_inspect_makes_it_in_another_way(canned, tmp_path, weak, warned, monkeypatch):
+    """Clusters are then split, and the looks come with the last epoch."""
+    from harness_noise_adapters.inspect_logs import inside
+
+    monkeypatch.setattr(inside, "reorder", lambda: False)
+    inside.uninstall()
+    log = canned.eval(
+        task(canned, STRONG), tmp_path, model="mockllm/strong", epochs=2, max_samples=1,
+        metadata=until(weak, noise_cluster="passage"),
+    )[0]  # fmt: skip
+    assert log.status == "success"
+    assert record(log)["sequential"][0]["decision"] == "A better"
+    done = answers(log)
+    assert sum(epoch == 1 for _, epoch in done) == N
+    assert sum(epoch == 2 for _, epoch in done) == record(log)["sequential"][0]["n_asked"] < N
+    assert any("so the looks come late" in text for text in warned())

@@ -233,12 +233,14 @@ class Stopper:
         """What to say at the end."""
         out, asked, total = [], self.asked(), len(self.part)
         found = self.sequential
-        if found is not None and asked < total:
-            more = asked - found.n_asked
-            under_way = f"; {more} more were under way and count in Inspect's own values" if more > 0 else ""
+        if found is not None and found.n_asked < asked:
             out.append(
-                f"{self.task}: stopped early, {found.decision}: {found.n_asked:,} of {total:,} questions{under_way}"
+                f"{self.task}: decided after {found.n_asked:,} of {total:,} questions ({found.decision}); "
+                f"{asked - found.n_asked:,} more were under way, have no part in the decision and count in Inspect's "
+                "own values (fewer are with a lower --max-samples)"
             )
+        elif found is not None and asked < total:
+            out.append(f"{self.task}: decided after {found.n_asked:,} of {total:,} questions ({found.decision})")
         if total < len(self.questions):
             out.append(f"{self.task}: a random part, {total:,} of {len(self.questions):,} questions")
         return out

@@ -166,3 +166,131 @@ def test_stop_when_says_at_once_what_is_wrong():
         stop_when()
     with pytest.raises(hn.InputError, match="looks"):
         stop_when(against="x", looks="often")
+
+
+def test_what_the_run_found_stays_in_an_export_and_leaves_with_new_scores(canned, tmp_path, weak):
+    from inspect_ai.log import edit_score, read_eval_log
+    from inspect_ai.scorer import ScoreEdit
+
+    log = canned.eval(
+        task(canned, STRONG), tmp_path / "logs", model="mockllm/strong", metadata=UNTIL | {"noise_against": weak},
+        max_samples=5,
+    )[0]  # fmt: skip
+    diff = {name for name in log.results.scores[0].metrics if name.startswith("noise_diff")}
+    assert len(diff) == 3
+    (path,) = hn.export(log.location, tmp_path / "out")
+    exported = read_eval_log(str(path))
+    assert exported.results.early_stopping == log.results.early_stopping
+    assert diff <= exported.results.scores[0].metrics.keys()
+    first = exported.samples[0]
+    edit_score(exported, first.id, "match", ScoreEdit(value="I"))
+    assert not diff & exported.results.scores[0].metrics.keys()
+    assert "noise_se" in exported.results.scores[0].metrics
+    assert exported.results.scores[0].metrics["noise_se"].metadata["n_missing"] == 0
+
+
+def test_an_early_stopping_of_others_leaves_nothing_missing(canned, tmp_path):
+    from inspect_ai.util import EarlyStop
+
+    class Odd:
+        async def start_task(self, task, samples, epochs):
+            return "odd"
+
+        async def schedule_sample(self, id, epoch):
+            return EarlyStop(id=id, epoch=epoch) if int(str(id)[1:]) % 2 else None
+
+        async def complete_sample(self, id, epoch, scores):
+            pass
+
+        async def complete_task(self):
+            return {}
+
+    log = canned.eval(canned.task(early_stopping=Odd()), tmp_path, metadata={"noise": True})[0]
+    assert log.results.scores[0].metrics["noise_se"].metadata["n_missing"] == 0
+    analysis = hn.analyze(log.location)
+    assert analysis.estimates[0].n_missing == 0
+    assert any("6 of 12 answers were left out by an early stopping" in note for note in analysis.notes)
+    assert not any("never given" in note for note in analysis.notes)
+
+
+def test_the_clusters_of_a_scorers_own_error_count(canned, tmp_path):
+    from inspect_ai.scorer import accuracy, match, stderr
+    from inspect_ai.scorer import scorer as registered
+
+    @registered(metrics=[accuracy(), stderr(cluster="passage")])
+    def clustered():
+        of = match()
+
+        async def score(state, target):
+            return await of(state, target)
+
+        return score
+
+    log = canned.eval(
+        task(canned, STRONG, per_cluster=2, scorer=clustered()), tmp_path, max_samples=1,
+        metadata={"noise_until": "se=0.07"},
+    )[0]  # fmt: skip
+    assert log.status == "success", log.error
+    done = answers_of(log, "clustered")
+    assert record(log)["sequential"][0]["n_asked"] == len(done) < N
+    assert len(done) == 2 * len({int(key[1:]) // 2 for key in done})
+
+
+def answers_of(log, scorer):
+    from inspect_ai.log import read_eval_log_sample_summaries
+
+    return {row.id for row in read_eval_log_sample_summaries(log.location) if scorer in (row.scores or {})}
+
+
+@pytest.mark.slow
+def test_the_command_line_with_paths_of_its_own_folder(tmp_path):
+    """A task in a folder below; the log is named from where the command runs, and a retry finds it again."""
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "coins.py").write_text(COINS)
+
+    def inspect(*arguments, **more):
+        return subprocess.run(
+            [sys.executable, "-m", "inspect_ai", *map(str, arguments), "--display", "plain"], cwd=tmp_path,
+            capture_output=True, text=True, env=environment() | {"COLUMNS": "300"} | more, check=True,
+        )  # fmt: skip
+
+    def logs(folder):
+        return sorted((tmp_path / folder).glob("*.eval"))
+
+    inspect("eval", "tasks/coins.py", "--model", "mockllm/model", "--log-dir", "weak", RIGHT="3")
+    options = ("--sample-shuffle", 3, "--max-samples", 2, "--log-dir", "strong", "--metadata", "noise_until=decided",
+               "--metadata", "noise_against=weak")  # fmt: skip
+    done = inspect("eval", "tasks/coins.py", "--model", "mockllm/model", *options, RIGHT="8")
+    said = " ".join((done.stdout + done.stderr).split())
+    assert "noise: coins: look 1 of 5, 20 of 100 questions, A − B" in said
+    assert "were not executed due to early stopping" in said
+    assert "noise_diff_ci_low" in said
+    (path,) = logs("strong")
+    (found,) = hn.analyze(path).sequential
+    assert (found.decision, found.order_seed) == ("A better", 3)
+    inspect("eval-retry", path, "--log-dir", "again", RIGHT="8")
+    (again,) = logs("again")
+    assert hn.analyze(again).sequential == (found,)
+
+
+COINS = """
+import os
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ModelOutput
+from inspect_ai.scorer import match
+from inspect_ai.solver import solver
+
+@solver
+def canned():
+    async def solve(state, generate):
+        right = state.sample_id * 7 % 10 < int(os.environ["RIGHT"])
+        state.output = ModelOutput.from_content("mockllm/model", "yes" if right else "no")
+        return state
+    return solve
+
+@task
+def coins():
+    samples = [Sample(id=i, input=f"Question {i}", target="yes") for i in range(100)]
+    return Task(dataset=samples, solver=canned(), scorer=match())
+"""

@@ -18,7 +18,7 @@ from harness_noise.errors import InputError
 
 from . import inside
 from .asking import Asking, compared, deciding, read
-from .clusters import cluster_labels, spec_for
+from .clusters import cluster_labels, own_clusters, spec_for
 from .live import Live
 from .records import Answers
 from .stopper import Stopper, picked
@@ -86,13 +86,28 @@ def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, 
 def _clusters(live: Live, questions: Questions, metadata: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
     """As the noise of the task has them; where the user's own cannot be had, it does not start."""
     task = live.spec.task
-    spec = spec_for(live.flag.cluster, task)
+    named = spec_for(live.flag.cluster, task)
+    spec = named
     if spec is None and all(doc.get("cluster") is not None for doc in metadata):
         spec = "cluster"
     try:
-        return cluster_labels(spec, task, questions.keys, metadata)[0]
+        labels = cluster_labels(spec, task, questions.keys, metadata)[0]
     except MissingFieldError as error:
         raise InputError(f"{task}: {error}") from None
+    if labels is not None or named not in (None, "auto"):
+        return labels
+    keys = {key for scorer in live.spec.scorers or () for key in _stderr_clusters(scorer.metrics)}
+    return own_clusters(task, questions.keys, metadata, [])(keys.pop())[0] if len(keys) == 1 else None
+
+
+def _stderr_clusters(metrics: Any) -> list[str]:
+    """The clusters that the metrics of a scorer name, as `stderr(cluster="passage")` does."""
+    if isinstance(metrics, Mapping):
+        metrics = list(metrics.values())
+    if isinstance(metrics, (list, tuple)):
+        return [key for item in metrics for key in _stderr_clusters(item)]
+    found = (getattr(metrics, "options", None) or {}).get("cluster")
+    return [found] if isinstance(found, str) else []
 
 
 def _theirs(questions: Questions, other: Scores) -> tuple[str, ...] | None:

@@ -80,8 +80,7 @@ class Stopping:
             settings = flag({**(task.metadata or {}), "noise": True})
             assert settings is not None
             live = hook.begin(task, Flag(settings.settings, self.asking))
-        if not live.flag.asking:
-            live.flag = replace(live.flag, asking=self.asking)
+        live.flag = replace(live.flag, asking={**live.flag.asking, **self.asking})  # the task's own code wins
         found = inside.options()
         folders = [str(Path.cwd()), self.folder, *([found.eval_wd] if found is not None else [])]
         try:

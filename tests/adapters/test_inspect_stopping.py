@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import harness_noise as hn
+from harness_noise.analysis.mean import analyze_run
+from harness_noise.data.scores import ReadOptions
 from support.inspect_evals import native
 from support.inspect_stopping import SEED, STRONG, WEAK, N, answers, looks, record, task, weak_log
 from support.processes import environment
@@ -54,9 +57,10 @@ def replay(canned, order, epochs, model, against, clusters=None, looks=5, margin
 
 
 def test_the_flag_stops_a_run_that_is_decided(canned, tmp_path, warned, weak):
-    log = canned.eval(task(canned, STRONG), tmp_path, model="mockllm/strong", metadata=UNTIL | {"noise_against": weak})[
-        0
-    ]
+    log = canned.eval(
+        task(canned, STRONG), tmp_path, model="mockllm/strong", max_samples=5,
+        metadata=UNTIL | {"noise_against": weak},
+    )[0]  # fmt: skip
     assert log.status == "success", log.error
     found = record(log)["sequential"][0]
     order = [int(item.removeprefix("q")) for item in log.eval.dataset.sample_ids]
@@ -89,9 +93,10 @@ def test_the_flag_stops_a_run_that_is_decided(canned, tmp_path, warned, weak):
 
 
 def test_a_log_that_stopped_early_is_read_as_such(canned, tmp_path, weak):
-    log = canned.eval(task(canned, STRONG), tmp_path, model="mockllm/strong", metadata=UNTIL | {"noise_against": weak})[
-        0
-    ]
+    log = canned.eval(
+        task(canned, STRONG), tmp_path, model="mockllm/strong", max_samples=5,
+        metadata=UNTIL | {"noise_against": weak},
+    )[0]  # fmt: skip
     found = record(log)["sequential"][0]
     analysis = hn.analyze(log.location)
     assert [item.to_dict() for item in analysis.sequential] == [found]
@@ -172,13 +177,17 @@ def test_what_the_run_found_stays_in_an_export_and_leaves_with_new_scores(canned
     from inspect_ai.log import edit_score, read_eval_log
     from inspect_ai.scorer import ScoreEdit
 
+    from harness_noise_adapters.inspect_logs import adapter
+
     log = canned.eval(
         task(canned, STRONG), tmp_path / "logs", model="mockllm/strong", metadata=UNTIL | {"noise_against": weak},
         max_samples=5,
     )[0]  # fmt: skip
     diff = {name for name in log.results.scores[0].metrics if name.startswith("noise_diff")}
     assert len(diff) == 3
-    (path,) = hn.export(log.location, tmp_path / "out")
+    (path,) = adapter.write(
+        Path(log.location), tmp_path / "out", lambda run: analyze_run(run, hn.Settings()), ReadOptions()
+    )
     exported = read_eval_log(str(path))
     assert exported.results.early_stopping == log.results.early_stopping
     assert diff <= exported.results.scores[0].metrics.keys()

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate
     from .settings import Settings
 
-RENDERERS.update(rich="harness_noise.report.terminal:render", html="harness_noise.report.html:fragment")
+RENDERERS.update(
+    rich="harness_noise.report.terminal:render",
+    text="harness_noise.report.terminal:text",
+    html="harness_noise.report.html:fragment",
+)
 
 _HOME = {
     "analyze": "api", "arena": "api", "compare": "api", "read": "api",

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data.matching import pair
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, NothingSharedError
 from ..results.forms import merge_notes
 from ..results.rows import Comparison, Difference, Flip
 from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings, Test
-from ..stats.contrast import question_stats
 from . import corpus
 from .difference import decided, run_difference
 from .evidence import Compared, RowDecision
+from .flips import flipped
 from .sample import as_scores, group_parts
 
 if TYPE_CHECKING:
@@ -62,7 +61,9 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
                 rows.append(replace(row, family=family.get(one.task, "")))
                 notes += found
                 if n_questions and not settings.unpaired:
-                    flips += _flips(one, other, run_a, run_b, n_questions)
+                    listed, remarks = flipped(one, other, (run_a, run_b), n_questions)
+                    flips += listed
+                    notes += remarks
         for group, parts_a, parts_b in groups:
             with _collected(left_out):
                 rows.append(run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)[0])
@@ -77,7 +78,8 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
             replace(item, row=replace(item.row, run_a=run_a.name, run_b=run_b.name)) for item in rows[start:]
         ]
     if unknown := dict.fromkeys(item.row.metric for item in rows if item.row.higher_is_better is None):
-        notes.append(f"{', '.join(unknown)}: the run does not say whether higher is better; it counts as better")
+        said = "the run does not say whether higher or lower is better; higher is taken to be better"
+        notes.append(f"{', '.join(unknown)}: {said}")
     families = tuple(item.family for item in rows)
     return Comparison(
         settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips), families=families
@@ -114,6 +116,13 @@ def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Sc
     if len(run_a.scores) == len(run_b.scores) == 1:
         one, other = run_a.scores[0], run_b.scores[0]
         return [(one, other)], [f"compared {_name(one)} of {run_a.name} with {_name(other)} of {run_b.name}"]
+    for run in (run_a, run_b):
+        if not run.scores and run.skipped:
+            reasons = "; ".join(dict.fromkeys(item.reason for item in run.skipped[:3]))
+            raise InputError(
+                f"{run.name} has no answers that can be compared question by question ({reasons}). Two bare numbers "
+                "are compared with the noise of their benchmark: harness-noise compare 0.71 0.68 --reference NAME"
+            )
     raise InputError(
         f"{run_a.name} and {run_b.name} measured nothing in common. The first has {_list(run_a.scores)}; the second "
         f"has {_list(run_b.scores)}. Name one of each with `tasks`, `metrics` and `scorers`"
@@ -135,29 +144,6 @@ def _list(scores: Sequence[Scores]) -> str:
     names = [_name(item) for item in scores]
     more = f" and {len(names) - 6} more" if len(names) > 6 else ""
     return ("; ".join(names[:6]) or "no scores") + more
-
-
-def _flips(one: Scores, other: Scores, run_a: Run, run_b: Run, limit: int) -> list[Flip]:
-    found = pair(one.questions, other.questions)
-    with np.errstate(invalid="ignore"):
-        stats_a = question_stats(one.values).mean[found.rows_a]
-        stats_b = question_stats(other.values).mean[found.rows_b]
-    d = stats_a - stats_b
-    order = np.argsort(-np.abs(d), kind="stable")
-    order = order[np.isfinite(d[order]) & (d[order] != 0)][:limit]
-    texts, rows = one.questions.shown(), found.rows_a
-    if not texts:
-        texts, rows = other.questions.shown(), found.rows_b
-    return [
-        Flip(
-            one.task, one.metric, one.scorer, run_a.model, run_b.model,
-            question=one.questions.keys[found.rows_a[k]],
-            text=texts[rows[k]] if texts else None,
-            cluster=one.clusters[found.rows_a[k]] if one.clusters else None,
-            mean_a=float(stats_a[k]), mean_b=float(stats_b[k]), diff=float(d[k]),
-        )
-        for k in order
-    ]  # fmt: skip
 
 
 def estimate_difference(

@@ -16,7 +16,7 @@ from .evidence import row_decision
 
 def compare_counts(
     a: tuple[int, int], b: tuple[int, int], names: tuple[str, str], settings: Settings
-) -> tuple[Difference, TwoCounts, TwoCounts]:
+) -> tuple[Difference, TwoCounts]:
     """x of n against y of m: Fisher's exact test, the pairing lost, and the interval of Agresti & Caffo (2000).
 
     Args:
@@ -26,7 +26,7 @@ def compare_counts(
         settings: level and margin.
 
     Returns:
-        The row, Fisher's test, and the pooled z test beside it.
+        The row, whose statistic is the pooled z, and Fisher's test.
 
     Raises:
         InputError: more right answers than questions, or a margin that is not on the scale of shares.
@@ -55,4 +55,4 @@ def compare_counts(
         n_questions=n + m, n_clusters=n + m, n_only_a=n, n_only_b=m, repeats_a=1, repeats_b=1, mean_a=x / n,
         mean_b=y / m, diff=exact.diff, level=settings.level, test="fisher",
     )  # fmt: skip
-    return decided([row], settings)[0], exact, z
+    return decided([row], settings)[0], exact

@@ -202,20 +202,20 @@ def _notes(noise: Noise, asked: Asked, found: PlugIn, plug_in: PlugIn | None) ->
     notes = []
     if noise.compared == ONE_RUN:
         notes.append(
-            "Planned is the mean of one run like this one against a fixed number; for two runs give both, or "
+            "The plan is for the mean of one run like this one against a fixed number; for two runs give both, or "
             "--two-like-this for two like this one."
         )
     elif noise.compared == TWO_LIKE_THIS:
         notes.append(
-            "Planned are two runs like this one as if they were unrelated: answering the same questions, two models "
-            "usually need fewer; give two runs to plan with what they share."
+            "The plan is for two runs like this one, as if they were unrelated: answering the same questions, two "
+            "models usually need fewer; give two runs to plan with what they share."
         )
     elif noise.pilot:
-        notes.append("Planned is A − B of two runs like these, paired by question.")
+        notes.append("The plan is for A − B of two runs like these, paired by question.")
     if noise.clustered:
         notes.append(
-            f"The answer is in clusters of {noise.units.size:.3g} questions, as they were: more questions of the same "
-            "clusters do not replace new ones."
+            f"The plan counts clusters of {noise.units.size:.3g} questions, as the pilot has them: more questions of "
+            "the same clusters do not replace new clusters."
         )
     if not noise.pilot:
         return tuple(notes)
@@ -224,7 +224,8 @@ def _notes(noise: Noise, asked: Asked, found: PlugIn, plug_in: PlugIn | None) ->
         notes.append("How uncertain the pilot's variance is, is not known here: the plan takes it as it is.")
         return tuple(notes)
     what = "ω²" if noise.split else "the variance"
-    text = f"The pilot has {noise.pilot}, so {what} is an estimate: the plan starts from its upper {share:.0%} limit"
+    text = f"The pilot has {noise.pilot}, so {what} is an estimate: the plan starts from its upper "
+    text += f"{100 * share:.0f} % limit"
     if noise.variances.omega2 <= 0:
         text += (
             f", for the estimate itself is {'0' if noise.variances.omega2 == 0 else 'below 0'} and promises too much."
@@ -232,7 +233,7 @@ def _notes(noise: Noise, asked: Asked, found: PlugIn, plug_in: PlugIn | None) ->
     elif plug_in is not None and asked.n is None:
         text += f"; the estimate itself would say {_size(plug_in)}."
     elif plug_in is not None and asked.effect is not None:
-        text += f"; at the estimate itself the power would be {plug_in.power:.0%}."
+        text += f"; at the estimate itself the power would be {100 * plug_in.power:.0f} %."
     elif plug_in is not None:
         text += f"; at the estimate itself it would see {plug_in.mde:.3g}."
     notes.append(text)

@@ -19,13 +19,12 @@ from ..stats import decision
 from ..stats.arrays import FloatArray, IntArray
 from ..stats.contrast import QuestionStats, contrast
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
+from ..stats.tolerances import FEW_DF, FEWEST_DF
 from .comparison import _matched
 from .known import Known, check_known, known, numbers, text_of
 from .sample import Sample
 
 MOST_LEVELS = 100
-FEW_DF = 4
-"""Below so many degrees of freedom a Satterthwaite t test is not reliable itself; Tipton (2015), §5."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,8 +208,8 @@ def _row(
         codes.add("too_few_clusters")
     else:
         se = float(np.sqrt(max(0.0, found.variances[j])))
-        codes |= {"few_clusters"} if df < 10 else set()
-        codes |= {"few_df"} if df < FEW_DF else set()
+        codes |= {"few_clusters"} if df < FEW_DF else set()
+        codes |= {"few_df"} if df < FEWEST_DF else set()
         if flat or se <= 1e-12 * max(1.0, abs(estimate)):
             codes.add("zero_variance")
         else:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FEW_LEVELS = 5
 """Levels below which a factor's variance is too little known to advise where answers help."""
 UNKNOWN = (
-    f"With fewer than {FEW_LEVELS} levels of a factor nobody can say where more answers would help most: take more "
+    f"With fewer than {FEW_LEVELS} levels of a factor it is not known where more answers would help most: take more "
     "levels of it first."
 )
 RUN_LEVEL = ("task", "model", "run")
@@ -102,7 +102,8 @@ def _advice(gains: Mapping[str, float | None], more: int, residual: str) -> str:
     where = {"question": "new questions", residual: "further answers in the same places"}.get(
         best, f"new levels of {best}"
     )
-    return f"The next {more:,} answers help most on {where}: they lower the variance of the mean by {known[best]:.0%}."
+    gain = f"{100 * known[best]:.0f} %"
+    return f"The next {more:,} answers help most on {where}: they lower the variance of the mean by {gain}."
 
 
 def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int = 1000) -> Factors:

@@ -22,7 +22,7 @@ from ..stats.contrast import Contrast, Design, question_stats
 from ..stats.moments import Moments, nothing
 from ..stats.passk import pass_at_k
 from ..stats.tests import welch_p
-from ..stats.tolerances import SLACK
+from ..stats.tolerances import FEW_FAILURES, SLACK
 from .ranges import score_range
 from .sample import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, root, sample
 
@@ -141,7 +141,7 @@ BORROWED_P = 0.05
 def _of_one_run(data: Sample, ends: _Ends | None) -> set[str]:
     """Diagnostics that only the scores of one run show."""
     found = set()
-    if ends is not None and ends.binary and ends.failing < intervals.FEW_FAILURES * (1 - SLACK):
+    if ends is not None and ends.binary and ends.failing < FEW_FAILURES * (1 - SLACK):
         found.add("few_failures")
     single = data.stats.count < 2
     if 2 <= single.sum() <= len(data) - 2:

@@ -219,7 +219,7 @@ def repeats_enough(
     found = None
     if m.var_prediction is not None and m.variance:
         found = m.var_prediction / repeats / m.variance
-        text += f", of the variance {found:.0%} is prediction noise"
+        text += f", of the variance {100 * found:.0f} % is prediction noise"
     precise = se is not None and error is not None and 0 < error <= se
     enough = repeats >= 2 and (precise or (found is not None and found <= share))
     return Repeats(enough=enough, repeats=repeats, share=found, se=error, message=f"{text}{': enough' * enough}")

@@ -12,9 +12,8 @@ from ..errors import InputError
 from ..results.forms import finite
 from ..results.sequential import FullBenchmark
 from ..stats.contrast import cluster_codes
-from ..stats.intervals import FEW_FAILURES
 from ..stats.partial import Part, from_part, plain, positions_look_random
-from ..stats.tolerances import FEW_DF
+from ..stats.tolerances import FEW_DF, FEW_FAILURES
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

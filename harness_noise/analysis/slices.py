@@ -18,6 +18,7 @@ from ..settings import Adjust, Settings
 from ..stats import decision
 from ..stats import slices as by_slice
 from ..stats.arrays import FloatArray, IntArray
+from ..stats.tolerances import FEW_DF
 from .comparison import _matched
 from .difference import decided, run_difference
 from .evidence import Compared, RowDecision
@@ -157,7 +158,7 @@ def _one(cut: _Cut, settings: Settings) -> _Slices:
 
 def _whole(cut: _Cut, test: by_slice.Heterogeneity | None, spread: float | None) -> Heterogeneity:
     first, names = cut.item.parts[0], [run.model for run in cut.item.runs]
-    few = test is not None and test.df_residual < 10
+    few = test is not None and test.df_residual < FEW_DF
     return Heterogeneity(
         task=first.task, metric=first.metric, scorer=first.scorer, model_a=names[0],
         model_b=names[1] if len(names) > 1 else None, field=cut.field, n_slices=len(cut.labels),

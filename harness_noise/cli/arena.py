@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     help="Write the benchmarks' noise profile, which compare and plan take with --reference.",
 )
 @click.option("--questions", is_flag=True, help="With --reference: also what every model scored on each question.")
-@click.option("--budget", is_flag=True, help="What it takes to tell the models apart that are not told from the best.")
+@click.option(
+    "--budget",
+    is_flag=True,
+    help="How many more questions or answers would show who is worse than the best.",
+)
 @click.option("--tables", type=options.Output(file_okay=False), metavar="DIR", help="Write all tables.")
 @click.option(
     "--tables-format",

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 @click.option("--combine", is_flag=True, help="What all rows (independent tasks or models) say together.")
 @options.BY
 @click.option("--questions", type=click.IntRange(0), default=0, metavar="N", help="List N questions that flipped.")
+@click.option("--wide", is_flag=True, help="With --questions: whole questions, targets and answers.")
 @click.option(
     "--reference",
     "references",
@@ -77,12 +78,15 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     baseline, models = choices.pop("baseline"), choices.pop("models")
     by = choices["by"]
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
+    choices["columns"] = _of_sides(choices["columns"], runs)
     # a gate must not pass because the file with the regression could not be read
     reading, repeated = options.read_options(choices, strict=gate == "regression"), choices.pop("as_repeats")
     if by and (any(map(_is_number, runs)) or all(_COUNTS.fullmatch(item) for item in runs)):
         raise InputError(f"--by {by[0]}: bare numbers have no questions to slice")
     if all(_COUNTS.fullmatch(item) for item in runs):
         return _finish(_counts(runs, models, options.settings(choices)), choices, gate, page)
+    if not named and len(runs) > 1 and all(map(_is_number, runs)):
+        raise InputError(_no_noise(runs))
     if named and any(map(_is_number, runs)):
         if len(named) > 1:
             raise InputError("of bare numbers the noise comes from one profile: name one --reference FILE")
@@ -122,6 +126,15 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     return _finish(result, choices, gate, page)
 
 
+def _of_sides(columns: str | None, runs: tuple[str, ...]) -> str | None:
+    """--columns with the paths of two RUNs in place of A: and B:, unless a file is called so."""
+    if columns is None or len(runs) != 2 or {Path(run).stem for run in runs} & {"A", "B"}:
+        return columns
+    sides = dict(zip(("A:", "B:"), runs, strict=True))
+    parts = [part.strip() for part in columns.split(",")]
+    return ",".join(f"{sides[part[:2]]}:{part[2:]}" if part[:2] in sides else part for part in parts)
+
+
 def _is_number(text: str) -> bool:
     """0.655, if no file is called so."""
     try:
@@ -129,6 +142,15 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return not Path(text).exists()
+
+
+def _no_noise(numbers: tuple[str, ...]) -> str:
+    shares = [f"{float(text) / 100:g}" if float(text) > 1 else text for text in numbers]
+    return (
+        f"{' and '.join(numbers)} are bare numbers, which say nothing of their noise. Name their benchmark, as in "
+        f"`harness-noise compare {' '.join(shares)} --reference gpqa_diamond` (`harness-noise references` lists those "
+        "that are known); or give the counts, as in 74/100 66/100; or the runs themselves"
+    )
 
 
 def _looked(result: Comparison, pairs: list[tuple[Run, Run]], chosen: Settings, looks: Looks) -> Comparison:
@@ -190,22 +212,19 @@ _COUNTS = re.compile(r"(\d+)/(\d+)")
 def _counts(runs: tuple[str, ...], models: str | None, chosen: Settings) -> Comparison:
     """Two counts of right answers, `74/100 66/100`: Fisher's exact test, the pairing lost."""
     from ..analysis.counts import compare_counts
-    from ..report.columns import p_text
     from ..results.rows import Comparison
 
     chosen.check("counts")
     if len(runs) != 2:
         raise InputError(f"{len(runs)} counts are given: compare two, as 74/100 66/100")
     (x, n), (y, m) = (map(int, item.split("/")) for item in runs)
-    row, exact, z = compare_counts((x, n), (y, m), _two_names(models), chosen)
-    p = p_text(z.p_value)
-    p = p if p.startswith("<") else f"= {p}"
-    notes = (exact.note, f"pooled two-proportion z test: z = {z.statistic:.3f}, p {p}")
-    return Comparison(chosen.to_dict(), (row,), notes)
+    names = _two_names(models) if models else (f"{x} of {n}", f"{y} of {m}")
+    row, exact = compare_counts((x, n), (y, m), names, chosen)
+    return Comparison(chosen.to_dict(), (row,), (exact.note,))
 
 
-def _two_names(models: str | None) -> tuple[str, str]:
-    names = tuple(name.strip() for name in models.split(",")) if models else ("A", "B")
+def _two_names(models: str) -> tuple[str, str]:
+    names = tuple(name.strip() for name in models.split(","))
     if len(names) != 2:
         raise InputError(f"--models {models}: name two models")
     return names[0], names[1]
@@ -226,7 +245,7 @@ def _bare(
         raise InputError("with --reference, A and B are two numbers: compare 0.71 0.68 --reference NAME") from None
     wanted = [items[0] if items else None for items in (reading.tasks, reading.metrics, reading.scorers)]
     one = reference.choose(reference.read(profile), *wanted)
-    row = reference.compare(one, a, b, names=_two_names(models), level=chosen.level, margin=chosen.margin)
+    row = reference.compare(one, a, b, names=_two_names(models or "A,B"), level=chosen.level, margin=chosen.margin)
     told = shipped.sentence(profile)
     return Comparison(chosen.to_dict(), (row,), () if told is None else (told,))
 

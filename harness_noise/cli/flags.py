@@ -41,8 +41,23 @@ def _flag(found: re.Match[str]) -> str:
 
 
 def _plain(value: str) -> str:
-    """A value of Python as the command line takes it: ('LOW', 'HIGH') as LOW,HIGH and {'a': 'b'} as a=b."""
-    return re.sub(r"""['"(){}\s]""", "", value).replace(":", "=")
+    """A value of Python as the command line takes it: ('LOW', 'HIGH') as LOW,HIGH and {'a': 'b c'} as a="b c"."""
+    from ast import literal_eval
+
+    try:
+        known = literal_eval(value)
+    except (ValueError, SyntaxError):  # (LOW, HIGH)
+        return re.sub(r"""['"(){}\s]""", "", value)
+    if isinstance(known, dict):
+        return ",".join(f"{name}={_quoted(str(text))}" for name, text in known.items())
+    return ",".join(map(str, known)) if isinstance(known, (tuple, list)) else str(known)
+
+
+def _quoted(text: str) -> str:
+    """As a shell takes it."""
+    if re.fullmatch(r"[\w./:%+@-]+", text):
+        return text
+    return '"' + re.sub(r'(["\\$`])', r"\\\1", text) + '"'
 
 
 @cache

@@ -25,7 +25,7 @@ else:
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-FORMATS = ("table", "json", "markdown", "latex", "csv")
+FORMATS = ("table", "json", "markdown", "latex", "csv", "sentence")
 
 
 class Output(click.Path):
@@ -161,7 +161,8 @@ printing: Callable[[F], F] = _stack(
     [
         click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True),
         click.option("-o", "output", type=Output(), metavar="FILE", help="Write to FILE."),
-        click.option("-q", "--quiet", is_flag=True, help="No hints on stderr."),
+        click.option("--details", is_flag=True, help="All tables, columns and rows, however narrow the terminal."),
+        click.option("-q", "--quiet", is_flag=True, help="No hints on stderr, and no legend of the columns."),
         click.option("--debug", is_flag=True, help="Show a traceback when something fails."),
     ]
 )
@@ -278,14 +279,16 @@ def _bar(items: Iterable[T], what: str, total: int) -> Iterable[T]:
 def show(table: Result, choices: dict[str, Any]) -> None:
     """Print a result, or write it to a file; hints go to stderr."""
     form, output = choices["form"], choices["output"]
-    if not choices["quiet"] and not (getattr(table, "shows_notes", False) and form in ("table", "markdown", "latex")):
+    told = getattr(table, "shows_notes", False) and form not in ("json", "csv")
+    if not choices["quiet"] and not told:
         hints(getattr(table, "notes", ()))
+    shown = {"details": choices["details"], "legend": not choices["quiet"], "wide": choices.get("wide", False)}
     if form == "table" and output is None:
         from ..report import terminal
 
-        terminal.print_to(None, table)
+        terminal.print_to(None, table, **shown)
         return
-    text = rendered(table, form)
+    text = rendered(table, form, **shown)
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -294,19 +297,23 @@ def show(table: Result, choices: dict[str, Any]) -> None:
         write_text(output, text)
 
 
-def rendered(table: Result, form: str) -> str:
-    """A result as text in one of the formats."""
+def rendered(table: Result, form: str, **shown: bool) -> str:
+    """A result as text in one of the formats; `shown` is what `terminal.print_to` takes."""
     if form == "table":
         import io
 
         from ..report import terminal
 
         stream = io.StringIO()
-        terminal.print_to(stream, table)
+        terminal.print_to(stream, table, **shown)
         return stream.getvalue()
     from ..report import text
 
-    return {"json": text.json, "csv": text.csv, "markdown": text.markdown, "latex": text.latex}[form](table)
+    if form == "latex":
+        return text.latex(table, details=shown.get("details", False))
+    if form == "markdown":
+        return text.markdown(table, wide=shown.get("wide", False))
+    return {"json": text.json, "csv": text.csv, "sentence": text.sentence}[form](table)
 
 
 def hints(notes: Iterable[str]) -> None:

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 @click.option("--cost-answer", type=float, metavar="C", help="Cost of one answer.")
 @click.option("--two-like-this", is_flag=True, help="Of one run of --from: plan two runs like it, as if unrelated.")
 @click.option("--assurance", type=float, metavar="P", help="Share of such pilots whose plan has the power (0.8).")
-@click.option("--clusters", "--cluster", "cluster", metavar="SPEC", help="What questions share, for --from.")
+@click.option(
+    "--cluster", "--clusters", "cluster", multiple=True, metavar="SPEC", help="What questions share, for --from."
+)
 @click.option("--cluster-size", type=float, metavar="M", help="Questions per cluster, where ω² holds the clustering.")
 @click.option("--range", "bounds", metavar="LOW,HIGH", help="The metric's range, for --from.")
 @click.option("--task", "tasks", multiple=True, metavar="TASK", help="Which task of --from or --reference.")
@@ -51,12 +53,13 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     from dataclasses import replace
 
     from ..analysis.plan import plan
+    from ..data.clusters import joined
     from ..leaderboard import shipped
 
-    printing = {name: choices.pop(name) for name in ("form", "output", "quiet", "debug")}
+    printing = {name: choices.pop(name) for name in ("form", "output", "details", "quiet", "debug")}
     plot, profile = choices.pop("plot"), choices.pop("reference")
     sources, sigma2, cluster = choices.pop("sources") + more, choices.pop("sigma2"), choices.pop("cluster")
-    bounds = choices.pop("bounds")
+    cluster, bounds = joined(cluster), choices.pop("bounds")
     if more and not _belongs(sources, more):
         raise InputError(f"{more[0]!r}: runs to take the noise from are named with --from")
     names = {name: choices.pop(name) for name in ("tasks", "metrics", "scorers")}
@@ -73,7 +76,7 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
         wide = None if bounds is None else tuple(_numbers("--range", bounds, "the lowest and the highest value"))
         choices |= names | {"cluster": cluster, "range": wide}
     elif cluster is not None or bounds is not None:
-        raise InputError("--clusters and --range say how --from is read: name a run")
+        raise InputError("--cluster and --range say how --from is read: name a run")
     result = plan(runs=sources, **choices)
     if profile is not None and (told := shipped.sentence(profile)) is not None:
         result = replace(result, notes=(*result.notes, told))

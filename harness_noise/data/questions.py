@@ -35,6 +35,30 @@ class Documents(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a log tells a person of one question; None and nothing where it does not say."""
+
+    text: str | None = None
+    """The whole question."""
+    target: str | None = None
+    """The answer that is right."""
+    answers: tuple[str, ...] = ()
+    """The model's, one for each repeat."""
+
+
+class Log(Protocol):
+    """Where questions, targets and answers can be read again; it can be pickled."""
+
+    def read(self, rows: Sequence[int], scorer: str) -> Sequence[Told]:
+        """What is told of the questions in these rows of the `Questions`, in this order.
+
+        Raises:
+            InputError: it cannot be read, or is no longer what the run was read from.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Questions:
     """The questions of one task as one run saw them; shared by all metrics of that task.
@@ -62,6 +86,8 @@ class Questions:
     """Where to read `inputs` and `texts`; None if they were given or have been read."""
     fields: Fields | None = field(default=None, repr=False)
     """What is known of each question by the SPECs of `ReadOptions.fields`; None where none was asked for."""
+    log: Log | None = field(default=None, repr=False)
+    """Where whole questions, targets and answers can be read; None where that is not known."""
 
     def __post_init__(self) -> None:
         self._check()

@@ -66,7 +66,8 @@ def _board(
         notes.append(f"{task}, {first.metric}: {apart} of {len(columns)} pairs share no question")
     higher = next((x.higher_is_better for items in parts for x in items if x.higher_is_better is not None), None)
     if higher is None:
-        notes.append(f"{first.metric}: the run does not say whether higher is better; it counts as better")
+        unknown = "the run does not say whether higher or lower is better; higher is taken to be better"
+        notes.append(f"{first.metric}: {unknown}")
     strata = board.table.strata
     clustered = not fixed and (board.table.clusters is not None or (strata is not None and strata.between))
     common = {

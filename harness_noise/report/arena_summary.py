@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..results.diagnostics import explained
 from .arena_ranks import rank_sentences
 from .columns import (
     MISSING,
@@ -28,6 +29,7 @@ from .columns import (
     span,
 )
 from .sequential import budget_section
+from .words import NOTES, difference_column, mean_column
 
 if TYPE_CHECKING:
     from ..results.arena import Arena, BenchmarkResult, Model, Spread
@@ -39,13 +41,6 @@ BOARDS = 8
 """Benchmarks of which a terminal shows models and pairs."""
 NAME = 60
 
-_SES = (
-    Column("SE", hint="standard error of the mean that was measured"),
-    Column("total", hint="standard error with one answer per question"),
-    Column("data", hint="standard error that is left with infinitely many answers per question"),
-    Column("prediction", hint="what the models' own randomness adds at one answer per question"),
-)
-
 
 def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
     """The display form of an arena; of each benchmark at most `pairs` pairs, the closest in rank first.
@@ -53,7 +48,7 @@ def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
     Of more than `BOARDS` benchmarks only the noise and the best are shown, and where the rest is found.
     """
     marks = Marks()
-    sections = [_without(benchmarks(arena, ranges=False), _WIDE)]
+    sections = [benchmarks(arena, ranges=False)]
     if arena.budget:
         sections.append(budget_section(arena.budget))
     if len(arena.boards) > BOARDS:
@@ -62,7 +57,7 @@ def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
             f"The models and pairs of these {len(arena.boards)} benchmarks are too many to show here: choose some by "
             "--task and --metric, or write them all with --html DIR or --tables DIR."
         )
-        return Summary(tuple(sections), (), (*best, rest))
+        return Summary(tuple(sections), (), (rest,), tuple(best))
     for board in arena.boards:
         name = board_name(board)
         sections.append(models(board, marks, f"{name}: models"))
@@ -70,22 +65,11 @@ def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
         title = f"{name}: pairs"
         if len(rows) < len(board.pairs):
             title += f" ({len(rows)} of {len(board.pairs)}, neighbours in rank first)"
-        sections.append(_without(pair_table([board.pairs[i] for i in rows], marks, title), _WIDE))
-    lines = [line for board in arena.boards for line in sentences(board)]
+        sections.append(pair_table([board.pairs[i] for i in rows], marks, title))
+    lines = [(line, i == 0) for board in arena.boards for i, line in enumerate(sentences(board))]
+    lead, more = (tuple(line for line, leads in lines if leads is first) for first in (True, False))
     fixed = any(board.pairs.common["estimand"] == "these_questions" for board in arena.boards)
-    return Summary(tuple(sections), marks.legend(), (*lines, THESE_QUESTIONS) if fixed else tuple(lines))
-
-
-_WIDE = (
-    "SE", "total", "data", "prediction", "corr.", "wins A : B : ties", "p sign", "vs Beta", "vs rule", "signal/noise",
-)  # fmt: skip
-"""Columns that a terminal has no room for."""
-
-
-def _without(section: Section, labels: Sequence[str]) -> Section:
-    keep = [i for i, column in enumerate(section.columns) if column.label not in labels]
-    columns = tuple(section.columns[i] for i in keep)
-    return Section(section.title, columns, tuple(tuple(row[i] for i in keep) for row in section.rows))
+    return Summary(tuple(sections), marks.legend(), (*more, THESE_QUESTIONS) if fixed else more, lead)
 
 
 class Marks:
@@ -93,17 +77,22 @@ class Marks:
 
     def __init__(self) -> None:
         self._letters: dict[str, str] = {}
+        self._clustered: dict[str, set[bool]] = {}
 
-    def __call__(self, codes: Sequence[str]) -> str:
+    def __call__(self, codes: Sequence[str], clustered: bool | None = None) -> str:
         for code in codes:
+            if clustered is not None:
+                self._clustered.setdefault(code, set()).add(clustered)
             i = len(self._letters)
             self._letters.setdefault(code, chr(ord("a") + i % 26) * (1 + i // 26))
         return " ".join(self._letters[code] for code in codes)
 
     def legend(self) -> tuple[tuple[str, str, str], ...]:
-        from ..results.diagnostics import DIAGNOSTICS
-
-        return tuple((letter, code, DIAGNOSTICS.get(code, "")) for code, letter in self._letters.items())
+        out = []
+        for code, letter in self._letters.items():
+            kinds = self._clustered.get(code, set())
+            out.append((letter, code, explained(code, next(iter(kinds)) if len(kinds) == 1 else None)))
+        return tuple(out)
 
 
 def board_name(board: BenchmarkResult) -> str:
@@ -136,14 +125,15 @@ def sentences(board: BenchmarkResult) -> list[str]:
             out.append(f"{name}: {best[0]} is the best of {row.n_models} models ({level}).")
         else:
             some = ", ".join(best[:8]) + (f" and {len(best) - 8} more" if len(best) > 8 else "")
-            out.append(f"{name}: {len(best)} of {row.n_models} models cannot be told from the best ({level}): {some}.")
+            these = f"{len(best)} of {row.n_models} models are not significantly worse than the best"
+            out.append(f"{name}: {these} ({level}): {some}.")
     if row.se_total is not None:
         digits = decimals(row.se_total.median)
         low, high = number(row.se_total.min, digits), number(row.se_total.max, digits)
-        close = f"{row.n_close_pairs} pairs closer than five" if row.n_close_pairs > 1 else "one pair closer than five"
+        close = f"{row.n_close_pairs} pairs" if row.n_close_pairs > 1 else "one pair"
         text = (
             f"{name}: the total standard error of a difference is {number(row.se_total.median, digits)} "
-            f"({f'from {low} to {high}, ' if low != high else ''}over the {close} of them)"
+            f"({f'from {low} to {high}, ' if low != high else ''}over the {close} differing by less than 5 total SEs)"
         )
         found = [
             f"the {which} is {number(value, digits)}"
@@ -165,8 +155,8 @@ def _adjustment(board: BenchmarkResult, name: str) -> list[str]:
     lost = int(taken_back.sum())
     all_ = lost + int(np.isin(board.pairs.verdict, [1, 2]).sum())
     return [
-        f"{name}: {lost} of the {all_} pairs whose own interval shows a difference are not significant once p is "
-        f"adjusted for all {len(board.pairs)} pairs, and their verdict says so."
+        f"{name}: {lost} of the {all_} pairs whose own interval shows a difference are no longer significant after "
+        f"adjustment for all {len(board.pairs)} pairs, and their verdict says so."
     ]
 
 
@@ -185,19 +175,19 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
         Column("Task", text=True),
         Column("Metric", text=True),
         Column("n", hint="questions"),
-        Column("models"),
-        Column("close pairs", hint="closer than 5 total standard errors, of all pairs"),
+        Column("models", hint="how many there are", rank=1),
+        Column("close pairs", hint="pairs differing by less than 5 total SEs, of all pairs", rank=2),
         Column("total SE", hint="of A − B with one answer per question: median over close pairs"),
-        Column("data", hint="what is left of it with infinitely many answers"),
-        Column("prediction", hint="what the models' own randomness adds"),
-        Column("corr.", hint="correlation of two models' question means"),
-        Column("A ≠ B", hint="share of questions that two models score differently"),
-        Column("min sig.", hint="smallest difference found significant, each pair by its own interval"),
-        Column("max n.s.", hint="largest difference found not significant, each pair by its own interval"),
-        Column("vs Beta", hint="total SE over that of the Beta(p, 1 − p) theory"),
-        Column("vs rule", hint="total SE over √(p(1 − p)/n)"),
-        Column("unsolved", hint="questions that no model solves"),
-        Column("signal/noise", hint="difference of adjacent sizes of a model family, in total SEs"),
+        Column("data", hint="what is left of it with infinitely many answers", rank=7),
+        Column("prediction", hint="what the models' own randomness adds", rank=7),
+        Column("corr.", hint="correlation of two models' question means", rank=6),
+        Column("A ≠ B", hint="share of questions that two models score differently", rank=3),
+        Column("min sig.", hint="smallest difference found significant, each pair by its own interval", rank=1),
+        Column("max n.s.", hint="largest difference found not significant, each pair by its own interval", rank=1),
+        Column("vs Beta", hint="total SE over that of the Beta(p, 1 − p) theory", rank=8),
+        Column("vs rule", hint="total SE over √(p(1 − p)/n)", rank=8),
+        Column("unsolved", hint="questions that no model solves", rank=4),
+        Column("signal/noise", hint="difference of adjacent sizes of a model family, in total SEs", rank=8),
     )
     rows = []
     for row in arena.benchmarks:
@@ -232,21 +222,19 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
     top = max((max(model.pass_at_k) for model in board.models if model.pass_at_k), default=1)
     columns = (
         Column("Model", text=True),
-        Column("Rank", hint="by the mean"),
-        Column("Mean"),
-        Column(f"{level} CI"),
-        *_SES,
+        Column("Rank", hint="by the mean", rank=1),
+        mean_column("mean"),
+        mean_column("ci", level),
+        *(mean_column(key) for key in ("se", "total", "data", "prediction")),
         Column("ranks", hint=f"that the model may have in truth; all models' together are right with {level}"),
-        Column("ties", hint="models that it cannot be told from, all pairs tested together"),
+        Column("ties", hint="models that it is not shown to differ from, all pairs tested together", rank=4),
         Column("in top", text=True, hint="whether it is among the K best of --top K"),
-        Column("win rate", hint="mean over all rivals of wins + half of ties"),
-        Column(f"pass@{top}", hint="chance that one of these many answers is right"),
-        Column(f"pass^{top}", hint="chance that all of these many answers are right"),
-        Column("best?", text=True, hint="cannot be told from the best, adjusted for the choice"),
-        Column("n", hint="questions"),
-        Column("K", hint="scored answers per question"),
-        Column("missing", hint="answers without a score"),
-        Column("", text=True, hint="letters refer to the notes below"),
+        Column("win rate", hint="mean over all rivals of wins + half of ties", rank=3),
+        Column(f"pass@{top}", hint="chance that one of these many answers is right", rank=3),
+        Column(f"pass^{top}", hint="chance that all of these many answers are right", rank=4),
+        Column("best?", text=True, hint="not significantly worse than the best, adjusted for the choice"),
+        *(mean_column(key) for key in ("n", "k", "missing")),
+        NOTES,
     )
     passes = (f"pass@{top}", f"pass^{top}")
     rows = []
@@ -272,7 +260,7 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
                 str(item.n_questions),
                 span(item.repeats_min, item.repeats_max),
                 str(item.n_missing) if item.n_missing else "",
-                marks(item.diagnostics),
+                marks(item.diagnostics, item.cluster is not None),
             )
         )
     return Section(title, *_drop_empty(columns, rows, ("data", "prediction", "in top", *passes, "missing", "")))
@@ -311,19 +299,11 @@ def pair_table(items: Sequence[Difference], marks: Marks, title: str) -> Section
     columns = (
         Column("A", text=True),
         Column("B", text=True),
-        Column("A − B"),
-        Column(f"{level} CI", hint="of the paired difference"),
-        Column("p", hint="two-sided"),
-        Column("p adj.", hint="adjusted for all pairs of this benchmark"),
-        Column("Test", text=True, hint="what p and the interval come from"),
-        Column("Verdict", text=True, hint="from the adjusted p"),
-        *_SES,
-        Column("corr.", hint="correlation of the two models' question means"),
-        Column("wins A : B : ties", hint="expected over all pairs of answers"),
-        Column("p sign", hint="exact sign test"),
-        Column("n", hint="questions that both models have"),
-        Column("unpaired n", hint="questions that only A has + that only B has"),
-        Column("", text=True, hint="letters refer to the notes below"),
+        difference_column("diff"),
+        difference_column("ci", level),
+        *map(difference_column, ("p", "p_adj", "test", "verdict", "se", "total", "data", "prediction")),
+        *map(difference_column, ("corr", "wins", "p_sign", "n", "only")),
+        NOTES,
     )
     rows = []
     for item in items:
@@ -348,7 +328,7 @@ def pair_table(items: Sequence[Difference], marks: Marks, title: str) -> Section
                 p_text(item.p_sign),
                 str(item.n_questions),
                 f"{item.n_only_a} + {item.n_only_b}" if item.n_only_a or item.n_only_b else "",
-                marks(item.diagnostics),
+                marks(item.diagnostics, item.cluster is not None),
             )
         )
     return Section(title, *_drop_empty(columns, rows, ("data", "prediction", "unpaired n", "corr.", "")))
@@ -365,7 +345,7 @@ def question_table(board: BenchmarkResult, limit: int) -> Section:
         Column("Text", text=True),
         Column("Cluster", text=True),
         Column("difficulty", hint="1 − mean score over the models"),
-        Column("models", hint="models that have a score"),
+        Column("models", hint="models that have a score", rank=2),
         Column("solved by", hint="models with at least one answer of score 1"),
         Column("tau", hint="Kendall's tau-b with the models' means over the other questions"),
         Column("p", hint="how often chance alone gives a tau as low"),

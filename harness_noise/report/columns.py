@@ -5,15 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from ..results.diagnostics import DIAGNOSTICS
+from ..results.diagnostics import explained
 from ..results.rows import Difference, Estimate
 from ..stats.tolerances import ROUNDING, SLACK
-
-if TYPE_CHECKING:
-    pass
-
 
 MISSING = "–"
 THESE_QUESTIONS = (
@@ -29,7 +25,9 @@ class Column:
     text: bool = False
     """Text is set flush left, numbers flush right."""
     hint: str = ""
-    """What the column is, in one sentence."""
+    """What the column is, in one line."""
+    rank: int = 0
+    """Where a terminal is too narrow, the columns of the highest rank are left out first; 0: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +37,32 @@ class Section:
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
+    detail: bool = False
+    """For those who ask (`--details`), or have a wide terminal."""
+    more: str = ""
+    """What a terminal says below it of rows that are not in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
     sections: tuple[Section, ...]
     legend: tuple[tuple[str, str, str], ...]
-    """(mark, diagnostic code, explanation) for the marks in the Notes columns."""
+    """(mark, diagnostic code, what it means and what to do) for the marks in the Notes columns."""
     sentences: tuple[str, ...]
-    """Ready for a paper or a pull request."""
+    """What else is to be said, below the tables."""
+    lead: tuple[str, ...] = ()
+    """What it comes to: stands above the tables."""
+    listings: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    """Headings, each with labels and texts that no table has room for; shown below the tables."""
+
+
+class _Noted(Protocol):
+    """A row with diagnostics."""
+
+    @property
+    def cluster(self) -> str | None: ...
+    @property
+    def diagnostics(self) -> tuple[str, ...]: ...
 
 
 def decimals(se: float | None, fallback: float | None = None) -> int:
@@ -57,6 +72,12 @@ def decimals(se: float | None, fallback: float | None = None) -> int:
     if not scale or not math.isfinite(scale):
         return 3
     return min(MOST_DECIMALS, max(1, 1 - math.floor(math.log10(scale))))
+
+
+def digits_of(item: Difference) -> int:
+    """Decimals of a difference: by its standard error, or where it has none by its interval."""
+    half = None if item.ci_low is None or item.ci_high is None else (item.ci_high - item.ci_low) / 4
+    return decimals(item.se or half, item.diff or item.mean_a)
 
 
 def number(value: float | None, digits: int) -> str:
@@ -133,16 +154,15 @@ def _letter(i: int) -> str:
     return chr(ord("a") + i % 26) * (1 + i // 26)
 
 
-def _legend(
-    marks: dict[str, str], rows: Sequence[Estimate] | Sequence[Difference] = ()
-) -> tuple[tuple[str, str, str], ...]:
-    """What the marks mean; of few degrees of freedom it says whether clusters or questions are few."""
-    few = {item.cluster is not None for item in rows if "few_clusters" in item.diagnostics}
-    what = {frozenset((True,)): "few clusters: ", frozenset((False,)): "few questions: "}.get(frozenset(few), "")
-    return tuple(
-        (mark, code, (what if code == "few_clusters" else "") + DIAGNOSTICS.get(code, ""))
-        for code, mark in marks.items()
-    )
+def _legend(marks: dict[str, str], rows: Iterable[_Noted] = ()) -> tuple[tuple[str, str, str], ...]:
+    """What the marks mean and what to do; it speaks of clusters only where some row that has the mark has clusters."""
+    items = [(item.cluster is not None, item.diagnostics) for item in rows]
+    every = {clustered for clustered, _ in items}
+    out = []
+    for code, mark in marks.items():
+        kinds = {clustered for clustered, codes in items if code in codes} or every
+        out.append((mark, code, explained(code, next(iter(kinds)) if len(kinds) == 1 else None)))
+    return tuple(out)
 
 
 def _drop_empty(columns: Sequence[Column], rows: Sequence[Sequence[str]], optional: Iterable[str]) -> tuple[

@@ -20,6 +20,7 @@ from .columns import (
     plain,
     shorten,
 )
+from .words import NOTES
 
 OBSERVED = (
     "These are associations among the questions asked, each with the other fields held fixed, and no proof of a cause."
@@ -38,8 +39,9 @@ def summarise(table: Explanation) -> Summary:
         sentences += [_sentence(fit, item) for item in found]
         if asked and not found:
             fields = ", ".join(dict.fromkeys(plain(item.field) for item in asked))
-            sentences.append(f"Nothing is seen to go with {explained(fit)} on {plain(fit.task)} among {fields}.")
-    return Summary(tuple(sections), _legend(marks), (*sentences, OBSERVED) if sentences else ())
+            sentences.append(f"Nothing is shown to go with {explained(fit)} on {plain(fit.task)} among {fields}.")
+    notes = _legend(marks, table.fits)
+    return Summary(tuple(sections), notes, (OBSERVED,) if sentences else (), tuple(sentences))
 
 
 def _of(item: Coefficient | Fit) -> tuple[str, str, str, str, str | None]:
@@ -55,16 +57,16 @@ def _section(fit: Fit, rows: list[Coefficient], marks: dict[str, str]) -> Sectio
     level = f"{100 * rows[0].level:g} %" if rows else "95 %"
     columns = (
         Column("Field", text=True),
-        Column("Value", text=True, hint="level of a category, against its reference"),
-        Column("reference", text=True),
-        Column("n", hint="questions of that level"),
-        Column("coefficient", hint="what one unit, or this level against the reference, goes with"),
-        Column(f"{level} CI"),
-        Column("SE", hint="CR2"),
-        Column("df", hint="Satterthwaite's degrees of freedom of this coefficient"),
-        Column("p"),
-        Column("p adjusted"),
-        Column("", text=True, hint="letters refer to the notes below"),
+        Column("Value", text=True, hint="of a category, against its reference"),
+        Column("reference", text=True, hint="the most frequent value", rank=4),
+        Column("n", hint="questions that have the value", rank=3),
+        Column("coefficient", hint="what one unit more, or this value against the reference, goes with"),
+        Column(f"{level} CI", hint="confidence interval of the coefficient"),
+        Column("SE", hint="standard error of the coefficient (CR2)", rank=2),
+        Column("df", hint="degrees of freedom of this coefficient (Satterthwaite)", rank=1),
+        Column("p", hint="of a coefficient of 0", rank=5),
+        Column("p adj.", hint="adjusted for all coefficients"),
+        NOTES,
     )
     cells = []
     for item in rows:

@@ -20,7 +20,7 @@ def summarise(plan: Plan) -> Summary:
         from .sequential import plan_section
 
         sections.append(plan_section(plan.sequential, plan.effect, digits))
-    return Summary(tuple(sections), (), (_sentence(plan, digits), *plan.notes))
+    return Summary(tuple(sections), (), plan.notes, (_sentence(plan, digits),))
 
 
 def _design(plan: Plan, digits: int) -> Section:
@@ -55,8 +55,8 @@ def _design(plan: Plan, digits: int) -> Section:
         return Section("", (Column("Design", text=True), Column("")), tuple(row[:2] for row in rows))
     columns = (
         Column("Design", text=True),
-        Column(f"{plan.assurance:.0%} assured", hint="from the upper limit of the pilot's variance"),
-        Column("plug-in", hint="from the pilot's estimate, as if it were the truth"),
+        Column(f"{100 * plan.assurance:g} % assured", hint="from the upper limit of the pilot's variance"),
+        Column("estimate", hint="from the pilot's estimate, as if it were the truth"),
     )
     return Section(plan.compared, columns, tuple(rows))
 
@@ -84,11 +84,16 @@ def _curve(plan: Plan, digits: int) -> Section:
         (_size(plan, row.n_questions), "█" * max(1, round(_BARS * row.mde / longest)) + f" {number(row.mde, digits)}")
         for row in rows
     )
-    return Section(f"… at K = {plan.repeats}", (Column("questions"), Column("", text=True)), bars)
+    return Section(f"… at K = {plan.repeats}", (Column("questions"), Column("", text=True)), bars, detail=True)
 
 
 def _theory(plan: Plan, digits: int) -> Section:
-    columns = (Column("Theory", text=True), Column("Var[A − B]"), Column("questions"), Column("detectable"))
+    columns = (
+        Column("Theory", text=True),
+        Column("Var[A − B]", hint="variance of the difference on one question"),
+        Column("questions", hint="that the plan takes by this theory"),
+        Column("detectable", hint="smallest true difference found with this power"),
+    )
     rows = tuple(
         (row.theory, f"{row.variance:.4g}", str(row.n_questions), number(row.mde, digits)) for row in plan.theory
     )

@@ -108,7 +108,7 @@ def full_section(items: Sequence[FullRow], marks: Mapping[str, str]) -> Section:
         Column("Metric", text=True),
         Column("Model", text=True),
         Column("asked", hint="questions that were answered, of all"),
-        Column("whole benchmark", hint="regression on the reference runs; the plain mean where they gain nothing"),
+        Column("whole benchmark", hint="estimate from the reference runs; the plain mean where these gain nothing"),
         Column("SE", hint="of the mean over all these questions"),
         Column("interval"),
         Column("R²", hint="share of the variance between questions that the references predict"),
@@ -132,12 +132,12 @@ def full_section(items: Sequence[FullRow], marks: Mapping[str, str]) -> Section:
 
 
 def budget_section(items: Sequence[Budget]) -> Section:
-    """What tells the models apart that are not told from the best."""
+    """What it takes to see which models are worse than the best."""
     columns = (
         Column("Task", text=True),
         Column("Metric", text=True),
         Column("best", text=True),
-        Column("not told from it", text=True),
+        Column("not shown to be worse", text=True),
         Column("ahead by"),
         Column("n", hint="questions that both have"),
         Column("K", hint="answers per question"),
@@ -153,7 +153,7 @@ def budget_section(items: Sequence[Budget]) -> Section:
         )
         for item in items
     )  # fmt: skip
-    return Section("What would tell them from the best", columns, rows)
+    return Section("What it takes to show a difference from the best", columns, rows)
 
 
 def _se(low: float | None, high: float | None) -> float | None:

@@ -20,6 +20,7 @@ from .columns import (
     plain,
     shorten,
 )
+from .words import NOTES
 
 SHOWN = 60
 """Slices that a table shows; of more, those with the smallest p."""
@@ -62,17 +63,17 @@ def _slices(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], marks: 
         Column("Model", text=True),
         Column("Task", text=True),
         Column("Field", text=True),
-        Column("Slice", text=True),
-        Column("n", hint="questions"),
-        Column("G", hint="clusters"),
+        Column("Slice", text=True, hint="questions that share this value"),
+        Column("n", hint="questions", rank=3),
+        Column("G", hint="clusters: groups of questions that are right or wrong together", rank=4),
         Column("A − B" if compared else "Mean"),
         Column(f"{level} CI"),
-        Column("SE"),
-        Column("shrunken", hint="drawn towards the other slices, as far as its noise makes it (empirical Bayes)"),
-        Column("shrunken CI", hint="of the shrunken value"),
-        Column("p", hint="of no difference" if compared else "of the mean of all other questions"),
-        Column("p adjusted", hint="over all slices, Benjamini–Hochberg"),
-        Column("", text=True, hint="letters refer to the notes below"),
+        Column("SE", hint="standard error", rank=2),
+        Column("shrunken", hint="pulled towards the other slices, the more the noisier it is", rank=1),
+        Column("shrunken CI", hint="confidence interval of the shrunken value", rank=5),
+        Column("p", hint="of no difference" if compared else "of the mean of all other questions", rank=6),
+        Column("p adj.", hint="adjusted for all slices (Benjamini–Hochberg)"),
+        NOTES,
     )
     cells = []
     for item in rows:
@@ -104,14 +105,14 @@ def _heterogeneity(rows: Sequence[Heterogeneity], marks: dict[str, str]) -> Sect
         Column("Model", text=True),
         Column("Task", text=True),
         Column("Field", text=True),
-        Column("slices"),
-        Column("F*", hint="Brown and Forsythe's, clustered"),
-        Column("df"),
-        Column("p", hint="of equal slices"),
-        Column("p adjusted", hint="over all fields, Benjamini–Hochberg"),
-        Column("spread", hint="standard deviation of the true slice means, as estimated"),
-        Column("without", hint="questions that lack the field"),
-        Column("", text=True),
+        Column("slices", hint="how many there are"),
+        Column("F*", hint="Brown and Forsythe's test that all slices are equal", rank=2),
+        Column("df", hint="degrees of freedom", rank=3),
+        Column("p", hint="of equal slices", rank=1),
+        Column("p adj.", hint="adjusted for all fields (Benjamini–Hochberg)"),
+        Column("spread", hint="standard deviation of the true slice means, as estimated", rank=4),
+        Column("without", hint="questions that lack the field", rank=5),
+        NOTES,
     )
     cells = [
         (
@@ -141,7 +142,7 @@ def sentences(table: Analysis | Comparison) -> list[str]:
         what = "difference" if item.model_b is not None else "mean"
         where = f"{_models(item)} on {_what(item)}"
         if item.p_adjusted is None or item.df is None or item.df_residual is None:
-            out.append(f"{where}: whether the {what} varies over {plain(item.field)} cannot be told.")
+            out.append(f"{where}: it is not known whether the {what} varies over {plain(item.field)}.")
             continue
         p = p_text(item.p_adjusted)
         p = p if p.startswith("<") else f"= {p}"
@@ -161,9 +162,9 @@ def _standing_out(table: Analysis | Comparison) -> str:
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
     told = [item for item in rows if item.p_adjusted is not None and item.p_adjusted < 1 - item.level]
     n = f"{len(rows)} slices"
-    what = "differ from the rest" if isinstance(table, Analysis) else "show a difference"
+    what = "differ from the rest" if isinstance(table, Analysis) else "have a difference"
     if not told:
-        return f"None of {n} can be said to {what} (Benjamini–Hochberg over all of them)."
+        return f"None of {n} is shown to {what} (p adjusted for all of them, Benjamini–Hochberg)."
     told = sorted(told, key=lambda item: 1.0 if item.p_adjusted is None else item.p_adjusted)
     several = len({(_models(item), _what(item)) for item in rows}) > 1
     names = []

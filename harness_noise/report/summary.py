@@ -12,6 +12,7 @@ from ..io.paths import telling_parts
 from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import slices
+from .closing import closing_line
 from .columns import (
     MISSING,
     Column,
@@ -25,6 +26,7 @@ from .columns import (
     count,
     data_noise,
     decimals,
+    digits_of,
     estimand_line,
     if_missing,
     interval,
@@ -34,11 +36,13 @@ from .columns import (
     number,
     p_text,
     plain,
-    shorten,
     span,
 )
+from .flips import flip_listings, flip_table
 from .sentences import sentence
 from .sequential import full_section, look_section, stopping
+from .verdicts import FEW, shown_rows, verdict_lines
+from .words import NOTES, difference_column, mean_column
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
@@ -48,12 +52,18 @@ if TYPE_CHECKING:
     Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena | Explanation
 
 
-def summarise(table: Result) -> Summary:
-    """The display form of a result."""
+def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summary:
+    """The display form of a result.
+
+    Args:
+        table: the result.
+        brief: of many rows those that say something, and of sentences a few.
+        wide: questions and answers whole.
+    """
     if isinstance(table, Analysis):
-        return _analysis(table)
+        return _analysis(table, brief=brief)
     if isinstance(table, Comparison):
-        return _comparison(table)
+        return _comparison(table, brief=brief, wide=wide)
     if isinstance(table, Plan):
         from . import planning
 
@@ -94,25 +104,27 @@ def _factors(table: Factors) -> Summary:
         Column("95 % interval", hint="of the variance component"),
         Column("share", hint="of the sum of all components"),
         Column("SE", hint="what it adds to the standard error of the mean of all these answers"),
-        Column("df"),
-        Column("levels"),
-        Column("gain", hint="by how much 1,000 more answers on new levels of it lower the variance of the mean"),
-        _NOTES,
+        Column("df", hint="degrees of freedom", rank=2),
+        Column("levels", hint="how many of them there are"),
+        Column("gain", hint="how much lower 1,000 more answers on new levels make the variance of the mean", rank=1),
+        NOTES,
     )
     digits = decimals(max((item.se or 0.0 for item in table.factors), default=None))
     title = f"{table.n_answers} answers, mean {number(table.mean, digits)}"
     shown = _drop_empty(columns, rows, ("",))
-    return Summary((Section(title, *shown),), _legend(marks), (table.advice, *table.notes))
+    return Summary((Section(title, *shown),), _legend(marks), table.notes, (table.advice,))
 
 
-_SE = Column("SE", hint="standard error of the mean that was measured")
-_TOTAL = Column("total", hint="standard error with one answer per question")
-_DATA = Column("data", hint="standard error that is left with infinitely many answers per question")
-_PREDICTION = Column("prediction", hint="what the model's own randomness adds at one answer per question")
-_NOTES = Column("", text=True, hint="letters refer to the notes below")
+NO_SAMPLES = (
+    "There are no error bars, because the answers to the single questions are not there. What to do: keep them with "
+    "--log_samples (lm-eval) and run again; or compare two such numbers by the noise of their benchmark, as in "
+    "harness-noise compare 0.71 0.68 --reference gpqa_diamond."
+)
+SENTENCES = 1
+"""Sentences for a paper below a terminal's table."""
 
 
-def _analysis(table: Analysis) -> Summary:
+def _analysis(table: Analysis, *, brief: bool) -> Summary:
     rows, marks = [], _marks_of(table, table.estimates)
     several = len({(item.model, item.run) for item in table.estimates}) > 1
     level, clustered = _level(table.estimates), any(item.cluster for item in table.estimates)
@@ -142,25 +154,14 @@ def _analysis(table: Analysis) -> Summary:
                 " ".join(marks[code] for code in item.diagnostics),
             )
         )
+    keys = ("mean", "ci", "interval", "se", "total", "data", "prediction", "n", "k", "g", "deff", "missing")
     columns = (
         Column("Model", text=True),
         Column("Run", text=True, hint="what tells the runs of one model apart"),
         Column("Task", text=True),
         Column("Metric", text=True),
-        Column("Mean"),
-        Column(f"{level} CI"),
-        Column("interval", text=True, hint="method of the interval, and degrees of freedom of Student's t"),
-        _SE,
-        _TOTAL,
-        _DATA,
-        _PREDICTION,
-        Column("n", hint="questions"),
-        Column("K", hint="scored answers per question"),
-        Column("G", hint="clusters"),
-        Column("deff", hint="design effect: how much clustering inflates the variance"),
-        Column("missing", hint="answers without a score"),
-        Column("if wrong … right", hint="the mean if all missing answers were wrong, and if all were right"),
-        _NOTES,
+        *(mean_column(key, level) for key in (*keys, "if_missing")),
+        NOTES,
     )
     shown = _drop_empty(columns, rows, ("Model", "Run", "interval", "G", "deff", "missing", "if wrong … right", ""))
     # one sentence for each task and group of each run, about its first metric
@@ -168,10 +169,21 @@ def _analysis(table: Analysis) -> Summary:
     for item in table.estimates:
         if item.se is not None:
             first.setdefault((item.model, item.run, item.task), item)
-    more, said = stopping(table, marks)
-    sentences = [*said, *map(sentence, first.values()), *slices.sentences(table), *estimand_line(table.estimates)]
-    sections = (Section("", *shown), *slices.sections(table, marks), *more)
-    return Summary(sections, _legend(marks, table.estimates), tuple(sentences))
+    written = list(map(sentence, first.values()))
+    if brief and len(written) > SENTENCES:
+        written[SENTENCES:] = ["Such a sentence of every row: --format sentence."]
+    stopped, said = stopping(table, marks)
+    sentences = [*said, *written, *slices.sentences(table), *estimand_line(table.estimates)]
+    lead = [
+        closing_line(item, who=" ".join([item.model, runs.get((item.model, item.run), "")]).strip() if several else "")
+        for item in (table.estimates if len(table.estimates) <= FEW else ())
+    ]
+    more = [*slices.sections(table, marks), *stopped]
+    notes = _legend(marks, (*table.estimates, *table.slices))
+    first_table = Section("", *shown)
+    if brief and table.estimates and all(item.n_questions == 0 for item in table.estimates):
+        return Summary(tuple(more), (), (NO_SAMPLES,), tuple(lead))  # instead of a table of dashes
+    return Summary((first_table, *more), notes, tuple(sentences), tuple(lead))
 
 
 def _marks_of(table: Analysis | Comparison, rows: Sequence[Estimate] | Sequence[Difference]) -> dict[str, str]:
@@ -203,21 +215,25 @@ def _filled(items: Sequence[Difference], cells: _Cells) -> tuple[tuple[Column, .
     return _drop_empty(tuple(column for column, _ in cells), rows, optional)
 
 
-def _comparison(table: Comparison) -> Summary:
-    items = table.differences
+def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
+    every = table.differences
+    items = shown_rows(table) if brief else list(every)
     marks = _marks_of(table, items)
-    several = len({(item.model_a, item.run_a, item.model_b, item.run_b) for item in items}) > 1
+    several = len({(item.model_a, item.run_a, item.model_b, item.run_b) for item in every}) > 1
     names: _Cells = [
         (Column("Task", text=True), lambda x: plain(x.task)),
         (Column("Metric", text=True), lambda x: metric_name(x.metric, x.scorer)),
     ]
     if several:
         names = [(Column("A − B", text=True), lambda x: plain(" − ".join(names_of(x)))), *names]
-    adjusted = len(items) > 1 and table.settings.get("adjust") != "none"
-    results = _filled(items, [*names, *_results(_level(items), marks, adjusted=adjusted)])
-    title = plain("A = {}, B = {}".format(*names_of(items[0]))) if items and not several else ""
-    noise = _filled(items, [*names, *_NOISE])
-    sections = [Section(title, *results), Section("Noise of A − B (standard errors)", *noise)]
+    adjusted = len(every) > 1 and table.settings.get("adjust") != "none"
+    results = _filled(items, [*names, *_results(_level(every), marks, adjusted=adjusted)])
+    known = every and not several and names_of(every[0]) != ("A", "B")
+    title = plain("A = {}, B = {}".format(*names_of(every[0]))) if known else ""
+    left = len(every) - len(items)
+    more = f"{left} more rows: --details shows them, --format csv has them all." if left else ""
+    sections = [Section(title, *results, more=more)] if items or not left else [Section(title, (), (), more=more)]
+    sections.append(Section("Noise of A − B (standard errors)", *_filled(items, [*names, *_NOISE]), detail=True))
     sections += slices.sections(table, marks)
     if table.sequential:
         sections.append(look_section(table.sequential))
@@ -225,67 +241,46 @@ def _comparison(table: Comparison) -> Summary:
         sections.append(full_section(table.full_benchmark, marks))
     if table.combined:
         sections.append(_combined(table))
-    if table.flips:
-        sections.append(_flips(table))
-    sentences = [sentence(item) for item in items if item.se is not None][:1]
-    sentences += [f"{item.method}: {item.note}." for item in table.combined if item.note]
-    sentences += [*taken_back(table), *slices.sentences(table), *estimand_line(items)]
-    return Summary(tuple(sections), _legend(marks, items), tuple(sentences))
-
-
-def _digits(item: Difference) -> int:
-    return decimals(item.se, item.diff or item.mean_a)
+    if table.flips and not wide:
+        sections.append(flip_table(table.flips))
+    sentences = [f"{item.method}: {item.note}." for item in table.combined if item.note]
+    sentences += [*taken_back(table), *slices.sentences(table), *estimand_line(every)]
+    notes = _legend(marks, (*items, *table.slices))
+    listings = flip_listings(table.flips) if wide else ()
+    return Summary(tuple(sections), notes, tuple(sentences), tuple(verdict_lines(table)), listings)
 
 
 def _results(level: str, marks: Mapping[str, str], *, adjusted: bool) -> _Cells:
     return [
-        (Column("A"), lambda x: number(x.mean_a, _digits(x))),
-        (Column("B"), lambda x: number(x.mean_b, _digits(x))),
-        (Column("A − B"), lambda x: number(x.diff, _digits(x))),
-        (
-            Column(f"{level} CI", hint="of the paired difference"),
-            lambda x: interval(x.ci_low, x.ci_high, _digits(x)),
-        ),
-        (Column("p", hint="two-sided"), lambda x: p_text(x.p_value)),
-        (
-            Column("p adj.", hint="adjusted for the rows of its family; the verdict follows it"),
-            lambda x: p_text(x.p_adjusted) if adjusted else "",
-        ),
-        (Column("Test", text=True, hint="what p and the interval come from"), by_test),
-        (Column("Verdict", text=True), lambda x: x.verdict),
-        (_NOTES, lambda x: " ".join(marks[code] for code in x.diagnostics)),
+        (difference_column("a"), lambda x: number(x.mean_a, digits_of(x))),
+        (difference_column("b"), lambda x: number(x.mean_b, digits_of(x))),
+        (difference_column("diff"), lambda x: number(x.diff, digits_of(x))),
+        (difference_column("ci", level), lambda x: interval(x.ci_low, x.ci_high, digits_of(x))),
+        (difference_column("p"), lambda x: p_text(x.p_value)),
+        (difference_column("p_adj"), lambda x: p_text(x.p_adjusted) if adjusted else ""),
+        (difference_column("test"), by_test),
+        (difference_column("verdict"), lambda x: x.verdict),
+        (NOTES, lambda x: " ".join(marks[code] for code in x.diagnostics)),
     ]
 
 
 _NOISE: _Cells = (
+    (difference_column("se"), lambda x: number(x.se, digits_of(x))),
+    (difference_column("total"), lambda x: number(x.se_total, digits_of(x))),
+    (difference_column("data"), lambda x: data_noise(x, digits_of(x))),
+    (difference_column("prediction"), lambda x: number(x.se_prediction, digits_of(x))),
+    (difference_column("unpaired"), lambda x: number(x.se_unpaired, digits_of(x))),
+    (difference_column("mde"), lambda x: number(x.mde, digits_of(x))),
+    (difference_column("corr"), lambda x: number(x.correlation, 2)),
     (
-        Column("SE", hint="standard error of the paired difference"),
-        lambda x: number(x.se, _digits(x)),
-    ),
-    (_TOTAL, lambda x: number(x.se_total, _digits(x))),
-    (_DATA, lambda x: data_noise(x, _digits(x))),
-    (_PREDICTION, lambda x: number(x.se_prediction, _digits(x))),
-    (
-        Column("unpaired", hint="standard error if the pairing were ignored"),
-        lambda x: number(x.se_unpaired, _digits(x)),
-    ),
-    (
-        Column("MDE", hint="smallest difference that is detected with 80 % power"),
-        lambda x: number(x.mde, _digits(x)),
-    ),
-    (Column("corr.", hint="correlation of the two runs' question means"), lambda x: number(x.correlation, 2)),
-    (
-        Column("wins A : B : ties", hint="expected over all pairs of answers"),
+        difference_column("wins"),
         lambda x: MISSING if x.wins_a is None else f"{count(x.wins_a)} : {count(x.wins_b)} : {count(x.ties)}",
     ),
-    (Column("n", hint="questions that both runs have"), lambda x: str(x.n_questions)),
-    (
-        Column("unpaired n", hint="questions that only A has + that only B has"),
-        lambda x: f"{x.n_only_a} + {x.n_only_b}" if x.n_only_a or x.n_only_b else "",
-    ),
-    (Column("K", hint="scored answers per question"), lambda x: span(*sorted((x.repeats_a, x.repeats_b)))),
-    (Column("G", hint="clusters"), lambda x: str(x.n_clusters) if x.cluster else ""),
-    (Column("missing", hint="answers without a score"), lambda x: str(x.n_missing) if x.n_missing else ""),
+    (difference_column("n"), lambda x: str(x.n_questions)),
+    (difference_column("only"), lambda x: f"{x.n_only_a} + {x.n_only_b}" if x.n_only_a or x.n_only_b else ""),
+    (difference_column("k"), lambda x: span(*sorted((x.repeats_a, x.repeats_b)))),
+    (difference_column("g"), lambda x: str(x.n_clusters) if x.cluster else ""),
+    (difference_column("missing"), lambda x: str(x.n_missing) if x.n_missing else ""),
 )
 
 
@@ -329,27 +324,3 @@ def _combined(table: Comparison) -> Section:
         for item in table.combined
     )
     return Section("All rows together (above 0: A is better)", columns, rows)
-
-
-def _flips(table: Comparison) -> Section:
-    several = len({(flip.task, flip.metric, flip.scorer) for flip in table.flips}) > 1
-    columns = (
-        Column("Task", text=True),
-        Column("Question", text=True),
-        Column("Cluster", text=True),
-        Column("A"),
-        Column("B"),
-        Column("A − B"),
-    )
-    rows = [
-        (
-            f"{plain(flip.task)} {metric_name(flip.metric, flip.scorer)}" if several else "",
-            shorten(flip.text or flip.question, 60),
-            shorten(flip.cluster or "", 24),
-            number(flip.mean_a, 2),
-            number(flip.mean_b, 2),
-            number(flip.diff, 2),
-        )
-        for flip in table.flips
-    ]
-    return Section("Questions that flipped most", *_drop_empty(columns, rows, ("Task", "Cluster")))

@@ -1,104 +1,127 @@
-"""The terminal: rich tables, safe for names that come from a log."""
+"""The terminal: what it comes to, one table, what its letters and columns mean; safe for names from a log."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
 
+from .layout import Block, Fitted, fit, one_table
 from .summary import summarise
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
 
-    from .columns import Section
+    from .columns import Section, Summary
     from .summary import Result
 
-
-def render(table: Result) -> RenderableType:
-    """A renderable with every section, the notes and the sentence."""
-    from rich.console import Group
-    from rich.text import Text
-
-    summary = summarise(table)
-    parts: list[RenderableType] = []
-    for section in summary.sections:
-        parts += [Text(section.title, style="bold")] if section.title else []
-        parts += [_Fitted(section), Text("")]
-    for mark, code, meaning in summary.legend:
-        parts.append(Text.assemble((f"{mark}  ", "bold"), (code, "bold"), f"  {meaning}"))
-    if summary.legend:
-        parts.append(Text(""))
-    parts += [Text(line) for line in summary.sentences]
-    return Group(*parts)
+WIDE = 120
+"""Columns up to which a terminal shows details only if they are asked for."""
 
 
-class _Fitted:
-    """A section as a table, or as several with the same first columns where one is too wide.
+def render(table: Result, *, details: bool = False, legend: bool = True, wide: bool = False) -> RenderableType:
+    """A renderable: verdicts, tables that fit, notes, sentences, and what the columns mean.
 
-    rich would cut numbers to make a table fit: 0.625 would be shown as 0.62.
+    Parameters
+    ----------
+    table
+        The result.
+    details
+        All tables with all columns and rows, also where that takes several tables.
+    legend
+        Say what each column means.
+    wide
+        Questions and answers whole.
     """
+    return _Report(summarise(table, brief=not details, wide=wide), details, legend)
 
-    def __init__(self, section: Section) -> None:
-        self.section = section
+
+@dataclass(frozen=True)
+class _Report:
+    """A summary, laid out for the width that it is printed at."""
+
+    summary: Summary
+    details: bool
+    legend: bool
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        for columns, widths in _blocks(self.section, options.max_width):
-            yield _table(self.section, columns, widths)
+        from rich.text import Text
+
+        width, summary = options.max_width, self.summary
+        if summary.lead:
+            yield from (Text(line, style="bold") for line in summary.lead)
+            yield Text("")
+        shown = [section for section in summary.sections if self._has_room(section, width)]
+        fitted = [fit(section, width, details=self.details) for section in shown]
+        for section, one in zip(shown, fitted, strict=True):
+            yield from _drawn(section, one)
+        for title, lines in summary.listings:
+            yield Text(title, style="bold")
+            yield _hanging(list(lines), width)
+            yield Text("")
+        if summary.legend:
+            yield _hanging([(f"{mark}  {code}", meaning) for mark, code, meaning in summary.legend], width)
+            yield Text("")
+        yield from (Text(line) for line in summary.sentences)
+        if self.legend:
+            yield from _columns(fitted, width, spaced=bool(summary.sentences))
+        hidden = [section.title for section in summary.sections if section not in shown]
+        left = list(dict.fromkeys(label for one in fitted for label in one.left_out))
+        if self.legend and (hidden or left):
+            what = "; ".join([*filter(None, [", ".join(left)]), *hidden])
+            yield Text(f"With --details, or in a wider terminal: {what}.")
+
+    def _has_room(self, section: Section, width: int) -> bool:
+        return self.details or not section.detail or (width > WIDE and one_table(section, width))
 
 
-def _blocks(section: Section, width: int) -> list[tuple[list[int], list[int]]]:
-    """The columns of each table and their widths; those that name the rows are in all of them.
+def _drawn(section: Section, fitted: Fitted) -> Iterator[RenderableType]:
+    from rich.text import Text
 
-    Text may fold between words, a number never; one column that is too wide alone stays whole.
-    """
-    full = [_widest(section, i, str.splitlines) for i in range(len(section.columns))]
-    cap = max(8, width // 4)
-    least = [
-        min(_widest(section, i, str.split), cap) if column.text else full[i] for i, column in enumerate(section.columns)
-    ]
-    lead = list(takewhile(lambda i: section.columns[i].text, range(len(full) - 1)))
-    again = [i for i in lead if len({row[i] for row in section.rows}) > 1] or lead[:1]
-    blocks: list[list[int]] = [list(lead)]
-    for i in range(len(lead), len(full)):
-        columns = [*blocks[-1], i]
-        if blocks[-1] not in (lead, again) and _room(columns, least, width) < 0:
-            blocks.append([*again, i])
-        else:
-            blocks[-1] = columns
-    out = []
-    for columns in blocks:
-        widths = {i: least[i] for i in columns}
-        for i in columns:
-            widths[i] += max(0, min(full[i] - least[i], _room(columns, widths, width)))
-        out.append((columns, [widths[i] for i in columns]))
-    return out
+    yield from [Text(fitted.title, style="bold")] if fitted.title else []
+    yield from map(_table, fitted.blocks if section.rows or not section.more else ())
+    yield from [Text(section.more), Text("")] if section.more else []
 
 
-def _room(columns: Sequence[int], widths: Sequence[int] | Mapping[int, int], width: int) -> int:
-    """What a table of these columns leaves of `width`: three spaces between two columns, one at each end."""
-    return width - sum(widths[i] + 3 for i in columns) + 1
+def _columns(fitted: list[Fitted], width: int, *, spaced: bool) -> Iterator[RenderableType]:
+    """A line for each column that is shown and means something, of all tables once."""
+    from rich.text import Text
+
+    shown: dict[str, str] = {}
+    for block in (block for one in fitted for block in one.blocks if block.section.rows):
+        for column in (block.section.columns[i] for i in block.columns):
+            if column.label and column.hint:
+                shown.setdefault(column.label, column.hint)
+    if shown:
+        yield from [Text("")] if spaced else []
+        yield _hanging(list(shown.items()), width)
 
 
-def _widest(section: Section, i: int, split: Callable[[str], list[str]]) -> int:
-    """The widest part of a column's label and cells."""
+def _hanging(lines: list[tuple[str, str]], width: int) -> RenderableType:
+    """Terms, each with its words in a column beside it, or below it where there is little room."""
     from rich.cells import cell_len
+    from rich.table import Table
+    from rich.text import Text
 
-    texts = [section.columns[i].label, *(row[i] for row in section.rows)]
-    return max((cell_len(part) for text in texts for part in split(text)), default=0)
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, width=min(max(cell_len(term) for term, _ in lines), max(8, width // 2)))
+    grid.add_column()
+    for term, words in lines:
+        grid.add_row(Text(term, style="bold"), Text(words))
+    return grid
 
 
-def _table(section: Section, columns: Sequence[int], widths: Sequence[int]) -> Table:
+def _table(block: Block) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for i, width in zip(columns, widths, strict=True):
-        column = section.columns[i]
+    for i, width in zip(block.columns, block.widths, strict=True):
+        column = block.section.columns[i]
         table.add_column(
             column.label,
             justify="left" if column.text else "right",
@@ -106,8 +129,8 @@ def _table(section: Section, columns: Sequence[int], widths: Sequence[int]) -> T
             overflow="fold",
             width=max(1, width),
         )
-    for row in section.rows:
-        table.add_row(*(Text(row[i]) for i in columns))
+    for row in block.section.rows:
+        table.add_row(*(Text(row[i]) for i in block.columns))
     return table
 
 
@@ -120,6 +143,25 @@ def console(stream: IO[str] | None = None) -> Console:
     return Console(file=stream, width=width, highlight=False, soft_wrap=False, emoji=False, markup=False)
 
 
-def print_to(stream: IO[str] | None, table: Result) -> None:
-    """Print a result on `stream` (standard output by default)."""
-    console(stream).print(render(table))
+def print_to(stream: IO[str] | None, table: Result, **how: bool) -> None:
+    """Print a result on `stream` (standard output by default); `how` is what `render` takes."""
+    console(stream).print(render(table, **how))
+
+
+def print_live(stream: IO[str], table: Result, closing: Sequence[str]) -> None:
+    """Print the tables of a run that has just ended, and its closing lines."""
+    summary = replace(summarise(table, brief=True), lead=(), sentences=tuple(closing))
+    console(stream).print(_Report(summary, details=False, legend=False))
+
+
+def text(table: Result) -> str:
+    """What `print(result)` shows: the terminal's report, at the width of standard output."""
+    import io
+
+    stream = io.StringIO()
+    shown = console(sys.stdout)
+    shown.file = stream
+    shown.no_color = True
+    with shown.capture() as found:
+        shown.print(render(table))
+    return "\n".join(line.rstrip() for line in found.get().splitlines())

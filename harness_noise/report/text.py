@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import io
+import json as json_
 import re
 from typing import TYPE_CHECKING, Any
 
 from ..results.plan import Plan
-from .columns import Section, Summary
+from ..results.rows import Analysis, Comparison
+from .columns import Section
 from .summary import summarise
 
 if TYPE_CHECKING:
     from .summary import Result
 
-_LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
-    "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "–": "--", "<": "$<$",
-    ">": "$>$", "…": r"\dots{}", "±": r"$\pm$", "≠": r"$\neq$", "²": "$^2$", "ω": r"$\omega$", "σ": r"$\sigma$",
-    "α": r"$\alpha$", "×": r"$\times$", "√": r"$\surd$", "≤": r"$\leq$", "≥": r"$\geq$",
-    "█": r"\rule{0.5em}{1.5ex}",
-}  # fmt: skip
 _HIDDEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -34,7 +29,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def csv(table: Result) -> str:
-    """Every field of every row; text that a spreadsheet would run as a formula is quoted."""
+    """Every field of every row, or of every question asked for; what a spreadsheet would run is quoted."""
     import csv as csv_
 
     rows = _rows(table)
@@ -42,13 +37,22 @@ def csv(table: Result) -> str:
     writer = csv_.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        flat = {key: " ".join(map(str, value)) if isinstance(value, list) else value for key, value in row.items()}
+        flat = {key: _flat(key, value) for key, value in row.items()}
         writer.writerow({key: escape_spreadsheet_formula(value) for key, value in flat.items()})
     return out.getvalue()
 
 
+def _flat(key: str, value: Any) -> Any:
+    """Codes with spaces between them; answers, which hold spaces, as a JSON array."""
+    if not isinstance(value, list):
+        return value
+    return json_.dumps(value, ensure_ascii=False) if key.startswith("answers_") else " ".join(map(str, value))
+
+
 def _rows(table: Result) -> list[dict[str, Any]]:
     found = table.to_dict()
+    if isinstance(table, Comparison) and table.flips:
+        return list(found["questions"])
     rows: list[dict[str, Any]] = found["plan"]["table"] if isinstance(table, Plan) else found[table.kind]
     return rows
 
@@ -61,26 +65,41 @@ def escape_spreadsheet_formula(value: object) -> object:
     return f"'{text}" if value.lstrip()[:1] in ("=", "+", "-", "@") or value[:1] in ("\t", "\r") else text
 
 
-def markdown(table: Result) -> str:
+def markdown(table: Result, *, wide: bool = False) -> str:
     """GitHub tables, for a pull request's comment."""
-    return _document(summarise(table), _markdown_table, _markdown, "**{}**", "- `{1}` ({0}): {2}")
-
-
-def latex(table: Result) -> str:
-    """`tabular` environments with booktabs rules."""
-    return _document(summarise(table), _latex_table, _latex, "% {}", "% {0}: {1}: {2}")
-
-
-def _document(summary: Summary, draw, escape, title: str, note: str) -> str:  # type: ignore[no-untyped-def]
-    parts = []
+    summary = summarise(table, wide=wide)
+    parts = [_markdown(line) for line in summary.lead]
     for section in summary.sections:
-        if section.title:
-            parts.append(title.format(escape(section.title)))
-        parts.append(draw(section))
+        parts += [f"**{_markdown(section.title)}**"] if section.title else []
+        parts.append(_markdown_table(section))
+    for title, lines in summary.listings:
+        parts += [
+            f"**{_markdown(title)}**",
+            "\n".join(f"- {_markdown(name)}: {_markdown(said)}" for name, said in lines),
+        ]
     if summary.legend:
-        parts.append("\n".join(note.format(*entry) for entry in summary.legend))
-    parts += [escape(line) for line in summary.sentences]
+        parts.append("\n".join(f"- `{code}` ({mark}): {_markdown(said)}" for mark, code, said in summary.legend))
+    parts += [_markdown(line) for line in summary.sentences]
     return "\n\n".join(parts) + "\n"
+
+
+def latex(table: Result, *, details: bool = False) -> str:
+    """Complete tables with booktabs rules, for a paper."""
+    from .latex import render
+
+    return render(table, details=details)
+
+
+def sentence(table: Result) -> str:
+    """One sentence for each row and group, for a paper."""
+    from .sentences import sentence as of_row
+
+    if isinstance(table, (Analysis, Comparison)):
+        lines = [of_row(item) for item in table.rows]
+    else:
+        summary = summarise(table)
+        lines = [*summary.lead, *summary.sentences]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _markdown(text: str) -> str:
@@ -100,16 +119,3 @@ def _markdown_table(section: Section) -> str:
 def _markdown_cell(text: str) -> str:
     # brackets of an interval are no link; leave them readable
     return text if re.fullmatch(r"\[[−\d., ]+\]", text) else _markdown(text)
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(c, c) for c in " ".join(text.split()))
-
-
-def _latex_table(section: Section) -> str:
-    align = "".join("l" if column.text else "r" for column in section.columns)
-    rows = [" & ".join(_latex(cell) for cell in row) + r" \\" for row in section.rows]
-    head = " & ".join(_latex(column.label) for column in section.columns) + r" \\"
-    return "\n".join(
-        [rf"\begin{{tabular}}{{{align}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
-    )

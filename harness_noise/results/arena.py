@@ -32,7 +32,7 @@ class Model(Estimate):
     pass_at_k: Mapping[int, float] | None
     """k → chance that at least one of k answers is right; null unless scores are 0 or 1."""
     among_best: bool | None
-    """Whether it cannot be told from the best: in a set that holds the best model with probability
+    """Whether it is not significantly worse than the best: in a set that holds the best model with probability
     `level`, whichever model that is."""
     p_best: float | None
     """p-value of "no other model is better", adjusted for the number of rivals."""
@@ -43,7 +43,7 @@ class Model(Estimate):
     `level`."""
     rank_high: int | None = None
     ties: int | None = None
-    """How many other models it cannot be told from, all pairs tested together."""
+    """How many other models it is not shown to differ from, all pairs tested together."""
     in_top: str | None = None
     """Whether it is among the K best of `--top K`: yes, maybe or no; null where K was not asked for."""
     pass_at_k_se: Mapping[int, float] | None = None
@@ -105,7 +105,7 @@ class Benchmark:
     signal_to_noise: Spread | None
     """Difference between adjacent sizes of one family, in its total standard errors."""
     best: tuple[str, ...]
-    """The models that cannot be told from the best."""
+    """The models that are not significantly worse than the best."""
     steps: tuple[Step, ...] = ()
     cluster: str | None = None
     solved_by_all: int | None = None
@@ -265,7 +265,7 @@ class Budget:
     best: str
     """The model with the best mean."""
     model: str
-    """One that is not told from it."""
+    """One that is not shown to be worse."""
     diff: float | None
     """By how much the best is ahead, on the metric's scale."""
     n_questions: int
@@ -276,7 +276,7 @@ class Budget:
     """Questions to add, with as many answers; null where nothing differs."""
     more_repeats: int | None
     """Answers per question to add, to the same questions; null where no number of them is enough, or where data and
-    prediction noise are not told apart."""
+    prediction noise cannot be separated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -305,7 +305,7 @@ class Arena(Shown):
     notes: tuple[str, ...] = ()
     """Hints and warnings for a person, one sentence each."""
     budget: tuple[Budget, ...] = ()
-    """What it takes to tell the models apart that are not told from the best, if it was asked for."""
+    """What it takes to show which models are worse than the best, if it was asked for."""
 
     @property
     def kind(self) -> str:

@@ -1,67 +1,185 @@
-"""The diagnostic codes of all results, each with its sentence."""
+"""The diagnostic codes of all results: what each says of a row, and what to do about it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    pass
+from ..stats.tolerances import FEW_DF, FEW_FAILURES, FEW_RESAMPLED, FEWEST_DF, FEWEST_REPEATED
 
 
-DIAGNOSTICS: dict[str, str] = {
-    "single_repeat": "one answer per question, or nearly: data and prediction noise cannot be told apart",
-    "partly_single_repeat": "some questions have one answer; they take the mean variance of the others, which biases "
-    "the split into data and prediction noise (not the total) if they are easier or harder",
-    "single_repeats_differ": "the questions with one answer score differently from the others, so the variance that "
-    "they take from these may not be theirs: the split into data and prediction noise is biased, the total is not",
-    "missing_repeats": "questions have different numbers of scored answers",
-    "uses_all_repeats": "the metric uses several answers of a question at once (pass@k, majority vote): data and "
-    "prediction noise cannot be told apart",
-    "single_level": "a factor with one level: its variance is not known",
-    "aliased_factor": "the design cannot tell this factor from another one",
-    "negative_component": "the estimate of this variance component is below 0: it is smaller than the design "
-    "can resolve",
-    "identical_repeats": "all repeats agree on every question, in their answers or, where only these are known, in "
-    "their scores (temperature 0, a cache, or a fixed server seed?): prediction noise is not identified",
-    "shared_repeat_noise": "a repeat moves all questions together (a shared seed, a drifting server?): "
-    "the repeats are not independent",
-    "too_few_questions": "fewer than two questions: no standard error",
-    "too_few_clusters": "fewer than two clusters: no standard error",
-    "few_clusters": "fewer than 10 degrees of freedom: intervals are wide and lean on their assumptions",
-    "few_df": "fewer than four degrees of freedom: even Student's t is not reliable there, whatever p says",
-    "few_resampled": "a metric over all questions at once, of fewer than 30 questions (clusters): its interval may "
-    "be a little too short",
-    "singleton_clusters": "every cluster holds one question: clustering changes nothing (wrong field?)",
-    "negative_data_variance": "the estimate of the data variance is below 0: it is smaller than this many repeats can "
-    "resolve, and its one-sided 95 % limit is shown (< x); SE² = data² + prediction²/K holds for the raw variances, "
-    "not for the figures shown here",
-    "zero_variance": "no variance between questions: for a metric with a known range the interval comes from a "
-    "small-sample rule, for others there is none",
-    "identical_scores": "the two runs agree on every question",
-    "unpaired_questions": "questions that only one of the runs has are left out",
-    "unpaired": "the runs are compared as independent samples of questions (--unpaired): all questions of both "
-    "count, and what they share is not used",
-    "different_prompts": "the two runs were prompted differently",
-    "mean_mismatch": "our mean is not the harness's own value: the scores may be read wrongly",
-    "few_flips": "few questions (clusters) differ at all: the far limit of the interval is the more cautious one of "
-    "two rules",
-    "few_failures": "fewer than 10 questions (clusters) hold a wrong answer, or a right one, counted by how often "
-    "they are wrong: the interval is less reliable",
-    "not_after_adjustment": "the single interval shows a difference that is no longer significant after adjustment "
-    "for the rows of its family",
-    "missing_matters": "answers are missing, and counting them all as wrong or all as right moves the mean by more "
-    "than a third of its standard error",
-    "copied_repeats": "native answers that share a seed are copies of each other and count as one",
-    "identical_scores_only": "the answers differ, but their scores do not: prediction noise is not identified",
-    "first_answer_differs": "the first answer of every question scores differently from the others (a shared seed?): "
-    "the native value and the mean over all answers do not estimate the same thing",
-    "stopped_early": "the run stopped before all its questions were asked, when it was decided or precise enough: this "
-    "row does not allow for that; the rows of the looks do",
-    "not_a_random_part": "the questions that were asked are no random part of the benchmark: they say nothing of the "
-    "whole of it",
-    "reference_noise": "no samples were compared: the noise is the one that the benchmark's profile gives for "
-    "models of this accuracy",
-    "skipped_metric": "no samples, or not a mean of per-question scores: only the harness's own value is shown",
+class Diagnostic(NamedTuple):
+    """`{units}` stands for what is counted: questions, or the clusters they come in."""
+
+    meaning: str
+    to_do: str
+    """The last column of docs/diagnostics.md, word for word."""
+    without_clusters: str = ""
+    """What to do instead where questions come in no clusters."""
+
+
+_LOOK = "Look for errored answers"
+_REPEATS = "Run with K > 1 repeats (--noise_repeats, --epochs)."
+
+DIAGNOSTICS: dict[str, Diagnostic] = {
+    "partly_single_repeat": Diagnostic(
+        f"some questions have one answer; they take the mean variance of the others (at least {FEWEST_REPEATED}, or as "
+        "many as they are). If these are easier or harder, the split into data and prediction noise is biased; the SE "
+        "and the total are not",
+        f"{_LOOK}.",
+    ),
+    "single_repeats_differ": Diagnostic(
+        "the questions with one answer score differently from the others, so the split into data and prediction "
+        "noise is biased; the SE and the total are not",
+        "Do not use the split; ask the missing answers again.",
+    ),
+    "single_repeat": Diagnostic(
+        "one answer per question, or nearly: data and prediction noise cannot be separated; the SE and the total "
+        "are right",
+        _REPEATS,
+    ),
+    "missing_repeats": Diagnostic(
+        "questions have different numbers of scored answers, which is allowed for", f"{_LOOK}; see n_missing."
+    ),
+    "uses_all_repeats": Diagnostic(
+        "the metric uses several answers of a question at once (pass@k, a majority vote): data and prediction noise "
+        "cannot be separated",
+        "To know its prediction noise, run the whole thing several times.",
+    ),
+    "single_level": Diagnostic(
+        "a factor with one level: how much it varies is not known", "Run it with several levels."
+    ),
+    "aliased_factor": Diagnostic(
+        "this factor and another one change together, so they cannot be separated",
+        "Cross them: every level of one with several of the other.",
+    ),
+    "negative_component": Diagnostic(
+        "the estimate of this variance component is below 0 and counts as 0",
+        "Nothing: it is smaller than the design can resolve.",
+    ),
+    "identical_repeats": Diagnostic(
+        "all answers to a question are the same, or score the same where only scores are known (temperature 0, a "
+        "cache, a fixed server seed?): prediction noise is not known",
+        "Sample at the temperature you report; switch the cache off; let repeats have seeds of their own.",
+    ),
+    "shared_repeat_noise": Diagnostic(
+        "a repeat is better or worse on all questions at once: the repeats are not independent answers",
+        "If repeats are training seeds, prompts or judges, use --repeats-are runs; else look for a drifting server.",
+    ),
+    "too_few_questions": Diagnostic("fewer than two questions: no standard error", "Run more questions."),
+    "too_few_clusters": Diagnostic("fewer than two clusters: no standard error", "Name a finer cluster."),
+    "few_clusters": Diagnostic(
+        f"few {{units}}, fewer than {FEW_DF:g} degrees of freedom: the interval is wide, and less reliable",
+        "More clusters help; more questions in the same clusters do not.",
+        "More questions help.",
+    ),
+    "few_df": Diagnostic(
+        f"fewer than {FEWEST_DF:g} degrees of freedom: neither p nor the interval is reliable",
+        "Take a coarser field, or questions in more clusters.",
+    ),
+    "few_resampled": Diagnostic(
+        f"a metric over all questions at once, of fewer than {FEW_RESAMPLED} {{units}}: its interval may be a little "
+        "too short",
+        "More questions; compare runs, whose difference covers 97 % in simulation, rather than reading one interval.",
+    ),
+    "singleton_clusters": Diagnostic(
+        "every cluster holds one question: clustering changed nothing",
+        "Check that the field names what questions share, not the question.",
+    ),
+    "negative_data_variance": Diagnostic(
+        "the data noise is smaller than this many answers can show: “< x” is its one-sided 95 % limit. "
+        "SE² = data² + prediction²/K holds for the raw variances (JSON), not for the figures shown",
+        "Nothing; more repeats would show it.",
+    ),
+    "zero_variance": Diagnostic(
+        "all questions have the same value: for a metric with a known range the interval comes from a small-sample "
+        "rule, for others there is none",
+        "Nothing; with few questions the interval is honest and wide. Say --range where the range is not known.",
+    ),
+    "identical_scores": Diagnostic("the two runs score the same on every question", "Check that they are two runs."),
+    "unpaired_questions": Diagnostic(
+        "questions that only one of the runs has are left out", "Run both on the same questions."
+    ),
+    "unpaired": Diagnostic(
+        "the runs are compared as if they had answered different questions: what they share is not used",
+        "Give the runs themselves, without --unpaired, if the questions are the same: the test sees more.",
+    ),
+    "different_prompts": Diagnostic(
+        "the same questions were asked with different prompts", "Remember that the difference includes the prompt's."
+    ),
+    "mean_mismatch": Diagnostic(
+        "our mean is not the harness's own value: the scores may be read wrongly",
+        "Do not trust the row before you know why; please report it.",
+    ),
+    "few_flips": Diagnostic(
+        "few {units} differ at all between the two runs: the far end of the interval is the more cautious one of two "
+        "rules",
+        "Nothing; more questions help.",
+    ),
+    "few_failures": Diagnostic(
+        f"fewer than {FEW_FAILURES} {{units}} hold a wrong answer, or a right one: the interval is less reliable",
+        "More questions or clusters help; --interval korn-graubard is the cautious choice.",
+        "More questions help; --interval korn-graubard is the cautious choice.",
+    ),
+    "not_after_adjustment": Diagnostic(
+        "the interval alone shows a difference, which is no longer significant after adjustment for the rows that are "
+        "tested together",
+        "Look at the row again on new data; name one row in advance with --task.",
+    ),
+    "missing_matters": Diagnostic(
+        "answers are missing, and counting them all as wrong or all as right moves the mean by more than a third of "
+        "its standard error",
+        "Find out why answers are missing (time-outs are often hard questions); --missing zero counts them as wrong.",
+    ),
+    "copied_repeats": Diagnostic(
+        "native answers that share a seed are copies of each other and count as one",
+        "Let repeats have seeds of their own.",
+    ),
+    "identical_scores_only": Diagnostic(
+        "the answers differ, but their scores do not: prediction noise is not known",
+        "More repeats, or a finer metric.",
+    ),
+    "first_answer_differs": Diagnostic(
+        "the first answer of every question scores differently from the later ones (a shared seed?): the native "
+        "value and the mean over all answers are not the same thing",
+        "Prefer _avg; look at the server's seed.",
+    ),
+    "stopped_early": Diagnostic(
+        "the run stopped before all its questions were asked, when it was decided or precise enough: this row does not "
+        "allow for that",
+        "Report the estimate and the interval of sequential, which allow for the looks.",
+    ),
+    "not_a_random_part": Diagnostic(
+        "the questions that were asked are no random part of the benchmark: they say nothing of the whole of it",
+        "Ask a random part: --noise_sample.",
+    ),
+    "reference_noise": Diagnostic(
+        "no samples were compared: the noise is what the benchmark's profile gives for models of this accuracy",
+        "Compare the runs themselves where you have their samples.",
+    ),
+    "skipped_metric": Diagnostic(
+        "no samples, or not a mean of question scores: only the harness's own value is shown",
+        "Keep the samples (--log_samples).",
+    ),
 }
+TO_DO = " What to do: "
+"""Between what a diagnostic means and what to do."""
 UNSPLIT = frozenset(("single_repeat", "identical_repeats", "identical_scores_only"))
 """Codes of what leaves data and prediction noise unsplit."""
+
+
+def explained(code: str, clustered: bool | None = None) -> str:
+    """What a code says and what to do about it, in one or two sentences.
+
+    Parameters
+    ----------
+    code
+        Of `DIAGNOSTICS`; of another one there is nothing to say.
+    clustered
+        Whether the rows that have it count clusters; None: some do, or nobody knows.
+    """
+    if code not in DIAGNOSTICS:
+        return ""
+    meaning, to_do, without = DIAGNOSTICS[code]
+    units = "questions or clusters" if clustered is None else "clusters" if clustered else "questions"
+    do = without if without and clustered is False else to_do
+    return f"{meaning.format(units=units)}.{TO_DO}{do[0].lower()}{do[1:]}"

@@ -28,5 +28,8 @@ class Shown:
         shown: RenderableType = _rendered("rich", self)
         return shown
 
+    def __str__(self) -> str:
+        return str(_rendered("text", self))
+
     def _repr_html_(self) -> str:
         return str(_rendered("html", self))

@@ -55,6 +55,9 @@ class _Row:
     def __rich__(self) -> RenderableType:
         return self._table().__rich__()
 
+    def __str__(self) -> str:
+        return str(self._table())
+
     def _repr_html_(self) -> str:
         return self._table()._repr_html_()
 
@@ -240,6 +243,13 @@ class Difference(_Row):
 _NUMBERS = [item.name for item in fields(Difference) if item.type == "float | None"]
 
 
+_OF_ROWS = {
+    kind: frozenset([*(item.name for item in fields(row_type)), "confidence_interval"])
+    for kind, row_type in (("estimates", Estimate), ("comparisons", Difference))
+}
+"""Kind of table → what its rows have."""
+
+
 def difference(**known: Any) -> Difference:
     """The row of these fields; numbers that are not given, or not finite, are not identified: null."""
     return Difference(**known | {name: finite(known.get(name)) for name in _NUMBERS})
@@ -255,11 +265,19 @@ class Flip:
     model_a: str
     model_b: str
     question: str
+    """What the harness calls it."""
     text: str | None
+    """The whole question, where the log has it."""
     cluster: str | None
     mean_a: float
     mean_b: float
     diff: float
+    target: str | None = None
+    """The answer that is right."""
+    answers_a: tuple[str, ...] = ()
+    """All of A's, in the order of its repeats."""
+    answers_b: tuple[str, ...] = ()
+    """All of B's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +310,20 @@ class _Table(Shown):
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def __str__(self) -> str:
+        return Shown.__str__(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """A field of the row, `result.diff`, where there is only one."""
+        if name not in _OF_ROWS[self.kind]:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        rows = self.rows
+        if len(rows) != 1:
+            raise AttributeError(
+                f"{name!r} is a field of a row, and here are {len(rows)} rows: choose one, as result.rows[0].{name}"
+            )
+        return getattr(rows[0], name)
 
     def to_frame(self) -> pd.DataFrame:
         """One line per row; what is not identified is NaN, diagnostics are joined by a space."""

@@ -21,11 +21,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from .arrays import BoolArray, FloatArray, IntArray
-from .tolerances import SLACK
-
-FEWEST_REPEATED = 10
-"""Questions with two answers from which more questions than these may borrow their variance: the mean of fewer
-s², each of two or three answers, says next to nothing."""
+from .tolerances import FEWEST_REPEATED, SLACK
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import special
 
 from .arrays import FloatArray
+from .tolerances import FEW_FAILURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,6 @@ def wilson(p: float, n: float, critical: float) -> ConfidenceInterval:
     centre = (p + c2 / (2 * n)) / (1 + c2 / n)
     half = critical / (1 + c2 / n) * math.sqrt(p * (1 - p) / n + c2 / (4 * n * n))
     return ConfidenceInterval(max(0.0, centre - half), min(1.0, centre + half))
-
-
-FEW_FAILURES = 10
-"""Questions (clusters) that hold a wrong answer, or a right one, below which an interval near the end is uncertain."""
 
 
 def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed: int) -> float:

@@ -8,9 +8,9 @@ import numpy as np
 
 from .arrays import BoolArray, FloatArray, IntArray
 from .cluster_variance import sum_by
-from .contrast import FEWEST_REPEATED
 from .pair_variances import Products
 from .ranks import answers_above, count_above, dense_ranks
+from .tolerances import FEWEST_REPEATED
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 FEW_DF = 10.0
 """Degrees of freedom below which a standard error is said to come from few clusters."""
+FEWEST_DF = 4.0
+"""Degrees of freedom below which a coefficient's p and interval are said not to be reliable (Tipton 2015)."""
+FEW_FAILURES = 10
+"""Questions (clusters) that hold a wrong answer, or a right one, below which an interval near the end is uncertain."""
+FEWEST_REPEATED = 10
+"""Questions with two answers from which more questions than these may borrow their variance: the mean of fewer
+s², each of two or three answers, says next to nothing."""
 FEW_RESAMPLED = 30
 """Questions (clusters) below which the interval of a metric over all of them at once is said to be rough."""
 ROUNDING = 1e-12

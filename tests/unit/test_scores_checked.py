@@ -16,7 +16,7 @@ from harness_noise.errors import FaultyScoresError, InputError
 from harness_noise.io import registry as adapters
 from harness_noise.leaderboard.build import arena
 from harness_noise.settings import Settings
-from harness_noise.stats.contrast import FEWEST_REPEATED
+from harness_noise.stats.tolerances import FEWEST_REPEATED
 
 
 def scores(keys: tuple[str, ...], values: list[float], **fields: object) -> Scores:

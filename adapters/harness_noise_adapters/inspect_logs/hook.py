@@ -256,6 +256,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     fresh = _estimates(live, results, found, warnings)
     warnings += _remarks(task, [item for part in fresh.values() for item in part.values()], found)
     inject.replace_all([(results.scores[index], part) for index, part in fresh.items()])
+    live.told = [(item, results.scores[index]) for index, part in fresh.items() for item in part.values()]
     if live.stopper is not None:
         live.stopper.inject(results)
         warnings += full_benchmark(live, results, found)
@@ -340,6 +341,10 @@ def run_end(data: RunEnd) -> None:
     shown = [live.shown for live in lives if live.shown is not None]
     if shown:
         panel.show(shown)
+    try:
+        panel.close([told for live in lives for told in live.told])
+    except Exception as error:  # noqa: BLE001  the evals are done and stay so
+        logger.warning("noise: the closing lines could not be printed (%s)", _message(error))
 
 
 def _warn(live: Live) -> None:

@@ -7,12 +7,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness_noise.results.rows import Analysis
+from harness_noise.results.rows import Analysis, Estimate
 
 from .flags import Flag
 
 if TYPE_CHECKING:
-    from inspect_ai.log import EvalResults, EvalSpec
+    from inspect_ai.log import EvalResults, EvalScore, EvalSpec
     from inspect_ai.scorer import SampleScore
 
     from .stopper import Stopper
@@ -35,6 +35,8 @@ class Live:
     """What others have to say of the task, whatever becomes of its results."""
     shown: Analysis | None = None
     """What the panel at the end of the run has to show, because Inspect's own does not."""
+    told: list[tuple[Estimate, EvalScore]] = field(default_factory=list)
+    """What the closing lines of the run are about: our means beside Inspect's own."""
     results: EvalResults | None = None
     """What Inspect's own panel is going to show."""
     logged: dict[tuple[str, int], Mapping[str, SampleScore]] = field(default_factory=dict)

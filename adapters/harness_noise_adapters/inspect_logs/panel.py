@@ -15,7 +15,7 @@ from .means import GROUP
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalMetric, EvalResults, EvalScore
 
-    from harness_noise.results.rows import Analysis
+    from harness_noise.results.rows import Analysis, Estimate
 
 SIDE_BY_SIDE = 4
 """How many scorers Inspect's panel has in a row."""
@@ -101,6 +101,26 @@ def show(analyses: Sequence[Analysis]) -> None:
                 found = f"{item.metric} {item.mean:.3f}  {'  '.join(numbers)}"
                 lines.append(f"{item.model}  {item.task}  {item.scorer}  {found}")
     Console().print(Panel(Text("\n".join(lines)), title="noise", title_align="left"))
+
+
+def close(told: Sequence[tuple[Estimate, EvalScore]]) -> None:
+    """One plain line for each task at the end of a run."""
+    from inspect_ai.util import display_type
+    from rich.console import Console
+    from rich.text import Text
+
+    from harness_noise.report.closing import closing_lines
+
+    if not told or display_type() == "none":
+        return
+    own = {id(item): es.metrics.get("stderr") for item, es in told}
+
+    def native_se(item: Estimate) -> float | None:
+        metric = own[id(item)]
+        return float(metric.value) if metric is not None and metric.value > 0 else None
+
+    for line in closing_lines([item for item, _ in told], "Inspect", native_se):
+        Console().print(Text(line))
 
 
 def _number(value: Any) -> str:

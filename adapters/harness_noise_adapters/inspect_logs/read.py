@@ -31,6 +31,7 @@ from .logfile import LogFile
 from .means import names_cluster
 from .presets import natural
 from .records import Question
+from .samples import SampleLog
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,7 +248,7 @@ def _clusters(
 def _questions(
     path: Path, task: str, answers: Grid, firsts: Sequence[Question], options: ReadOptions, notes: list[str]
 ) -> Questions:
-    texts = tuple(item.text for item in firsts)
+    texts, log = tuple(item.text for item in firsts), SampleLog(path, answers.keys)
     known = _fields(task, answers, firsts, options)
     key = options.columns.get("question")
     if key is None:
@@ -258,6 +259,7 @@ def _questions(
             targets=tuple(item.target for item in firsts),
             texts=texts,
             fields=known,
+            log=log,
         )
     label = labeller(key)
     fields = [
@@ -275,7 +277,7 @@ def _questions(
             f"{task}: {len(keys) - len(set(keys))} samples repeat an earlier value of {key}; they are numbered"
         )
     # a key that the user vouches for is not checked against the text, which another harness words otherwise
-    return Questions(keys=occurrences(keys), kind="question", texts=texts, fields=known)
+    return Questions(keys=occurrences(keys), kind="question", texts=texts, fields=known, log=log)
 
 
 def _fields(task: str, answers: Grid, firsts: Sequence[Question], options: ReadOptions) -> Fields | None:

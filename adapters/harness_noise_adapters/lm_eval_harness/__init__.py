@@ -70,6 +70,10 @@ class LmEvalAdapter:
         """Run lm-eval's own command line with the `--noise` options added; returns its exit code."""
         from .live.cli import main
 
+        if "simulated" in argv:  # the commands of the demo run as it prints them
+            from .demo import register
+
+            register()
         return main(argv)
 
     def installed(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness_noise.data.fields import AUTO
 from harness_noise.data.native_values import is_proportion
-from harness_noise.errors import InputError
+from harness_noise.errors import InputError, parameter
 
 from .fields import mentioned
 from .files import Record
@@ -81,10 +82,13 @@ class Columns:
         have = list(dict.fromkeys(name for record in head for name in record))
         unknown = [name for name in chosen if name not in NAMES]
         if unknown:
-            raise InputError(f"`columns` {unknown[0]}=…: our columns are {', '.join(NAMES)}")
+            raise InputError(f"`columns` {unknown[0]}=…: accepted names are {', '.join(NAMES)}")
         for ours, theirs in chosen.items():
             if theirs not in have:
-                raise InputError(f"{path}: `columns` {ours}={theirs}: no such column; there are {', '.join(have)}")
+                raise InputError(
+                    f"{path}: `columns` {ours}={theirs}: no such column; there are {', '.join(have)}. What is true of "
+                    f"one file only stands behind its name: {parameter('columns', {f'{path.stem}:{ours}': 'COLUMN'})}"
+                )
         plain = {name: str(name).strip().lower().replace(" ", "_").replace("-", "_") for name in have}
         free = [name for name in have if name not in chosen.values()]
         names = dict(chosen)
@@ -101,8 +105,8 @@ class Columns:
             raise InputError(_no_score(path, have, head, plain))
         if "question" not in names:
             raise InputError(
-                f"{path}: no column says which question a row is about; there are {', '.join(have)}: name it with "
-                "`columns={'question': 'COLUMN'}`"
+                f"{path}: no column says which question a row is about; there are {', '.join(have)}: name it, as in "
+                f"{parameter('columns', {'question': _likely(have, names)})}"
             )
         if count is not None:
             names.pop("repeat", None)
@@ -199,7 +203,9 @@ def _no_score(path: Path, have: Sequence[str], head: Sequence[Record], plain: Ma
     numeric = [name for name in others if all(_is_score(record.get(name)) for record in head)]
     listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
     text = f"{path}: no column holds the scores; there are {listed}. "
-    text += "If one of them does, name it with `columns={'score': 'COLUMN'}`"
+    words = [name for name in numeric if re.search("correct|right|score|acc|pass|reward|grade|solved", plain[name])]
+    likely = words[0] if words else numeric[0] if numeric else "COLUMN"
+    text += f"If one of them does, name it, as in {parameter('columns', {'score': likely})}"
     if len(numeric) >= 2:
         text += (
             f". If each of the {len(numeric)} columns of numbers is a model, this is a wide table: it needs one row "
@@ -207,6 +213,12 @@ def _no_score(path: Path, have: Sequence[str], head: Sequence[Record], plain: Ma
             "`frame.melt(id_vars=…, var_name='model', value_name='score')`)"
         )
     return text
+
+
+def _likely(have: Sequence[str], names: Mapping[str, str]) -> str:
+    """A column that may tell the questions, for the message that asks for it."""
+    free = [name for name in have if name not in names.values()]
+    return free[0] if free else "COLUMN"
 
 
 def _is_score(value: Any) -> bool:

@@ -19,6 +19,7 @@ from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Scores
 from harness_noise.errors import InputError
 
+from .answers import TableLog
 from .columns import _FEW, _HEAD, _WATCHED, TASK, Columns
 from .fields import fields_of
 from .files import SUFFIXES, Record, records
@@ -143,9 +144,12 @@ class _Table:
             for model, of_model in self.models.items()
         ]
 
-    def _questions(self, task: str, cells: Cells) -> Questions:
-        known = fields_of(self.path, task, cells, self.columns, self.options.fields)
-        return Questions(tuple(cells.numbers), fields=known)
+    def _questions(self, model: str, key: Key, cells: Cells) -> Questions:
+        known = fields_of(self.path, key[0], cells, self.columns, self.options.fields)
+        said = zip(("model", "task", "metric", "scorer"), (model, *key), strict=True)
+        names, keys = self.columns.names, tuple(cells.numbers)
+        log = TableLog(self.path, self.columns, tuple(text if name in names else None for name, text in said), keys)
+        return Questions(keys, fields=known, log=log)
 
     def _run(self, model: str, cells: Mapping[Key, Cells], notes: Sequence[str]) -> Run:
         bounds = (0.0, 1.0) if self.columns.right_or_wrong else None
@@ -156,7 +160,7 @@ class _Table:
                 self.options,
                 cluster_spec=self.spec(key[0]),
                 bounds=bounds,
-                questions=self._questions(key[0], found),
+                questions=self._questions(model, key, found),
             )
             for key, found in cells.items()
         ]

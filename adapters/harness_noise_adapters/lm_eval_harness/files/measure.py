@@ -17,6 +17,7 @@ from ..scoring.clusters import AskedQuestions
 from ..scoring.gather import Aggregation, TaskFacts
 from ..scoring.groups import GroupRow
 from . import rebuild
+from .answers import SamplesLog
 from .lines import changed, rows, stamp
 from .native import Native
 from .native_block import CLUSTER
@@ -71,13 +72,17 @@ def task_facts(native: Native, found: Samples, task: str) -> TaskFacts:
     """The facts of a task whose samples are read."""
     aggregations, arrows, taken = native.aggregations(task), native.higher_is_better(task), native.taken(task)
     documents = found.documents
+    log = SamplesLog(documents.path, documents.wanted, documents.stamp)
     if found.kind in CONTENT_KEYS:
         questions = Questions(
-            found.keys, found.kind, None, found.targets, found.prompts, documents=documents, fields=found.fields
-        )
+            found.keys, found.kind, None, found.targets, found.prompts, documents=documents, fields=found.fields,
+            log=log,
+        )  # fmt: skip
     else:  # no match is made without the texts
         inputs, texts = documents.read()
-        questions = Questions(found.keys, found.kind, inputs, found.targets, found.prompts, texts, fields=found.fields)
+        questions = Questions(
+            found.keys, found.kind, inputs, found.targets, found.prompts, texts, fields=found.fields, log=log
+        )
 
     def probabilities(scorer: str) -> FloatArray | None:
         log = found.logs.get(scorer)

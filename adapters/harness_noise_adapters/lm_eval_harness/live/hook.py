@@ -23,7 +23,7 @@ from .repeats import GENERATE, Repeats, error_message, native_repeats, silent_ze
 from .reseed import innermost, same_random_state
 
 if TYPE_CHECKING:
-    from harness_noise.results.rows import Analysis
+    from harness_noise.results.rows import Analysis, Estimate
 
     from .collect import Collected
     from .growing import Growing, Others
@@ -45,6 +45,8 @@ class Session:
     """A name for the model; by default what the model object calls itself, else `kind`."""
     kind: str | None = None
     """What lm-eval's registry calls the model's class."""
+    native: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """lm-eval's own values of the last run."""
     problems: list[str] = field(default_factory=list)
     """Faults of ours that cost the noise of a run, but not the run."""
 
@@ -63,6 +65,11 @@ class Session:
 
             self._others = Others.read(self.options)
         return self._others
+
+    def native_se(self, item: Estimate) -> float | None:
+        """lm-eval's own standard error of that metric."""
+        found = self.native.get(item.task, {}).get(f"{item.metric}_stderr,{item.scorer}")
+        return found if isinstance(found, float) and found > 0 else None
 
     def say(self, text: str) -> None:
         self.warnings.append(text)
@@ -333,6 +340,7 @@ class _Live:
             for name, position, scores, cluster in per_sample(found):
                 out["samples"][name][position] = annotated_copy(out["samples"][name][position], scores, cluster)
         session.collected, session.analysis = found, analysis
+        session.native = results["results"]
         return out
 
 

@@ -29,7 +29,7 @@ _REDUCED = 4096
 _OWN_CODE = "it scores with code of its own"
 _CONTEXTS = "its choices are contexts of one continuation, so the model does not choose an answer"
 _DISAGREES = "the right choices that its log shows are not those of acc"
-_UNKNOWN = "its right choices cannot be told from the log"
+_UNKNOWN = "the log does not say which choices are right"
 
 
 class LeftOutError(Exception):

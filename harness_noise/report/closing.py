@@ -1,0 +1,65 @@
+"""What a mean comes to, in one plain line: also the closing line of a live run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ..results.rows import Estimate
+from .columns import decimals, metric_name, number, plain, shorten, span
+
+_NAME = 60
+
+
+def closing_line(item: Estimate, harness: str = "", native_se: float | None = None, *, who: str = "") -> str:
+    """ "0.625 ± 0.064 (20 clusters of 10, 5 answers each); lm-eval's own ± 0.035 takes 200 independent questions".
+
+    Parameters
+    ----------
+    item
+        The mean.
+    harness
+        Who printed `native_se`.
+    native_se
+        The harness's own standard error, if it has printed one.
+    who
+        To begin with: whose mean it is, where there are several.
+    """
+    name = " ".join(filter(None, (who, item.task, metric_name(item.metric, item.scorer))))
+    start = f"{shorten(name, _NAME)}: " if name else ""
+    digits = decimals(item.se, item.mean)
+    if item.mean is None:
+        return plain(f"{start}no mean.")
+    if "skipped_metric" in item.diagnostics:
+        return plain(f"{start}{number(item.mean, digits)}, the harness's own value, without an error bar.")
+    if item.se is None:
+        return plain(f"{start}{number(item.mean, digits)}, whose noise is not known.")
+    answers = "one answer each" if item.repeats_max == 1 else f"{span(item.repeats_min, item.repeats_max)} answers each"
+    if "uses_all_repeats" in item.diagnostics:
+        answers = "one value each of all their answers"
+    text = f"{start}{number(item.mean, digits)} ± {number(item.se, digits)} ({_asked(item)}, {answers})"
+    if native_se is not None:
+        if item.cluster:
+            takes = f"takes {item.n_questions} independent questions"
+        else:
+            takes = "is that of its own value" if item.repeats_max > 1 else "is of the same answers"
+        text += f"; {harness}'s own ± {number(native_se, digits)} {takes}"
+    return plain(f"{text}.")
+
+
+def closing_lines(
+    estimates: Iterable[Estimate], harness: str, native_se: Callable[[Estimate], float | None]
+) -> list[str]:
+    """One line for each task and group of a live run, about its first metric that has an error bar."""
+    first: dict[tuple[str, str, str], Estimate] = {}
+    for item in estimates:
+        if item.se is not None:
+            first.setdefault((item.model, item.run, item.task), item)
+    return [closing_line(item, harness, native_se(item)) for item in first.values()]
+
+
+def _asked(item: Estimate) -> str:
+    """ "20 clusters of 10", "200 questions"."""
+    if not item.cluster:
+        return f"{item.n_questions} questions"
+    size = item.n_questions / item.n_clusters
+    return f"{item.n_clusters} clusters of {f'about {size:.1f}' if size % 1 else f'{size:.0f}'}"

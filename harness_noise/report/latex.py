@@ -1,0 +1,180 @@
+"""LaTeX for a paper: complete `table` environments with booktabs rules, caption, label and notes."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from ..results.diagnostics import TO_DO
+from ..results.rows import Analysis, Comparison, Difference, Estimate
+from .columns import Column, Section, _level, by_test, decimals, digits_of, mean_interval_name, names_of, number
+from .sentences import sentence
+from .summary import summarise
+
+if TYPE_CHECKING:
+    from .summary import Result
+
+_ESCAPED = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "|": r"\textbar{}", "`": r"\textasciigrave{}",
+    "[": "{[}", "]": "{]}", "*": "{*}",  # after \\ or \midrule these would be arguments
+    '"': "''", "“": "``", "”": "''", "‘": "`", "’": "'", "−": "$-$", "–": "--", "—": "---", "…": r"\dots{}",
+    "<": "$<$", ">": "$>$", "±": r"$\pm$", "≠": r"$\neq$", "×": r"$\times$", "√": r"$\surd$", "≤": r"$\leq$",
+    "≥": r"$\geq$", "≈": r"$\approx$", "·": r"$\cdot$", "²": "$^2$", "ω": r"$\omega$", "σ": r"$\sigma$",
+    "α": r"$\alpha$", "τ": r"$\tau$", "χ": r"$\chi$", "ß": r"\ss{}", "æ": r"\ae{}", "Æ": r"\AE{}", "ø": r"\o{}",
+    "Ø": r"\O{}", "œ": r"\oe{}", "Œ": r"\OE{}", "ł": r"\l{}", "Ł": r"\L{}", "ı": r"\i{}",
+    "█": r"\rule{0.5em}{1.5ex}", "\u2068": "", "\u2069": "",
+}  # fmt: skip
+_ACCENTS = {
+    "\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u", "\u0307": ".",
+    "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0327": "c",
+}  # fmt: skip
+
+
+def escaped(text: str) -> str:
+    """Text that any LaTeX compiles and shows as it is.
+
+    Letters that pdfTeX lacks are shown by XeTeX and LuaTeX, and by their numbers otherwise.
+    """
+    line = "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
+    return "".join("".join(known) if known else _other(run) for known, run in _runs(line))
+
+
+def _runs(text: str) -> Iterator[tuple[list[str], str]]:
+    """Neighbours that are all known, as LaTeX has them, or all unknown, with the text."""
+    for known, run in groupby(((c, _known(c)) for c in text), key=lambda pair: pair[1] is not None):
+        pairs = list(run)
+        yield [found or "" for _, found in pairs] if known else [], "".join(c for c, _ in pairs)
+
+
+def _known(c: str) -> str | None:
+    if c in _ESCAPED:
+        return _ESCAPED[c]
+    if c.isascii():
+        return c
+    parts = unicodedata.normalize("NFD", c)
+    if len(parts) == 2 and parts[1] in _ACCENTS and parts[0].isascii() and parts[0].isalpha():
+        return rf"\{_ACCENTS[parts[1]]}{{{parts[0]}}}"
+    return None
+
+
+def _other(run: str) -> str:
+    numbers = " ".join(f"U+{ord(c):04X}" for c in run)
+    return rf"\ifdefined\Umathchar {run}\else {{[}}{numbers}{{]}}\fi{{}}"
+
+
+def render(table: Result, *, details: bool = False) -> str:
+    """Every table of a result; `details` adds those that a terminal shows on request.
+
+    The preamble needs \\usepackage{booktabs}.
+    """
+    summary = summarise(table)
+    notes = [f"{mark}: {meaning.partition(TO_DO)[0]}" for mark, _, meaning in summary.legend]
+    paper = {sentence(item) for item in table.rows} if isinstance(table, (Analysis, Comparison)) else set()
+    notes += [line for line in summary.sentences if line not in paper]
+    parts = [r"% needs \usepackage{booktabs}"]
+    sections = [section for section in summary.sections if details or not section.detail]
+    for i, section in enumerate(sections):
+        first = i == 0 and isinstance(table, (Analysis, Comparison))
+        if first:
+            assert isinstance(table, (Analysis, Comparison))
+            section = _with_errors(table, section)
+            caption = _caption(table)
+        else:
+            caption = section.title or (summary.lead[0] if summary.lead else "Results")
+        lines = [*summary.lead, *notes] if not paper and i == 0 else notes if i == 0 else []
+        parts.append(_table(section, caption, f"tab:{_slug(table, i)}", lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(section: Section, caption: str, label: str, notes: Sequence[str]) -> str:
+    align = "".join("l" if column.text else "r" for column in section.columns)
+    lines = [
+        r"\begin{table}[t]",
+        r"  \centering",
+        rf"  \caption{{{escaped(caption)}}}",
+        rf"  \label{{{label}}}",
+        rf"  \begin{{tabular}}{{@{{}}{align}@{{}}}}",
+        r"    \toprule",
+        "    " + " & ".join(escaped(column.label) for column in section.columns) + r" \\",
+        r"    \midrule",
+        *("    " + " & ".join(map(escaped, row)) + r" \\" for row in section.rows),
+        r"    \bottomrule",
+        r"  \end{tabular}",
+        *(rf"  \par\smallskip\footnotesize {escaped(note)}" for note in notes),
+        r"\end{table}",
+    ]
+    return "\n".join(lines)
+
+
+def _slug(table: Result, i: int) -> str:
+    """Letters, digits and dashes."""
+    names: list[str] = [getattr(table, "kind", type(table).__name__.lower())]
+    if isinstance(table, (Analysis, Comparison)):
+        names += [re.sub(r"[^a-z0-9]+", "-", item.task.lower()).strip("-") for item in table.rows[:1]]
+    slug = "-".join(filter(None, names))[:60]
+    return slug if i == 0 else f"{slug}-{i + 1}"
+
+
+def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
+    """The first table with the standard error behind the value, value ± SE."""
+    labels = [column.label for column in section.columns]
+    value = "Mean" if isinstance(table, Analysis) else "A − B"
+    if not section.rows or value not in labels:
+        return section
+    at = len(labels) - 1 - labels[::-1].index(value)  # the names of two runs stand under the same words
+    old = labels.index("SE") if "SE" in labels else None
+    columns = list(section.columns)
+    columns[at] = Column(f"{value} ± SE")
+    rows = []
+    items: Sequence[Estimate | Difference] = table.rows
+    for item, cells in zip(items, section.rows, strict=True):
+        row = list(cells)
+        row[at] = f"{row[at]} ± {_error(item)}" if item.se is not None else row[at]
+        rows.append(row)
+    keep = [i for i in range(len(columns)) if i != old]
+    return Section(section.title, tuple(columns[i] for i in keep), tuple(tuple(row[i] for i in keep) for row in rows))
+
+
+def _error(item: Estimate | Difference) -> str:
+    if isinstance(item, Estimate):
+        return number(item.se, decimals(item.se, item.mean))
+    return number(item.se, digits_of(item))
+
+
+def _caption(table: Analysis | Comparison) -> str:
+    """What is compared, what ± is, and which test p comes from."""
+    items: Sequence[Estimate | Difference] = table.rows
+    if not items:
+        return "Nothing to show."
+    clusters = [name for name in dict.fromkeys(item.cluster for item in items) if name]
+    flat = any(item.cluster is None for item in items)
+    kind = f"clustered by {', '.join(clusters)}{' where there are clusters' if flat else ''}" if clusters else ""
+    if isinstance(table, Analysis):
+        how = [name for name in dict.fromkeys(item.estimator.upper() for item in table.estimates) if name]
+        error = "; ".join(filter(None, [kind, ", ".join(how)]))
+        ways = ", ".join(dict.fromkeys(filter(None, map(mean_interval_name, table.estimates))))
+        models = list(dict.fromkeys(item.model for item in table.estimates if item.model))
+        whose = f" of {models[0]}" if len(models) == 1 else ""
+        return (
+            f"Mean scores{whose}. ± is the standard error{f' ({error})' if error else ''}; "
+            f"CI: {_level(table.estimates)} confidence interval{f' ({ways})' if ways else ''}."
+        )
+    pairs = list(dict.fromkeys(map(names_of, table.differences)))
+    if len(pairs) == 1:
+        a, b = pairs[0]
+        what = f"{a} (A) against {b} (B)"
+    else:
+        what = "Differences A − B"
+    unpaired = any("unpaired" in item.diagnostics for item in table.differences)
+    tests = ", ".join(dict.fromkeys(map(by_test, table.differences)))
+    methods = {"holm": "; p adj.: Holm", "bh": "; p adj.: Benjamini–Hochberg"}
+    adjusted = methods.get(str(table.settings.get("adjust")), "")
+    return (
+        f"{what}, {'unpaired' if unpaired else 'paired by question'}. ± is the standard error of the difference"
+        f"{f' ({kind})' if kind else ''}; CI: {_level(table.differences)} confidence interval; p: two-sided ({tests})"
+        f"{adjusted if len(items) > 1 else ''}."
+    )

@@ -1,0 +1,66 @@
+"""A live run ends with one plain line for each task: our mean ± SE beside the harness's own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def lines(text: str, harness: str) -> list[str]:
+    plain = " ".join(text.split())
+    return re.findall(rf"\w+ \w+, \w+: [\d.]+ ± [\d.]+ \([^)]*\); {harness}'s own ± [\d.]+ [\w ]+\.", plain)
+
+
+@pytest.mark.process
+def test_of_lm_eval(tmp_path: Path) -> None:
+    pytest.importorskip("lm_eval")
+    from harness_noise_adapters.lm_eval_harness.demo import write_task
+
+    command = [
+        sys.executable, "-m", "harness_noise", "lm-eval", "run", "--model", "simulated", "--model_args", "model=sim-a",
+        "--tasks", "word_problems", "--include_path", str(write_task(tmp_path / "task")), "--limit", "40",
+        "--noise", "--noise_repeats", "2", "--noise_cluster", "template",
+    ]  # fmt: skip
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_DATASETS_CACHE": str(tmp_path / "cache")}
+    out = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=True).stdout
+    (line,) = lines(out, "lm-eval")
+    assert line.startswith("word_problems exact_match, number: 0.")
+    assert "(4 clusters of 10, 2 answers each); lm-eval's own ± 0." in line
+    assert line.endswith("takes 40 independent questions.")
+    assert " ".join(out.split()).endswith(line)
+    native = re.search(r"\|exact_match *\|.*± *\|([\d.]+)\|", out)[1]
+    assert f"own ± {float(native):.3f} " in line or f"own ± {float(native):.2f} " in line
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_of_inspect(canned, tmp_path: Path, capsys: pytest.CaptureFixture[str], on: bool) -> None:
+    from inspect_ai.scorer import accuracy, match, stderr
+
+    metadata = {"noise": True, "noise_cluster": "passage"} if on else {}
+    task = canned.task(scorer=match(), metrics=[accuracy(), stderr()])
+    (log,) = canned.eval(task, tmp_path, epochs=3, metadata=metadata, display="plain")
+    found = lines(capsys.readouterr().out, "Inspect")
+    assert len(found) == on
+    if on:
+        own = log.results.scores[0].metrics
+        assert found[0].startswith("coins accuracy, match: ")
+        assert f"± {own['noise_se'].value:.3f} (" in found[0] or f"± {own['noise_se'].value:.2f} (" in found[0]
+        assert "independent questions" in found[0]
+        assert f"{own['stderr'].value:.3f}" in found[0] or f"{own['stderr'].value:.2f}" in found[0]
+
+
+def test_a_fault_of_the_lines_costs_a_warning(canned, tmp_path: Path, monkeypatch, caplog) -> None:
+    from harness_noise.report import closing
+
+    def fault(*_args):
+        raise RuntimeError("by accident")
+
+    monkeypatch.setattr(closing, "closing_lines", fault)
+    (log,) = canned.eval(canned.task(), tmp_path, epochs=3, metadata={"noise": True}, display="plain")
+    assert log.status == "success"
+    assert "closing lines could not be printed" in caplog.text

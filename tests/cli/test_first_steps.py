@@ -1,0 +1,124 @@
+"""What a new user types first, and what stops nobody."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import harness_noise as hn
+from harness_noise.cli import main
+from support.tables import table
+
+
+def failed(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main([str(item) for item in arguments]) == 2
+    return " ".join(capsys.readouterr().err.split())
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main([str(item) for item in arguments]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_bare_numbers_lead_to_the_benchmarks_noise(capsys: pytest.CaptureFixture[str]) -> None:
+    text = failed(capsys, "compare", "62.5", "50.7")
+    (command,) = re.findall("`harness-noise (compare [^`]*)`", text)
+    assert command.startswith("compare 0.625 0.507 --reference ")
+    assert "0.625" in shown(capsys, *command.split())  # as it stands there
+
+
+def test_a_misspelt_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Did you mean 'analyze'?" in failed(capsys, "analyse", "run")
+    assert "There are analyze, compare" in failed(capsys, "zzz")
+
+
+def test_counts_have_their_names_and_one_p(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "74/100", "66/100", "--models", "new,old"]) == 0
+    out, err = capsys.readouterr()
+    assert "new is not shown to differ from old: −4.7 to +20.4 points; Fisher's exact test." in " ".join(out.split())
+    assert "A = new, B = old" in out
+    assert "p =" not in err
+    assert out.count("0.280") == 1
+    assert shown(capsys, "compare", "74/100", "66/100").startswith("74 of 100 is not shown to differ from 66 of 100")
+
+
+def test_plan_takes_clusters_as_the_other_commands_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [(f"q{i}", i % 3 % 2, f"p{i // 4}") for i in range(40)]
+    path = table(tmp_path / "pilot.csv", ("question", "score", "passage"), *rows)
+    plans = [
+        shown(capsys, "plan", "--effect", "0.1", "--from", path, flag, "passage", "-q", "--format", "json")
+        for flag in ("--cluster", "--clusters")
+    ]
+    assert plans[0] == plans[1]
+    assert json.loads(plans[0])["plan"]["cluster_size"] == 4
+
+
+@pytest.mark.parametrize("name", ["Correct?", "my score", 'say "yes"', "$HOME", "plain"])
+def test_an_odd_column_is_asked_for_by_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    path = table(tmp_path / "odd.csv", ("question", name), ("a", 1), ("b", 0), ("c", 1))
+    text = failed(capsys, "analyze", path)
+    (said,) = re.findall(r"as in (--columns .*)$", text)
+    flag = shlex.split(said.replace("\\$", "$"))  # as a shell reads it
+    assert flag == ["--columns", f"score={name}"]
+    assert "0.67" in shown(capsys, "analyze", path, *flag)
+
+
+def test_columns_of_one_side_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = table(tmp_path / "one.csv", ("question", "Correct?"), ("a", 1), ("b", 0), ("c", 1))
+    two = table(tmp_path / "two.csv", ("question", "score"), ("a", 0), ("b", 0), ("c", 1))
+    assert "one is not shown to differ from two" in shown(capsys, "compare", one, two, "--columns", "A:score=Correct?")
+    assert "--columns two:question=COLUMN" in failed(capsys, "analyze", two, "--columns", "question=nowhere")
+    assert "accepted names are question, score" in failed(capsys, "analyze", two, "--columns", "foo=question")
+
+
+def test_a_run_without_samples_says_what_to_do_instead_of_dashes(
+    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (source,) = (shared_data / "lm_eval" / "asdiv").rglob("results_*.json")
+    (tmp_path / source.name).write_bytes(source.read_bytes())
+    text = shown(capsys, "analyze", tmp_path)
+    assert "the harness's own value, without an error bar" in text
+    assert "What to do: keep them with --log_samples" in text
+    assert "–" not in text
+    text = failed(capsys, "compare", tmp_path, shared_data / "lm_eval" / "asdiv")
+    assert "no answers that can be compared" in text
+    assert "--log_samples" in text
+
+
+def test_what_python_prints_is_what_the_terminal_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    path = table(tmp_path / "one.csv", ("question", "score"), ("a", 1), ("b", 0), ("c", 1))
+    result = hn.analyze(hn.read(path)[0])
+    print(result)
+    printed = capsys.readouterr().out
+    assert printed.split() == shown(capsys, "analyze", path).split()
+    assert result.mean == pytest.approx(2 / 3)
+
+
+@pytest.mark.slow
+@pytest.mark.process
+def test_the_commands_of_the_demo_run_as_printed(tmp_path: Path) -> None:
+    pytest.importorskip("lm_eval")
+    pytest.importorskip("inspect_ai")
+    start = [sys.executable, "-m", "harness_noise"]
+    done = subprocess.run([*start, "demo", "--out", "out"], capture_output=True, text=True, cwd=tmp_path, check=True)
+    commands = [shlex.split(line[2:]) for line in done.stdout.splitlines() if line.startswith("$ ")]
+    assert {command[0] for command in commands} == {"harness-noise", "inspect"}
+    for command in commands:
+        if command[0] == "inspect":
+            command = [sys.executable, "-m", "inspect_ai", *command[1:]]
+        else:
+            command = [*start, *command[1:]]
+        again = subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"NO_COLOR": "1"}
+        )
+        assert again.returncode == 0, (command, again.stderr[-2000:])

@@ -1,0 +1,89 @@
+"""The words of diagnostics: one source for screen and docs, one threshold in both, no clusters where none are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise import Analysis, Comparison
+from harness_noise.analysis import mean, sample
+from harness_noise.cli.options import rendered
+from harness_noise.results.diagnostics import DIAGNOSTICS, explained
+from harness_noise.stats import tolerances
+
+
+def documented(root: Path) -> dict[str, tuple[str, str]]:
+    """Code → what it means, what to do, without Markdown."""
+    text = (root / "docs" / "diagnostics.md").read_text(encoding="utf-8").replace("`", "")
+    return {
+        code: (said, to_do)
+        for code, said, to_do in re.findall(r"^\| (\w+_\w+|unpaired) \| (.*) \| (.*?) \|$", text, re.M)
+    }
+
+
+def test_the_docs_say_what_to_do_in_the_words_of_the_screen(root: Path) -> None:
+    for code, (_, to_do) in documented(root).items():
+        first, _, without = to_do.partition(" Without clusters: ")
+        item = DIAGNOSTICS[code]
+        assert (first, without[:1].upper() + without[1:]) == (item.to_do, item.without_clusters), code
+
+
+@pytest.mark.parametrize(
+    ("code", "threshold", "written"),
+    [
+        ("few_clusters", tolerances.FEW_DF, "fewer than 10"),
+        ("few_df", tolerances.FEWEST_DF, "fewer than (4|four)"),
+        ("few_resampled", tolerances.FEW_RESAMPLED, "fewer than 30"),
+        ("few_failures", tolerances.FEW_FAILURES, "fewer than 10"),
+        ("partly_single_repeat", tolerances.FEWEST_REPEATED, "at least (10|ten)"),
+        ("single_repeat", tolerances.FEWEST_REPEATED, "fewer than (10|ten)"),
+        ("missing_matters", mean.MISSING_SHARE, "more than a third"),
+        ("single_repeats_differ", mean.BORROWED_P, "p < .05"),
+        ("shared_repeat_noise", sample.SHARED_NOISE_P, "p < .001"),
+        ("first_answer_differs", sample.FIRST_ANSWER_P, "p < .005"),
+    ],
+)
+def test_a_threshold_is_one_number_in_code_and_docs(root: Path, code: str, threshold: float, written: str) -> None:
+    value = {"four": 4, "ten": 10, "third": 1 / 3}
+    (number,) = re.findall(r"four|ten|third|\.?\d+", written.replace("(10|", "(").replace("(4|", "("))
+    assert value.get(number) == threshold or float(value.get(number, 0) or number) == threshold
+    assert re.search(written, documented(root)[code][0], re.I), code
+    digits = re.search(r"fewer than (\d+)|at least (\d+)", DIAGNOSTICS[code].meaning)
+    if digits:
+        assert float(digits[1] or digits[2]) == threshold
+
+
+@pytest.mark.parametrize("code", DIAGNOSTICS)
+def test_what_to_do_is_a_sentence_of_plain_words(code: str) -> None:
+    for clustered in (True, False, None):
+        text = explained(code, clustered)
+        assert text.endswith(".")
+        assert "{" not in text
+        assert "`" not in text
+        assert "lean on" not in text
+
+
+def test_nothing_speaks_of_clusters_where_there_are_none() -> None:
+    flat = (np.arange(8)[:, None] < np.array([6, 6])).astype(float)
+    one = replace(hn.estimate(flat), task="t", metric="acc")
+    two = replace(hn.estimate_difference(flat, flat[::-1]), task="t", metric="acc")
+    assert "few_clusters" in one.diagnostics
+    assert "few_clusters" in two.diagnostics
+    for table in (Analysis({}, (one,)), Comparison({}, (two,))):
+        for form in ("table", "markdown"):
+            text = " ".join(rendered(table, form).split()).replace("few\\_clusters", "").replace("few_clusters", "")
+            assert "cluster" not in text
+            assert "What to do: more questions help" in text
+
+
+def test_with_clusters_it_says_what_helps_and_what_does_not() -> None:
+    scores = np.random.default_rng(5).integers(0, 2, (40, 2)).astype(float)
+    row = replace(hn.estimate(scores, clusters=np.arange(40) // 10), task="t", metric="acc", cluster="passage")
+    text = " ".join(rendered(Analysis({}, (row,)), "table").split())
+    assert "few clusters" in text
+    assert "What to do: more clusters help; more questions in the same clusters do not." in text

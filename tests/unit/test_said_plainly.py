@@ -1,0 +1,187 @@
+"""What a person reads first: the verdict in a line, one table, and what its columns mean."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise import Analysis, Comparison
+from harness_noise.report import terminal, words
+from harness_noise.report.closing import closing_line
+from harness_noise.report.verdicts import verdict_line, verdict_lines
+from harness_noise.results.rows import Difference
+from harness_noise.stats.decision import adjusted
+
+RNG = np.random.default_rng(3)
+P = RNG.beta(0.5, 0.5, (20, 1)).repeat(10, axis=0)
+A, B = (RNG.random((200, 5)) < P).astype(float), (RNG.random((200, 5)) < 0.9 * P).astype(float)
+CLUSTERS = np.arange(20).repeat(10)
+
+
+def row(**changes: object) -> Difference:
+    known = {"task": "word_problems", "metric": "exact_match", "scorer": "number"}
+    known |= {"model_a": "sim-a", "model_b": "sim-b", "cluster": "template"}
+    return replace(hn.estimate_difference(A, B, CLUSTERS), **(known | changes))
+
+
+def shown(table: Analysis | Comparison, width: int, monkeypatch: pytest.MonkeyPatch, **how: bool) -> str:
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = io.StringIO()
+    terminal.print_to(out, table, **how)
+    return out.getvalue()
+
+
+def test_a_verdict_is_one_plain_line() -> None:
+    same = row(verdict="not separable", diff=0.069, se=0.035, ci_low=-0.003, ci_high=0.141, df=19.0, mde=0.097)
+    assert verdict_line(same) == (
+        "sim-a is not shown to differ from sim-b: −0.3 to +14.1 points; t test, 19 df; smallest detectable 9.7."
+    )
+    better = replace(same, verdict="A better", ci_low=0.01, p_value=0.031, p_adjusted=0.031)
+    assert verdict_line(better) == (
+        "sim-a is better than sim-b by 6.9 points: +1.0 to +14.1 points; t test, 19 df, p = 0.031."
+    )
+    worse = replace(better, verdict="B better", diff=-0.069, ci_low=-0.141, ci_high=-0.01, p_adjusted=0.04)
+    assert verdict_line(worse).startswith("sim-a is worse than sim-b by 6.9 points: −14.1 to −1.0 points")
+    assert verdict_line(worse).endswith("adjusted p = 0.040.")
+    alike = replace(same, verdict="equivalent within 0.02")
+    assert verdict_line(alike).startswith("sim-a and sim-b are equivalent within 0.02: −0.3 to +14.1 points")
+
+
+@pytest.mark.parametrize(
+    ("changes", "points"),
+    [
+        ({"metric": "acc"}, True),
+        ({"metric": "score"}, False),
+        ({"metric": "acc", "mean_a": 62.5, "mean_b": 50.7}, False),
+        ({"metric": "perplexity", "mean_a": 0.9}, False),
+    ],
+)
+def test_only_what_is_right_or_wrong_is_told_in_points(changes: dict[str, object], points: bool) -> None:
+    assert ("points" in verdict_line(row(**changes))) is points
+
+
+def test_a_declared_range_decides_whether_there_are_points() -> None:
+    assert "points" in verdict_line(row(metric="score"), settings={"range": [0, 1]})
+    assert "points" not in verdict_line(row(), settings={"range": [0, 100]})
+
+
+def test_lower_is_better_is_said() -> None:
+    text = verdict_line(row(metric="perplexity", verdict="A better", diff=-0.069, higher_is_better=False))
+    assert "is better than sim-b, where lower is better, by 0.069" in text
+
+
+def test_a_row_without_an_interval_says_why() -> None:
+    lone = replace(hn.estimate_difference([1.0], [0.0]), task="t", metric="acc", model_a="x", model_b="y")
+    text = verdict_line(lone)
+    assert "whether x and y differ" in text
+    assert "fewer than two questions" in text
+    assert "What to do: run more questions." in text
+
+
+def many(n: int, *, better: int) -> Comparison:
+    """n rows, of which the first are clearly better."""
+    rows = [row(task=f"t{i:02}", p_value=1e-6 if i < better else 0.5) for i in range(n)]
+    p = adjusted(np.array([item.p_value for item in rows]), "holm")
+    rows = [
+        replace(item, p_adjusted=float(q), verdict="A better" if q < 0.05 else "not separable")
+        for item, q in zip(rows, p, strict=True)
+    ]
+    return Comparison({"adjust": "holm"}, tuple(rows))
+
+
+def test_of_many_rows_a_count_comes_first_and_the_rest_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = many(57, better=3)
+    lines = verdict_lines(table)
+    assert lines[0] == "sim-a against sim-b, 57 rows: 3 better, 0 worse, 54 not separable after adjustment."
+    assert [line[:3] for line in lines[1:]] == ["t00", "t01", "t02"]
+    brief = shown(table, 80, monkeypatch)
+    assert "54 more rows" in brief
+    assert "t56" not in brief
+    assert "t56" in shown(table, 80, monkeypatch, details=True)
+
+
+def test_groups_are_never_among_the_rest() -> None:
+    table = replace(many(30, better=0), families=("",) * 1 + ("t00",) * 29)
+    assert [line[:3] for line in verdict_lines(table)[1:]] == ["t00"]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("rows", [1, 2, 8])
+def test_it_is_one_table_that_fits(width: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    mean = replace(hn.estimate(A, CLUSTERS), task="word_problems", metric="exact_match", scorer="number", cluster="c")
+    means = tuple(replace(mean, task=f"word_problems_{i}", model="m") for i in range(rows))
+    for table in (Analysis({}, means), many(rows, better=1)):
+        text = shown(table, width, monkeypatch)
+        assert max(map(len, text.splitlines())) <= width
+        rules = [line for line in text.splitlines() if set(line.strip()) == {"─"}]
+        assert len(rules) == 1
+    assert "not separable" in shown(many(8, better=1), width, monkeypatch)  # a verdict is not folded
+
+
+def test_the_columns_that_are_shown_are_explained_unless_it_is_to_be_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Comparison({}, (row(),))
+    text = shown(table, 80, monkeypatch)
+    for key in ("a", "b", "diff", "ci", "verdict"):
+        term = words.DIFFERENCES[key]
+        assert any(line.split() == f"{term.label} {term.meaning}".split() for line in text.splitlines()), key
+    assert words.DIFFERENCES["corr"].meaning not in text
+    quiet = shown(table, 80, monkeypatch, legend=False)
+    assert words.DIFFERENCES["a"].meaning not in quiet
+
+
+def test_a_wide_terminal_has_the_noise_without_being_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Comparison({}, (row(),))
+    assert "unpaired" in shown(table, 160, monkeypatch)
+    assert "unpaired" not in shown(table, 120, monkeypatch)
+    assert "unpaired" in shown(table, 80, monkeypatch, details=True)
+
+
+def test_the_page_of_columns_is_made_of_the_words_of_the_screen(root: Path) -> None:
+    assert (root / "docs" / "columns.md").read_text(encoding="utf-8") == words.page()
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    for key in ("se", "total", "data", "prediction"):
+        term = words.MEANS[key]
+        for name in (term.json, term.lm_eval, term.inspect):
+            assert f"`{name}`" in readme or f"`<metric>{name}`" in readme, key
+
+
+def test_the_words_name_fields_that_are_there() -> None:
+    for terms, fields in ((words.MEANS, hn.Estimate), (words.DIFFERENCES, hn.Difference)):
+        for term in terms.values():
+            assert set(term.json.split(", ")) <= set(fields.__dataclass_fields__), term.label
+
+
+def test_printing_a_result_reads_like_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    table = Comparison({}, (row(),))
+    assert str(table).startswith("sim-a is ")
+    assert "95 % CI" in str(table)
+    assert str(table.differences[0]) == str(table)
+
+
+def test_a_comparison_of_one_row_forwards_its_fields() -> None:
+    table = Comparison({}, (row(),))
+    assert (table.diff, table.p_value) == (table.differences[0].diff, table.differences[0].p_value)
+    with pytest.raises(AttributeError, match="2 rows: choose one"):
+        _ = many(2, better=0).diff
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = table.nothing
+
+
+def test_the_closing_line_says_what_the_harness_takes_for_granted() -> None:
+    item = replace(
+        hn.estimate(A, CLUSTERS), task="word_problems", metric="exact_match", scorer="number", cluster="template",
+        mean=0.625, se=0.0641,
+    )  # fmt: skip
+    assert closing_line(item, "lm-eval", 0.0347) == (
+        "word_problems exact_match, number: 0.625 ± 0.064 (20 clusters of 10, 5 answers each); lm-eval's own ± 0.035 "
+        "takes 200 independent questions."
+    )
+    alone = replace(hn.estimate(A[:, :1]), task="t", metric="acc")
+    assert "(200 questions, one answer each)." in closing_line(alone)
+    assert "noise is not known" in closing_line(replace(alone, se=None))

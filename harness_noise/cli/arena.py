@@ -72,8 +72,6 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     if with_questions and profile is None:
         raise InputError("--questions adds means by question to the profile of --reference FILE: name the FILE")
     tables, kind = choices.pop("tables"), choices.pop("tables_format")
-    if pages is not None or pictures is not None:
-        _need_matplotlib()
     reading, joined = options.read_options(choices, strict=strict), choices.pop("as_repeats")
     found = _read(runs, reading, jobs or 1, dask)
     if joined:
@@ -90,7 +88,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     if pages is not None:
         from ..report import arena_html
 
-        written += arena_html.write(result, pages)
+        written += arena_html.write(result, pages, options.typed())
     if pictures is not None:
         from ..report import figures
 
@@ -106,13 +104,6 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
         written.append(profile)
     if not choices["quiet"]:
         options.hints(f"wrote {path}" for path in written)
-
-
-def _need_matplotlib() -> None:
-    from ..report import canvas
-
-    if not canvas.available():
-        raise InputError("figures need matplotlib: pip install 'harness-noise[plots]'")
 
 
 def _read(paths: tuple[str, ...], reading: ReadOptions, jobs: int, dask: str | None) -> list[Run]:

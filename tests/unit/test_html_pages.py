@@ -270,7 +270,7 @@ def test_figures_are_rendered(browser: WebDriver, pages: list[Path]) -> None:
     opened(browser, pages[1])
     boxes = browser.execute_script(
         "return [...document.querySelectorAll('figure > svg')].map(s => {const b = s.getBoundingClientRect();"
-        "return [b.width, b.height, s.querySelectorAll('path, image, rect, use').length, s.getAttribute('aria-label')]})"
+        "return [b.width, b.height, s.querySelectorAll('path, image, rect, use').length, s.ariaLabel]})"
     )
     assert len(boxes) == 11
     for width, height, marks, label in boxes:

@@ -46,7 +46,7 @@ class Known:
 
     def take(self, rows: IntArray) -> Known:
         """Some of the questions."""
-        return replace(self, parts=tuple(_taken(part, rows) for part in self.parts), fields=self.fields.take(rows))
+        return replace(self, parts=tuple(taken(part, rows) for part in self.parts), fields=self.fields.take(rows))
 
 
 def known(parts: Sequence[Scores], runs: Runs) -> Known | None:
@@ -67,7 +67,7 @@ def known(parts: Sequence[Scores], runs: Runs) -> Known | None:
     ]
     if not found_fields:
         return None
-    kept = [_taken(part, rows) for part, rows in zip(parts, at, strict=True)]
+    kept = [taken(part, rows) for part, rows in zip(parts, at, strict=True)]
     return Known(tuple(replace(part, questions=kept[0].questions) for part in kept), runs, _merged(found_fields))
 
 
@@ -118,7 +118,7 @@ def _merged(found: Sequence[Fields]) -> Fields:
     return Fields(values, tuple(auto), tuple(dict.fromkeys(name for fields in found for name in fields.names)))
 
 
-def _taken(part: Scores, rows: IntArray) -> Scores:
+def taken(part: Scores, rows: IntArray) -> Scores:
     """The scores of some questions; the harness's own value is not of these."""
     values = part.values[rows]
     return replace(

@@ -12,6 +12,7 @@ import numpy as np
 from ..data.matching import same_partition
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
+from ..results.arena import Arena
 from ..results.forms import finite, merge_notes
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from ..results.slices import DifferenceSlice, EstimateSlice, Heterogeneity
@@ -27,7 +28,7 @@ from .mean import _estimate
 from .ranges import score_range
 from .sample import group_parts, group_shares
 
-Table = TypeVar("Table", Analysis, Comparison)
+Table = TypeVar("Table", Analysis, Comparison, Arena)
 
 PARTS = 4
 """Slices that a number is cut into, at its quantiles."""
@@ -114,7 +115,7 @@ def _sliced(measured: Iterable[_Measured], by: Sequence[str], settings: Settings
                 f"{group.name}: its tasks have weights of their own, but in its slices every question counts alike"
             )
     check_known(items, by, "`by`")
-    cuts = [cut for item in items for cut in _cuts(item, by, notes)]
+    cuts = [cut for item in items for cut in divided(item, by, notes)]
     if not cuts:
         names = ", ".join(list(dict.fromkeys(name for item in items for name in item.fields.names))[:40]) or "(none)"
         raise InputError(
@@ -224,7 +225,7 @@ def _values(row: Difference | Estimate) -> dict[str, Any]:
     return {item.name: getattr(row, item.name) for item in fields(row)}
 
 
-def _cuts(item: Known, by: Sequence[str], notes: list[str]) -> Iterator[_Cut]:
+def divided(item: Known, by: Sequence[str], notes: list[str]) -> Iterator[_Cut]:
     """The divisions of one task's questions that were asked for; `auto` leaves out those that are there already."""
     seen: list[list[str]] = []
     for spec in dict.fromkeys([*(spec for spec in by if spec != "auto"), *(item.fields.auto if "auto" in by else ())]):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     type=click.Choice(["csv", "json", "parquet"]),
     default="csv",
     show_default=True,
-    help="What --tables writes: models, pairs, benchmarks and questions, one file each.",
+    help="What --tables writes: models, pairs, benchmarks, questions and, with --by, slices, one file each.",
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Read with N processes of this machine (default 1).")
 @click.option("--dask", metavar="ADDRESS", help="Read on the workers of the Dask cluster with this scheduler.")
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     help="Of every pair; wild: the wild cluster bootstrap, for few or very unequal clusters.",
 )
 @options.ADJUST
+@options.BY
 @options.printing
 def command(runs: tuple[str, ...], **choices: Any) -> None:
     """Every pair of many runs, and the noise of each benchmark.
@@ -72,13 +73,14 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     if with_questions and profile is None:
         raise InputError("--questions adds means by question to the profile of --reference FILE: name the FILE")
     tables, kind = choices.pop("tables"), choices.pop("tables_format")
+    by = choices["by"]
     reading, joined = options.read_options(choices, strict=strict), choices.pop("as_repeats")
     found = _read(runs, reading, jobs or 1, dask)
     if joined:
         from ..analysis.repeats import as_repeats
 
         found = as_repeats(found)
-    result = noted_in_flags(arena(found, options.settings(choices), baseline=baseline, top=top))
+    result = noted_in_flags(arena(found, options.settings(choices), baseline=baseline, top=top, by=by))
     if budget:
         from ..leaderboard.budget import with_budget
 

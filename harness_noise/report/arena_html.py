@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,14 +11,15 @@ import numpy as np
 
 from ..analysis.by_question import ByQuestion
 from ..io.atomic import write_text
-from . import arena_summary, figures, html, pair_figures
-from .columns import decimals, number, shorten
+from ..results.slices import DifferenceSlice
+from . import arena_summary, figures, html, pair_figures, slices
+from .columns import _legend, _marks, decimals, number, shorten
 from .foot import Foot, foot
 from .page_data import board_data
 from .result_html import Detail, detail
 
 if TYPE_CHECKING:
-    from ..results.arena import Arena, BenchmarkResult
+    from ..results.arena import Arena, BenchmarkResult, PairSlice
 
 PAIRS = 500
 """Pairs on a page; the exported table has them all."""
@@ -55,6 +56,8 @@ def _index_page(arena: Arena, names: list[str], command: str | None) -> str:
     models = len({model.model for model in arena.models})
     n_pairs = sum(len(board.pairs) for board in arena.boards)
     boards = len(arena.boards)
+    codes = [one.diagnostics for one in arena.slices] + [one.diagnostics for one in arena.heterogeneity]
+    marks = _marks(codes)
     return html.render(
         "index.html",
         title=f"Arena of {models} models",
@@ -64,6 +67,9 @@ def _index_page(arena: Arena, names: list[str], command: str | None) -> str:
         ],
         sentences=[line for board in arena.boards for line in arena_summary.sentences(board)[:1]],
         section=arena_summary.benchmarks(arena),
+        slices=slices.sections(arena, marks),
+        slice_words=slices.sentences(arena)[-1:],
+        legend=_legend(marks),
         foot=_foot(arena, arena.boards, command),
         notes=arena.notes,
     )
@@ -126,9 +132,19 @@ def _picked(arena: Arena, board: BenchmarkResult) -> Detail | None:
         [board.questions.text[k] for k in keep.tolist()] if board.questions.text else None,
         None, a[keep], b[keep],
     )  # fmt: skip
-    found = detail("picked", row, (), asked, None)
-    whole = pair_figures.verdict(row, arena.settings.get("margin"))
+    margin = arena.settings.get("margin")
+    rows = [_slice(one, *best) for one in board.slices]
+    found = detail("picked", row, rows, asked, margin)
+    whole = None if rows else pair_figures.verdict(row, margin)
     return replace(found, pictures=[*html.drawn([] if whole is None else [whole]), *found.pictures])
+
+
+def _slice(one: PairSlice, model: str, other: str) -> DifferenceSlice:
+    row = one.pairs.find(model, other)
+    known = {item.name: getattr(row, item.name) for item in fields(row)}
+    return DifferenceSlice(
+        **known, field=one.field, value=one.value, shrunken=None, shrunken_ci_low=None, shrunken_ci_high=None
+    )
 
 
 def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:

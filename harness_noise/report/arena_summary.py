@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from . import slices
 from .arena_ranks import rank_sentences
 from .columns import (
     MISSING,
@@ -71,7 +72,7 @@ def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
         if len(rows) < len(board.pairs):
             title += f" ({len(rows)} of {len(board.pairs)}, neighbours in rank first)"
         sections.append(_without(pair_table([board.pairs[i] for i in rows], marks, title), _WIDE))
-    lines = [line for board in arena.boards for line in sentences(board)]
+    lines = [*(line for board in arena.boards for line in sentences(board)), *slices.sentences(arena)]
     fixed = any(board.pairs.common["estimand"] == "these_questions" for board in arena.boards)
     return Summary(tuple(sections), marks.legend(), (*lines, THESE_QUESTIONS) if fixed else tuple(lines))
 

@@ -99,4 +99,13 @@ def _questions(board: BenchmarkResult) -> dict[str, Any] | None:
 
 
 def _slices(board: BenchmarkResult) -> dict[str, Any] | None:
-    return None
+    """Every pair on every slice, slice by slice."""
+    if not board.slices:
+        return None
+    columns = {"diff": "diff", "low": "ci_low", "high": "ci_high", "p": "p_adjusted"}
+    found: dict[str, Any] = {
+        key: packed(np.concatenate([one.pairs.columns[column] for one in board.slices]), "<f4")
+        for key, column in columns.items()
+    }
+    labels = [shorten(f"{one.field} = {one.value}", 60) for one in board.slices]
+    return found | {"labels": labels, "n": [one.n_questions for one in board.slices]}

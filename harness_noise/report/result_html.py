@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,18 @@ class Detail:
     sentence: str
     pictures: list[tuple[Picture, Any]]
     flips: Section | None
+    cards: list[Card]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A question that flipped, with both sides' answers, each different one once."""
+
+    question: str
+    target: str | None
+    cluster: str | None
+    scores: tuple[str, str]
+    answers: tuple[list[str], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +95,9 @@ def page(
             *(taken_back(table) if isinstance(table, Comparison) else ()),
         ],
         details=details,
-        sections=[one for one in summary.sections if not (one.title == FLIPPED and any(x.flips for x in details))],
+        sections=[
+            one for one in summary.sections if not (one.title == FLIPPED and any(x.flips or x.cards for x in details))
+        ],
         plots=plots,
         plot_head="drawn",
         plot_after=labels.index(value, 1 if labels[0] == value else 0) + 2,
@@ -171,9 +186,34 @@ def _details(
         keep = set(sorted(p, key=p.__getitem__)[:DETAILS] if p else [i for i, *_ in found[:DETAILS]])
         found = [one for one in found if one[0] in keep]
     margin = table.settings.get("margin")
-    return [
-        detail(f"row-{i}", item, slices, asked, margin, _detail_title(item, table)) for i, item, slices, asked in found
-    ]
+    out = []
+    for i, item, slices, asked in found:
+        one = detail(f"row-{i}", item, slices, asked, margin, _detail_title(item, table))
+        cards = _cards(rows[i], whole) if isinstance(whole, Comparison) else []
+        out.append(replace(one, cards=cards, flips=None if cards else one.flips))
+    return out
+
+
+def _cards(row: Difference, table: Comparison) -> list[Card]:
+    """The questions of a row that flipped most, where the result has the answers to them."""
+    out = []
+    for flip in table.flips:
+        same = all(
+            getattr(flip, name) == getattr(row, name) for name in ("task", "metric", "scorer", "model_a", "model_b")
+        )
+        answers: Any = [getattr(flip, name, ()) for name in ("answers_a", "answers_b")]
+        if same and any(answers):
+            counted = tuple(
+                [_counted(text, n, len(side)) for text, n in Counter(side).most_common()] for side in answers
+            )
+            scores = (number(flip.mean_a, 2), number(flip.mean_b, 2))
+            target = getattr(flip, "target", None)
+            out.append(Card(flip.text or flip.question, target, flip.cluster, scores, (counted[0], counted[1])))
+    return out
+
+
+def _counted(text: str, n: int, of: int) -> str:
+    return text if of == 1 else f"({n} of {of}) {text}"
 
 
 def _key(item: Any) -> tuple[str, ...]:
@@ -204,7 +244,7 @@ def detail(
             pictures.append(pair_figures.clusters(f"clusters-{key}", d, asked.clusters, sign))
         flips = flip_table(asked)
     words = sentence(item) if item.se is not None else ""
-    return Detail(key, title, words, html.drawn([one for one in pictures if one is not None]), flips)
+    return Detail(key, title, words, html.drawn([one for one in pictures if one is not None]), flips, [])
 
 
 def flip_table(asked: ByQuestion, limit: int = FLIPS) -> Section | None:

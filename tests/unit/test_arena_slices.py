@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
-from harness_noise.data.fields import Fields
 from harness_noise.leaderboard import pair_slices
 from harness_noise.leaderboard.build import arena
 from harness_noise.report.arena_tables import write_tables
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
-from support.boards import N, board
-
-
-def sliced_runs(M: int = 4) -> list[hn.Run]:
-    """Models that answered the same questions, each a few less than the others."""
-    kind = ["xyzw"[i % 4] for i in range(N)]
-    out = []
-    for m, run in enumerate(board(M, 3, clusters=tuple(f"c{i // 8}" for i in range(N)), cluster_spec="c")):
-        part = run.scores[0]
-        values = part.values.copy()
-        values[m * 3 : m * 3 + 2] = np.nan
-        questions = hn.Questions(part.questions.keys, fields=Fields({"kind": kind}, ("kind",), ("kind",)))
-        out.append(replace(run, scores=(replace(part, values=values, questions=questions),)))
-    return out
+from support.boards import sliced_board
 
 
 @pytest.fixture(scope="module")
 def found() -> hn.Arena:
-    return arena(sliced_runs(), Settings(), by=["kind"])
+    return arena(sliced_board(), Settings(), by=["kind"])
 
 
 def test_models_have_the_slices_that_analyze_gives(found: hn.Arena) -> None:
-    runs = sliced_runs()
+    runs = sliced_board()
     alone = hn.analyze(runs, by=["kind"])
     assert [row.mean for row in found.slices] == [row.mean for row in alone.slices]
     assert found.slices == alone.slices
@@ -49,7 +33,7 @@ def test_models_have_the_slices_that_analyze_gives(found: hn.Arena) -> None:
 
 
 def test_pairs_have_the_slices_that_compare_gives(found: hn.Arena) -> None:
-    runs = sliced_runs()
+    runs = sliced_board()
     for a, b in ((0, 1), (1, 3)):
         rows = {row.value: row for row in hn.compare(runs[a], runs[b], by=["kind"]).slices}
         for one in found.boards[0].slices:
@@ -60,7 +44,7 @@ def test_pairs_have_the_slices_that_compare_gives(found: hn.Arena) -> None:
 
 def test_too_many_pairs_have_no_slices_but_the_models_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_slices, "MOST", 23)
-    found = arena(sliced_runs(), Settings(), by=["auto"])
+    found = arena(sliced_board(), Settings(), by=["auto"])
     assert found.boards[0].slices == ()
     assert len(found.slices) == 16
 

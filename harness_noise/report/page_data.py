@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .columns import shorten
+from .pair_figures import slice_names
 
 if TYPE_CHECKING:
     from ..results.arena import BenchmarkResult
@@ -107,5 +108,6 @@ def _slices(board: BenchmarkResult) -> dict[str, Any] | None:
         key: packed(np.concatenate([one.pairs.columns[column] for one in board.slices]), "<f4")
         for key, column in columns.items()
     }
-    labels = [shorten(f"{one.field} = {one.value}", 60) for one in board.slices]
-    return found | {"labels": labels, "n": [one.n_questions for one in board.slices]}
+    title, labels = slice_names([(one.field, one.value) for one in board.slices])
+    short = [shorten(label, 60) for label in labels]
+    return found | {"title": title, "labels": short, "n": [one.n_questions for one in board.slices]}

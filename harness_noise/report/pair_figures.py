@@ -108,12 +108,21 @@ def slices(
         return None
     compared = isinstance(whole, Difference)
     rows = [_slice_row("all questions", whole, bold=True)]
-    rows += [_slice_row(f"{plain(item.field)} = {plain(item.value)}", item) for item in known]
+    title, labels = slice_names([(item.field, item.value) for item in known])
+    rows += [_slice_row(label, item) for label, item in zip(labels, known, strict=True)]
     alt = f"{len(known)} slices{f' (of {len(found)})' if len(known) < len(found) else ''} with their intervals, "
     told = sum(1 for item in known if item.p_adjusted is not None and item.p_adjusted < 1 - item.level)
     alt += f"{told} of them told from {'0' if compared else 'the other questions'} after adjustment (filled)."
     label = f"{'A − B' if compared else 'mean'} ({metric_name(whole.metric, whole.scorer)})"
-    return rows_of.forest(picture, "By slice", alt, rows, name(label, 40), zero=compared, margin=margin)
+    return rows_of.forest(picture, title, alt, rows, name(label, 40), zero=compared, margin=margin)
+
+
+def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
+    """What slices (field, value) are called together, and each of them: its value alone where all are of one field."""
+    fields = dict.fromkeys(field for field, _ in slices)
+    if len(fields) == 1:
+        return f"By {name(next(iter(fields)), 60)}", [plain(value) for _, value in slices]
+    return "By slice", [f"{plain(field)} = {plain(value)}" for field, value in slices]
 
 
 def _slice_row(label: str, item: Estimate | Difference, *, bold: bool = False) -> rows_of.Row:

@@ -239,9 +239,9 @@ def detail(
     flips = None
     if asked is not None and len(asked.keys):
         d = asked.diff
-        pictures.append(pair_figures.histogram(f"questions-{key}", d, sign))
         if asked.clusters is not None:
             pictures.append(pair_figures.clusters(f"clusters-{key}", d, asked.clusters, sign))
+        pictures.append(pair_figures.histogram(f"questions-{key}", d, sign))
         flips = flip_table(asked)
     words = sentence(item) if item.se is not None else ""
     return Detail(key, title, words, html.drawn([one for one in pictures if one is not None]), flips, [])

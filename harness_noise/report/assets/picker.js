@@ -119,8 +119,8 @@
         node("circle", { cx: x(r.diff), cy: y, r: 3.6, fill: r.open ? "var(--paper)" : mine, stroke: mine, "stroke-width": 1.6 })));
     });
     parts.push(words(left + (WIDTH - left - 10) / 2, height - 6, "A − B", { "text-anchor": "middle" }));
-    const what = rows.length > 1 ? `the difference and ${rows.length - 1} slices` : "the difference";
-    return figure("picked-slices", rows.length > 1 ? "By slice" : "The difference", `${what} with their intervals; filled: told from 0 after adjustment.`, height, parts);
+    const what = rows.length > 1 ? `The difference and ${rows.length - 1} slices with their intervals` : "With its interval";
+    return figure("picked-slices", rows.length > 1 ? slices.title : "The difference", `${what}; filled: told from 0 after adjustment.`, height, parts);
   };
 
   const scoresOf = (model) => {

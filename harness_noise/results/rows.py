@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from .._version import __version__
 from .display import Shown
+from .flips import Flip
 from .forms import SCHEMA_VERSION, finite, frame, row
 from .sequential import Drawn, FullRow, Sequential
 
@@ -253,31 +254,6 @@ _OF_ROWS = {
 def difference(**known: Any) -> Difference:
     """The row of these fields; numbers that are not given, or not finite, are not identified: null."""
     return Difference(**known | {name: finite(known.get(name)) for name in _NUMBERS})
-
-
-@dataclass(frozen=True, slots=True)
-class Flip:
-    """A question on which two runs disagree."""
-
-    task: str
-    metric: str
-    scorer: str
-    model_a: str
-    model_b: str
-    question: str
-    """What the harness calls it."""
-    text: str | None
-    """The whole question, where the log has it."""
-    cluster: str | None
-    mean_a: float
-    mean_b: float
-    diff: float
-    target: str | None = None
-    """The answer that is right."""
-    answers_a: tuple[str, ...] = ()
-    """All of A's, in the order of its repeats."""
-    answers_b: tuple[str, ...] = ()
-    """All of B's."""
 
 
 @dataclass(frozen=True, slots=True)

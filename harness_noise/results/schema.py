@@ -7,9 +7,10 @@ from dataclasses import fields
 from typing import Any
 
 from .diagnostics import DIAGNOSTICS
+from .flips import Flip
 from .forms import SCHEMA_VERSION
 from .plan import Plan, PlanRow, PlugIn, TheoryRow
-from .rows import Difference, Estimate, Flip
+from .rows import Difference, Estimate
 from .sequential import Drawn, FullRow, PlanLooks, Replay, Sequential
 
 

@@ -12,10 +12,10 @@ GUESTS ?=
 PINS ?= .pins
 TORCH ?= torch==2.13.0
 
-.PHONY: demo check test test-slow corpus lint bench growth docs coverage pins pins-check wheel compat compat-dev models faults fuzz guests pythons audit lowest clean help
+.PHONY: demo check test test-slow corpus lint bench growth pictures docs coverage pins pins-check wheel compat compat-dev models faults fuzz guests pythons audit lowest clean help
 
 help:
-	@echo "demo  check  test  test-slow  corpus  lint  bench  growth  docs  coverage  pins  pins-check  wheel  compat  models  faults  fuzz  guests  pythons  audit  lowest  clean"
+	@echo "demo  check  test  test-slow  corpus  lint  bench  growth  pictures  docs  coverage  pins  pins-check  wheel  compat  models  faults  fuzz  guests  pythons  audit  lowest  clean"
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -63,6 +63,9 @@ bench: $(VENV)/.test  ## side-by-side ratios, into benchmarks/README.md; BENCH=r
 
 growth: $(VENV)/.test  ## how time and memory grow, into the docs
 	$(BIN)/python benchmarks/growth.py docs/performance.md docs/assets/growth.svg
+
+pictures: $(VENV)/.test  ## the README's pictures, of what `make demo` wrote into DEMO_OUT
+	$(BIN)/python docs/pictures.py $(DEMO_OUT)
 
 coverage: $(VENV)/.test  ## coverage of the intervals by simulation, into the docs
 	$(BIN)/python benchmarks/coverage.py docs/methods/coverage.md

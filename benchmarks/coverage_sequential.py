@@ -217,7 +217,7 @@ def _stop_alike(
         df = u - 1
         ends = [m - s * as_t(shift[:, j], df) for j in (0, 1, 2)]
         sizes = np.full(u, float(size))
-        found = Cells(sums[r, :u], sizes, np.arange(u), np.zeros(u, dtype=np.intp), np.array([1 / (u * size)]), u)
+        found = Cells(sizes, np.arange(u), np.zeros(u, dtype=np.intp), np.array([1 / (u * size)]), u)
         far = Extension(found, "cr2")(sums[r, :u])
         reach = np.sqrt(far.variance)
         with np.errstate(invalid="ignore"):
@@ -348,14 +348,15 @@ def parts(table: Any, N: int, m: int, size: int, R: int, seed: list[int]) -> dic
         y, X = table(rng)
         rows, labels = drawn(rng, N, m, size)
         found = estimate_from_part(y[rows], rows, X, labels)
-        assert found.estimate is not None
-        assert found.se is not None
+        if found.estimate is None or found.se is None:  # a part that does not vary has no standard error
+            continue
         covered += found.ci_low <= y.mean() <= found.ci_high
         errors.append(found.estimate - y.mean())
         plain.append(y[rows].mean() - y.mean())
         gains.append(1.0 if found.gain is None else max(1.0, found.gain))
         reported.append(found.se**2)
     mse = float(np.mean(np.square(errors)))
+    R = len(errors)
     return {"replications": R, "covered": covered / R, "ratio": float(np.mean(np.square(plain))) / mse,
             "gain": float(np.mean(gains)), "se_ratio": math.sqrt(float(np.mean(reported)) / mse)}  # fmt: skip
 

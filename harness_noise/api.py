@@ -288,6 +288,7 @@ def arena(
     missing: Missing = "drop",
     seed: int = 0,
     resamples: int = 10_000,
+    by: Sequence[str] = (),
     tasks: Sequence[str] = (),
     metrics: Sequence[str] = (),
     scorers: Sequence[str] = (),
@@ -333,6 +334,8 @@ def arena(
         Of the resampling tests and intervals.
     resamples
         How many of them, 100 or more.
+    by
+        Properties of the questions, as a cluster's SPEC: the models' means slice by slice; ``"auto"``: every field.
     tasks, metrics, scorers
         Only these, where paths are given; globs for tasks. Empty: all.
     groups
@@ -362,7 +365,7 @@ def arena(
         cluster=cluster, level=level, se=se, interval=interval, test=test, adjust=adjust, margin=margin, range=range,
         questions_are=questions_are, missing=missing, seed=seed, resamples=resamples,
     )  # fmt: skip
-    options = reading(settings, tasks, metrics, scorers, groups, columns, apart)
-    return compute(
-        [item for source in listed(runs) for item in runs_of(source, options)], settings, baseline=baseline, top=top
-    )
+    by = names(by)
+    options = replace(reading(settings, tasks, metrics, scorers, groups, columns, apart), fields=by)
+    found = [item for source in listed(runs) for item in runs_of(source, options)]
+    return compute(found, settings, baseline=baseline, top=top, by=by)

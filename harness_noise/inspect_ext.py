@@ -8,41 +8,59 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inspect_ai.hooks import Hooks, RunEnd, SampleEnd, TaskEnd, TaskStart, hooks
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
+from inspect_ai.util import LimitExceededError
+
+if TYPE_CHECKING:
+    from inspect_ai.util import EarlyStopping
 
 logger = logging.getLogger(__name__)
 _too_few: ContextVar[str] = ContextVar("harness_noise_too_few", default="")
 """Why the metric `noise` of this task has no numbers, as long as nobody has said it."""
 
-__all__ = ["NoiseHooks", "keep_noise", "noise"]
+__all__ = ["NoiseHooks", "keep_noise", "noise", "stop_when"]
+_HOOK = "harness_noise_adapters.inspect_logs.hook"
+"""Loaded by the first task that has to do with us."""
 
 
 @hooks(name="noise", description="error bars for tasks with noise=true")
 class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
     """`inspect eval TASK --epochs K --metadata noise=true [--metadata noise_cluster=KEY]`."""
 
-    def __init__(self) -> None:
-        self._used = False
+    @property
+    def _used(self) -> bool:
+        return _HOOK in sys.modules
 
     async def on_task_start(self, data: TaskStart) -> None:
+        refused = self._start(data)
+        if refused is not None:  # the one exception that Inspect lets out of a hook: the task ends here
+            raise LimitExceededError("custom", value=1, limit=0, message=refused)
+
+    def _start(self, data: TaskStart) -> str | None:
         try:
             from harness_noise_adapters.inspect_logs.flags import flag
 
             on = flag(data.spec.metadata)
             if on is None and not self._used:
-                return
+                return None
             from harness_noise_adapters.inspect_logs import hook
 
-            self._used = True
             hook.task_start(data, on)
+            if on is None or not on.asking:
+                return None
+            from harness_noise_adapters.inspect_logs.stopping import stop_early
+
+            return stop_early(on.asking)
         except Exception as error:  # noqa: BLE001  a guest never takes the host down
             _warn(f"{data.spec.task}: no error bars", error)
             self._off()
+            return None
 
     async def on_sample_end(self, data: SampleEnd) -> None:
         if self._used:
@@ -131,6 +149,44 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
         return found
 
     return compute
+
+
+def stop_when(
+    against: str | os.PathLike[str] | None = None,
+    *,
+    margin: float = 0.0,
+    looks: int | str = 5,
+    se: float | None = None,
+    metric: str | None = None,
+) -> EarlyStopping:
+    """End a task when it is decided, for `Task(early_stopping=stop_when(against="logs/a.eval"))`.
+
+    The dataset must be shuffled with a seed (`--sample-shuffle SEED`). A look takes all answers of its questions, and
+    what was under way when one stops the task is finished. `results.early_stopping` of the log holds what was decided.
+
+    Args:
+        against: log, or folder with one log of the task, of the model to compare with.
+        margin: also stop where the two are equivalent within ±margin.
+        looks: at equal numbers of questions, or "anytime": after every block.
+        se: stop when the standard error of the mean (of the difference, beside `against`) is at most this.
+        metric: the scorer, or the key of its dictionaries, that decides; needed where there are several.
+
+    Raises:
+        InputError: no such rule, or neither `against` nor `se`.
+    """
+    from harness_noise_adapters.inspect_logs.asking import Asking
+    from harness_noise_adapters.inspect_logs.flags import Flag
+    from harness_noise_adapters.inspect_logs.stopping import Stopping
+
+    from .settings import Settings
+
+    given = {
+        "until": "decided" if se is None else f"se={se!r}", "against": None if against is None else os.fspath(against),
+        "margin": margin, "looks": looks, "metric": metric,
+    }  # fmt: skip
+    asking = {name: value for name, value in given.items() if value is not None}
+    Asking.of(Flag(Settings(), asking))
+    return Stopping(asking)
 
 
 def keep_noise() -> bool:

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, NothingSharedError
+from ..results.flips import Flip
 from ..results.forms import merge_notes
-from ..results.rows import Comparison, Difference, Flip
+from ..results.rows import Comparison, Difference
 from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings, Test
 from . import corpus
 from .difference import decided, run_difference

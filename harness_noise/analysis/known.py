@@ -11,7 +11,7 @@ import numpy as np
 from ..data.fields import Fields, Value, numeral
 from ..data.matching import pair
 from ..data.questions import Questions
-from ..data.scores import Run, Scores
+from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..stats.arrays import FloatArray, IntArray
 from .matching import align
@@ -46,7 +46,7 @@ class Known:
 
     def take(self, rows: IntArray) -> Known:
         """Some of the questions."""
-        return replace(self, parts=tuple(_taken(part, rows) for part in self.parts), fields=self.fields.take(rows))
+        return replace(self, parts=tuple(taken(part, rows) for part in self.parts), fields=self.fields.take(rows))
 
 
 def known(parts: Sequence[Scores], runs: Runs) -> Known | None:
@@ -67,8 +67,46 @@ def known(parts: Sequence[Scores], runs: Runs) -> Known | None:
     ]
     if not found_fields:
         return None
-    kept = [_taken(part, rows) for part, rows in zip(parts, at, strict=True)]
+    kept = [taken(part, rows) for part, rows in zip(parts, at, strict=True)]
     return Known(tuple(replace(part, questions=kept[0].questions) for part in kept), runs, _merged(found_fields))
+
+
+def together(items: Sequence[Known], group: Group) -> Known:
+    """The questions of a group's tasks as one sample; of a field that a task lacks, its questions have no value."""
+    fields = [item.fields for item in items]
+    specs = dict.fromkeys(spec for one in fields for spec in one.values)
+    values = {
+        spec: [
+            value for one, item in zip(fields, items, strict=True) for value in one.values.get(spec, [None] * len(item))
+        ]
+        for spec in specs
+    }
+    auto, names = (tuple(dict.fromkeys(name for part in found for name in part)) for found in (
+        [one.auto for one in fields], [one.names for one in fields]))  # fmt: skip
+    parts = tuple(_stacked([item.parts[r] for item in items], group) for r in range(len(items[0].parts)))
+    return Known(parts, items[0].runs, Fields(values, auto, names))
+
+
+def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
+    """The scores of a group's tasks one below the other; their clusters are those of the group's row."""
+    whole = sample(parts)
+    of_task = [part.task for part in parts for _ in part.questions.keys]
+    keys = [key for part in parts for key in part.questions.keys]
+    return replace(
+        parts[0],
+        task=group.name,
+        questions=Questions(tuple(map("\x1f".join, zip(of_task, keys, strict=True))), parts[0].questions.kind),
+        values=whole.values,
+        clusters=tuple(of_task) if whole.between_tasks else whole.labels,
+        cluster_spec=next((part.cluster_spec for part in parts if part.clusters is not None), None),
+        bounds=whole.bounds,
+        factors=None,
+        native=None,
+        n_missing=sum(part.n_missing for part in parts),
+        diagnostics=tuple(sorted({code for part in parts for code in part.diagnostics})),
+        answers_differ=whole.answers_differ,
+        repeats_are_runs=whole.repeats_are_runs,
+    )
 
 
 def _merged(found: Sequence[Fields]) -> Fields:
@@ -80,7 +118,7 @@ def _merged(found: Sequence[Fields]) -> Fields:
     return Fields(values, tuple(auto), tuple(dict.fromkeys(name for fields in found for name in fields.names)))
 
 
-def _taken(part: Scores, rows: IntArray) -> Scores:
+def taken(part: Scores, rows: IntArray) -> Scores:
     """The scores of some questions; the harness's own value is not of these."""
     values = part.values[rows]
     return replace(

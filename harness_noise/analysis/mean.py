@@ -15,6 +15,7 @@ from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.forms import finite, merge_notes
 from ..results.rows import Analysis, Estimate
+from ..results.sequential import looks_of
 from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings
 from ..stats import intervals
 from ..stats.contrast import Contrast, Design, question_stats
@@ -272,7 +273,7 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
     for reason, names in reasons.items():
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         notes.append(f"no error bar for {', '.join(names[:3])}{more}: {reason}")
-    return Analysis(settings.to_dict(), tuple(estimates), tuple(notes))
+    return Analysis(settings.to_dict(), tuple(estimates), tuple(notes), **looks_of([run]))
 
 
 def _without_range(estimates: Iterable[Estimate]) -> list[str]:
@@ -282,9 +283,7 @@ def _without_range(estimates: Iterable[Estimate]) -> list[str]:
         for item in estimates
         if "zero_variance" in item.diagnostics and item.range is None and item.mean in (0.0, 1.0)
     ]
-    if not names:
-        return []
-    return [
+    return names and [
         f"{', '.join(dict.fromkeys(names))}: every score is the same, and nothing "
         "says what range the metric has, so there is no interval: give it with --range 0,1 (0,100 for a percentage)"
     ]
@@ -323,9 +322,10 @@ def pass_at_k_estimates(item: Scores, settings: Settings, run: Run | None = None
 def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:
     """All estimates of several runs, one after the other."""
     settings.check("analyze")
+    runs = list(runs)
     parts = [analyze_run(run, settings) for run in runs]
     estimates = tuple(item for part in parts for item in part.estimates)
-    return Analysis(settings.to_dict(), estimates, merge_notes(*(part.notes for part in parts)))
+    return Analysis(settings.to_dict(), estimates, merge_notes(*(part.notes for part in parts)), **looks_of(runs))
 
 
 def estimate(

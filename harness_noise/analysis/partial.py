@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     Labels = Sequence[object] | NDArray[np.generic]
 
 
+class NotRandomError(InputError):
+    """The questions that were asked are no random part."""
+
+
 def estimate_from_part(
     scores: ArrayLike,
     asked: ArrayLike,
@@ -103,7 +107,7 @@ def part_of(
 
 def full_benchmark(
     y: FloatArray, part: Part, X: FloatArray, names: tuple[str, ...], level: float = 0.95, what: str = "",
-    *, bounds: tuple[float, float] | None = None,
+    *, bounds: tuple[float, float] | None = None, drawn: bool = False,
 ) -> FullBenchmark:  # fmt: skip
     """`estimate_from_part` from question means.
 
@@ -115,6 +119,7 @@ def full_benchmark(
         level: coverage of the interval.
         what: the task, for messages.
         bounds: the metric's range, in which the interval stays; None of differences, and where it is not known.
+        drawn: whether the run says that its questions were drawn at random; else their places must look like it.
     """
     what = f"{what}: " if what else ""
     N, asked = len(X), part.asked
@@ -122,8 +127,8 @@ def full_benchmark(
         raise InputError(f"{what}fewer than two questions have a score: nothing can be said of the others")
     if len(asked) >= N:
         raise InputError(f"{what}all {N} questions were asked: their plain mean is that of the whole benchmark")
-    if not positions_look_random(part):
-        raise InputError(
+    if not drawn and not positions_look_random(part):
+        raise NotRandomError(
             f"{what}the {len(asked)} of {N} questions that were asked were not drawn at random: they lie together in "
             "the order of the benchmark, as the first N of --limit do, and the first questions are no sample; "
             "ask a random part of them, with whole clusters"

@@ -16,7 +16,7 @@ from ..results.sequential import FullRow
 from ..settings import Settings
 from ..stats.contrast import question_stats
 from .comparison import _matched
-from .partial import full_benchmark, part_of
+from .partial import NotRandomError, full_benchmark, part_of
 from .ranges import hull
 from .sample import group_parts, group_shares
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def of_runs(
-    runs: Sequence[Run], references: Sequence[Run], settings: Settings
+    runs: Sequence[Run], references: Sequence[Run], settings: Settings, *, refuse: bool = True
 ) -> tuple[tuple[FullRow, ...], list[str]]:
     """The means of whole benchmarks, for everything that a run and a reference measured; and notes.
 
@@ -33,6 +33,7 @@ def of_runs(
         runs: of which each has answered a part of the questions, drawn at random.
         references: runs that have answered them all.
         settings: its level.
+        refuse: whether a part that was not drawn at random is an error; else its row says nothing of the whole.
 
     Raises:
         InputError: a part that was not drawn at random, or nothing that a reference has measured.
@@ -42,7 +43,13 @@ def of_runs(
     for run in runs:
         others = [item for item in references if item.path != run.path or not run.path or item.model != run.model]
         for parts, name, shares in _tasks(run):
-            rows += _row(parts, others, name, run.model, shares, settings, notes)
+            try:
+                rows += _row(parts, others, name, run, shares, settings, notes)
+            except NotRandomError as error:
+                if refuse:
+                    raise
+                notes.append(str(error))
+                rows.append(_nothing(parts, others, name, run))
     return _checked(rows, notes, references)
 
 
@@ -53,12 +60,15 @@ def of_pairs(
     rows: list[FullRow] = []
     notes: list[str] = []
     for run_a, run_b in pairs:
-        model = f"{run_a.model} − {run_b.model}"
         matched, _ = _matched(run_a, run_b, alone=False)
         differences = [_difference(one, other) for one, other in matched]
-        whole = replace(run_a, scores=tuple(differences), parts=())
+        both = {item["task"] for item in run_a.drawn} & {item["task"] for item in run_b.drawn}
+        whole = replace(
+            run_a, model=f"{run_a.model} − {run_b.model}", scores=tuple(differences), parts=(),
+            drawn=tuple(item for item in run_a.drawn if item["task"] in both),
+        )  # fmt: skip
         for parts, name, shares in _tasks(whole):
-            rows += _row(parts, references, name, model, shares, settings, notes)
+            rows += _row(parts, references, name, whole, shares, settings, notes)
     return _checked(rows, notes, references)
 
 
@@ -68,7 +78,11 @@ def _checked(rows: list[FullRow], notes: list[str], references: Sequence[Run]) -
         raise InputError(
             f"the references ({names}) have measured nothing that the runs have: name runs of the same tasks"
         )
-    nothing = [f"{row.task} {row.metric}".strip() for row in rows if row.gain is None or row.gain <= 1]
+    nothing = [
+        f"{row.task} {row.metric}".strip()
+        for row in rows
+        if row.estimate is not None and (row.gain is None or row.gain <= 1)
+    ]
     if nothing:
         notes.append(
             f"{', '.join(dict.fromkeys(nothing))}: the references gain nothing, so the plain mean of the part is shown"
@@ -100,7 +114,7 @@ def _difference(one: Scores, other: Scores) -> Scores:
 
 
 def _row(
-    parts: Sequence[Scores], references: Sequence[Run], name: str, model: str, shares: list[float] | None,
+    parts: Sequence[Scores], references: Sequence[Run], name: str, run: Run, shares: list[float] | None,
     settings: Settings, notes: list[str],
 ) -> list[FullRow]:  # fmt: skip
     """One row, or a note that says why there is none; nothing where no reference has measured it."""
@@ -114,7 +128,9 @@ def _row(
     start = np.cumsum([0, *(len(block.X) for block in known)])
     asked = np.concatenate([block.asked + at for block, at in zip(known, start, strict=False)])
     if len(asked) >= start[-1]:
-        notes.append(f"{name} {parts[0].metric}: {model} has answered all {start[-1]:,} questions of the references")
+        notes.append(
+            f"{name} {parts[0].metric}: {run.model} has answered all {start[-1]:,} questions of the references"
+        )
         return []
     part = part_of(
         asked, int(start[-1]),
@@ -124,9 +140,22 @@ def _row(
     X = np.concatenate([block.X[:, [block.names.index(n) for n in names]] for block in known])
     y = np.concatenate([block.y for block in known])
     bounds = hull([item.bounds for item in parts])  # differences have none
-    found = full_benchmark(y, part, X, tuple(names), settings.level, name, bounds=bounds)
+    sizes = {item["task"]: item["n_total"] for item in run.drawn}
+    drawn = all(sizes.get(item.task) == len(block.X) for item, block in zip(parts, known, strict=True))
+    found = full_benchmark(y, part, X, tuple(names), settings.level, name, bounds=bounds, drawn=drawn)
     fields = asdict(found)
-    return [FullRow(task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=model, **fields)]
+    return [FullRow(task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=run.model, **fields)]
+
+
+def _nothing(parts: Sequence[Scores], references: Sequence[Run], name: str, run: Run) -> FullRow:
+    """The row of a part that says nothing of the whole."""
+    blocks = [block for part in parts if (block := _block(part, references)) is not None]
+    return FullRow(
+        task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=run.model, estimate=None, se=None, ci_low=None,
+        ci_high=None, n_asked=sum(len(block.asked) for block in blocks), n_total=sum(len(block.X) for block in blocks),
+        r2=None, gain=None, references=tuple(dict.fromkeys(n for block in blocks for n in block.names)),
+        diagnostics=("not_a_random_part",),
+    )  # fmt: skip
 
 
 class _Block:

@@ -65,6 +65,8 @@ def _join(runs: Sequence[Run]) -> Run:
         groups=tuple(replace(same[0], native=None) for same in groups.values()),
         skipped=tuple(same[0] if len(same) == 1 else replace(same[0], native=None) for same in skipped.values()),
         notes=tuple(notes),
+        sequential=(),  # each run stopped for itself
+        drawn=tuple(item for item in first.drawn if all(item in run.drawn for run in runs)),
     )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from ..data.matching import same_partition
-from ..data.scores import Run
+from ..data.scores import Group, Run, Scores
 from ..errors import InputError
+from ..results.arena import Arena
 from ..results.forms import finite, merge_notes
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from ..results.slices import DifferenceSlice, EstimateSlice, Heterogeneity
@@ -22,11 +24,12 @@ from ..stats.tolerances import FEW_DF
 from .comparison import _matched
 from .difference import decided, run_difference
 from .evidence import Compared, RowDecision
-from .known import Known, check_known, known, numbers, text_of
+from .known import Known, Runs, check_known, known, numbers, text_of, together
 from .mean import _estimate
 from .ranges import score_range
+from .sample import group_parts, group_shares
 
-Table = TypeVar("Table", Analysis, Comparison)
+Table = TypeVar("Table", Analysis, Comparison, Arena)
 
 PARTS = 4
 """Slices that a number is cut into, at its quantiles."""
@@ -63,7 +66,7 @@ class _Cut:
 
 
 def slices_of_runs(runs: Sequence[Run], by: Sequence[str], settings: Settings) -> Sliced:
-    """The means of each run by slice.
+    """The means of each run by slice, of its tasks and of its groups, whose questions are one sample.
 
     Args:
         runs: read with the fields (`ReadOptions.fields`).
@@ -73,26 +76,47 @@ def slices_of_runs(runs: Sequence[Run], by: Sequence[str], settings: Settings) -
     Raises:
         InputError: a field that no question has or that has too many values, and settings that slices do not have.
     """
-    return _sliced([((part,), (run,)) for run in runs for part in run.scores], by, settings)
+    found: list[_Measured] = [(((part,),), (run,), None) for run in runs for part in run.scores]
+    for run in runs:
+        for group in run.groups:
+            if parts := group_parts(run, group):
+                found.append((tuple((part,) for part in parts), (run,), group))
+    return _sliced(found, by, settings)
 
 
 def slices_of_pairs(pairs: Sequence[tuple[Run, Run]], by: Sequence[str], settings: Settings) -> Sliced:
     """A − B of each pair by slice; as `slices_of_runs`."""
-    found = []
+    found: list[_Measured] = []
     for pair in pairs:
-        try:
-            found += [(parts, pair) for parts in _matched(*pair, alone=True)[0]]
-        except InputError:  # groups and corpus metrics alone are shared
-            continue
+        with suppress(InputError):  # groups and corpus metrics alone are shared
+            found += [((parts,), pair, None) for parts in _matched(*pair, alone=True)[0]]
+        for group in pair[0].groups:
+            both = [group_parts(run, group) for run in pair]
+            if both[0] and both[1]:
+                found.append((tuple(zip(*both, strict=True)), pair, group))
     return _sliced(found, by, settings)
 
 
-def _sliced(measured: Iterable[tuple[Any, Any]], by: Sequence[str], settings: Settings) -> Sliced:
+_Measured: TypeAlias = "tuple[tuple[tuple[Scores, ...], ...], Runs, Group | None]"
+"""What each run scored on every task, the runs, and the group that the tasks are of."""
+
+
+def _sliced(measured: Iterable[_Measured], by: Sequence[str], settings: Settings) -> Sliced:
     _check(settings)
-    items = [item for parts, runs in measured if (item := known(parts, runs)) is not None and len(item)]
-    check_known(items, by, "`by`")
     notes: list[str] = []
-    cuts = [cut for item in items for cut in _cuts(item, by, notes)]
+    items = []
+    for tasks, runs, group in measured:
+        each = [item for parts in tasks if (item := known(parts, runs)) is not None and len(item)]
+        if group is None or len(each) < len(tasks):
+            items += each if group is None else []
+            continue
+        items.append(together(each, group))
+        if group_shares([item.parts[0] for item in each], group) is not None:
+            notes.append(
+                f"{group.name}: its tasks have weights of their own, but in its slices every question counts alike"
+            )
+    check_known(items, by, "`by`")
+    cuts = [cut for item in items for cut in divided(item, by, notes)]
     if not cuts:
         names = ", ".join(list(dict.fromkeys(name for item in items for name in item.fields.names))[:40]) or "(none)"
         raise InputError(
@@ -202,7 +226,7 @@ def _values(row: Difference | Estimate) -> dict[str, Any]:
     return {item.name: getattr(row, item.name) for item in fields(row)}
 
 
-def _cuts(item: Known, by: Sequence[str], notes: list[str]) -> Iterator[_Cut]:
+def divided(item: Known, by: Sequence[str], notes: list[str]) -> Iterator[_Cut]:
     """The divisions of one task's questions that were asked for; `auto` leaves out those that are there already."""
     seen: list[list[str]] = []
     for spec in dict.fromkeys([*(spec for spec in by if spec != "auto"), *(item.fields.auto if "auto" in by else ())]):

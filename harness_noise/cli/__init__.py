@@ -40,7 +40,7 @@ def _run(arguments: list[str]) -> int:
 
     debug = "--debug" in arguments
     try:
-        with cli.make_context("harness-noise", arguments) as context:
+        with cli.make_context("harness-noise", list(arguments), obj=tuple(arguments)) as context:
             code = cli.invoke(context)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0

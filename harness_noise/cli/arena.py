@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     type=click.Choice(["csv", "json", "parquet"]),
     default="csv",
     show_default=True,
-    help="What --tables writes: models, pairs, benchmarks and questions, one file each.",
+    help="What --tables writes: models, pairs, benchmarks, questions and, with --by, slices, one file each.",
 )
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Read with N processes of this machine (default 1).")
 @click.option("--dask", metavar="ADDRESS", help="Read on the workers of the Dask cluster with this scheduler.")
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     help="Of every pair; wild: the wild cluster bootstrap, for few or very unequal clusters.",
 )
 @options.ADJUST
+@options.BY
 @options.printing
 def command(runs: tuple[str, ...], **choices: Any) -> None:
     """Every pair of many runs, and the noise of each benchmark.
@@ -76,15 +77,14 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     if with_questions and profile is None:
         raise InputError("--questions adds means by question to the profile of --reference FILE: name the FILE")
     tables, kind = choices.pop("tables"), choices.pop("tables_format")
-    if pages is not None or pictures is not None:
-        _need_matplotlib()
+    by = choices["by"]
     reading, joined = options.read_options(choices, strict=strict), choices.pop("as_repeats")
     found = _read(runs, reading, jobs or 1, dask)
     if joined:
         from ..analysis.repeats import as_repeats
 
         found = as_repeats(found)
-    result = noted_in_flags(arena(found, options.settings(choices), baseline=baseline, top=top))
+    result = noted_in_flags(arena(found, options.settings(choices), baseline=baseline, top=top, by=by))
     if budget:
         from ..leaderboard.budget import with_budget
 
@@ -94,7 +94,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     if pages is not None:
         from ..report import arena_html
 
-        written += arena_html.write(result, pages)
+        written += arena_html.write(result, pages, options.typed())
     if pictures is not None:
         from ..report import figures
 
@@ -110,13 +110,6 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
         written.append(profile)
     if not choices["quiet"]:
         options.hints(f"wrote {path}" for path in written)
-
-
-def _need_matplotlib() -> None:
-    from ..report import canvas
-
-    if not canvas.available():
-        raise InputError("figures need matplotlib: pip install 'harness-noise[plots]'")
 
 
 def _read(paths: tuple[str, ...], reading: ReadOptions, jobs: int, dask: str | None) -> list[Run]:

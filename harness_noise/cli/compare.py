@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,7 +124,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
 
         groups = {group.name for pair in pairs for run in pair for group in run.groups}
         result = replace(result, combined=combine(row for row in result.differences if row.task not in groups))
-    return _finish(result, choices, gate, page)
+    return _finish(result, choices, gate, page, pairs)
 
 
 def _of_sides(columns: str | None, runs: tuple[str, ...]) -> str | None:
@@ -168,15 +169,19 @@ def _looked(result: Comparison, pairs: list[tuple[Run, Run]], chosen: Settings, 
     return replace(result, sequential=found, notes=(*result.notes, note))
 
 
-def _finish(result: Comparison, choices: dict[str, Any], gate: str, page: Path | None) -> int:
+def _finish(
+    result: Comparison, choices: dict[str, Any], gate: str, page: Path | None, pairs: Sequence[tuple[Run, Run]] = ()
+) -> int:
     """Show the result; the exit code of the gate."""
     result = noted_in_flags(result)
     options.show(result, choices)
     if page is not None:
+        from ..analysis.by_question import by_question
         from ..io.atomic import write_text
-        from ..report import html
+        from ..report import result_html
 
-        write_text(page, html.page(result))
+        asked = () if result.settings.get("unpaired") else by_question(pairs)
+        write_text(page, result_html.page(result, command=options.typed(), questions=asked))
     if gate != "regression":
         return 0
     from ..analysis.gate import regressions

@@ -40,6 +40,9 @@ def command(out: Path, debug: bool) -> None:
     for adapter in harnesses.values():
         written += _two_models(adapter, out)
     written += _eight_models(next(iter(harnesses.values())), out)
+    for adapter in harnesses.values():
+        if hasattr(adapter, "demo_until"):
+            written += _stopped_early(adapter, out)
     _title("Written")
     for path in written:
         click.echo(f"  {path}")
@@ -52,12 +55,13 @@ def _two_models(adapter: Any, out: Path) -> list[Path]:
     """Run, compare, export: what a user does with two models."""
     from harness_noise_adapters.demo.problems import PAIR
 
+    from ..analysis.by_question import by_question
     from ..analysis.comparison import compare_runs
     from ..analysis.mean import analyze_run
     from ..data.scores import ReadOptions
     from ..io import registry as adapters
     from ..io.atomic import write_text
-    from ..report import html, terminal
+    from ..report import result_html, terminal
     from ..settings import Settings
 
     name = adapter.name
@@ -65,11 +69,12 @@ def _two_models(adapter: Any, out: Path) -> list[Path]:
     folders = adapter.demo(out, _shown, PAIR)
     a, b = (run for folder in folders for run in adapters.read(folder))
     _title(f"{name}: is A better than B?")
-    _shown(["harness-noise", "compare", *map(str, folders), "--questions", "5"])
+    page, table, exported = out / f"compare-{name}.html", out / f"compare-{name}.json", out / f"export-{name}"
+    asked = ["harness-noise", "compare", *map(str, folders), "--questions", "5", "--html", str(page)]
+    _shown(asked)
     result = compare_runs([(a, b)], Settings(), 5)
     terminal.print_to(None, result)
-    page, table, exported = out / f"compare-{name}.html", out / f"compare-{name}.json", out / f"export-{name}"
-    write_text(page, html.page(result))
+    write_text(page, result_html.page(result, command=shlex.join(asked), questions=by_question([(a, b)])))
     write_text(table, result.to_json() + "\n")
     click.echo()
     _shown(["harness-noise", "export", str(folders[0]), "-o", str(exported)])
@@ -83,25 +88,45 @@ def _eight_models(adapter: Any, out: Path) -> list[Path]:
 
     from ..io import registry as adapters
     from ..leaderboard.build import arena
-    from ..report import arena_html, canvas
+    from ..report import arena_html
     from ..settings import Settings
 
-    if not canvas.available():
-        click.echo("\nWithout matplotlib there is no report on eight models: pip install 'harness-noise[plots]'")
-        return []
     _title(f"{adapter.name}: all pairs of eight models")
     with _quiet():
         folder = adapter.demo_many(out, [model for model in MODELS if model not in PAIR])
-    _shown(["harness-noise", "arena", str(folder), "--html", str(out / "arena")])
+    asked = ["harness-noise", "arena", str(folder), "--html", str(out / "arena")]
+    _shown(asked)
     runs: list[Run] = adapters.read(folder)
     result = arena(runs, Settings())
-    pages = arena_html.write(result, out / "arena")
+    pages = arena_html.write(result, out / "arena", shlex.join(asked))
     from ..report import arena_summary
 
     for board in result.boards:
         for line in arena_summary.sentences(board):
             click.echo(line)
     return pages
+
+
+def _stopped_early(adapter: Any, out: Path) -> list[Path]:
+    """A third comparison, which asks no more questions than it takes; what the run of all questions says is there."""
+    from harness_noise_adapters.demo.problems import ENOUGH
+
+    from ..analysis.comparison import compare_runs
+    from ..io import registry as adapters
+    from ..settings import Settings
+
+    new, old = ENOUGH
+    whole, against = (out / adapter.name / model.name for model in ENOUGH)
+    _title(f"{adapter.name}: a third comparison, {new.name} (A) against {old.name} (B), stops when it is decided")
+    folder = adapter.demo_until(out, _shown, new, against)
+    (looks,) = adapters.read(folder)[0].sequential
+    said = f"{looks['decision']}, after {looks['n_asked']} of {looks['n_total']} questions"
+    if whole.exists():
+        (row,) = compare_runs([(adapters.read(whole)[0], adapters.read(against)[0])], Settings()).differences
+        same = "the same decision" if row.verdict == looks["decision"] else f"all questions say: {row.verdict}; this"
+        said += f": {same} with {looks['n_asked'] / looks['n_total']:.0%} of the answers".replace("%", " %")
+    click.echo(f"\n{said}.")
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 @contextlib.contextmanager

@@ -316,6 +316,14 @@ def rendered(table: Result, form: str, **shown: bool) -> str:
     return {"json": text.json, "csv": text.csv, "sentence": text.sentence}[form](table)
 
 
+def typed() -> str | None:
+    """The command as it was typed, for the foot of a page."""
+    import shlex
+
+    arguments = click.get_current_context().find_root().obj
+    return None if arguments is None else shlex.join(["harness-noise", *arguments])
+
+
 def hints(notes: Iterable[str]) -> None:
     """Print hints and warnings on stderr, one line each."""
     from .flags import in_flags

@@ -82,10 +82,8 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
         result = replace(result, notes=(*result.notes, told))
     options.show(result, printing)
     if plot is not None:
-        from ..report import canvas, planning
+        from ..report import planning
 
-        if not canvas.available():
-            raise InputError("--plot needs matplotlib: pip install 'harness-noise[plots]'")
         planning.draw(result, plot)
 
 

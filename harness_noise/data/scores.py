@@ -175,6 +175,10 @@ class Run:
     """What the run reports and has no error bar."""
     notes: tuple[str, ...] = ()
     """Sentences for the user: hints and warnings, one each."""
+    sequential: tuple[Mapping[str, Any], ...] = ()
+    """What made it stop before all questions were asked, as the results have it (`results.sequential`)."""
+    drawn: tuple[Mapping[str, Any], ...] = ()
+    """The tasks of which a random part was asked, likewise."""
     date: str = ""
     """When it was made, in a form in which a later date sorts behind an earlier one of the same harness;
     empty where that is not known."""

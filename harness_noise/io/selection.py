@@ -34,6 +34,7 @@ def select(run: Run, options: ReadOptions) -> Run:
             notes += (str(absent),)
         kept = [item for item in kept if any(fnmatchcase(_name(item, attribute), name) for name in wanted)]
     chosen = {id(item) for item in kept}
+    names = {_name(item, "task") for item in kept}
     groups = tuple(item for item in run.groups if id(item) in chosen)
     return replace(
         run,
@@ -43,6 +44,7 @@ def select(run: Run, options: ReadOptions) -> Run:
         corpus=tuple(item for item in run.corpus if id(item) in chosen),
         skipped=tuple(item for item in run.skipped if id(item) in chosen),
         notes=notes,
+        sequential=tuple(item for item in run.sequential if item["task"] in names),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -45,6 +45,22 @@ class _Measured:
 def _board(
     measured: list[_Measured], group: Group | None, settings: Settings, top: int | None = None
 ) -> tuple[BenchmarkResult | None, list[str]]:
+    board, pairs, notes = _paired(measured, group, settings)
+    if pairs is None:
+        return None, notes
+    common = pairs.common
+    models = _models(measured, group, board, pairs, settings)
+    questions = _questions(common, board)
+    row = _benchmark(common, pairs, questions, models, questions.n_solved is not None)
+    solved = board.solved if questions.n_solved is not None else None
+    models, row = ranked(models, row, board.table, solved, pairs, settings, top)
+    return BenchmarkResult(row, models, pairs, questions, board.table.mean), notes
+
+
+def _paired(
+    measured: Sequence[_Measured], group: Group | None, settings: Settings
+) -> tuple[Grid, Pairs | None, list[str]]:
+    """The runs on the union of their questions, and all pairs of them; None where no two share a question."""
     parts = [item.parts for item in measured]
     first = parts[0][0]
     check_margin(settings, [part for items in parts for part in items])
@@ -60,7 +76,7 @@ def _board(
     columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se, fixed=fixed)
     columns = _scores_alone_agree(columns, board.table, [any(x.answers_differ for x in items) for items in parts])
     if not (columns.n > 0).any():
-        return None, notes
+        return board, None, notes
     apart = int((columns.n == 0).sum())
     if apart:
         notes.append(f"{task}, {first.metric}: {apart} of {len(columns)} pairs share no question")
@@ -87,16 +103,10 @@ def _board(
         n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
         codes=_codes(measured, board, a, b), width=None if bounds is None else bounds[1] - bounds[0],
     )  # fmt: skip
-    pairs = decided(columns, board.table, facts, settings)
-    models = _models(measured, group, board, pairs, settings)
-    questions = _questions(common, board)
-    row = _benchmark(common, pairs, questions, models, questions.n_solved is not None)
-    solved = board.solved if questions.n_solved is not None else None
-    models, row = ranked(models, row, board.table, solved, pairs, settings, top)
-    return BenchmarkResult(row, models, pairs, questions, board.table.mean), notes
+    return board, decided(columns, board.table, facts, settings), notes
 
 
-def _questions(common: dict[str, Any], board: Grid) -> QuestionColumns:
+def _questions(common: Mapping[str, Any], board: Grid) -> QuestionColumns:
     higher = common["higher_is_better"] is not False
     W = ~np.isnan(board.table.mean)
     unit = bool(board.unit.all())
@@ -212,7 +222,7 @@ def best_p(pairs: Pairs, M: int, higher: bool = True) -> FloatArray:
 
 
 def _benchmark(
-    common: dict[str, Any], pairs: Pairs, questions: QuestionColumns, models: tuple[Model, ...], right: bool
+    common: Mapping[str, Any], pairs: Pairs, questions: QuestionColumns, models: tuple[Model, ...], right: bool
 ) -> Benchmark:
     c = pairs.columns
     n = c["n_questions"]

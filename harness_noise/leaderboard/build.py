@@ -7,10 +7,12 @@ The mathematics of one mean is `analysis`, of one pair `stats.all_pairs`, which 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from ..analysis.repeats import once
 from ..analysis.sample import group_parts
+from ..analysis.slices import slices_of_runs
 from ..data.matching import pair
 from ..data.questions import occurrences
 from ..data.scores import Group, Run, Scores
@@ -20,9 +22,13 @@ from ..results.arena import Arena, BenchmarkResult
 from ..results.forms import merge_notes
 from ..settings import Settings
 from .benchmark import _board, _Measured
+from .pair_slices import pair_slices
 
 
-def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = None, top: int | None = None) -> Arena:
+def arena(
+    runs: Sequence[Run], settings: Settings, *, baseline: str | None = None, top: int | None = None,
+    by: Sequence[str] = (),
+) -> Arena:  # fmt: skip
     """Every pair of runs on every task, metric and scorer that at least two of them measured.
 
     Args:
@@ -30,6 +36,7 @@ def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = Non
         settings: as for `compare`; p-values are adjusted over the pairs of one benchmark.
         baseline: a model (or the name of a run) that becomes B in all its pairs.
         top: K, to ask which models may be among the K best.
+        by: properties of the questions (`ReadOptions.fields`), for the models' means slice by slice.
 
     Raises:
         InputError: fewer than two runs, nothing that two of them measured, no question in common, an
@@ -56,14 +63,19 @@ def arena(runs: Sequence[Run], settings: Settings, *, baseline: str | None = Non
         board, remarks = _board(measured, group, settings, top)
         notes += remarks
         if board is not None:
-            boards.append(board)
+            of_pairs = pair_slices(board, measured, by, settings) if by and group is None else ()
+            boards.append(replace(board, slices=of_pairs))
     if not boards:
         raise InputError(_nothing_shared(runs, names, bool(lonely)))
     left = [
         f"{task}, {_some(metrics)}: only {name} has {'it' if len(metrics) == 1 else 'them'}: nothing to compare"
         for (task, name), metrics in lonely.items()
     ]
-    return Arena(settings.to_dict(), tuple(boards), chosen, merge_notes(notes, left, _corpus_notes(runs)))
+    found = Arena(settings.to_dict(), tuple(boards), chosen, merge_notes(notes, left, _corpus_notes(runs)))
+    if not by:
+        return found
+    sliced = slices_of_runs([replace(run, model=name) for run, name in zip(runs, names, strict=True)], by, settings)
+    return sliced.beside(found)
 
 
 def _corpus_notes(runs: Sequence[Run]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..results.diagnostics import explained
+from . import slices
 from .arena_ranks import rank_sentences
 from .columns import (
     MISSING,
@@ -67,6 +68,7 @@ def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
             title += f" ({len(rows)} of {len(board.pairs)}, neighbours in rank first)"
         sections.append(pair_table([board.pairs[i] for i in rows], marks, title))
     lines = [(line, i == 0) for board in arena.boards for i, line in enumerate(sentences(board))]
+    lines += [(line, False) for line in slices.sentences(arena)]
     lead, more = (tuple(line for line, leads in lines if leads is first) for first in (True, False))
     fixed = any(board.pairs.common["estimand"] == "these_questions" for board in arena.boards)
     return Summary(tuple(sections), marks.legend(), (*more, THESE_QUESTIONS) if fixed else more, lead)

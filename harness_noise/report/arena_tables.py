@@ -1,4 +1,4 @@
-"""The arena's four tables as files: unrounded, one file each."""
+"""The arena's tables as files: unrounded, one file each."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ Format = Literal["csv", "json", "parquet"]
 
 
 def write_tables(arena: Arena, folder: Path, kind: Format = "csv") -> list[Path]:
-    """Write `models`, `pairs`, `benchmarks` and `questions` into `folder`; returns the files.
+    """Write `models`, `pairs`, `benchmarks`, `questions`, and `slices` where there are any, into `folder`.
 
+    Returns the files.
     What is not identified is empty in CSV and null in JSON (one array of objects) and Parquet. In CSV,
     text that a spreadsheet would run as a formula is quoted.
 

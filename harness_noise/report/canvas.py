@@ -1,25 +1,27 @@
-"""What all figures share: their style, and SVG that carries no font and no script."""
+"""SVG drawn by hand: axes, marks that name themselves, and pictures in words. No font, no script, nothing loaded.
+
+Every mark carries a `<title>`, so that a pointer shows its numbers without any script; `data-m` says which models it is
+about, which lets a page mark them in all its figures. Colours are told apart by the colour-blind (Okabe–Ito hues,
+darkened for contrast) and doubled by the shape of the mark or the dash of the line.
+"""
 
 from __future__ import annotations
 
+import base64
+import math
 import re
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
-from io import BytesIO
-from typing import TYPE_CHECKING, Any
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..errors import InputError
-from .columns import metric_name, shorten
+from .columns import shorten
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from ..results.arena import BenchmarkResult
-
+    from ..stats.arrays import FloatArray
 
 _THEME = {
     "#1b1f24": "var(--ink)",
@@ -32,127 +34,330 @@ _THEME = {
     "#6d5a00": "var(--fig5)",
     "#fefefe": "var(--paper)",
 }
-_INK, _MUTED, _LINE, *_COLOURS = list(_THEME)[:8]
-_PAPER = "#fefefe"
-_MARKS = ("o", "s", "^", "D", "v")
-_DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-_MANY = 1500
-"""More points than this are drawn as pixels, not one by one."""
-_ROWS = 40
-_SETTINGS: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "harness-noise",
-    "text.parse_math": False,
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9,
-    "axes.edgecolor": _MUTED,
-    "axes.labelcolor": _INK,
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": _LINE,
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "text.color": _INK,
-    "xtick.color": _MUTED,
-    "ytick.color": _MUTED,
-    "xtick.labelcolor": _INK,
-    "ytick.labelcolor": _INK,
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "savefig.facecolor": "none",
-}
-
-
-def available() -> bool:
-    """Whether matplotlib is installed."""
-    from importlib.util import find_spec
-
-    return find_spec("matplotlib") is not None
-
-
-def svg(picture: Picture, *, themed: bool = False) -> str:
-    """The figure as one `<svg>` element; `themed`, for a page, takes its colours from the style sheet.
-
-    Raises:
-        InputError: matplotlib is not installed.
-    """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("figures are drawn by matplotlib: pip install 'harness-noise[plots]'") from None
-    with rc_context(_SETTINGS), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
-        figure = Figure(figsize=(6.4, picture.height), layout="constrained")
-        picture.draw(figure.subplots())
-        return _markup(figure, picture, themed)
-
-
-def _markup(figure: Figure, picture: Picture, themed: bool) -> str:
-    from markupsafe import escape
-
-    out = BytesIO()
-    figure.savefig(out, format="svg", dpi=130, metadata={"Date": None, "Creator": None})
-    text = out.getvalue().decode("utf-8")
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, count=1, flags=re.DOTALL)
-    if themed:
-        text = re.sub("|".join(_THEME), lambda match: _THEME[match[0]], text)
-        head = r"<svg \1 xmlns:xlink='http://www.w3.org/1999/xlink'>"
-        text = re.sub(r"<svg[^>]*?(viewBox=\"[^\"]*\")[^>]*>", head, text, count=1)
-        # several figures share a page, so each has its own ids
-        text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{picture.name}-", text)
-    label = f'role="img" aria-label="{escape(f"{picture.title}. {picture.alt}")}"'
-    text = text.replace("<svg ", f"<svg {label} ", 1)
-    if not themed:
-        head, rest = text.split(">", 1)
-        text = (
-            f'<?xml version="1.0" encoding="utf-8"?>\n{head}>\n<title>{escape(picture.title)}</title>'
-            f"<desc>{escape(picture.alt)}</desc>{rest}"
-        )
-    return text
-
-
-def _measure(board: BenchmarkResult) -> str:
-    return _name(metric_name(board.benchmark.metric, board.benchmark.scorer), 40)
-
-
-def _scatter(axes: Axes, x: Any, y: Any, i: int, label: str, **more: Any) -> None:
-    axes.scatter(
-        x, y, s=16, marker=_MARKS[i], label=label, facecolor=_COLOURS[i], edgecolor="none",
-        **{"alpha": 0.75, "rasterized": len(x) > _MANY} | more,
-    )  # fmt: skip
-
-
-def _legend(axes: Axes, columns: int, *, reverse: bool = False) -> None:
-    """The legend below the axes, where it hides nothing."""
-    handles, labels = axes.get_legend_handles_labels()
-    step = -1 if reverse else 1
-    axes.get_figure(root=True).legend(handles[::step], labels[::step], loc="outside lower center", ncols=columns)  # type: ignore[union-attr]
-
-
-def _close(board: BenchmarkResult) -> Any:
-    c = board.pairs.columns
-    with np.errstate(invalid="ignore"):
-        return np.flatnonzero((np.abs(c["diff"]) < 5 * c["se_total"]) & (c["n_questions"] > 1))
+INK, MUTED, LINE, *COLOURS = list(_THEME)[:8]
+PAPER = "#fefefe"
+_NOTEBOOK = {INK: "currentColor", MUTED: "#808791", LINE: "#80879155", COLOURS[0]: "#2f7fc1", COLOURS[1]: "#c46a1b",
+             PAPER: "none"}  # fmt: skip
+"""Colours that are seen on light and on dark paper, where no style sheet may be had."""
+DASHES = ("", "6 3", "6 3 1.5 3", "1.5 3", "6 2 1.5 2 1.5 2")
+_SHAPES = (
+    "M-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0Z", "M-3-3H3V3H-3Z", "M0-3.8L3.7 2.8H-3.7Z", "M0-4L4 0L0 4L-4 0Z",
+    "M0 3.8L3.7-2.8H-3.7Z",
+)  # fmt: skip
+WIDTH = 420
+"""Units of a picture's width; a unit is about a pixel of a narrow page."""
+SIZE = 12
+"""Of the letters, in the same units."""
+Theme = Literal["page", "file", "notebook"]
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One figure: its file's name, its title, and what it shows in words."""
+    """One figure: its file's name, its title, what it shows in words, and its markup."""
 
     name: str
     title: str
     alt: str
-    draw: Callable[[Axes], None]
-    height: float = 4.0
+    body: str
+    height: float
+    box: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
+    """Left, top, width and height of the plot inside the axes."""
 
 
-def _name(text: str, width: int = 34) -> str:
-    """A model's name in a figure: short, without characters that an SVG file may not hold."""
-    return "".join(c if c.isprintable() else "�" for c in shorten(text, width))
+def svg(picture: Picture, theme: Theme = "file") -> str:
+    """The picture as one `<svg>` element: for a page, which gives the colours, for a file, or for a notebook."""
+    size = f'viewBox="0 0 {WIDTH} {number(picture.height)}"'
+    label = f'role="img" aria-label="{escaped(f"{picture.title}. {picture.alt}")}"'
+    font = f'font-family="system-ui, sans-serif" font-size="{SIZE}"'
+    body = picture.body
+    if theme == "page":
+        # several figures share a page, so each has its own ids
+        body = re.sub(r'(\bid="|href="#)', rf"\g<1>{picture.name}-", _coloured(body, _THEME))
+        return f'<svg {size} {label} data-figure="{picture.name}">{body}</svg>'
+    if theme == "notebook":
+        style = f'style="max-width: {WIDTH}px; display: block"'
+        return f"<svg {size} {label} {font} {style}>{_coloured(body, _NOTEBOOK)}</svg>"
+    words = f"<title>{escaped(picture.title)}</title><desc>{escaped(picture.alt)}</desc>"
+    return (
+        f'<?xml version="1.0" encoding="utf-8"?>\n<svg xmlns="http://www.w3.org/2000/svg" {size} {label} {font} '
+        f'width="{WIDTH}" height="{number(picture.height)}">{words}{body}</svg>\n'
+    )
+
+
+def _coloured(body: str, colours: dict[str, str]) -> str:
+    return re.sub(r'(?<==")#[0-9a-f]{6}(?=")', lambda match: colours.get(match[0], match[0]), body)
+
+
+def escaped(text: str) -> str:
+    """Text as an SVG file may hold it: markup escaped, no control characters."""
+    clean = "".join(c if c.isprintable() else "�" for c in text)
+    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&#39;")):
+        clean = clean.replace(char, entity)
+    return clean
+
+
+def name(text: str, width: int = 34) -> str:
+    """A model's name in a figure: short, in one line."""
+    return shorten(text, width)
+
+
+def number(value: float) -> str:
+    """A coordinate, to a tenth."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """From `low` to `high`; on a logarithmic axis both are above 0."""
+
+    low: float
+    high: float
+    label: str = ""
+    log: bool = False
+    ticked: bool = True
+
+    @classmethod
+    def around(
+        cls, values: Iterable[float], label: str = "", *, also: Iterable[float] = (), room: float = 0.05
+    ) -> Axis:
+        """An axis that has room for the values, and begins or ends at those of `also` that lie at its ends."""
+        found = [value for value in values if math.isfinite(value)]
+        low, high = min([*found, *also], default=0.0), max([*found, *also], default=1.0)
+        more = room * (high - low) if high > low else 0.5 * abs(high) or 0.5
+        apart = high > low
+        return cls(
+            low if apart and low in also else low - more, high if apart and high in also else high + more, label
+        )  # fmt: skip
+
+    def share(self, values: Any) -> FloatArray:
+        """Where the values lie, 0 at `low` and 1 at `high`."""
+        found: FloatArray = np.asarray(values, dtype=np.float64)
+        if self.log:
+            return np.asarray((np.log(found) - math.log(self.low)) / (math.log(self.high) - math.log(self.low)))
+        return np.asarray((found - self.low) / (self.high - self.low))
+
+    def ticks(self, most: int = 6) -> list[float]:
+        """Round numbers on it."""
+        if self.log:
+            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            steps = (1.0,) if len(powers) > 4 else (1.0, 2.0, 5.0)
+            found = [digit * 10.0**power for power in powers for digit in steps]
+            return [value for value in found if self.low * 0.999 <= value <= self.high * 1.001]
+        rough = (self.high - self.low) / most
+        unit = 10.0 ** math.floor(math.log10(rough))
+        step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= rough * 0.999)
+        first = math.ceil(self.low / step - 1e-9)
+        return [i * step for i in range(first, math.floor(self.high / step + 1e-9) + 1)]
+
+    def texts(self, most: int = 6) -> list[tuple[float, str]]:
+        """Its ticks with their numbers, all with the same decimals."""
+        ticks = self.ticks(most)
+        if self.log:
+            return [(tick, f"{tick:g}") for tick in ticks]
+        texts = [f"{tick:.6g}" for tick in ticks]
+        digits = max((len(text.partition(".")[2]) for text in texts if "e" not in text), default=0)
+        if any("e" in text for text in texts):
+            return [(tick, text.replace("-", "−")) for tick, text in zip(ticks, texts, strict=True)]
+        return [(tick, f"{tick:.{digits}f}".replace("-", "−") if abs(tick) > 1e-12 else "0") for tick in ticks]
+
+
+@dataclass(slots=True)
+class Drawing:
+    """What is drawn, part by part, on one pair of axes."""
+
+    x: Axis
+    y: Axis
+    height: float = 300
+    left: float = 46
+    right: float = 10
+    top: float = 10
+    bottom: float = 40
+    parts: list[str] = field(default_factory=list)
+    legend: list[tuple[str, str]] = field(default_factory=list)
+    """(drawing of the mark, its words)."""
+    shapes: set[int] = field(default_factory=set)
+
+    @property
+    def box(self) -> tuple[float, float, float, float]:
+        """Left, top, width and height of what the axes enclose."""
+        return self.left, self.top, WIDTH - self.left - self.right, self.height - self.top - self.bottom
+
+    def px(self, values: Any) -> FloatArray:
+        left, _, width, _ = self.box
+        return left + width * self.x.share(values)
+
+    def py(self, values: Any) -> FloatArray:
+        _, top, _, height = self.box
+        return top + height * (1 - self.y.share(values))
+
+    def points(
+        self, x: Any, y: Any, series: int, label: str, titles: Sequence[str] = (), models: Sequence[str] = ()
+    ) -> None:
+        """Marks of one kind, each with its title and the models that it is about."""
+        colour = COLOURS[series % len(COLOURS)]
+        shape = series % len(_SHAPES)
+        self.shapes.add(shape)
+        at = zip(self.px(x).tolist(), self.py(y).tolist(), titles, models or [""] * len(titles), strict=True)
+        drawn = "".join(
+            f'<use href="#s{shape}" x="{number(px)}" y="{number(py)}"{_about(m)}><title>{escaped(title)}</title></use>'
+            for px, py, title, m in at
+        )
+        self.parts.append(f'<g fill="{colour}" fill-opacity=".75">{drawn}</g>')
+        if label:
+            self.legend.append((f'<path d="{_SHAPES[shape]}" fill="{colour}"/>', label))
+
+    def cloud(self, x: Any, y: Any) -> None:
+        """Many points as one picture, darker where they are dense."""
+        left, top, width, height = self.box
+        columns, rows = int(width * 1.5), int(height * 1.5)
+        ends = [[0, columns], [0, rows]]
+        across, down = (self.px(x) - left) / width * columns, (self.py(y) - top) / height * rows
+        found, _, _ = np.histogram2d(down, across, bins=(rows, columns), range=ends[::-1])
+        alpha = np.where(found > 0, 70 + 185 * np.minimum(1, np.log1p(found) / math.log(12)), 0).astype(np.uint8)
+        pixels = np.empty((rows, columns, 4), dtype=np.uint8)
+        pixels[..., :3], pixels[..., 3] = (70, 130, 180), alpha
+        self.image(pixels, "")
+
+    def image(self, pixels: np.ndarray[Any, np.dtype[np.uint8]], title: str, *, sharp: bool = False) -> None:
+        """RGBA pixels in all of the axes."""
+        left, top, width, height = map(number, self.box)
+        how = ' style="image-rendering: pixelated"' if sharp else ""
+        words = f"<title>{escaped(title)}</title>" if title else ""
+        self.parts.append(
+            f'<image x="{left}" y="{top}" width="{width}" height="{height}" preserveAspectRatio="none"{how} '
+            f'href="{png(pixels)}">{words}</image>'
+        )
+
+    def line(self, x: Any, y: Any, colour: str = INK, *, dash: str = "", width: float = 1.2, label: str = "",
+             models: str = "", title: str = "") -> None:  # fmt: skip
+        """A broken line through the points that are finite."""
+        at = [(px, py) for px, py in zip(self.px(x).tolist(), self.py(y).tolist(), strict=True)
+              if math.isfinite(px) and math.isfinite(py)]  # fmt: skip
+        path = "L".join(f"{number(px)} {number(py)}" for px, py in at)
+        if not path:
+            return
+        style = f'fill="none" stroke="{colour}" stroke-width="{width:g}"' + (
+            f' stroke-dasharray="{dash}"' if dash else ""
+        )
+        words = f"<title>{escaped(title)}</title>" if title else ""
+        self.parts.append(f'<path d="M{path}" {style}{_about(models)}>{words}</path>')
+        if label:
+            self.legend.append((f'<path d="M-9 0H9" {style}/>', label))
+
+    def area(self, x: Any, y: Any, colour: str = LINE) -> None:
+        """What lies below a line, down to the axis."""
+        px, py = self.px(x).tolist(), self.py(y).tolist()
+        bottom = number(self.box[1] + self.box[3])
+        path = "L".join(f"{number(a)} {number(b)}" for a, b in zip(px, py, strict=True))
+        self.parts.append(f'<path d="M{number(px[0])} {bottom}L{path}L{number(px[-1])} {bottom}Z" fill="{colour}" '
+                          'fill-opacity=".45"/>')  # fmt: skip
+
+    def bar(self, x0: float, x1: float, y0: float, y1: float, colour: str, title: str = "", models: str = "",
+            *, opacity: float = 1.0) -> None:  # fmt: skip
+        """A rectangle between two values of each axis."""
+        (left, right), (top, bottom) = sorted(self.px([x0, x1]).tolist()), sorted(self.py([y0, y1]).tolist())
+        words = f"<title>{escaped(title)}</title>" if title else ""
+        shade = "" if opacity == 1 else f' fill-opacity="{opacity:g}"'
+        self.parts.append(
+            f'<rect x="{number(left)}" y="{number(top)}" width="{number(right - left)}" '
+            f'height="{number(max(bottom - top, 0.5))}" fill="{colour}"{shade}{_about(models)}>{words}</rect>'
+        )
+
+    def interval(
+        self, values: tuple[float, float, float], y: float, colour: str, title: str, models: str = "",
+        *, hollow: bool, size: float = 1.0,
+    ) -> None:  # fmt: skip
+        """(low, estimate, high) of an interval; hollow where it is not told from the line that it is held against."""
+        a, m, b = (number(v) for v in self.px(values).tolist())
+        py = number(float(self.py(y)))
+        fill = PAPER if hollow else colour
+        self.parts.append(
+            f'<g{_about(models)} class="iv"><title>{escaped(title)}</title>'
+            f'<path d="M{a} {py}H{b}" stroke="{colour}" stroke-width="{2 * size:g}" stroke-linecap="round"/>'
+            f'<circle cx="{m}" cy="{py}" r="{3.6 * size:g}" fill="{fill}" stroke="{colour}" '
+            f'stroke-width="{1.6 * size:g}"/></g>'
+        )
+
+    def upright(self, x: float, colour: str = INK, dash: str = "4 3") -> None:
+        """A vertical line at a value."""
+        _, top, _, height = self.box
+        at = number(float(self.px(x)))
+        self.parts.append(f'<path d="M{at} {number(top)}V{number(top + height)}" stroke="{colour}" stroke-width="1" '
+                          f'stroke-dasharray="{dash}" fill="none"/>')  # fmt: skip
+
+    def text(self, px: float, py: float, words: str, anchor: str = "start", colour: str = INK, size: float = SIZE,
+             weight: int = 400) -> None:  # fmt: skip
+        """Words at a place of the picture, in its units."""
+        bold = "" if weight == 400 else f' font-weight="{weight}"'
+        small = "" if size == SIZE else f' font-size="{size:g}"'
+        where = "" if anchor == "start" else f' text-anchor="{anchor}"'
+        self.parts.append(f'<text x="{number(px)}" y="{number(py)}" fill="{colour}"{where}{small}{bold}>'
+                          f"{escaped(words)}</text>")  # fmt: skip
+
+    def done(self, picture: str, title: str, alt: str) -> Picture:
+        """The picture: axes below what was drawn, the legend under them."""
+        shown = [f'<path id="s{i}" d="{_SHAPES[i]}"/>' for i in sorted(self.shapes)]
+        shapes = f"<defs>{''.join(shown)}</defs>" if shown else ""
+        rows = _legend_rows(self.legend)
+        below = "".join(
+            f'<g transform="translate({number(px)} {number(self.height + 8 + 18 * row)})">{mark}'
+            f'<text x="14" y="4" fill="{INK}">{escaped(words)}</text></g>'
+            for row, px, mark, words in rows
+        )
+        tall = self.height + (18 * (1 + max(row for row, *_ in rows)) + 6 if rows else 0)
+        return Picture(picture, title, alt, shapes + self._axes() + "".join(self.parts) + below, tall, self.box)
+
+    def _axes(self) -> str:
+        left, top, width, height = self.box
+        grid, out = [], []
+        for value, text in self.x.texts() if self.x.ticked else ():
+            at = number(float(self.px(value)))
+            grid.append(f"M{at} {number(top)}v{number(height)}")
+            out.append(
+                f'<text x="{at}" y="{number(top + height + 15)}" text-anchor="middle" fill="{MUTED}">{text}</text>'
+            )
+        for value, text in self.y.texts(5) if self.y.ticked else ():
+            py = float(self.py(value))
+            grid.append(f"M{number(left)} {number(py)}h{number(width)}")
+            at = f'x="{number(left - 5)}" y="{number(py + 4)}"'
+            out.append(f'<text {at} text-anchor="end" fill="{MUTED}">{text}</text>')
+        if grid:
+            out.insert(0, f'<path d="{"".join(grid)}" stroke="{LINE}" stroke-width=".7"/>')
+        middle = f'text-anchor="middle" fill="{INK}"'
+        if self.x.label:
+            at = f'x="{number(left + width / 2)}" y="{number(self.height - 6)}"'
+            out.append(f"<text {at} {middle}>{escaped(self.x.label)}</text>")
+        if self.y.label:
+            at = f'transform="translate(11 {number(top + height / 2)}) rotate(-90)"'
+            out.append(f"<text {at} {middle}>{escaped(self.y.label)}</text>")
+        return "".join(out)
+
+
+def _about(models: str) -> str:
+    return f' data-m="{models}"' if models else ""
+
+
+def _legend_rows(items: Sequence[tuple[str, str]]) -> list[tuple[int, float, str, str]]:
+    """(row, x, mark, words), as many in a row as fit."""
+    out, row, at = [], 0, 18.0
+    for mark, words in items:
+        wide = 30 + 6.4 * len(words)
+        if at > 18 and at + wide > WIDTH:
+            row, at = row + 1, 18.0
+        out.append((row, at, mark, words))
+        at += wide
+    return out
+
+
+def png(pixels: np.ndarray[Any, np.dtype[np.uint8]]) -> str:
+    """RGBA pixels (height, width, 4) as the address of a PNG that is its own data."""
+    height, width, _ = pixels.shape
+    lines = np.zeros((height, 1 + 4 * width), dtype=np.uint8)
+    lines[:, 1:] = pixels.reshape(height, -1)
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
+    data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines.tobytes(), 9))
+    return "data:image/png;base64," + base64.b64encode(data + chunk(b"IEND", b"")).decode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ..results.rows import Flip
+from ..results.flips import Flip
 from .columns import Column, Section, _drop_empty, metric_name, number, plain, shorten
 
 TITLE = "Questions that flipped most"

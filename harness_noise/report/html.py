@@ -17,54 +17,47 @@ from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
 from ..results.rows import Analysis, Comparison, Difference, Estimate
+from . import canvas, pair_figures
 from .columns import number, shorten
-from .sentences import sentence
-from .summary import summarise, taken_back
+from .summary import summarise
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from .canvas import Picture
     from .summary import Result
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_ASSETS = Path(__file__).parent / "assets"
 
 
 def fragment(table: Result) -> str:
-    """The tables of a result for a notebook: inline styles only, no script."""
+    """A picture and the tables of a result for a notebook: inline styles only, no script."""
+    from markupsafe import Markup
+
     short = clipped(table) if isinstance(table, (Analysis, Comparison)) else table
-    return environment().get_template("fragment.html").render(summary=summarise(short))
+    pictures = [Markup(canvas.svg(one, "notebook")) for one in _pictures(short)]
+    return environment().get_template("fragment.html").render(summary=summarise(short), pictures=pictures)
 
 
-def page(table: Analysis | Comparison, title: str | None = None) -> str:
-    """One self-contained page of a result: sentences, sortable tables with intervals drawn, settings."""
-    table = clipped(table)
-    summary = summarise(table)
-    rows: Sequence[Estimate | Difference]
-    if isinstance(table, Comparison):
-        rows = table.differences
-        heading = "Differences"
-        after = [column.label for column in summary.sections[0].columns].index("A − B", 1 if _several(table) else 0) + 2
-    else:
-        rows = table.estimates
-        heading = "Means"
-        after = [column.label for column in summary.sections[0].columns].index("Mean") + 2
-    plots, note = bars(rows)
-    return render(
-        "result.html",
-        title=title or _title(table),
-        summary=summary,
-        heading=heading,
-        sentences=[
-            *((sentence(item), _kind(item)) for item in rows if item.se is not None),
-            *((line, "is-none") for line in (taken_back(table) if isinstance(table, Comparison) else ())),
-        ],
-        plots=plots,
-        plot_head="drawn",
-        plot_after=after,
-        plot_note=note,
-        settings=settings_rows(table.settings),
-        notes=table.notes,
-    )
+def _pictures(table: Result) -> list[Picture]:
+    """What a notebook shows above the tables."""
+    if isinstance(table, (Analysis, Comparison)):
+        return pair_figures.opening(table)[:3]
+    from ..results.arena import Arena
+
+    if not isinstance(table, Arena):
+        return []
+    from .model_figures import means
+
+    return [one for board in table.boards[:3] if (one := means(board)) is not None]
+
+
+def drawn(pictures: Sequence[Picture]) -> list[tuple[Picture, Any]]:
+    """Each picture with its markup; `canvas` escapes every text in it."""
+    from markupsafe import Markup
+
+    return [(one, Markup(canvas.svg(one, "page"))) for one in pictures]
 
 
 def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
@@ -110,8 +103,8 @@ def _assets() -> tuple[Any, Any, str]:
     """Our style and script, which alone need no escaping, and the hash that lets the script run."""
     from markupsafe import Markup
 
-    style = (_TEMPLATES / "style.css").read_text(encoding="utf-8")
-    script = (_TEMPLATES / "table.js").read_text(encoding="utf-8")
+    style = (_ASSETS / "style.css").read_text(encoding="utf-8")
+    script = "".join((_ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in ("tables", "figures", "picker"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Markup(style), Markup(script), f"sha256-{digest}"
 
@@ -126,29 +119,6 @@ def shown(text: object, width: int = 160) -> str:
 
 _R = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
 _RIGHT_TO_LEFT = re.compile(rf"{_R}(?:[\w ./-]*{_R})?")
-
-
-def settings_rows(settings: Any) -> list[tuple[str, str]]:
-    """The settings as a page lists them, without those that were left open."""
-    return [
-        (str(name), "yes" if value is True else "no" if value is False else str(value))
-        for name, value in settings.items()
-        if value is not None
-    ]
-
-
-def _several(table: Comparison) -> bool:
-    return len({(item.model_a, item.model_b) for item in table.differences}) > 1
-
-
-def _title(table: Analysis | Comparison) -> str:
-    if isinstance(table, Analysis):
-        names = list(dict.fromkeys(item.model for item in table.estimates))
-        return f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}: means with their noise"
-    pairs = list(dict.fromkeys((item.model_a, item.model_b) for item in table.differences))
-    if len(pairs) == 1:
-        return f"{shorten(pairs[0][0], 80)} − {shorten(pairs[0][1], 80)}"
-    return f"{len(pairs)} comparisons"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,18 +170,19 @@ def _bar(item: Estimate | Difference, scales: dict[tuple[str, str], tuple[float,
         return round(8 + 144 * (x - low) / (high - low), 2) if high > low else 80.0
 
     drawn = item.ci_low is not None and item.ci_high is not None
-    kind = _kind(item)
+    mark = kind(item)
     return Bar(
         at(item.ci_low) if drawn and item.ci_low is not None else None,
         at(value),
         at(item.ci_high) if drawn and item.ci_high is not None else None,
         at(0.0) if isinstance(item, Difference) else None,
-        kind,
-        kind == "is-none" and isinstance(item, Difference),
+        mark,
+        mark == "is-none" and isinstance(item, Difference),
     )
 
 
-def _kind(item: Estimate | Difference) -> str:
+def kind(item: Estimate | Difference) -> str:
+    """The class of a row's colour."""
     verdict = item.verdict if isinstance(item, Difference) else ""
     return {"A better": "is-a", "B better": "is-b"}.get(verdict, "is-none" if verdict else "is-a")
 

@@ -111,26 +111,23 @@ def _sentence(plan: Plan, digits: int) -> str:
 
 def draw(plan: Plan, path: Path) -> None:
     """Write the curve of the smallest detectable difference against questions, one line for each K, as SVG."""
-    import io
+    from ..io.atomic import write_text
+    from .canvas import COLOURS, DASHES, MUTED, Axis, Drawing, svg
 
-    from matplotlib.figure import Figure
-
-    from ..io.atomic import write_bytes
-
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes = figure.subplots()
+    digits = decimals(plan.effect / 3)
+    sizes, values = [row.n_questions for row in plan.table], [*(row.mde for row in plan.table), plan.effect]
+    drawing = Drawing(
+        Axis(0.9 * min(sizes), 1.1 * max(sizes), "questions", log=True),
+        Axis(0.9 * min(values), 1.1 * max(values), "smallest detectable difference", log=True),
+    )
+    drawing.line(
+        [drawing.x.low, drawing.x.high], [plan.effect] * 2, MUTED, dash=DASHES[1], label="the effect asked for"
+    )
     for i, k in enumerate(sorted({row.repeats for row in plan.table})):
         rows = sorted((row for row in plan.table if row.repeats == k), key=lambda row: row.n_questions)
-        axes.plot(
-            [row.n_questions for row in rows], [row.mde for row in rows],
-            marker="os^Dv<>P"[i % 8], label=f"K = {k}",
-        )  # fmt: skip
-    axes.axhline(plan.effect, color="0.5", linestyle="--", linewidth=1)
-    axes.set(
-        xscale="log", yscale="log", xlabel="questions", ylabel="smallest detectable difference",
-        title=f"{100 * plan.power:.0f} % power, α = {plan.alpha:g}",
-    )  # fmt: skip
-    axes.legend(frameon=False)
-    out = io.BytesIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Title": _sentence(plan, decimals(plan.effect / 3))})
-    write_bytes(path, out.getvalue())
+        x, y = [row.n_questions for row in rows], [row.mde for row in rows]
+        titles = [f"{row.n_questions} questions, K = {k}: {number(row.mde, digits)}" for row in rows]
+        drawing.line(x, y, COLOURS[i % len(COLOURS)], dash=DASHES[i % len(DASHES)])
+        drawing.points(x, y, i, f"K = {k}", titles)
+    title = f"Smallest detectable difference, {100 * plan.power:.0f} % power, α = {plan.alpha:g}"
+    write_text(path, svg(drawing.done("plan", title, _sentence(plan, digits))))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..results.arena import Budget
+from ..results.rows import Analysis
 from ..results.sequential import FullRow, PlanLooks, Sequential
-from .columns import MISSING, Column, Section, decimals, interval, number, plain
+from .columns import MISSING, Column, Section, decimals, interval, metric_name, number, plain
 
 
 def plan_section(found: PlanLooks, effect: float, digits: int) -> Section:
@@ -35,14 +36,16 @@ def _count(n: float) -> str:
     return f"{round(n):,}"
 
 
-def look_section(items: Sequence[Sequential]) -> Section:
-    """Comparisons of a run that grows."""
+def look_section(items: Sequence[Sequential], title: str = "Looks at a run that grows") -> Section:
+    """What the looks at a run say."""
+    means = {item.rule == "se" for item in items}
+    what = "mean" if means == {True} else "A − B" if means == {False} else "estimate"
     columns = (
         Column("Task", text=True),
         Column("Metric", text=True),
         Column("look", hint="looks that were taken, and how many were planned"),
         Column("questions", hint="answered by now, of all"),
-        Column("A − B", hint="median-unbiased where it stopped; else the mean"),
+        Column(what, hint="median-unbiased where it stopped; else the mean"),
         Column("interval", hint="valid whenever the looks stop it"),
         Column("p", hint="allowing for the looks"),
         Column("plain", hint="the mean as if nobody had looked before"),
@@ -60,7 +63,42 @@ def look_section(items: Sequence[Sequential]) -> Section:
                 number(item.estimate_unadjusted, digits), item.decision,
             )
         )  # fmt: skip
-    return Section("Looks at a run that grows", columns, tuple(rows))
+    return Section(title, columns, tuple(rows))
+
+
+def stopping(table: Analysis, marks: Mapping[str, str]) -> tuple[list[Section], list[str]]:
+    """What made a run stop, and whole benchmarks from parts, as tables; and sentences for a paper.
+
+    These also say of which tasks a random part was asked.
+    """
+    sections = [look_section(table.sequential, "When the run stopped")] if table.sequential else []
+    sections += [full_section(table.full_benchmark, marks)] if table.full_benchmark else []
+    level = f"{100 * float(table.settings.get('level', 0.95)):g} %"
+    sentences = [_stopped(item, level) for item in table.sequential]
+    sentences += [
+        f"{plain(item.task)}: {item.n_asked:,} of {item.n_total:,} questions, drawn at random{_seed(item.order_seed)}."
+        for item in table.drawn
+        if not item.stopped_early and item.n_asked < item.n_total
+    ]
+    return sections, sentences
+
+
+def _stopped(item: Sequential, level: str) -> str:
+    digits = decimals(_se(item.ci_low, item.ci_high), item.estimate)
+    looks = f"look {item.look}" + ("" if item.looks == "anytime" else f" of {item.looks}")
+    early = "stopped early" if item.n_asked < item.n_total else "not stopped before the end"
+    what = "mean" if item.rule == "se" else "A − B"
+    return (
+        f"{what} = {number(item.estimate, digits)}, {level} CI {interval(item.ci_low, item.ci_high, digits)}"
+        + ("" if item.rule == "se" else ", both allowing for the looks")
+        + f" (plain: {number(item.estimate_unadjusted, digits)}) on {plain(item.task)} "
+        + f"({metric_name(item.metric, item.scorer)}; {early} at {looks}, {item.rule}, after {item.n_asked:,} of "
+        + f"{item.n_total:,} questions in random order{_seed(item.order_seed)}): {item.decision}."
+    )
+
+
+def _seed(seed: int | None) -> str:
+    return "" if seed is None else f" (seed {seed})"
 
 
 def full_section(items: Sequence[FullRow], marks: Mapping[str, str]) -> Section:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from ..results.slices import DifferenceSlice, EstimateSlice, Heterogeneity
@@ -22,11 +23,14 @@ from .columns import (
 )
 from .words import NOTES
 
+if TYPE_CHECKING:
+    from ..results.arena import Arena
+
 SHOWN = 60
 """Slices that a table shows; of more, those with the smallest p."""
 
 
-def sections(table: Analysis | Comparison, marks: dict[str, str]) -> list[Section]:
+def sections(table: Analysis | Comparison | Arena, marks: Mapping[str, str]) -> list[Section]:
     """The tables of a result's slices; none where it has none."""
     if not table.slices:
         return []
@@ -55,7 +59,7 @@ def _models(item: EstimateSlice | DifferenceSlice | Heterogeneity) -> str:
     return plain(item.model_a if item.model_b is None else f"{item.model_a} − {item.model_b}")
 
 
-def _slices(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], marks: dict[str, str]) -> Section:
+def _slices(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], marks: Mapping[str, str]) -> Section:
     compared = isinstance(rows[0], Difference)
     several = len({(_models(item), _what(item)) for item in rows}) > 1
     level = f"{100 * rows[0].level:g} %"
@@ -99,7 +103,7 @@ def _slices(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], marks: 
     return Section(title, *_drop_empty(columns, cells, ("Model", "Task", "G", "shrunken", "shrunken CI", "")))
 
 
-def _heterogeneity(rows: Sequence[Heterogeneity], marks: dict[str, str]) -> Section:
+def _heterogeneity(rows: Sequence[Heterogeneity], marks: Mapping[str, str]) -> Section:
     several = len({(_models(item), _what(item)) for item in rows}) > 1
     columns = (
         Column("Model", text=True),
@@ -134,7 +138,7 @@ def _heterogeneity(rows: Sequence[Heterogeneity], marks: dict[str, str]) -> Sect
     return Section("Do the slices differ?", *_drop_empty(columns, cells, ("Model", "Task", "without", "spread", "")))
 
 
-def sentences(table: Analysis | Comparison) -> list[str]:
+def sentences(table: Analysis | Comparison | Arena) -> list[str]:
     """One sentence for each field, and one for the slices that stand out."""
     out = []
     alpha = 1 - float(table.settings.get("level", 0.95))
@@ -158,11 +162,11 @@ def sentences(table: Analysis | Comparison) -> list[str]:
     return [*out, _standing_out(table)] if table.slices else out
 
 
-def _standing_out(table: Analysis | Comparison) -> str:
+def _standing_out(table: Analysis | Comparison | Arena) -> str:
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
     told = [item for item in rows if item.p_adjusted is not None and item.p_adjusted < 1 - item.level]
     n = f"{len(rows)} slices"
-    what = "differ from the rest" if isinstance(table, Analysis) else "have a difference"
+    what = "have a difference" if isinstance(table, Comparison) else "differ from the rest"
     if not told:
         return f"None of {n} is shown to {what} (p adjusted for all of them, Benjamini–Hochberg)."
     told = sorted(told, key=lambda item: 1.0 if item.p_adjusted is None else item.p_adjusted)

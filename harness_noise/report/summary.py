@@ -40,7 +40,7 @@ from .columns import (
 )
 from .flips import flip_listings, flip_table
 from .sentences import sentence
-from .sequential import full_section, look_section
+from .sequential import full_section, look_section, stopping
 from .verdicts import FEW, shown_rows, verdict_lines
 from .words import NOTES, difference_column, mean_column
 
@@ -127,8 +127,7 @@ SENTENCES = 1
 def _analysis(table: Analysis, *, brief: bool) -> Summary:
     rows, marks = [], _marks_of(table, table.estimates)
     several = len({(item.model, item.run) for item in table.estimates}) > 1
-    level = _level(table.estimates)
-    clustered = any(item.cluster for item in table.estimates)
+    level, clustered = _level(table.estimates), any(item.cluster for item in table.estimates)
     methods = {name for item in table.estimates if (name := mean_interval_name(item))}
     runs = _run_names(table.estimates)
     for item in table.estimates:
@@ -173,12 +172,13 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
     written = list(map(sentence, first.values()))
     if brief and len(written) > SENTENCES:
         written[SENTENCES:] = ["Such a sentence of every row: --format sentence."]
-    sentences = [*written, *slices.sentences(table), *estimand_line(table.estimates)]
+    stopped, said = stopping(table, marks)
+    sentences = [*said, *written, *slices.sentences(table), *estimand_line(table.estimates)]
     lead = [
         closing_line(item, who=" ".join([item.model, runs.get((item.model, item.run), "")]).strip() if several else "")
         for item in (table.estimates if len(table.estimates) <= FEW else ())
     ]
-    more = slices.sections(table, marks) + ([full_section(table.full_benchmark, marks)] if table.full_benchmark else [])
+    more = [*slices.sections(table, marks), *stopped]
     notes = _legend(marks, (*table.estimates, *table.slices))
     first_table = Section("", *shown)
     if brief and table.estimates and all(item.n_questions == 0 for item in table.estimates):

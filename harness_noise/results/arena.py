@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .._version import __version__
 from .display import Shown
-from .forms import SCHEMA_VERSION, frame, row, storable
+from .forms import BY_K, SCHEMA_VERSION, flat, frame, row, storable
 from .rows import Difference, Estimate, difference
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..stats.arrays import BoolArray, FloatArray, IntArray
+    from .slices import EstimateSlice, Heterogeneity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +256,16 @@ class Pairs(Sequence[Difference]):
         return pd.DataFrame({item.name: have[item.name] for item in fields(Difference)})
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PairSlice:
+    """All pairs on the questions that have one value of a field; p-values are adjusted over the slices of each pair."""
+
+    field: str
+    value: str
+    n_questions: int
+    pairs: Pairs
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """What it takes to tell a model from the best one, if the difference seen is the true one, with 80 % power."""
@@ -289,6 +300,8 @@ class BenchmarkResult:
     questions: QuestionColumns
     scores: FloatArray
     """(N, M) question means, NaN where missing, for the figures; columns as `models`."""
+    slices: tuple[PairSlice, ...] = ()
+    """All pairs slice by slice, for the pages, if asked for."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -306,6 +319,10 @@ class Arena(Shown):
     """Hints and warnings for a person, one sentence each."""
     budget: tuple[Budget, ...] = ()
     """What it takes to show which models are worse than the best, if it was asked for."""
+    slices: tuple[EstimateSlice, ...] = ()
+    """The means of the models slice by slice, if that was asked for."""
+    heterogeneity: tuple[Heterogeneity, ...] = ()
+    """Whether the slices of each model differ at all."""
 
     @property
     def kind(self) -> str:
@@ -339,29 +356,35 @@ class Arena(Shown):
             "benchmarks": [row(item) for item in self.benchmarks],
             "questions": [row(item) for item in self.questions],
             "notes": list(self.notes),
-        } | ({"budget": [row(item) for item in self.budget]} if self.budget else {})
+        } | {
+            name: [row(item) for item in getattr(self, name)]
+            for name in ("budget", "slices", "heterogeneity")
+            if getattr(self, name)
+        }
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def to_frame(self, table: str = "pairs") -> pd.DataFrame:
-        """One table, `models`, `pairs`, `benchmarks` or `questions`, with unrounded numbers."""
+        """One table, `models`, `pairs`, `benchmarks`, `questions` or `slices`, with unrounded numbers."""
         if table == "pairs":
             import pandas as pd
 
             return pd.concat([board.pairs.to_frame() for board in self.boards], ignore_index=True)
         rows = {
-            "models": lambda: [_flat(_model_row(item)) for item in self.models],
-            "benchmarks": lambda: [_flat(row(item)) for item in self.benchmarks],
+            "models": lambda: [flat(_model_row(item)) for item in self.models],
+            "benchmarks": lambda: [flat(row(item)) for item in self.benchmarks],
             "questions": lambda: [row(item) for item in self.questions],
+            "slices": lambda: [flat(row(item)) for item in self.slices],
         }
         if table not in rows:
-            raise KeyError(f"no table {table!r}; there are models, pairs, benchmarks and questions")
+            raise KeyError(f"no table {table!r}; there are models, pairs, benchmarks, questions and slices")
         return frame(rows[table]())
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
-        """All four tables by name."""
-        return {name: self.to_frame(name) for name in ("models", "pairs", "benchmarks", "questions")}
+        """All tables by name; `slices` where there are any."""
+        names = ("models", "pairs", "benchmarks", "questions", *(("slices",) if self.slices else ()))
+        return {name: self.to_frame(name) for name in names}
 
 
 def _or_none(value: Any) -> float | None:
@@ -371,28 +394,7 @@ def _or_none(value: Any) -> float | None:
 
 def _model_row(item: Model) -> dict[str, Any]:
     out = row(item)
-    for name in _BY_K:
+    for name in BY_K:
         if out[name] is not None:
             out[name] = {str(k): value for k, value in out[name].items()}
-    return out
-
-
-_BY_K = {
-    "pass_at_k": "pass_at_{}", "pass_at_k_se": "pass_at_{}_se", "pass_hat_k": "pass_hat_{}",
-    "pass_hat_k_se": "pass_hat_{}_se",
-}  # fmt: skip
-"""Fields by k, and what they are called where a table has a column for each k."""
-
-
-def _flat(item: dict[str, Any]) -> dict[str, Any]:
-    """One level: `se_total: {median: …}` becomes `se_total_median`; lists of text are joined."""
-    out: dict[str, Any] = {}
-    for name, value in item.items():
-        if isinstance(value, dict):
-            form = _BY_K.get(name, f"{name}_{{}}")
-            out |= {form.format(key): inner for key, inner in value.items()}
-        elif isinstance(value, list):
-            out[name] = " ".join(value) if name == "diagnostics" else json.dumps(value, ensure_ascii=False)
-        else:
-            out[name] = value
     return out

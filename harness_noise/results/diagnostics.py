@@ -143,6 +143,15 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "value and the mean over all answers are not the same thing",
         "Prefer _avg; look at the server's seed.",
     ),
+    "stopped_early": Diagnostic(
+        "the run stopped before all its questions were asked, when it was decided or precise enough: this row does not "
+        "allow for that",
+        "Report the estimate and the interval of sequential, which allow for the looks.",
+    ),
+    "not_a_random_part": Diagnostic(
+        "the questions that were asked are no random part of the benchmark: they say nothing of the whole of it",
+        "Ask a random part: --noise_sample.",
+    ),
     "reference_noise": Diagnostic(
         "no samples were compared: the noise is what the benchmark's profile gives for models of this accuracy",
         "Compare the runs themselves where you have their samples.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -44,3 +45,24 @@ def finite(value: float | None) -> float | None:
 def merge_notes(*groups: Iterable[str]) -> tuple[str, ...]:
     """All notes once, in order."""
     return tuple(dict.fromkeys(note for group in groups for note in group))
+
+
+BY_K = {
+    "pass_at_k": "pass_at_{}", "pass_at_k_se": "pass_at_{}_se", "pass_hat_k": "pass_hat_{}",
+    "pass_hat_k_se": "pass_hat_{}_se",
+}  # fmt: skip
+"""Fields by k, and what they are called where a table has a column for each k."""
+
+
+def flat(item: dict[str, Any]) -> dict[str, Any]:
+    """One level: `se_total: {median: …}` becomes `se_total_median`; lists of text are joined."""
+    out: dict[str, Any] = {}
+    for name, value in item.items():
+        if isinstance(value, dict):
+            form = BY_K.get(name, f"{name}_{{}}")
+            out |= {form.format(key): inner for key, inner in value.items()}
+        elif isinstance(value, list):
+            out[name] = " ".join(value) if name == "diagnostics" else json.dumps(value, ensure_ascii=False)
+        else:
+            out[name] = value
+    return out

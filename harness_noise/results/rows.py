@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from .._version import __version__
 from .display import Shown
+from .flips import Flip
 from .forms import SCHEMA_VERSION, finite, frame, row
-from .sequential import FullRow, Sequential
+from .sequential import Drawn, FullRow, Sequential
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -256,31 +257,6 @@ def difference(**known: Any) -> Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Flip:
-    """A question on which two runs disagree."""
-
-    task: str
-    metric: str
-    scorer: str
-    model_a: str
-    model_b: str
-    question: str
-    """What the harness calls it."""
-    text: str | None
-    """The whole question, where the log has it."""
-    cluster: str | None
-    mean_a: float
-    mean_b: float
-    diff: float
-    target: str | None = None
-    """The answer that is right."""
-    answers_a: tuple[str, ...] = ()
-    """All of A's, in the order of its repeats."""
-    answers_b: tuple[str, ...] = ()
-    """All of B's."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Table(Shown):
     """What Analysis and Comparison share: one object, several forms."""
 
@@ -342,9 +318,13 @@ class Analysis(_Table):
     """Whether the slices of each field differ at all."""
     full_benchmark: tuple[FullRow, ...] = ()
     """Estimates of whole benchmarks from parts of them, if references were given."""
+    sequential: tuple[Sequential, ...] = ()
+    """What made a run stop, if it was to stop when it is decided; A is the run, B the one it was compared with."""
+    drawn: tuple[Drawn, ...] = ()
+    """The tasks of which a random part was asked."""
 
     def to_dict(self) -> dict[str, Any]:
-        return _Table.to_dict(self) | _objects(self, "full_benchmark")
+        return _Table.to_dict(self) | _objects(self, "full_benchmark", "sequential", "drawn")
 
     @property
     def rows(self) -> tuple[Estimate, ...]:

@@ -7,10 +7,11 @@ from dataclasses import fields
 from typing import Any
 
 from .diagnostics import DIAGNOSTICS
+from .flips import Flip
 from .forms import SCHEMA_VERSION
 from .plan import Plan, PlanRow, PlugIn, TheoryRow
-from .rows import Difference, Estimate, Flip
-from .sequential import FullRow, PlanLooks, Replay, Sequential
+from .rows import Difference, Estimate
+from .sequential import Drawn, FullRow, PlanLooks, Replay, Sequential
 
 
 def _rows(*names: str) -> dict[str, Any]:
@@ -55,6 +56,7 @@ _TABLES = {
     "combined": _rows("combined"),
     "budget": _rows("budget"),
     "sequential": _rows("sequential"),
+    "drawn": _rows("drawn"),
     "full_benchmark": _rows("full_benchmark"),
     "plan": {"$ref": "#/$defs/plan"},
     "factors": _rows("factor"),
@@ -91,7 +93,7 @@ def json_schema() -> dict[str, Any]:
         "estimate": Estimate, "comparison": Difference, "flip": Flip, "model": Model, "benchmark": Benchmark,
         "question": Question, "spread": Spread, "step": Step, "combined": Combined, "plan": Plan, "plan_row": PlanRow,
         "plug_in": PlugIn, "theory": TheoryRow, "factor": FactorRow, "budget": Budget, "plan_looks": PlanLooks,
-        "replay": Replay, "sequential": Sequential, "full_benchmark": FullRow,
+        "replay": Replay, "sequential": Sequential, "drawn": Drawn, "full_benchmark": FullRow,
         "coefficient": Coefficient, "fit": Fit, "estimate_slice": EstimateSlice, "comparison_slice": DifferenceSlice,
         "heterogeneity": Heterogeneity,
     }  # fmt: skip

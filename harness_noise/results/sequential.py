@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..data.scores import Run
 
 
 class _Object:
@@ -35,7 +38,7 @@ class Sequential(_Object):
     n_asked: int
     n_total: int
     order_seed: int | None
-    """Of the random order of the questions (whole clusters); null where the harness had shuffled them itself."""
+    """Of the random order of the questions (whole clusters), or of the harness's shuffle; null where that has none."""
     decision: str
     """A better, B better, equivalent within M, not separable (all was asked), precise enough (the rule se), or
     not decided: it ended before the rule had decided."""
@@ -49,6 +52,19 @@ class Sequential(_Object):
     p_value: float | None = None
     """Two-sided, of no difference, allowing for the looks: stage-wise where the rule stopped, else repeated (the level
     at which this look would have stopped); null of the rule se."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn(_Object):
+    """A task of which questions were asked that were drawn at random from all of them, whole clusters."""
+
+    task: str
+    n_asked: int
+    n_total: int
+    order_seed: int | None
+    """Of the drawing, or of the harness's shuffle; null where that has none."""
+    stopped_early: bool
+    """Whether the number was not fixed before: the run stopped when it was decided, or precise enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,3 +139,12 @@ class PlanLooks(_Object):
     """… at twice the effect."""
     replay: Replay | None = None
     """The two runs of the pilot compared again in random orders; null without two."""
+
+
+def looks_of(runs: Iterable[Run]) -> dict[str, Any]:
+    """What runs say of stopping before their end, as fields of an Analysis."""
+    runs = list(runs)
+    return {
+        "sequential": tuple(Sequential(**item) for run in runs for item in run.sequential),
+        "drawn": tuple(Drawn(**item) for run in runs for item in run.drawn),
+    }

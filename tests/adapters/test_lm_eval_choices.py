@@ -206,8 +206,8 @@ def either(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (target_elsewhere, "are not those of acc"), (not_numbers, "does not say which"), (no_target, "does not say which"),
-        (either, "does not say which"),
+        (target_elsewhere, "are not those of acc"), (not_numbers, "does not say which"),
+        (no_target, "does not say which"), (either, "does not say which"),
     ],
 )  # fmt: skip
 def test_a_log_that_does_not_tell_is_left_alone(native: Any, tmp_path: Path, change: Any, why: str) -> None:

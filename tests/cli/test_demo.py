@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harness_noise_adapters.demo.problems import MODELS, PAIR, TEMPLATES, problems
+from harness_noise_adapters.demo.problems import ENOUGH, MODELS, PAIR, TEMPLATES, problems
 
 whole = pytest.mark.slow
 """What needs the whole demonstration; `.ci/run` shows it in a step of its own, too."""
@@ -154,3 +154,22 @@ def test_the_readme_shows_what_the_demo_prints(
     shown = [" ".join(line.partition("   ←")[0].split()) for line in lines if not line.startswith("$")]
     assert len(shown) >= 8
     assert [line for line in shown if line not in said] == []
+
+
+@whole
+def test_a_third_comparison_stops_when_it_is_decided_and_says_what_it_saved(demo: tuple[Path, str]) -> None:
+    out, text = demo
+    new, old = ENOUGH
+    (path,) = (out / "stopped-early" / new.name).rglob("results_*.json")
+    results = json.loads(path.read_text())
+    (looks,) = results["noise"]["sequential"]
+    asked = results["config"]["samples"]["word_problems"]
+    assert (
+        len(asked) == looks["n_asked"] == results["n-samples"]["word_problems"]["effective"] < looks["n_total"] == 200
+    )
+    assert (looks["decision"], looks["metric"]) == ("B better", "exact_match")
+    assert f"$ harness-noise lm-eval run --model simulated --model_args model={new.name}" in text
+    share = f"{looks['n_asked'] / 200:.0%}".replace("%", " %")
+    assert f"the same decision with {share} of the answers." in text
+    assert "both allowing for the looks" in text
+    assert old.name in text

@@ -18,6 +18,9 @@ MUST_HOLD = {
     "harness_noise_adapters/py.typed",
     "harness_noise/schema.json",
     "harness_noise/leaderboard/noise/gpqa_diamond.json",
+    "harness_noise/report/assets/picker.js",
+    "harness_noise/report/assets/style.css",
+    "harness_noise/report/templates/board.html",
 }
 
 
@@ -42,7 +45,8 @@ def check_install(wheel: Path) -> None:
         rows = [f"q{i},m{m},{int((i * 7 + m) % 3 > 0)},{i // 4}" for i in range(40) for m in (1, 2)]
         table.write_text("question,model,score,cluster\n" + "\n".join(rows) + "\n")
         bare = ["compare", "0.71", "0.68", "--reference", "gpqa_diamond"]
-        for arguments in (["--version"], ["adapters"], ["analyze", str(table)], ["compare", str(table)], bare):
+        pages = ["arena", str(table), "--html", str(home / "pages"), "--figures", str(home / "figures")]
+        for arguments in (["--version"], ["adapters"], ["analyze", str(table)], ["compare", str(table)], bare, pages):
             command = [str(home / "venv" / "bin" / "harness-noise"), *arguments]
             done = subprocess.run(command, cwd=home, capture_output=True, text=True)
             if done.returncode or "Traceback" in done.stderr:

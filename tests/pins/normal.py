@@ -24,8 +24,6 @@ _OF_THE_RUN = frozenset(
 )  # fmt: skip
 """Keys of the harnesses' files that are of the machine and the moment."""
 _ZSTD = 93
-_DRAWN = re.compile(r"\b[mp][0-9a-f]{10}\b")
-"""Names that matplotlib draws by lot in a picture without a salt of its own."""
 _asked_from = [datetime.now(UTC)]
 
 
@@ -58,8 +56,7 @@ def file(path: Path, places: Mapping[str, str], *, live: bool = False) -> Any:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             members = {info.filename: _member(archive, info, raw).decode() for info in archive.infolist()}
         return {name: _one(members[name], places, live) for name in sorted(members)}
-    said = _one(raw.decode(), places, live)
-    return _renamed(said) if path.suffix == ".svg" else said
+    return _one(raw.decode(), places, live)
 
 
 def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, raw: bytes) -> bytes:
@@ -72,12 +69,6 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, raw: bytes) -> byte
     start = info.header_offset + 30 + sum(struct.unpack("<HH", lengths))
     packed = io.BytesIO(raw[start : start + info.compress_size])
     return zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True).read()
-
-
-def _renamed(picture: str) -> str:
-    """A picture whose parts are numbered as they come."""
-    numbers: dict[str, str] = {}
-    return _DRAWN.sub(lambda found: numbers.setdefault(found[0], f"part-{len(numbers)}"), picture)
 
 
 def name(path: str, *, live: bool) -> str:

@@ -57,6 +57,19 @@ def test_the_numbers_are_those_of_plan(planner: WebDriver, noise: dict[str, Any]
             assert a["mde"] == pytest.approx(b["mde"], rel=1e-9)
 
 
+@pytest.mark.parametrize("looks", [2, 5, 10, "anytime"])
+@pytest.mark.parametrize("question", [{"effect": 0.05}, {"effect": 0.1, "power": 0.95}, {"n": 400, "effect": 0.04}])
+def test_looks_cost_what_plan_says(planner: WebDriver, question: dict[str, Any], looks: int | str) -> None:
+    for noise in ({"accuracy": 0.7}, {"omega2": 0.2, "sigma2": 0.05, "cluster_size": 12.5}):
+        asked = question | noise | {"looks": looks}
+        ours = planner.execute_script("return planner.plan(arguments[0]).sequential", asked)
+        theirs = hn.plan(**asked).to_dict()["plan"]["sequential"]
+        assert ours.pop("boundaries") == pytest.approx(theirs["boundaries"], rel=1e-9)
+        assert {name: theirs[name] for name in ("looks", "n_fixed", "n_max")}.items() <= ours.items()
+        for name in ("power", "n_expected_none", "n_expected_effect", "n_expected_double"):
+            assert ours[name] == pytest.approx(theirs[name], rel=1e-8), (name, asked)
+
+
 def test_power_and_noncentrality_are_exact_for_few_and_many_degrees_of_freedom(planner: WebDriver) -> None:
     freedom = [1, 1.5, 2, 3, 4.7, 7.99, 8, 12, 30, 99.5, 1e3, 1e5, 1e6]
     grid = [list(point) for point in product((0.0, 0.7, 2.0, 4.5), (0.001, 0.05, 0.32), freedom)]

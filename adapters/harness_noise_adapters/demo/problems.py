@@ -123,3 +123,6 @@ MODELS = tuple(
 
 PAIR = (MODELS[0], MODELS[2])
 """The two that the demonstration compares in each harness: pairing tells them apart, bare numbers do not."""
+
+ENOUGH = (MODELS[5], MODELS[0])
+"""Two that half of the questions tell apart."""

@@ -2,20 +2,26 @@
 
 `noise`, `noise_cluster`, `noise_level`, `noise_se` and `noise_interval` in the metadata of a task or of
 `inspect eval --metadata` (Inspect lets the task win); `HARNESS_NOISE`, `HARNESS_NOISE_CLUSTER`, … are the
-default of a fleet. This module loads nothing, because it runs before it is known whether the flag is on.
+default of a fleet. `noise_until`, `noise_sample`, `noise_repeats` and `noise_reference`, with what belongs to them,
+say how much is asked; they are of one run, so no environment has them, and they switch the flag on by themselves.
+This module loads nothing, because it runs before it is known whether the flag is on.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 
 NAMES = ("cluster", "level", "se", "interval")
+ASKING = ("until", "sample", "repeats", "reference")
+"""What switches the flag on by itself."""
+ASKING_HOW = ("against", "margin", "looks", "metric", "seed")
+"""What belongs to it."""
 _ON, _OFF = {"1", "true", "yes", "on"}, {"", "0", "false", "no", "off"}
 
 
@@ -24,6 +30,8 @@ class Flag:
     """The flag, switched on."""
 
     settings: Settings
+    asking: Mapping[str, Any] = field(default_factory=dict)
+    """How much is asked, by the names of `ASKING` and `ASKING_HOW`, as it was written; empty: everything."""
 
     @property
     def cluster(self) -> str | None:
@@ -37,10 +45,12 @@ def flag(metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os
         InputError: a value that is not understood.
     """
     metadata = metadata or {}
+    written = {name: metadata.get(f"noise_{name}") for name in (*ASKING, *ASKING_HOW)}
+    asking = {name: value for name, value in written.items() if value is not None and value is not False}
     if "noise" in metadata:
         on = _switch(metadata["noise"], "the metadata value noise")
     else:
-        on = environment.get("HARNESS_NOISE", "").strip().lower() not in _OFF
+        on = environment.get("HARNESS_NOISE", "").strip().lower() not in _OFF or not asking.keys().isdisjoint(ASKING)
     if not on:
         return None
     chosen: dict[str, Any] = {}
@@ -57,7 +67,7 @@ def flag(metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os
             raise InputError(f"noise_level {chosen['level']!r} is not a number: use 0.95") from None
     if "cluster" in chosen:
         chosen["cluster"] = cluster_text(chosen["cluster"])
-    return Flag(Settings(**chosen))
+    return Flag(Settings(**chosen), asking if not asking.keys().isdisjoint(ASKING) else {})
 
 
 def cluster_text(value: Any) -> str:

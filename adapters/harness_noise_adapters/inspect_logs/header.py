@@ -14,6 +14,9 @@ from typing import Any
 SCHEMA = 2
 """The newest version of the log's schema that is known."""
 
+RECORD = "noise"
+"""Of the metadata of `results.early_stopping`: why a run stopped, and which questions were drawn."""
+
 
 class NotALogError(ValueError):
     """Something without which it is no log, or none whose scores can be told apart."""
@@ -77,6 +80,10 @@ class Header:
     total_samples: int
     scores: Sequence[ScoreRow]
     """Empty where nothing was scored."""
+    not_asked: int = 0
+    """Answers that an early stopping has left out."""
+    stopping: Mapping[str, Any] = field(default_factory=dict)
+    """What an early stopping says of itself."""
 
 
 def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
@@ -103,6 +110,8 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
     steps = object_of(log.get("plan"), "plan", faults).get("steps")
     ids, reducers, epochs = dataset.get("sample_ids"), config.get("epochs_reducer"), one(config.get("epochs"))
     total = results.get("total_samples")
+    stopping = object_of(results.get("early_stopping"), "results.early_stopping", faults)
+    stops = stopping.get("early_stops")
     return Header(
         status=_text(log.get("status"), "success" if results else "started"),
         task=named["task"],
@@ -121,6 +130,8 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         invalidated=log.get("invalidated") is True,
         total_samples=total if isinstance(total, int) else 0,
         scores=_score_rows(results, faults),
+        not_asked=len(stops) if isinstance(stops, list) else 0,
+        stopping=object_of(stopping.get("metadata"), "metadata of results.early_stopping", faults),
     )
 
 

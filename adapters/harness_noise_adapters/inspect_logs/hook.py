@@ -16,7 +16,6 @@ import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -31,25 +30,26 @@ from harness_noise.errors import InputError
 from harness_noise.results.rows import Estimate
 from harness_noise.settings import Settings
 
-from . import inject, panel, rescore
+from . import inject, inside, panel, rescore
 from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for
 from .flags import Flag
 from .gather import Gathered, TaskAnswers, gather
 from .grid import Grid, grid
 from .inject import _message
 from .live import Live
+from .live import current as _live
 from .rescore import USED, WRAPPED
 from .rewriting import rewrite
+from .whole import full_benchmark
 
 if TYPE_CHECKING:
     from inspect_ai.hooks import RunEnd, SampleEnd, TaskEnd, TaskStart
-    from inspect_ai.log import EvalLog, EvalResults
+    from inspect_ai.log import EvalLog, EvalResults, EvalSpec
     from inspect_ai.scorer import SampleScore
     from numpy.typing import NDArray
 
 
 logger = logging.getLogger("harness_noise")
-_live: ContextVar[Live | None] = ContextVar("harness_noise_live", default=None)
 _runs: dict[str, list[Live]] = {}
 
 
@@ -57,12 +57,18 @@ def task_start(data: TaskStart, flag: Flag | None) -> None:
     """Remember the flag of this task, and see to it that its results pass by here."""
     if flag is None:
         _live.set(None)
-        return
+    else:
+        begin(data.spec, flag)
+
+
+def begin(spec: EvalSpec, flag: Flag) -> Live:
+    """The task that runs here from now on."""
     install()
     rescore.install(renew)
-    live = Live(data.spec, flag)
-    _runs.setdefault(data.run_id, []).append(live)
+    live = Live(spec, flag)
+    _runs.setdefault(spec.run_id, []).append(live)
     _live.set(live)
+    return live
 
 
 def task_off() -> None:
@@ -126,6 +132,7 @@ def uninstall() -> None:
     from inspect_ai._eval.task import run
 
     rescore.uninstall()
+    inside.uninstall()
 
     run.eval_results = getattr(run.eval_results, WRAPPED, run.eval_results)
 
@@ -138,6 +145,8 @@ def sample_end(data: SampleEnd) -> None:
     if live is None or live.spec.config.log_samples is False:
         return
     sample = data.sample
+    if live.stopper is not None and sample.error is not None:  # nobody else says that it has ended
+        live.stopper.answered(str(sample.id), sample.epoch, sample.scores or {})
     live.logged[str(sample.id), sample.epoch] = {
         name: SampleScore(score=score, sample_id=sample.id, sample_metadata=sample.metadata)
         for name, score in (sample.scores or {}).items()
@@ -233,7 +242,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
             clusters=clusters,
             own=own_clusters(task, keys, metadata, warnings) if open_ else None,
             not_counted=answers.not_counted,
-            n_not_seen=max(0, samples - len(answers.rows)),
+            n_not_seen=max(0, samples - _not_asked(results) - len(answers.rows)),
         )
     )
     if spec == "auto" and clusters[0] is None and not found.own_clusters:
@@ -248,7 +257,15 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     warnings += _remarks(task, [item for part in fresh.values() for item in part.values()], found)
     inject.replace_all([(results.scores[index], part) for index, part in fresh.items()])
     live.told = [(item, results.scores[index]) for index, part in fresh.items() for item in part.values()]
+    if live.stopper is not None:
+        live.stopper.inject(results)
+        warnings += full_benchmark(live, results, found)
     return warnings
+
+
+def _not_asked(results: EvalResults) -> int:
+    """Answers that were not asked for, because the task was stopped early."""
+    return 0 if results.early_stopping is None else len(results.early_stopping.early_stops)
 
 
 def _estimates(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from inspect_ai.log import EvalMetric, EvalScore
 
     from harness_noise.results.rows import Estimate
+    from harness_noise.results.sequential import FullRow
 
     from .header import ScoreRow
 
@@ -28,6 +29,10 @@ FIELDS = {
     "noise_prediction": "se_prediction",
 }
 """Name of the EvalMetric → field of the Estimate, in the order in which they are shown."""
+DIFFERENCE = {"noise_diff": "estimate", "noise_diff_ci_low": "ci_low", "noise_diff_ci_high": "ci_high"}
+"""Of a run that is compared while it grows: name of the EvalMetric → field of its `sequential` object."""
+WHOLE = {"noise_full": "estimate", "noise_full_ci_low": "ci_low", "noise_full_ci_high": "ci_high"}
+"""Of a run that has answered a part, with references: name of the EvalMetric → field of its `full_benchmark` object."""
 VAR_DATA = "noise_var_data"
 """What a task's own metric has beside a total that is less than its part: the data variance, below 0."""
 
@@ -79,10 +84,33 @@ def total_below_prediction(estimate: Estimate) -> bool:
     return total is not None and prediction is not None and total < prediction
 
 
+def difference(es: EvalScore, found: Mapping[str, Any], against: str) -> None:
+    """Append a difference that stopped a run, with the limits that are valid after stopping."""
+    from inspect_ai.log import EvalMetric
+
+    metadata = {"harness_noise_version": __version__, "sequential": dict(found)}
+    for name, field in DIFFERENCE.items():
+        if found[field] is not None:
+            es.metrics[name] = EvalMetric(
+                name=name, group=GROUP, value=found[field], params={"against": against}, metadata=metadata
+            )
+
+
+def whole(es: EvalScore, found: FullRow) -> None:
+    """Append an estimate of the whole benchmark from the part that was asked."""
+    from inspect_ai.log import EvalMetric
+
+    metadata = {"harness_noise_version": __version__, "full_benchmark": found.to_dict()}
+    for name, field in WHOLE.items():
+        if (value := getattr(found, field)) is not None:
+            es.metrics[name] = EvalMetric(name=name, group=GROUP, value=value, metadata=metadata)
+
+
 def replace(es: EvalScore, estimates: Mapping[str | None, Estimate]) -> None:
     """Append estimates by key to an EvalScore, in place of what an earlier call appended; none only remove."""
     for name in injected(es):
-        del es.metrics[name]
+        if name not in DIFFERENCE and name not in WHOLE:  # what was found in the run is not computed again
+            del es.metrics[name]
     for key, estimate in estimates.items():
         if not es.metrics.keys() & {_named(name, key) for name in FIELDS}:
             es.metrics.update(metrics(estimate, key))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from inspect_ai.log import EvalResults, EvalScore, EvalSpec
     from inspect_ai.scorer import SampleScore
 
+    from .stopper import Stopper
 
 BULKY = {"messages", "events", "events_data", "store", "attachments", "output", "timelines"}
 """What is not read of whole samples."""
@@ -39,3 +41,9 @@ class Live:
     """What Inspect's own panel is going to show."""
     logged: dict[tuple[str, int], Mapping[str, SampleScore]] = field(default_factory=dict)
     """By id and epoch, the scores of the answers in the log; of a cancelled run Inspect's results lack some."""
+    stopper: Stopper | None = None
+    """What may end it before everything is asked."""
+
+
+current: ContextVar[Live | None] = ContextVar("harness_noise_live", default=None)
+"""The task in whose context this runs."""

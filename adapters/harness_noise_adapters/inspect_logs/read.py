@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from harness_noise.analysis import drawing
 from harness_noise.data.clusters import MissingFieldError, labeller, text_label
 from harness_noise.data.fields import FieldReader, Fields
 from harness_noise.data.questions import Questions, occurrences
@@ -24,7 +25,7 @@ from .finding import logs_in
 from .flags import cluster_text
 from .gather import Gathered, TaskAnswers, gather
 from .grid import Grid, grid
-from .header import Header
+from .header import RECORD, Header
 from .identity import LogIdentity, marks
 from .logfile import LogFile
 from .means import names_cluster
@@ -206,6 +207,7 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),
     )
+    run = drawing.with_record(run, *drawing.recorded(header.stopping.get(RECORD)))
     return Log(path, header, run, gathered, marks(rows.marks))
 
 
@@ -302,8 +304,10 @@ def _invalidated(
 
 
 def _remarks(header: Header, n_rows: int) -> list[str]:
-    task, asked = header.task, header.total_samples
+    task, asked = header.task, header.total_samples - header.not_asked
     out = []
+    if header.not_asked and RECORD not in header.stopping:
+        out.append(f"{task}: {header.not_asked} of {header.total_samples} answers were left out by an early stopping")
     if n_rows < asked:
         out.append(f"{task}: {asked - n_rows} of {asked} answers were never given (status {header.status})")
     if header.epochs_reducer == [] and header.epochs > 1:

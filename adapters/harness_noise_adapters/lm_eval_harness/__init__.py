@@ -86,6 +86,12 @@ class LmEvalAdapter:
 
         return [lm_eval_run.run(model, out, self.cli, show) for model in models]
 
+    def demo_until(self, out: Path, show: Callable[[list[str]], None], model: SimulatedModel, against: Path) -> Path:
+        """One run that stops when the comparison with the output of another one is decided."""
+        from . import demo as lm_eval_run
+
+        return lm_eval_run.run(model, out, self.cli, show, against=against)
+
     def demo_many(self, out: Path, models: Sequence[SimulatedModel]) -> Path:
         """The same for many models without output; returns the folder with all runs."""
         from . import demo as lm_eval_run

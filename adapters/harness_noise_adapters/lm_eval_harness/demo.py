@@ -117,6 +117,7 @@ def run(
     cli: Callable[[list[str]], int],
     show: Callable[[list[str]], None],
     repeats: int = 5,
+    against: Path | None = None,
 ) -> Path:
     """One run of lm-eval with the flag on.
 
@@ -126,16 +127,19 @@ def run(
         cli: the flag-aware lm-eval command line.
         show: is told the command before it runs.
         repeats: answers per question, K.
+        against: output of a finished run; the new one stops when the comparison with it is decided.
 
     Returns:
         The folder with lm-eval's output.
     """
     tasks = _prepare(out)
-    folder = out / "lm-eval" / model.name
+    folder = out / ("lm-eval" if against is None else "stopped-early") / model.name
+    until = [] if against is None else ["--noise_until", "decided", "--noise_against", str(against)]
     arguments = [
         "run", "--model", "simulated", "--model_args", f"model={model.name}", "--tasks", "word_problems",
         "--include_path", str(tasks), "--output_path", str(folder), "--log_samples",
         "--noise", "--noise_repeats", str(repeats), "--noise_cluster", "template",
+        *until,
     ]  # fmt: skip
     show(["harness-noise", "lm-eval", *arguments])
     with _without_git():

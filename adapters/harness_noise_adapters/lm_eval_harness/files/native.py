@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness_noise.analysis.drawing import recorded
+
 from ..scoring.aggregates import default_of
 from ..scoring.gather import Key, reported
 from . import native_block as inject
@@ -18,6 +20,8 @@ class Native:
 
     def __init__(self, results: dict[str, Any]) -> None:
         carried = inject.carried(results.get(inject.BLOCK))
+        self.looks, self.drawn = recorded(results.get(inject.BLOCK))
+        """What made the run stop before its end, and of which tasks it asked a random part."""
         self.carried_spec = {row["task"]: str(row["cluster"]) for row in carried if row.get("cluster")}
         self.carried_answers = _carried_answers(carried)
         """Task → the most answers that one value of it was made of, where a live run of ours said so."""

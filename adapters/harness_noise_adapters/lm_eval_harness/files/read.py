@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from harness_noise.analysis.drawing import with_record
 from harness_noise.data.clusters import ClusterSpec
 from harness_noise.data.scores import ReadOptions, Run, Skipped, with_groups
 from harness_noise.errors import InputError
@@ -106,6 +107,7 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         date=output.date(native.results),
         groups=groups(rows, native.reported, native.effective, found.scores),
     )
+    run = with_record(run, native.looks, [item for item in native.drawn if item["task"] in samples])
     return Reading(with_groups(run, options.groups), native.results, samples, known)
 
 

@@ -21,10 +21,12 @@ from harness_noise.errors import InputError
 from .options import Options, block, read_file
 
 _FLAGS = ("noise", "noise_repeats", "noise_cluster", "noise_group", "noise_config", "noise_no_rows",
-          "noise_no_reseed", "noise_level")  # fmt: skip
+          "noise_no_reseed", "noise_level", "noise_until", "noise_against", "noise_margin", "noise_looks",
+          "noise_metric", "noise_sample", "noise_reference")  # fmt: skip
 _EPILOG = f"""error bars (harness-noise), options of run; `lm-eval run --help` explains them:
   --{" --".join(_FLAGS[:5])}
-  --{" --".join(_FLAGS[5:])}
+  --{" --".join(_FLAGS[5:10])}
+  --{" --".join(_FLAGS[10:])}
 """
 
 
@@ -90,7 +92,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The `--noise…` options, as a group of their own."""
     group = parser.add_argument_group("noise (harness-noise)")
     group.add_argument("--noise", action="store_true", help="add error bars with their parts to the results")
-    group.add_argument("--noise_repeats", metavar="K", help="answers per question of generate_until tasks")
+    group.add_argument(
+        "--noise_repeats", metavar="K",
+        help="answers per question of generate_until tasks, or auto: until more of them no longer pay",
+    )  # fmt: skip
     group.add_argument(
         "--noise_cluster", metavar="SPEC", action="append",
         help="questions that belong together: a field, a template, auto, task, none, or TASK=SPEC (repeatable)",
@@ -101,6 +106,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument("--noise_config", metavar="FILE", help="YAML or JSON file with these options")
     group.add_argument("--noise_level", metavar="LEVEL", help="coverage of the intervals (default 0.95)")
+    group.add_argument(
+        "--noise_until", metavar="RULE",
+        help="stop asking when it is decided (decided, with --noise_against) or precise enough (se=0.01)",
+    )  # fmt: skip
+    group.add_argument("--noise_against", metavar="RUN", help="the finished run that this one is compared with")
+    group.add_argument("--noise_margin", metavar="M", help="decided, too, where both are equivalent within ±M")
+    group.add_argument("--noise_looks", metavar="L", help="looks before the end (default 5), or anytime")
+    group.add_argument("--noise_metric", metavar="METRIC", help="METRIC or METRIC,FILTER that decides")
+    group.add_argument(
+        "--noise_sample",
+        metavar="SIZE",
+        help="ask a random part of the questions only: a share (0.2, 20%%) or a number",
+    )
+    group.add_argument(
+        "--noise_reference", metavar="RUN", action="append",
+        help="a finished run of all questions, to say what a part says of the whole (repeatable)",
+    )  # fmt: skip
     group.add_argument("--noise_no_rows", action="store_true", help="add no visible <metric>_avg rows")
     group.add_argument("--noise_no_reseed", action="store_true", help="send the harness's one seed with every repeat")
 
@@ -144,6 +166,7 @@ def _options(given: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
         "rows": False if given["noise_no_rows"] else None,
         "reseed": False if given["noise_no_reseed"] else None,
     }
+    flags |= {name.removeprefix("noise_"): given[name] for name in _FLAGS[8:]}
     chosen |= {name: value for name, value in flags.items() if value is not None}
     return Options.of(chosen, "--noise")
 

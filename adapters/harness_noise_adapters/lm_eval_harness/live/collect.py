@@ -101,7 +101,7 @@ def collect(
     for name, task in tasks.items():
         if samples := results["samples"].get(name, []):
             found[name] = _score(TaskScores(name, *by_filter(samples)), task, repeats.get(name, (1, 1)), notes)
-    labels = _clusters(found, options.cluster, notes)
+    labels = cluster_labels(found, options.cluster, notes)
     gathered, budget = Gathered(notes=notes), aggregates.Budget()
     for name, item in found.items():
         native_K = 1 if item.copied else repeats.get(name, (1, 1))[0]
@@ -171,7 +171,7 @@ def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str
     return out
 
 
-def _clusters(
+def cluster_labels(
     found: Mapping[str, TaskScores], spec: ClusterSpec, notes: list[str]
 ) -> dict[str, tuple[Labels, str | None]]:
     asked: dict[str, AskedQuestions] = {}
@@ -217,11 +217,11 @@ def _group_rows(groups: Mapping[str, tuple[list[str], list[Any]]], results: Mapp
     for name, (members, configurations) in groups.items():
         values = reported(results.get("groups", {}).get(name) or {})
         for config in configurations:
-            weighting: Weighting = "size" if _get(config, "weight_by_size") else "equal"
+            weighting: Weighting = "size" if group_setting(config, "weight_by_size") else "equal"
             for key, value in values.items():
-                if key[0] == _get(config, "metric"):
+                if key[0] == group_setting(config, "metric"):
                     yield GroupRow(name, key, value, members, weighting)
 
 
-def _get(config: Any, name: str) -> Any:
+def group_setting(config: Any, name: str) -> Any:
     return config.get(name) if type(config) is dict else getattr(config, name)

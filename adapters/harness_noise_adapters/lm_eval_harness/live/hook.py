@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from harness_noise.results.rows import Analysis, Estimate
 
     from .collect import Collected
+    from .growing import Growing, Others
 
 log = logging.getLogger("harness_noise")
 _MARK = "__harness_noise_original__"
@@ -53,6 +54,17 @@ class Session:
     """Warnings that were logged while the run went on."""
     interrupted: bool = False
     """Whether the user stopped the last run's further answers, or what is computed from them."""
+    part: dict[str, list[int]] | None = None
+    """The documents that the last run asked, by task; None where it asked all."""
+    _others: Others | None = None
+
+    def others(self) -> Others:
+        """The finished runs that the options name, read once."""
+        if self._others is None:
+            from .growing import Others
+
+            self._others = Others.read(self.options)
+        return self._others
 
     def native_se(self, item: Estimate) -> float | None:
         """lm-eval's own standard error of that metric."""
@@ -114,6 +126,7 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
     def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
         try:
             arguments = signature.bind(*args, **kwargs).arguments
+            check_call(session, arguments)
             manager, spec = arguments.get("task_manager"), session.options.cluster
             fields = {spec.default, *dict(spec.by_task).values()} - {None, "auto", "none", "task"}
             # without fields there is nothing to look for, and a model that is here was loaded long ago
@@ -127,10 +140,25 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
             with suppress(Exception):
                 why = error_message(error)
                 session.say(f"the cluster fields could not be checked before the model is loaded ({why})")
-        return original(*args, **kwargs)
+        results = original(*args, **kwargs)
+        if session.part is not None and isinstance(results, dict) and "config" in results:
+            results["config"]["samples"] = session.part  # lm-eval itself does not record which it was given
+        return results
 
     setattr(simple_evaluate, _MARK, original)
     return simple_evaluate
+
+
+def check_call(session: Session, arguments: Mapping[str, Any]) -> None:
+    """Read the runs that the options name, and refuse what does not go with them.
+
+    Raises:
+        InputError: says what.
+    """
+    from . import growing
+
+    growing.check_call(session.options, arguments)
+    session.others()
 
 
 def check_clusters(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
@@ -156,7 +184,7 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def evaluate(*args: Any, **kwargs: Any) -> Any:
-        session.analysis = session.collected = None
+        session.analysis = session.collected = session.part = None
         session.interrupted = False
         stack = ExitStack()
         try:
@@ -164,7 +192,7 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
             bound.apply_defaults()
             arguments = dict(bound.arguments)
             with same_random_state():  # in lm-eval even `task.task_name` draws a random number
-                run = _Live(session, arguments)
+                run = _Live(session, arguments, original)
             stack.enter_context(run.repeats.installed())
         except InputError:
             raise
@@ -174,7 +202,7 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
             return original(*args, **kwargs)
         wanted = bool(arguments["log_samples"])
         try:
-            results = original(**arguments | {"log_samples": True})
+            results = run.evaluate()
         finally:
             try:
                 stack.close()
@@ -182,6 +210,7 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
                 with suppress(Exception):
                     session.failed("the task objects could not be put back", error)
         session.interrupted = run.repeats.interrupted
+        session.part = run.growing.part() if run.growing is not None else None
         if not isinstance(results, dict):  # None where the rank is not 0
             return results
         try:
@@ -208,10 +237,11 @@ class _Live:
         InputError: a choice of the user's that does not fit this run.
     """
 
-    def __init__(self, session: Session, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, session: Session, arguments: Mapping[str, Any], original: Callable[..., Any]) -> None:
         from .collect import flat_tasks, native_groups
 
-        self.session = session
+        self.session, self.original, self.arguments = session, original, arguments
+        check_call(session, arguments)
         self.lm = arguments["lm"]
         self.tasks = flat_tasks(arguments["task_dict"])
         self.groups = native_groups(arguments["task_dict"])
@@ -224,8 +254,26 @@ class _Live:
             cache_requests=bool(arguments.get("cache_requests")),
         )  # fmt: skip
         self.notes += at_start
+        self.growing = self._growing()
         for text in self.notes if getattr(self.lm, "rank", 0) == 0 else ():
             session.say(text)
+
+    def _growing(self) -> Growing | None:
+        from .growing import Growing, partial
+
+        if not partial(self.session.options):
+            return None
+        found = Growing(
+            self.original, self.arguments, self.tasks, self.groups, self.repeats, self.session, self.session.others()
+        )
+        self.notes += found.notes
+        return found
+
+    def evaluate(self) -> Any:
+        """lm-eval's own results, with samples."""
+        if self.growing is not None:
+            return self.growing.evaluate()
+        return self.original(**{**self.arguments, "log_samples": True})
 
     def _check_groups(self) -> None:
         from fnmatch import fnmatchcase
@@ -270,6 +318,7 @@ class _Live:
 
         from ..files.native_block import annotated_copy, copy_of, inject
         from .collect import collect
+        from .growing import with_references
 
         session = self.session
         self.repeats.record(results)
@@ -279,7 +328,11 @@ class _Live:
                 session.model or model_name(self.lm) or session.kind or type(innermost(self.lm)).__name__,
             )  # fmt: skip
             found.run = replace(found.run, notes=(*found.run.notes, *self.notes, *self.repeats.notes))
-            analysis = analyze_run(found.run, session.options.settings)
+            if self.growing is not None:
+                found.run = self.growing.record(found.run)
+            settings = session.options.settings
+            analysis = analyze_run(found.run, settings)
+            analysis = with_references(analysis, found.run, session.others().references, settings)
         out = copy_of(results)
         inject(out, analysis, rows=session.options.rows)
         if annotated:

@@ -10,14 +10,19 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness_noise.data.clusters import ClusterSpec
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 
+if TYPE_CHECKING:
+    from harness_noise.analysis.sequential import StoppingRule
+
 ENVIRONMENT = "HARNESS_NOISE_"
-_OURS = ("repeats", "cluster", "groups", "rows", "reseed")
+_OURS = ("repeats", "cluster", "groups", "rows", "reseed", "until", "against", "margin", "looks", "metric", "sample",
+         "reference")  # fmt: skip
+_LISTS = ("groups", "reference")
 _SETTINGS = ("level", "se", "interval", "seed")
 
 
@@ -31,6 +36,8 @@ class Options:
 
     repeats: int | None = None
     """Answers per question of generate_until tasks, K ≥ 1; None: as many as the task asks for."""
+    auto: bool = False
+    """Whether more than `repeats` are asked for, until they no longer pay."""
     cluster: ClusterSpec = field(default_factory=ClusterSpec)
     groups: Mapping[str, str] = field(default_factory=dict)
     """Group name → glob of the tasks that it averages."""
@@ -38,6 +45,16 @@ class Options:
     """Whether the visible `<metric>_avg` rows are added."""
     reseed: bool = True
     """Whether repeats from 1 on get seeds of their own where a server is asked."""
+    rule: StoppingRule | None = None
+    """When the run has enough questions; None: when all are asked."""
+    against: str | None = None
+    """The finished run that it is compared with, where the rule is that this is decided."""
+    metric: str | None = None
+    """METRIC or METRIC,FILTER that decides; None: the first that can."""
+    sample: str | None = None
+    """Share or number of the questions that are asked at all, drawn at random; None: all."""
+    reference: tuple[str, ...] = ()
+    """Finished runs of all questions, that say what a part says of the whole."""
     settings: Settings = field(default_factory=Settings)
 
     @classmethod
@@ -53,13 +70,21 @@ class Options:
             chosen["level"] = _number(chosen["level"], f"{where}: level")
         if "seed" in chosen:
             chosen["seed"] = _integer(chosen["seed"], f"{where}: seed")
+        settings = Settings(**chosen, cluster=text)
+        auto = str(given.get("repeats")).strip() == "auto"
         return cls(
-            repeats=_repeats(given.get("repeats"), where),
+            repeats=2 if auto else _repeats(given.get("repeats"), where),
+            auto=auto,
             cluster=spec,
             groups=groups(given.get("groups"), where),
             rows=_flag(given.get("rows"), f"{where}: rows"),
             reseed=_flag(given.get("reseed"), f"{where}: reseed"),
-            settings=Settings(**chosen, cluster=text),
+            settings=settings,
+            rule=_rule(given, settings, where),
+            sample=_size(given.get("sample")),
+            against=_text(given.get("against")),
+            metric=_text(given.get("metric")),
+            reference=_texts(given.get("reference")),
         )
 
     @classmethod
@@ -68,7 +93,7 @@ class Options:
         given: dict[str, Any] = {}
         for name in (*_OURS, *_SETTINGS):
             if value := environment.get(ENVIRONMENT + name.upper(), "").strip():
-                given[name] = value.split(",") if name == "groups" else value
+                given[name] = value.split(",") if name in _LISTS else value
         return cls.of(given, f"environment {ENVIRONMENT}…")
 
 
@@ -132,6 +157,49 @@ def groups(given: object, where: str) -> dict[str, str]:
             raise InputError(f"{where}: group {text!r} is not NAME=PATTERN, such as mgsm=mgsm_direct_*")
         out[name.strip()] = pattern.strip()
     return out
+
+
+def _rule(given: Mapping[str, Any], settings: Settings, where: str) -> StoppingRule | None:
+    """When to stop; None where nothing says so.
+
+    Raises:
+        InputError: a choice that means nothing without another one, or with it.
+    """
+    until, against = _text(given.get("until")), given.get("against")
+    if until is None:
+        if idle := [name for name in ("against", "margin", "looks") if given.get(name) is not None]:
+            raise InputError(f"{where}: {idle[0]} does nothing without until: say until decided, or leave it out")
+        return None
+    from harness_noise.analysis.sequential import StoppingRule
+
+    looks, margin = given.get("looks"), given.get("margin")
+    rule = StoppingRule.parse(
+        until, margin=0.0 if margin is None else _number(margin, f"{where}: margin"),
+        looks=5 if looks is None else looks, level=settings.level, seed=settings.seed,
+    )  # fmt: skip
+    if rule.se is None and against is None:
+        raise InputError(f"{where}: until decided needs the run to compare with: name it with against")
+    idle = [name for name in ("against", "margin", "looks") if given.get(name) is not None]
+    if rule.se is not None and idle:
+        raise InputError(f"{where}: {idle[0]} is for until decided; until {until} looks after every block")
+    return rule
+
+
+def _size(given: object) -> str | None:
+    if given is None:
+        return None
+    from harness_noise.analysis.drawing import wanted
+
+    wanted(str(given), 1)
+    return str(given)
+
+
+def _text(given: object) -> str | None:
+    return None if given is None else str(given).strip()
+
+
+def _texts(given: object) -> tuple[str, ...]:
+    return () if given is None else (given,) if isinstance(given, str) else tuple(map(str, given))  # type: ignore[call-overload]
 
 
 def _repeats(given: object, where: str) -> int | None:

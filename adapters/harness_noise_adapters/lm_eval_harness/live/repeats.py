@@ -75,6 +75,12 @@ class Repeats:
         """id(instance) → its further answers."""
         self._done = 0, 0
         """Rounds of further answers that are there, and that were to be asked."""
+        self._seeds = Reseeder(lm)
+        """One of all rounds: equal prompts of two blocks are further answers, too."""
+        self._asked: list[Any] = []
+        """The harness's own requests by now."""
+        self._call: Callable[[Sequence[Any]], Any] | None = None
+        """Asks the model as the harness did."""
         self._batch_size: Any = None
         """What the model found as its largest batch size for the harness's own answers."""
 
@@ -93,6 +99,31 @@ class Repeats:
                 stack.enter_context(patched(model, _DETECT, self._remembering(detect)))
             yield
 
+    def more(self, count: int) -> bool:
+        """Ask every question that has been asked `count` times more; False where that was not possible.
+
+        A fault costs these answers, and not those that are there.
+        """
+        ours = self._ours()
+        if self._call is None or not ours:
+            return False
+        before = self.K
+        self._raise_to(before + count)
+        try:
+            self._ask_again(self._call, self._asked)
+        except (SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - the run's own answers are there: they must not be lost
+            with suppress(Exception):
+                self._stopped(error)
+            self._raise_to(before)
+        return before < self.K
+
+    def _raise_to(self, K: int) -> None:
+        self.K = K
+        for name in self.tasks:
+            self.counts[name] = (self.counts[name][0], K)
+
     def record(self, results: dict[str, Any]) -> None:
         """Say in the record of the run how often was asked, in place."""
         for name in self.tasks:
@@ -107,7 +138,11 @@ class Repeats:
                     self._warn(f"it is not known whether --use_cache answers ({error_message(error)})")
             found = original(requests, *args, **kwargs)
             try:
-                self._ask_again(original, requests, *args, **kwargs)
+                model = innermost(self.lm)
+                further = original if model is self.lm else model.generate_until
+                self._call = lambda asked: further(asked, *args, **kwargs)
+                self._asked += requests
+                self._ask_again(self._call, requests)
             except (SystemExit, GeneratorExit):
                 raise
             except BaseException as error:  # noqa: BLE001 - the run's own answers are there: they must not be lost
@@ -145,16 +180,14 @@ class Repeats:
                 "asked anew and are not cached"
             )
 
-    def _ask_again(self, original: Any, requests: Sequence[Any], *args: Any, **kwargs: Any) -> None:
+    def _ask_again(self, call: Callable[[Sequence[Any]], Any], requests: Sequence[Any]) -> None:
         rounds = self._rounds(requests)
         self._done = 0, len(rounds)
         if not rounds:
             return
-        model = innermost(self.lm)
-        call = original if model is self.lm else model.generate_until
         with self._apart():
             for done, asked in enumerate(rounds, start=1):
-                answers = list(call(asked, *args, **kwargs))
+                answers = list(call(asked))
                 if len(answers) != len(asked):
                     raise ValueError(f"{len(answers)} answers to {len(asked)} requests")
                 for request, answer in zip(asked, answers, strict=True):
@@ -178,7 +211,7 @@ class Repeats:
         A batch of equal prompts with one seed would come back as equal answers, so servers that are
         asked in batches get one round per repeat; otherwise all further answers are one round.
         """
-        ours = {id(item) for task in self.tasks.values() for item in task.instances if item.request_type == GENERATE}
+        ours = self._ours()
         seen: Counter[int] = Counter()
         rounds: dict[int, list[Any]] = {}
         at_once = not sends_payloads(self.lm) or str(getattr(innermost(self.lm), "_batch_size", 1)) == "1"
@@ -186,10 +219,14 @@ class Repeats:
             own = request.repeats or 1
             # padding for other ranks repeats whole blocks
             if id(request) in ours and seen[id(request)] % own == 0:
-                for repeat in range(own, self.K):
+                for repeat in range(own + len(self._further.get(id(request), ())), self.K):
                     rounds.setdefault(0 if at_once else repeat, []).append(request)
             seen[id(request)] += 1
         return [rounds[key] for key in sorted(rounds)]
+
+    def _ours(self) -> set[int]:
+        """id of every request that is asked K times."""
+        return {id(item) for task in self.tasks.values() for item in task.instances if item.request_type == GENERATE}
 
     @contextmanager
     def _apart(self) -> Iterator[None]:
@@ -198,7 +235,7 @@ class Repeats:
         with ExitStack() as stack:
             stack.enter_context(same_random_state())
             if self.reseed:
-                stack.enter_context(Reseeder(lm).active())
+                stack.enter_context(self._seeds.active())
             if lm is not self.lm:
                 from lm_eval.api.model import CacheHook
 

@@ -1,0 +1,197 @@
+"""What is asked of a task: the settings of `noise_until` and the like, checked; and which score decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness_noise.analysis.drawing import wanted
+from harness_noise.analysis.sequential import StoppingRule
+from harness_noise.data.scores import ReadOptions, Scores
+from harness_noise.errors import InputError
+from harness_noise.io.paths import exists, is_url, resolve_path
+
+from .flags import Flag
+from .means import SPREADS
+from .presets import bare
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalSpec
+
+    from .read import Log
+
+
+MEANS = ("accuracy", "mean")
+"""Native metrics that are the mean of the scores."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """How much is asked."""
+
+    rule: StoppingRule | None = None
+    against: str | None = None
+    metric: str | None = None
+    """What decides: a scorer, a key of its dictionaries, or a metric of the log that it is compared with."""
+    repeats: bool = False
+    """Whether epochs stop when they no longer pay."""
+    sample: Any = None
+    """SHARE or N."""
+    seed: int | None = None
+    references: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, flag: Flag) -> Asking:
+        """The settings as they were written, checked.
+
+        Raises:
+            InputError: one that is not understood, or two that exclude each other.
+        """
+        given = flag.asking
+        seed = None if given.get("seed") is None else int(_number("seed", given["seed"]))
+        until, against = given.get("until"), given.get("against")
+        rule = None
+        if until is not None:
+            rule = StoppingRule.parse(
+                str(until), margin=_number("margin", given.get("margin", 0.0)), looks=given.get("looks", 5),
+                level=flag.settings.level, seed=seed or 0,
+            )  # fmt: skip
+            if rule.se is None and against is None:
+                raise InputError("noise_until=decided: name the log to compare with, noise_against=LOG")
+        repeats = given.get("repeats")
+        if repeats not in (None, "auto"):
+            raise InputError(f"noise_repeats {repeats!r}: write auto; a fixed number of answers is --epochs")
+        if repeats and rule is not None:
+            raise InputError(
+                "noise_repeats=auto and noise_until: a look needs all epochs of its questions, so only one of the two "
+                "can stop the run; leave one out"
+            )
+        if given.get("sample") is not None:
+            wanted(given["sample"], 2)
+        references = given.get("reference")
+        names = [references] if isinstance(references, str) else list(references or ())
+        return cls(
+            rule=rule, against=None if against is None else str(against),
+            metric=None if given.get("metric") is None else str(given["metric"]), repeats=bool(repeats),
+            sample=given.get("sample"), seed=seed, references=tuple(map(str, names)),
+        )  # fmt: skip
+
+    @property
+    def stops(self) -> bool:
+        """Whether anything that could be asked may be left out."""
+        return self.rule is not None or self.repeats or self.sample is not None
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"noise_{name} {value!r} is not a number") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """The score that decides."""
+
+    scorer: str | None
+    """As the samples name it; None: the only one."""
+    key: str | None
+    """Of its dictionaries."""
+    metric: str
+    label: str
+    """What the rows of a log call the scorer."""
+
+    def value(self, scores: Mapping[str, Any]) -> Any:
+        """Of one answer; None where it has none."""
+        item = scores.get(self.scorer) if self.scorer is not None else next(iter(scores.values()), None)
+        value = getattr(getattr(item, "score", item), "value", None)
+        return value.get(self.key) if isinstance(value, Mapping) else value
+
+
+def deciding(spec: EvalSpec, metric: str | None) -> Deciding:
+    """The score of a run that is compared with none.
+
+    Raises:
+        InputError: the task has several scorers, and `metric` names none of them.
+    """
+    scorers = {bare(item.name): _metrics(item.metrics) for item in spec.scorers or ()}
+    names = list(scorers)
+    head, _, tail = (metric or "").partition("/")
+    scorer = head if head in scorers else names[0] if len(names) == 1 else None
+    if scorer is None:
+        raise InputError(_which(spec.task, names, metric))
+    known = scorers[scorer]
+    key = tail if head in scorers else metric
+    if not key or key in known:
+        key = None
+    elif all(name in MEANS or name in SPREADS for name in known):  # nothing that takes a key of a dictionary
+        raise InputError(_which(spec.task, names, metric))
+    found = next((name for name in MEANS if name in known), "mean")
+    return Deciding(scorer if len(names) > 1 else None, key, found, key or scorer)
+
+
+def _metrics(found: Any) -> list[str]:
+    """The names of a scorer's metrics; those of the keys of dictionaries by their key."""
+    out = []
+    for item in found if isinstance(found, list) else [found]:
+        out += list(item) if isinstance(item, Mapping) else [bare(str(getattr(item, "name", "")))]
+    return out
+
+
+def compared(spec: EvalSpec, log: Log, metric: str | None) -> tuple[Deciding, Scores]:
+    """The score that is compared with that of a log, and the log's.
+
+    Raises:
+        InputError: the log has several that it could be, or none.
+    """
+    found: dict[str, tuple[Deciding, Scores]] = {}
+    rows = zip(log.found.scores, log.found.indices, log.found.keys, strict=True)
+    for part, index, key in rows:
+        es = log.header.scores[index]
+        key = es.name if key is None and es.name != es.scorer else key
+        names = (part.scorer, part.metric, key, es.scorer, f"{es.scorer}/{key}", f"{part.scorer}/{part.metric}")
+        if "uses_all_repeats" not in part.diagnostics and (metric is None or metric in names):
+            found.setdefault(part.scorer, (Deciding(es.scorer, key, part.metric, part.scorer), part))
+    if metric in found:
+        return found[metric]
+    if len(found) != 1:
+        every = [part.scorer for part in log.found.scores]
+        raise InputError(_which(spec.task, list(found) or every, None if found else metric))
+    return next(iter(found.values()))
+
+
+def _which(task: str, names: Sequence[str], metric: str | None = None) -> str:
+    there = f"{task} has the scorers {', '.join(dict.fromkeys(names))}" if names else f"{task} has no scorer"
+    wrong = "" if metric is None else f"; {metric} is none of them"
+    return f"{there}{wrong}: name the one that decides, noise_metric=NAME"
+
+
+def read(where: str, task: str, cluster: str | None, folders: Sequence[str], what: str) -> Log:
+    """The log of a task.
+
+    Args:
+        where: a log, or a folder with one of the task.
+        task: whose log it is to be.
+        cluster: SPEC.
+        folders: from which a relative path may be meant.
+        what: the setting, for messages.
+
+    Raises:
+        InputError: there is none, or more than one.
+    """
+    from .read import read_log, read_logs
+
+    options = ReadOptions(cluster=cluster)
+    places = [resolve_path(where)] if is_url(where) else [Path(folder) / where for folder in folders]
+    path = next((item for item in places if exists(item)), None)
+    if path is None:
+        raise InputError(f"{what}={where}: no such log or folder")
+    logs = read_logs(path, options) if path.is_dir() else [read_log(path, options)]
+    of_task = [log for log in logs if bare(log.header.task) == bare(task)]
+    if len(of_task) != 1:
+        names = ", ".join(sorted({log.header.task for log in logs}))
+        many = f"has {len(of_task)} logs of {task}; name one" if of_task else f"has no log of {task}, but of {names}"
+        raise InputError(f"{what}={where}: {many}")
+    return of_task[0]

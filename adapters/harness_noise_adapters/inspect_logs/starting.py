@@ -1,0 +1,159 @@
+"""What is known of a task that may be stopped before its first question: what it is compared with, and its order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_noise.analysis.drawing import draw
+from harness_noise.analysis.sequential import Order
+from harness_noise.data.clusters import MissingFieldError
+from harness_noise.data.matching import pair
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Scores
+from harness_noise.errors import InputError
+
+from . import inside
+from .asking import Asking, compared, deciding, read
+from .clusters import cluster_labels, own_clusters, spec_for
+from .live import Live
+from .records import Answers
+from .stopper import Stopper, picked
+
+if TYPE_CHECKING:
+    from inspect_ai.dataset import Sample
+
+    from harness_noise.stats.arrays import IntArray
+
+
+def stopper_of(live: Live, samples: Sequence[Sample], epochs: int, asking: Asking, folders: Sequence[str]) -> Stopper:
+    """Everything that is known before the first question."""
+    spec = live.spec
+    if asking.stops and spec.config.log_samples is False:
+        raise InputError(
+            f"{spec.task}: Inspect stops no task early whose samples it does not log: leave out --no-log-samples"
+        )
+    seeds = [asking.seed, spec.config.sample_shuffle]
+    seed = next((item for item in seeds if isinstance(item, int) and not isinstance(item, bool)), None)
+    questions, metadata = _questions(samples)
+    clusters = _clusters(live, questions, metadata)
+    part = np.arange(len(questions))
+    if asking.sample is not None:
+        part = _part(asking, questions, clusters, seed or 0)
+    decides = other = None
+    against = ""
+    if asking.against is not None:
+        log = read(asking.against, spec.task, live.flag.cluster, folders, "noise_against")
+        decides, other = compared(spec, log, asking.metric)
+        against = log.run.model
+        _overlap(spec.task, questions, other, asking.against, live)
+        clusters = clusters or _theirs(questions, other)
+    elif asking.rule is not None or asking.repeats:
+        decides = deciding(spec, asking.metric)
+    order = None
+    if asking.rule is not None:
+        order = _order(live, asking, part, clusters, epochs, seed)
+    if asking.repeats and epochs < 3:
+        raise InputError(
+            f"{spec.task}: noise_repeats=auto stops below the number of epochs, after two at the earliest: --epochs 10"
+        )
+    references = tuple(
+        read(item, spec.task, live.flag.cluster, folders, "noise_reference").run for item in asking.references
+    )
+    return Stopper(
+        task=spec.task, live=live, asking=asking, settings=live.flag.settings, questions=questions, clusters=clusters,
+        epochs=epochs, part=part, decides=decides, other=other, against=against, references=references, order=order,
+        order_seed=seed,
+        part_seed=None if asking.sample is None else seed or 0,
+    )  # fmt: skip
+
+
+def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, Any]]]:
+    found = Answers()
+    names = {"id", "input", "target", "choices"}
+    found.extend(sample.model_dump(mode="json", include=names) | {"epoch": 1} for sample in samples)
+    rows = [found.questions[key] for key in found.ids]
+    questions = Questions(
+        keys=tuple(found.ids), kind="sample id", inputs=tuple(row.input for row in rows),
+        targets=tuple(row.target for row in rows),
+    )  # fmt: skip
+    return questions, [sample.metadata or {} for sample in samples]
+
+
+def _clusters(live: Live, questions: Questions, metadata: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
+    """As the noise of the task has them; where the user's own cannot be had, it does not start."""
+    task = live.spec.task
+    named = spec_for(live.flag.cluster, task)
+    spec = named
+    if spec is None and all(doc.get("cluster") is not None for doc in metadata):
+        spec = "cluster"
+    try:
+        labels = cluster_labels(spec, task, questions.keys, metadata)[0]
+    except MissingFieldError as error:
+        raise InputError(f"{task}: {error}") from None
+    if labels is not None or named not in (None, "auto"):
+        return labels
+    keys = {key for scorer in live.spec.scorers or () for key in _stderr_clusters(scorer.metrics)}
+    return own_clusters(task, questions.keys, metadata, [])(keys.pop())[0] if len(keys) == 1 else None
+
+
+def _stderr_clusters(metrics: Any) -> list[str]:
+    """The clusters that the metrics of a scorer name, as `stderr(cluster="passage")` does."""
+    if isinstance(metrics, Mapping):
+        metrics = list(metrics.values())
+    if isinstance(metrics, (list, tuple)):
+        return [key for item in metrics for key in _stderr_clusters(item)]
+    found = (getattr(metrics, "options", None) or {}).get("cluster")
+    return [found] if isinstance(found, str) else []
+
+
+def _theirs(questions: Questions, other: Scores) -> tuple[str, ...] | None:
+    """The clusters of the log that is compared with, where the questions themselves name none."""
+    if other.clusters is None:
+        return None
+    labels = [f"\x1f{i}" for i in range(len(questions))]
+    found = pair(questions, other.questions)
+    for i, j in zip(found.rows_a, found.rows_b, strict=True):
+        labels[i] = other.clusters[j]
+    return tuple(labels)
+
+
+def _overlap(task: str, questions: Questions, other: Scores, where: str, live: Live) -> None:
+    found = pair(questions, other.questions)
+    common = len(found.rows_a)
+    if not common:
+        raise InputError(f"noise_against={where}: none of its questions is one of {task}, by id and text")
+    if common < len(questions):
+        live.to_say.append(f"{task}: {common} of its {len(questions)} questions are in {where}, and only they decide")
+
+
+def _part(asking: Asking, questions: Questions, clusters: tuple[str, ...] | None, seed: int) -> IntArray:
+    """A random part of whole clusters, the same for the same questions in whatever order they come."""
+    by_name = np.argsort(np.array(questions.keys), kind="stable")
+    labels = picked(clusters, by_name.tolist())
+    return np.sort(by_name[draw(len(questions), asking.sample, labels, seed=seed)])
+
+
+def _order(
+    live: Live, asking: Asking, part: IntArray, clusters: tuple[str, ...] | None, epochs: int, seed: int | None
+) -> Order:
+    """Blocks in a random order: Inspect's own shuffle, or, of whole clusters, one that is drawn here."""
+    task, rule = live.spec.task, asking.rule
+    assert rule is not None
+    if not live.spec.dataset.shuffled:
+        raise InputError(
+            f"{task}: its questions come in the order of the data set, and the first of them are no random sample: add "
+            "--sample-shuffle SEED, or shuffle the dataset with a seed"
+        )
+    together = inside.reorder() if epochs > 1 or clusters is not None else True
+    if not together and epochs > 1:
+        live.to_say.append(
+            f"{task}: this Inspect asks for all first epochs before the second ones, so the looks come late"
+        )
+    labels = picked(clusters, part.tolist())
+    if labels is None or not together:
+        return rule.order(len(part), labels, shuffled=True)
+    return replace(rule, seed=seed or 0).order(len(part), labels)

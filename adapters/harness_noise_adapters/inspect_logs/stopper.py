@@ -1,0 +1,277 @@
+"""How much of one task is asked: until it is decided, a random part of it, epochs until they no longer pay.
+
+A look takes complete blocks only: all epochs of all their questions, whichever answers came first. What was under way
+when a look stops the run is finished and counts in Inspect's values, not in the decision.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_noise._version import __version__
+from harness_noise.analysis.observed import observe_difference, observe_mean, repeats_enough
+from harness_noise.analysis.sequential import Look, Order, StoppingRule
+from harness_noise.data.native_values import fitting
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Run, Scores
+from harness_noise.errors import InputError
+from harness_noise.results.sequential import Drawn, Sequential
+from harness_noise.settings import Settings
+
+from .asking import Asking, Deciding
+from .grid import numbers
+from .inject import _message, difference
+from .live import Live
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalResults
+
+    from harness_noise.stats.arrays import IntArray
+
+logger = logging.getLogger("harness_noise")
+AT_ONCE = 0.5
+"""Seconds in which a retry's old answers are expected to come one after the other."""
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Stopper:
+    """One task that may be stopped."""
+
+    task: str
+    live: Live
+    asking: Asking
+    settings: Settings
+    questions: Questions
+    clusters: tuple[str, ...] | None
+    epochs: int
+    part: IntArray
+    """The questions that are to be asked at most, ascending."""
+    decides: Deciding | None = None
+    other: Scores | None = None
+    """What is compared with."""
+    against: str = ""
+    """The model that it is of."""
+    references: tuple[Run, ...] = ()
+    """Runs that have answered the whole benchmark."""
+    order: Order | None = None
+    """Of the positions in `part`."""
+    order_seed: int | None = None
+    part_seed: int | None = None
+    taken: Look | None = None
+    enough: str | None = None
+    """Why no further epochs are asked for."""
+    most: int = 0
+    """Epochs that are asked for; 0: all."""
+    off: bool = False
+    index: dict[str, int] = field(init=False)
+    block: list[int] = field(init=False)
+    """Of each question; −1 outside the part."""
+    raw: dict[tuple[int, int], Any] = field(default_factory=dict)
+    """Question and epoch → the value that decides, of every answer that has ended."""
+    started: set[tuple[int, int]] = field(default_factory=set)
+    left: list[int] = field(init=False)
+    """Answers that each block, or each epoch, still waits for."""
+    unseen: list[int] = field(init=False)
+    """Answers of each block of which nothing has been seen yet."""
+    weighed: int = 1
+    """Epochs that were looked at."""
+    last: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.index = {key: i for i, key in enumerate(self.questions.keys)}
+        self.block = [-1] * len(self.questions)
+        if self.order is not None:
+            for number, block in enumerate(self.order.blocks):
+                for i in self.part[block]:
+                    self.block[i] = number
+            self.left = [len(block) * self.epochs for block in self.order.blocks]
+        else:
+            for i in self.part:
+                self.block[i] = 0
+            self.left = [len(self.part)] * self.epochs
+        self.unseen = list(self.left)
+
+    def planned(self, plan: Sequence[tuple[int, int]]) -> list[int] | None:
+        """In which order the plan is started: all epochs of a block before the next block."""
+        if self.order is None or (self.epochs == 1 and self.clusters is None):
+            return None
+        last = len(self.left)
+        blocks = [self.block[i] if self.block[i] >= 0 else last for i, _ in plan]
+        return sorted(range(len(plan)), key=lambda at: (blocks[at], plan[at][1], plan[at][0]))
+
+    def _slot(self, i: int, epoch: int) -> int:
+        """The block of an answer, or its epoch where those are what is waited for."""
+        return self.block[i] if self.order is not None else epoch - 1
+
+    def _known(self, key: str, epoch: int) -> int | None:
+        i = self.index.get(key)
+        return i if i is not None and self.block[i] >= 0 and 1 <= epoch <= self.epochs else None
+
+    async def wait(self, key: str, epoch: int) -> None:
+        """For the old answers of a retry, which come without having been scheduled: their looks come first."""
+        from anyio import sleep
+
+        i = self._known(key, epoch)
+        before = 0 if i is None else self._slot(i, epoch)
+        while any(self.unseen[:before]) and time.monotonic() - self.last < AT_ONCE:
+            await sleep(0.01)
+
+    def reason(self, key: str, epoch: int) -> str | None:
+        """Why an answer is not to be asked for; None if it is."""
+        i = self._known(key, epoch)
+        if i is None:
+            outside = key in self.index and self.asking.sample is not None
+            return f"not in the random part of {len(self.part):,} questions" if outside else None
+        if (i, epoch) in self.started:  # it is tried again
+            return None
+        self.look()
+        if self.taken is not None and self.taken.stop:
+            return self.taken.message
+        if self.most and epoch > self.most:
+            return self.enough
+        self._seen(i, epoch)
+        return None
+
+    def _seen(self, i: int, epoch: int) -> None:
+        if (i, epoch) not in self.started:
+            self.started.add((i, epoch))
+            self.unseen[self._slot(i, epoch)] -= 1
+
+    def answered(self, key: str, epoch: int, scores: Mapping[str, Any]) -> None:
+        """An answer has ended, with scores or without any."""
+        i = self._known(key, epoch)
+        if i is None:
+            return
+        if (i, epoch) not in self.started:
+            self.last = time.monotonic()
+        self._seen(i, epoch)
+        if (i, epoch) not in self.raw:
+            self.left[self._slot(i, epoch)] -= 1
+        self.raw[i, epoch] = None if self.decides is None else self.decides.value(scores)
+
+    def look(self) -> None:
+        """All looks for which the answers are there."""
+        if self.off:
+            return
+        if self.order is not None and self.asking.rule is not None:
+            while (number := 0 if self.taken is None else self.taken.sequential.look) < len(self.left):
+                if self.left[number] or (self.taken is not None and self.taken.stop):
+                    return
+                self._take(self.asking.rule, self.order, number + 1)
+        elif self.asking.repeats and not self.most:
+            complete = next((k for k, left in enumerate(self.left) if left), self.epochs)
+            if complete >= 2 and complete > self.weighed:
+                self._weigh(complete)
+
+    def _take(self, rule: StoppingRule, order: Order, number: int) -> None:
+        mine = [self.scores(self.part[np.sort(order.asked(number))], self.epochs)]
+        if self.other is None:
+            observed = observe_mean(mine, self.settings)
+        else:
+            observed = observe_difference(mine, [self.other], self.settings)
+        found = rule.look(order, self.taken, observed)
+        seed = order.seed if order.seed is not None else self.order_seed
+        self.taken = replace(found, sequential=replace(found.sequential, order_seed=seed))
+        self._say(found.message)
+
+    def _weigh(self, epochs: int) -> None:
+        found = repeats_enough([self.scores(self.part, epochs)], self.settings)
+        self.weighed = epochs
+        if found.enough and epochs < self.epochs:
+            self.most, self.enough = epochs, found.message
+        self._say(found.message)
+
+    def _say(self, text: str) -> None:
+        logger.warning("noise: %s: %s", self.task, text)
+
+    def scores(self, rows: IntArray, epochs: int) -> Scores:
+        """The scores that decide, of some questions and their first epochs.
+
+        Raises:
+            InputError: one that is no number.
+        """
+        assert self.decides is not None
+        read = numbers([self.raw.get((i, epoch)) for i in rows.tolist() for epoch in range(1, epochs + 1)])
+        if read.words:
+            raise InputError(f"{self.decides.label} has scores that are no numbers, such as {read.example!r}")
+        values = read.values.reshape(len(rows), epochs)
+        keys, at = self.questions, rows.tolist()
+        other, accuracy = self.other, self.decides.metric == "accuracy"
+        return Scores(
+            task=self.task, metric=self.decides.metric, scorer=self.decides.label,
+            questions=Questions(
+                tuple(keys.keys[i] for i in at), keys.kind, inputs=picked(keys.inputs, at),
+                targets=picked(keys.targets, at),
+            ),
+            values=values, clusters=picked(self.clusters, at),
+            higher_is_better=(True if accuracy else None) if other is None else other.higher_is_better,
+            bounds=(fitting((0.0, 1.0), values) if accuracy else None) if other is None else other.bounds,
+        )  # fmt: skip
+
+    def fault(self, error: Exception) -> None:
+        """Stop no more."""
+        if not self.off:
+            self.off = True
+            self.live.to_say.append(f"{self.task}: it goes on to its end ({_message(error)})")
+
+    @property
+    def sequential(self) -> Sequential | None:
+        """What may be reported after the last look."""
+        return None if self.taken is None else self.taken.sequential
+
+    def asked(self) -> int:
+        """Questions with an answer."""
+        return len({i for i, _ in self.raw})
+
+    def summary(self) -> list[str]:
+        """What to say at the end."""
+        out, asked, total = [], self.asked(), len(self.part)
+        found = self.sequential
+        if found is not None and found.n_asked < asked:
+            out.append(
+                f"{self.task}: decided after {found.n_asked:,} of {total:,} questions ({found.decision}); "
+                f"{asked - found.n_asked:,} more were under way, have no part in the decision and count in Inspect's "
+                "own values (fewer are with a lower --max-samples)"
+            )
+        elif found is not None and asked < total:
+            out.append(f"{self.task}: decided after {found.n_asked:,} of {total:,} questions ({found.decision})")
+        if total < len(self.questions):
+            out.append(f"{self.task}: a random part, {total:,} of {len(self.questions):,} questions")
+        return out
+
+    def inject(self, results: EvalResults) -> None:
+        """The difference that was looked at, beside the score that it is of."""
+        found, of = self.sequential, self.decides
+        if found is None or of is None or self.other is None:
+            return
+        rows = [es for es in results.scores if of.scorer in (None, es.scorer) and es.reducer in (None, "mean")]
+        keyed = [es for es in rows if es.name == of.key]
+        if keyed or rows:
+            difference((keyed or rows)[0], found.to_dict(), self.against)
+
+    def record(self) -> dict[str, Any]:
+        """What the log is to know."""
+        out: dict[str, Any] = {"version": __version__}
+        if self.sequential is not None:
+            out |= {"sequential": [self.sequential.to_dict()], "against": self.against}
+        if (asked := self.asked()) < len(self.questions):
+            found = self.sequential
+            seed = self.part_seed if self.asking.sample is not None or found is None else found.order_seed
+            drawn = Drawn(
+                task=self.task, n_asked=asked, n_total=len(self.questions), order_seed=seed,
+                stopped_early=found is not None and asked < len(self.part),
+            )  # fmt: skip
+            out["drawn"] = [drawn.to_dict()]
+        if self.asking.repeats:
+            out["repeats"] = {"asked": self.most or self.epochs, "most": self.epochs, "message": self.enough}
+        return out
+
+
+def picked(items: Sequence[str] | None, rows: Sequence[int]) -> tuple[str, ...] | None:
+    return None if items is None else tuple(items[i] for i in rows)

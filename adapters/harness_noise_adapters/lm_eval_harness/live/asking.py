@@ -1,0 +1,133 @@
+"""Native evaluations of any part of the questions, in which every answer is asked for once.
+
+lm-eval builds the requests of a run once, and these are the requests of every part: what is asked of a question does
+not depend on which others are asked (few-shot examples drawn at random are those of the whole run). The model's
+methods are wrapped, so that an answer that is there is given again, and only the others are asked for. So a run may
+be evaluated block by block, and in the end as one run over all the questions that were asked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from copy import deepcopy
+from typing import Any
+
+from ..scoring.patching import patched
+
+METHODS = ("generate_until", "loglikelihood", "loglikelihood_rolling")
+Part = Mapping[str, Sequence[int]]
+"""Task → the numbers of documents, in increasing order."""
+
+
+class _Numbers(list[int]):
+    """The documents of a part, which lm-eval looks up one by one in what it takes for a list."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        super().__init__(map(int, numbers))
+        self._there = frozenset(self)
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._there
+
+
+class Asking:
+    """One call of `evaluate`, in parts.
+
+    Args:
+        evaluate: lm-eval's own.
+        arguments: of the call, all by name.
+        tasks: name → task object.
+    """
+
+    def __init__(self, evaluate: Callable[..., Any], arguments: Mapping[str, Any], tasks: Mapping[str, Any]) -> None:
+        self._evaluate, self._arguments, self._tasks = evaluate, arguments, tasks
+        self._built: dict[str, dict[int, list[Any]]] = {}
+        """Task → document → its requests."""
+        self._answers: dict[int, list[Any]] = {}
+        """id(request) → its answers, in the order in which they were asked for."""
+        self.model_failed = False
+        """Whether the model raised: what ends a run without us, too."""
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Within it the parts can be evaluated; tasks and model are as before afterwards."""
+        lm = self._arguments["lm"]
+        with ExitStack() as stack:
+            for name, task in self._tasks.items():
+                build = self._build(name, task, task.build_all_requests)
+                stack.enter_context(patched(task, "build_all_requests", build))
+            for method in METHODS:
+                if callable(call := getattr(lm, method, None)):
+                    stack.enter_context(patched(lm, method, self._remembering(call)))
+            yield
+
+    def block(self, part: Part) -> dict[str, Any]:
+        """Part of the run, with its samples: native results without groups and bootstrap."""
+        tasks = {name: self._tasks[name] for name in part}
+        with ExitStack() as stack:
+            for name, task in tasks.items():
+                stack.enter_context(patched(task, "doc_iterator", self._documents(name, task.doc_iterator)))
+            found: dict[str, Any] = self._run(part, bootstrap_iters=0, write_out=False, task_dict=tasks)
+        return found
+
+    def whole(self, part: Part | None) -> Any:
+        """lm-eval's own result: of these questions, or of all."""
+        return self._run(part)
+
+    def _run(self, part: Part | None, **changes: Any) -> Any:
+        samples = None if part is None else {name: _Numbers(numbers) for name, numbers in part.items()}
+        given = {"limit": None, "samples": samples, "log_samples": True}
+        return self._evaluate(**{**self._arguments, **given, **changes})
+
+    def _build(self, name: str, task: Any, original: Callable[..., Any]) -> Callable[..., None]:
+        def build_all_requests(*args: Any, samples: Sequence[int] | None = None, **kwargs: Any) -> None:
+            if name not in self._built:
+                original(*args, **kwargs)
+                found = self._built.setdefault(name, {})
+                for item in task.instances:
+                    found.setdefault(item.doc_id, []).append(item)
+            built = self._built[name]
+            chosen: list[Any] = []
+            # lm-eval numbers the documents of a part anew
+            for number, document in enumerate(sorted(built) if samples is None else sorted(set(samples))):
+                for item in built[document]:
+                    item.doc_id, item.resps, item.filtered_resps = number, [], {}
+                    chosen.append(item)
+            task._instances = chosen
+
+        return build_all_requests
+
+    def _documents(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        """lm-eval's own reads the whole dataset to find a few documents, for every block and filter."""
+
+        def doc_iterator(*args: Any, samples: Sequence[int] | None = None, **kwargs: Any) -> Any:
+            if samples is None:
+                return original(*args, **kwargs)
+            built = self._built[name]
+            return enumerate(deepcopy(built[document][0].doc) for document in sorted(set(samples)))
+
+        return doc_iterator
+
+    def _remembering(self, call: Callable[..., Any]) -> Callable[..., list[Any]]:
+        def answers(requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
+            numbered = list(_numbered(requests))
+            fresh = [item for item, number in numbered if number >= len(self._answers.get(id(item), ()))]
+            if fresh:
+                self.model_failed = True
+                found = list(call(fresh, *args, **kwargs))
+                self.model_failed = False
+                for item, answer in zip(fresh, found, strict=True):
+                    self._answers.setdefault(id(item), []).append(answer)
+            return [self._answers[id(item)][number] for item, number in numbered]
+
+        return answers
+
+
+def _numbered(requests: Sequence[Any]) -> Iterator[tuple[Any, int]]:
+    """Every request with how often it came before: lm-eval sends one several times for several answers."""
+    seen: Counter[int] = Counter()
+    for item in requests:
+        yield item, seen[id(item)]
+        seen[id(item)] += 1

@@ -1,0 +1,281 @@
+"""A run that asks its questions in a random order and stops when it has enough of them, or enough answers to each."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from harness_noise.analysis.drawing import with_record
+from harness_noise.analysis.observed import REPEATS_SHARE, observe_difference, observe_mean, repeats_enough
+from harness_noise.data.clusters import ClusterSpec
+from harness_noise.errors import InputError
+from harness_noise.results.sequential import Drawn
+
+from .asking import Asking
+from .collect import collect
+from .population import Grown, Population, Unit
+
+if TYPE_CHECKING:
+    from harness_noise.analysis.observed import Repeats as RepeatsNow
+    from harness_noise.data.scores import Run, Scores
+    from harness_noise.results.rows import Analysis
+    from harness_noise.settings import Settings
+
+    from .options import Options
+    from .repeats import Repeats
+
+MOST_REPEATS = 16
+"""Answers per question at which `auto` ends, whether more would pay or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The finished runs that a run is compared with, and that say what a part says of the whole."""
+
+    against: Run | None = None
+    references: tuple[Run, ...] = ()
+
+    @classmethod
+    def read(cls, options: Options) -> Others:
+        """Those that the options name.
+
+        Raises:
+            InputError: one cannot be read, or is several.
+        """
+        from harness_noise.io.registry import read
+
+        against = None
+        if options.against is not None:
+            found = read(options.against)
+            if len(found) > 1:
+                names = ", ".join(run.model for run in found[:4])
+                raise InputError(f"--noise_against {options.against}: there are {len(found)} runs ({names}): name one")
+            against = found[0]
+        return cls(against, tuple(run for path in options.reference for run in read(path)))
+
+
+def partial(options: Options) -> bool:
+    """Whether a run may end before it has asked every question, or grows while it is looked at."""
+    return options.rule is not None or options.sample is not None or options.auto
+
+
+def check_call(options: Options, arguments: Mapping[str, Any]) -> None:
+    """Refuse, before the model is asked, what a random part cannot be drawn with.
+
+    Raises:
+        InputError: says which.
+    """
+    chosen = "--noise_until" if options.rule is not None else "--noise_sample"
+    if options.rule is not None or options.sample is not None:
+        for name in ("limit", "samples"):
+            if arguments.get(name) is not None:
+                raise InputError(
+                    f"{chosen} asks the questions in a random order, and --{name} says which there are: leave --{name} "
+                    "out; --noise_sample N asks at most N of them, drawn at random"
+                )
+    elif options.reference and (arguments.get("limit") is not None or arguments.get("samples") is not None):
+        raise InputError(
+            "--noise_reference says what a random part of the questions says of all of them, and those of --limit and "
+            "--samples are none (not_a_random_part): ask --noise_sample N in their place"
+        )
+    ranks = getattr(arguments.get("lm"), "world_size", 1)
+    if partial(options) and max(ranks or 1, int(os.environ.get("WORLD_SIZE") or 1)) > 1:
+        chosen = chosen if options.rule is not None or options.sample is not None else "--noise_repeats auto"
+        raise InputError(f"{chosen} does not work on several ranks, which would not stop at the same time: use one")
+
+
+class Growing:
+    """One call of `evaluate` that looks at its answers while they come.
+
+    Args:
+        evaluate: lm-eval's own.
+        arguments: of the call, all by name.
+        tasks: name → task object.
+        groups: see `collect.native_groups`.
+        repeats: of the run.
+        session: its options, and where to say what went wrong.
+        others: see `Others`.
+
+    Raises:
+        InputError: what was asked for does not fit this run.
+    """
+
+    def __init__(
+        self, evaluate: Callable[..., Any], arguments: Mapping[str, Any], tasks: Mapping[str, Any],
+        groups: Mapping[str, tuple[list[str], list[Any]]], repeats: Repeats, session: Any, others: Others,
+    ) -> None:  # fmt: skip
+        self.asking = Asking(evaluate, arguments, tasks)
+        self.tasks, self.repeats, self.session, self.others = tasks, repeats, session, others
+        self.options: Options = session.options
+        self.notes: list[str] = []
+        population = Population(tasks, groups, self.options, others.against, self.notes)
+        self.units = population.units(self.options.rule)
+        self.grown = Grown(self.units)
+
+    def evaluate(self) -> Any:
+        """lm-eval's own result over the questions that were asked; each of them was asked once."""
+        with self.asking.installed():
+            if self.options.rule is not None or self.options.auto:
+                try:
+                    self._grow()
+                except Exception as error:
+                    if self.asking.model_failed or isinstance(error, InputError):
+                        raise
+                    self.session.failed(
+                        "the run cannot be looked at while it grows, so it asks all its questions", error
+                    )
+                    for unit in self.units:
+                        unit.look = None
+                        unit.blocks = len(unit.order.blocks)
+            else:
+                for unit in self.units:
+                    unit.blocks = len(unit.order.blocks)
+            return self.asking.whole(self.part())
+
+    def part(self) -> dict[str, list[int]] | None:
+        """The documents that were asked, by task; None where they are all."""
+        asked = {task: numbers for unit in self.units for task, numbers in unit.asked().items()}
+        total = sum(task.n_total for unit in self.units for task in unit.tasks)
+        return None if sum(map(len, asked.values())) == total else {task: asked[task] for task in self.tasks}
+
+    def record(self, run: Run) -> Run:
+        """The run with what made it stop, and which questions were drawn."""
+        looks = [unit.look.sequential.to_dict() for unit in self.units if unit.look is not None]
+        drawn = []
+        for unit in self.units:
+            asked = unit.asked()
+            early = unit.look is not None and unit.look.sequential.n_asked < unit.look.sequential.n_total
+            for task in unit.tasks:
+                n = len(asked.get(task.name, ()))
+                if n < task.n_total:
+                    row = Drawn(
+                        task=task.name, n_asked=n, n_total=len(task.documents), order_seed=unit.order.seed,
+                        stopped_early=early,
+                    )  # fmt: skip
+                    drawn.append(row.to_dict())
+        if looks and self.others.against is not None:
+            run = replace(run, notes=(*run.notes, f"the looks: A is this run, B is {self.others.against.name}"))
+        return with_record(run, looks, drawn)
+
+    def _grow(self) -> None:
+        while open_units := [unit for unit in self.units if not unit.done]:
+            part = {task: numbers for unit in open_units for task, numbers in unit.block(unit.blocks).items()}
+            self._ask(part)
+            for unit in open_units:
+                unit.blocks += 1
+            if self.options.auto:
+                self._ask_until_enough(part, open_units)
+            for unit in open_units:
+                self._look(unit)
+                unit.done |= unit.blocks == len(unit.order.blocks) or self.repeats.interrupted
+
+    def _ask(self, part: Mapping[str, Sequence[int]], *, again: bool = False) -> None:
+        results = self.asking.block(part)
+        found = collect(
+            results, {name: self.tasks[name] for name in part}, {}, self.repeats.counts,
+            replace(self.options, cluster=ClusterSpec(), groups={}), "",
+        )  # fmt: skip
+        self.grown.add(part, found.run, again=again)
+
+    def _ask_until_enough(self, part: Mapping[str, Sequence[int]], units: Sequence[Unit]) -> None:
+        """More answers per question while they pay; decided at the first block, for all questions."""
+        if any(unit.blocks > 1 for unit in units):
+            return
+        se = self.options.rule.se if self.options.rule is not None else None
+        while True:
+            found = [
+                repeats_enough(parts, self.options.settings, unit.group([part.task for part in parts]), se=se)
+                for unit in units
+                if (parts := self._repeated(unit))
+            ]
+            for unit, item in zip([unit for unit in units if self._repeated(unit)], found, strict=True):
+                self._say(unit, item.message)
+            if not found or all(item.enough for item in found) or self.repeats.K >= MOST_REPEATS:
+                return
+            step = 1 if se is not None else max(_step(item) for item in found if not item.enough)
+            if not self.repeats.more(step) or self.repeats.interrupted:
+                return
+            self._ask(part, again=True)
+
+    def _repeated(self, unit: Unit) -> list[Scores]:
+        """The deciding scores of the tasks that are asked several times."""
+        if not self._decides(unit):
+            return []
+        assert unit.key is not None
+        return [part for part in self.grown.parts(unit, unit.key) if part.task in self.repeats.tasks]
+
+    def _look(self, unit: Unit) -> None:
+        rule = self.options.rule
+        if rule is None or not self._decides(unit):
+            return
+        assert unit.key is not None
+        parts, settings = self.grown.parts(unit, unit.key), self.options.settings
+        if rule.se is not None:
+            observed = observe_mean(parts, settings, unit.group())
+        else:
+            theirs = [self._theirs(part.task, unit.key) for part in parts]
+            observed = observe_difference(parts, [part for part in theirs if part], settings, unit.group())
+        unit.look = rule.look(unit.order, unit.look, observed)
+        unit.done = unit.look.stop
+        self._say(unit, unit.look.message)
+
+    def _decides(self, unit: Unit) -> bool:
+        """Whether a metric decides; it is chosen at the first look."""
+        if unit.key is None:
+            unit.key = next((key for key in self._keys(unit) if self._fits(unit, key)), None)
+            if unit.key is None and unit.blocks == 1:
+                wanted = (
+                    f"metric {self.options.metric}" if self.options.metric else "metric that is a mean of questions"
+                )
+                other = f" and {self.others.against.name}" if self.others.against is not None else ""
+                text = f"{unit.name}: there is no {wanted} that all its tasks{other} have, so all questions are asked"
+                self.session.say(text)
+                self.repeats.notes.append(text)
+        return unit.key is not None
+
+    def _keys(self, unit: Unit) -> list[tuple[str, str]]:
+        keys = self.grown.keys(unit.tasks[0].name)
+        if unit.metrics:
+            keys = [key for name, _ in unit.metrics for key in keys if key[0] == name]
+        wanted = self.options.metric
+        return [key for key in keys if wanted is None or wanted in (key[0], ",".join(key))]
+
+    def _fits(self, unit: Unit, key: tuple[str, str]) -> bool:
+        return all(
+            key in self.grown.keys(task.name) and (self.others.against is None or self._theirs(task.name, key))
+            for task in unit.tasks
+        )
+
+    def _theirs(self, task: str, key: tuple[str, str]) -> Scores | None:
+        against = self.others.against
+        assert against is not None
+        parts = (*against.scores, *against.parts)
+        return next((part for part in parts if (part.task, part.metric, part.scorer) == (task, *key)), None)
+
+    def _say(self, unit: Unit, text: str) -> None:
+        print(f"harness-noise: {unit.name}: {text}", file=sys.stderr, flush=True)
+
+
+def _step(found: RepeatsNow) -> int:
+    """How many more answers to ask for before it is asked again whether more would pay: half of what it looks like."""
+    if found.share is None or found.share >= 1:
+        return 1
+    enough = found.repeats * found.share / (1 - found.share) * (1 - REPEATS_SHARE) / REPEATS_SHARE
+    return max(1, (min(MOST_REPEATS, math.ceil(enough)) - found.repeats) // 2)
+
+
+def with_references(analysis: Analysis, run: Run, references: Sequence[Run], settings: Settings) -> Analysis:
+    """With what reference runs say of all questions; a note where that is nothing."""
+    from harness_noise.analysis.references import of_runs
+
+    if not references:
+        return analysis
+    try:
+        rows, notes = of_runs([run], references, settings, refuse=False)
+    except InputError as error:
+        return replace(analysis, notes=(*analysis.notes, f"no estimate for the whole benchmark: {error}"))
+    return replace(analysis, full_benchmark=rows, notes=(*analysis.notes, *notes))

@@ -1,0 +1,313 @@
+"""The questions that a run has before any is asked: what they are called, their clusters, and which stop together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_noise.analysis.drawing import draw
+from harness_noise.analysis.sequential import Look, Order, StoppingRule
+from harness_noise.data.clusters import CROSS
+from harness_noise.data.matching import pair
+from harness_noise.data.questions import Questions, occurrences
+from harness_noise.data.scores import Group, Run, Scores, Weighting
+from harness_noise.errors import InputError
+
+from ..scoring import presets
+from ..scoring.rescore import Row
+from .collect import cluster_labels, group_setting
+from .measured import TaskScores
+from .options import Options
+
+if TYPE_CHECKING:
+    from harness_noise.data.scores import IntArray
+
+FEWEST_OF_A_TASK = 2
+"""Questions of each task before the first look: lm-eval has no value of a task of which none was asked."""
+
+
+@dataclass(slots=True, eq=False)
+class TaskQuestions:
+    """The documents of one task that may be asked."""
+
+    name: str
+    documents: IntArray
+    """(n,) their numbers among all documents of the task, in increasing order."""
+    questions: Questions
+    """Of all its documents."""
+    clusters: tuple[str, ...] | None
+    """Of all its documents; None where they are independent."""
+    cluster_spec: str | None
+
+    @property
+    def n_total(self) -> int:
+        return len(self.questions)
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """Tasks that are looked at, and stopped, together: a group, or one task."""
+
+    name: str
+    tasks: tuple[TaskQuestions, ...]
+    metrics: tuple[tuple[str, Weighting], ...] | None
+    """What a group averages, and how; None of one task."""
+    order: Order
+    """Of the positions in `rows`."""
+    rows: list[tuple[int, int]]
+    """(task, document) of every question."""
+    look: Look | None = None
+    blocks: int = 0
+    """How many have been asked."""
+    key: tuple[str, str] | None = None
+    """Metric and filter that decide."""
+    done: bool = False
+
+    def block(self, number: int) -> dict[str, list[int]]:
+        """The documents of a block, by task, in increasing order."""
+        return self._by_task(self.order.blocks[number].tolist())
+
+    def asked(self) -> dict[str, list[int]]:
+        """The documents of all blocks that have been asked."""
+        return self._by_task(self.order.asked(self.blocks).tolist())
+
+    def _by_task(self, positions: Iterable[int]) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for task, document in sorted(self.rows[position] for position in positions):
+            found.setdefault(self.tasks[task].name, []).append(document)
+        return found
+
+    def group(self, tasks: Sequence[str] | None = None) -> Group | None:
+        """The group of the deciding metric, of all its tasks or of some; None of one task."""
+        if self.metrics is None or self.key is None:
+            return None
+        weighting = dict(self.metrics).get(self.key[0], "size")
+        return Group(self.name, *self.key, tuple(tasks or [task.name for task in self.tasks]), weighting)
+
+
+@dataclass(slots=True)
+class Population:
+    """All questions of a run.
+
+    Args:
+        tasks: name → task object.
+        groups: see `collect.native_groups`.
+        options: the user's choices.
+        against: the run that it is compared with; None: none is.
+
+    Raises:
+        InputError: two groups share tasks, too few questions to stop before the end, or the other run lacks a task.
+    """
+
+    tasks: Mapping[str, Any]
+    groups: Mapping[str, tuple[list[str], list[Any]]]
+    options: Options
+    against: Run | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def units(self, rule: StoppingRule | None) -> list[Unit]:
+        """What stops together, each with its order; without a rule one block."""
+        known = self._known()
+        return [self._unit(name, [known[task] for task in members], metrics, rule) for name, members, metrics in (
+            self._members()
+        )]  # fmt: skip
+
+    def _members(self) -> list[tuple[str, list[str], tuple[tuple[str, Weighting], ...] | None]]:
+        """The groups that are in no other one, and the tasks outside of any."""
+        asked = {
+            name: [task for task in self.tasks if fnmatchcase(task, pattern)]
+            for name, pattern in self.options.groups.items()
+        }
+        native = {name: list(members) for name, (members, configs) in self.groups.items() if configs}
+        found = asked | native
+        outer = {
+            name: members
+            for name, members in found.items()
+            if members and not any(set(members) < set(other) for other in found.values())
+        }
+        owner: dict[str, str] = {}
+        for name, members in outer.items():
+            for task in members:
+                if task in owner:
+                    raise InputError(
+                        f"the groups {owner[task]} and {name} share the task {task}, so it is not clear which of them "
+                        "decides when it has enough questions: run them one after the other, or leave one out"
+                    )
+                owner[task] = name
+        units = [(name, members, self._metrics(name)) for name, members in outer.items()]
+        return [*units, *((task, [task], None) for task in self.tasks if task not in owner)]
+
+    def _metrics(self, name: str) -> tuple[tuple[str, Weighting], ...]:
+        configs = self.groups[name][1] if name in self.groups else ()
+        return tuple(
+            (str(group_setting(config, "metric")), "size" if group_setting(config, "weight_by_size") else "equal")
+            for config in configs
+        )
+
+    def _known(self) -> dict[str, TaskQuestions]:
+        rows = {name: _rows(task, self._parallel(name)) for name, task in self.tasks.items()}
+        as_asked = {name: TaskScores(name, {"": items}, {}) for name, items in rows.items()}
+        labels = cluster_labels(as_asked, self.options.cluster, self.notes)
+        found = {}
+        for name, items in rows.items():
+            questions = Questions(occurrences([item["doc_hash"] for item in items]), "doc_hash")
+            clusters, spec = labels.get(name, (None, None))
+            if clusters is not None and any(CROSS in label for label in clusters):
+                raise InputError(
+                    f"{name}: its questions are clustered in two crossed ways, and no part of them has whole clusters "
+                    "of both: name one of the two with --noise_cluster, or ask all questions"
+                )
+            item = TaskQuestions(name, np.arange(len(items)), questions, clusters, spec)
+            found[name] = item if self.against is None else self._shared(item, self.against)
+        return found
+
+    def _parallel(self, task: str) -> bool:
+        return presets.is_parallel(presets.resolve(self.options.cluster, task))
+
+    def _shared(self, item: TaskQuestions, against: Run) -> TaskQuestions:
+        """Only the questions that the other run has answered: no other counts in the comparison."""
+        theirs = next((part for part in (*against.scores, *against.parts) if part.task == item.name), None)
+        if theirs is None:
+            have = ", ".join(dict.fromkeys(part.task for part in against.scores)) or "nothing"
+            raise InputError(
+                f"--noise_against {against.name}: it has no scores of {item.name} ({have}): name a run of all these "
+                "tasks with its samples, or leave the task out"
+            )
+        found = pair(item.questions, theirs.questions)
+        if not found.rows_a:
+            raise InputError(
+                f"--noise_against {against.name}: it has none of the {item.n_total} questions of {item.name}: it is "
+                "of another version of the task, or no run of lm-eval with --log_samples"
+            )
+        clusters, spec = item.clusters, item.cluster_spec
+        if clusters is None and theirs.clusters is not None:
+            labels = [f"\x1f{i}" for i in range(item.n_total)]
+            for i, j in zip(found.rows_a, found.rows_b, strict=True):
+                labels[i] = theirs.clusters[j]
+            clusters, spec = tuple(labels), theirs.cluster_spec
+        if len(found.rows_a) < item.n_total:
+            self.notes.append(
+                f"{item.name}: {against.name} has answered {len(found.rows_a):,} of its {item.n_total:,} questions; "
+                "only these are asked"
+            )
+        documents = np.sort(np.array(found.rows_a, dtype=np.intp))
+        return TaskQuestions(item.name, documents, item.questions, clusters, spec)
+
+    def _unit(
+        self, name: str, tasks: Sequence[TaskQuestions], metrics: tuple[tuple[str, Weighting], ...] | None,
+        rule: StoppingRule | None,
+    ) -> Unit:  # fmt: skip
+        rows = [(number, document) for number, task in enumerate(tasks) for document in task.documents.tolist()]
+        of_task = [number for number, _ in rows]
+        labels = None
+        if any(task.clusters is not None for task in tasks):
+            labels = [_label(tasks[number], number, document) for number, document in rows]
+        seed = self.options.settings.seed
+        kept = np.arange(len(rows))
+        try:
+            if self.options.sample is not None:
+                kept = draw(len(rows), self.options.sample, labels, of_task, seed=seed)
+                self._check_drawn(name, tasks, {of_task[i] for i in kept})
+            if rule is None:
+                order = Order((kept,), (len(kept),), seed)
+            else:
+                some = [labels[i] for i in kept] if labels is not None else None
+                order = rule.order(len(kept), some, [of_task[i] for i in kept])
+                order = _all_tasks_first(order, [of_task[i] for i in kept])
+                order = Order(tuple(kept[block] for block in order.blocks), order.units, order.seed)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+        return Unit(name, tuple(tasks), metrics, order, rows)
+
+    def _check_drawn(self, name: str, tasks: Sequence[TaskQuestions], drawn: set[int]) -> None:
+        if missing := [task.name for number, task in enumerate(tasks) if number not in drawn]:
+            raise InputError(
+                f"a part of {self.options.sample} has no question of {missing[0]}"
+                + (f" and {len(missing) - 1} other tasks" if len(missing) > 1 else "")
+                + ": take a larger part of the questions"
+            )
+
+
+def _label(task: TaskQuestions, number: int, document: int) -> str:
+    """As the statistics take it: equal labels of two tasks are one cluster if they come from the same SPEC."""
+    if task.clusters is None:
+        return f"\x1f{number}\x1f{document}"
+    return f"{task.cluster_spec}\x1f{task.clusters[document]}"
+
+
+def _all_tasks_first(order: Order, of_task: Sequence[int]) -> Order:
+    """The same order, its first look not before it has some questions of every task."""
+    tasks = np.asarray(of_task)
+    fewest = np.minimum(FEWEST_OF_A_TASK, np.bincount(tasks))
+    for number in range(1, len(order.blocks) + 1):
+        if (np.bincount(tasks[order.asked(number)], minlength=len(fewest)) >= fewest).all():
+            return Order((order.asked(number), *order.blocks[number:]), order.units[number - 1 :], order.seed)
+    return order
+
+
+def _rows(task: Any, targets: bool) -> list[Row]:
+    """What lm-eval will log of every document, before it is asked; the reference answer only where it is needed."""
+    from lm_eval.utils import handle_non_serializable, hash_string
+
+    return [
+        {
+            "doc_id": number, "doc": doc, "target_hash": hash_string(str(task.doc_to_target(doc))) if targets else "",
+            "doc_hash": hash_string(
+                json.dumps(doc, indent=2, default=handle_non_serializable, ensure_ascii=False)
+            ),
+        }
+        for number, doc in enumerate(task.eval_docs)
+    ]  # fmt: skip
+
+
+class Grown:
+    """The scores of the blocks that have been asked, task by task."""
+
+    def __init__(self, units: Iterable[Unit]) -> None:
+        self._tasks = {task.name: task for unit in units for task in unit.tasks}
+        self._blocks: dict[str, list[list[int]]] = {}
+        self._scores: dict[tuple[str, str, str], dict[int, Scores]] = {}
+        """(task, metric, filter) → number of the block → its scores."""
+
+    def add(self, part: Mapping[str, Sequence[int]], run: Run, *, again: bool = False) -> None:
+        """A block with its scores, in the order of its documents; `again`: the last one, with more answers."""
+        for task, documents in part.items():
+            blocks = self._blocks.setdefault(task, [])
+            if not again:
+                blocks.append(list(documents))
+        for item in run.scores:
+            number = len(self._blocks[item.task]) - 1
+            if len(item.questions) == len(self._blocks[item.task][number]):
+                self._scores.setdefault((item.task, item.metric, item.scorer), {})[number] = item
+
+    def keys(self, task: str) -> list[tuple[str, str]]:
+        """What a task was measured by: (metric, filter)."""
+        return [(metric, scorer) for name, metric, scorer in self._scores if name == task]
+
+    def parts(self, unit: Unit, key: tuple[str, str]) -> list[Scores]:
+        """The scores of all tasks of a unit by now."""
+        return [self._part(task, key) for task in unit.tasks]
+
+    def _part(self, task: TaskQuestions, key: tuple[str, str]) -> Scores:
+        found, blocks = self._scores[(task.name, *key)], self._blocks[task.name]
+        documents = [document for block in blocks for document in block]
+        K = max(item.values.shape[1] for item in found.values())
+        values = np.full((len(documents), K), np.nan)
+        start = 0
+        for number, block in enumerate(blocks):
+            if (item := found.get(number)) is not None:
+                values[start : start + len(block), : item.values.shape[1]] = item.values
+            start += len(block)
+        first, keys = next(iter(found.values())), task.questions.keys
+        return Scores(
+            task.name, *key, Questions(tuple(keys[i] for i in documents), task.questions.kind), values,
+            clusters=None if task.clusters is None else tuple(task.clusters[i] for i in documents),
+            cluster_spec=task.cluster_spec, higher_is_better=first.higher_is_better, bounds=first.bounds,
+            answers_differ=any(item.answers_differ for item in found.values()),
+            n_missing=sum(item.n_missing for item in found.values()),
+        )  # fmt: skip

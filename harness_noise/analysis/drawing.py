@@ -1,0 +1,103 @@
+"""Random parts of a benchmark: which questions are drawn, and what a run says of having asked only these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from ..data.scores import CorpusScores, Run, Scores
+from ..errors import InputError
+from ..results.sequential import Drawn, Sequential
+from ..stats.contrast import cluster_codes
+from .sequential import _cut, _proportional
+
+if TYPE_CHECKING:
+    from ..stats.arrays import IntArray
+    from .sequential import Labels
+
+STOPPED = "stopped_early"
+Part = TypeVar("Part", Scores, CorpusScores)
+
+
+def draw(
+    n: int, size: str | float, clusters: Labels | None = None, tasks: Labels | None = None, *, seed: int = 0
+) -> IntArray:
+    """Random questions, every task in proportion, with whole clusters: as many as reach the size.
+
+    Args:
+        n: questions.
+        size: a share below 1, such as 0.2 or "20%", or a number of questions from 1.
+        clusters: (n,) labels of what is asked together; None: single questions.
+        tasks: (n,) labels; None: one task.
+        seed: of the order.
+
+    Returns:
+        Their indexes, in increasing order; all n where no fewer are asked for.
+
+    Raises:
+        InputError: a size that is neither.
+    """
+    count = wanted(size, n)
+    codes, units = (np.arange(n), n) if clusters is None else cluster_codes(clusters)
+    ranks = _proportional(codes, units, tasks, np.random.default_rng(seed))
+    ends = np.cumsum(np.bincount(ranks[codes], minlength=units))
+    return np.flatnonzero(ranks[codes] <= _cut(ends, count))
+
+
+def wanted(size: str | float, n: int) -> int:
+    """How many of n questions a user means: 0.2, "20%" or "200".
+
+    Raises:
+        InputError: neither a share nor a number of questions.
+    """
+    text = str(size).strip()
+    try:
+        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        value = -1.0
+    share = value < 1 or text.endswith("%")
+    if not 0 < value < float("inf") or (share and value > 1) or (not share and value != int(value)):
+        raise InputError(f"a part of {size!r} is neither a share, such as 0.2 or 20%, nor a number of questions")
+    return min(n, max(1, round(value * n)) if share else int(value))
+
+
+def with_record(run: Run, sequential: Iterable[Mapping[str, Any]], drawn: Iterable[Mapping[str, Any]]) -> Run:
+    """The run with what it says of its stopping, and the code `stopped_early` where that came before the end."""
+    drawn = tuple(drawn)
+    early = {item["task"] for item in drawn if item["stopped_early"]}
+
+    def marked(part: Part) -> Part:
+        if part.task not in early or STOPPED in part.diagnostics:
+            return part
+        return replace(part, diagnostics=(*part.diagnostics, STOPPED))
+
+    return replace(
+        run, sequential=tuple(sequential), drawn=drawn, scores=tuple(map(marked, run.scores)),
+        parts=tuple(map(marked, run.parts)), corpus=tuple(map(marked, run.corpus)),
+    )  # fmt: skip
+
+
+def recorded(block: object) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What a `noise` block says of stopping and of what was drawn; what we have not written is left out."""
+    found = block if isinstance(block, Mapping) else {}
+    return _objects(found.get("sequential"), Sequential), _objects(found.get("drawn"), Drawn)
+
+
+def _objects(rows: object, kind: type[Any]) -> list[dict[str, Any]]:
+    known = {name: str(item.type) for name, item in kind.__dataclass_fields__.items()}
+    return [
+        {name: row[name] for name in known}
+        for row in (rows if isinstance(rows, Sequence) and not isinstance(rows, str) else ())
+        if isinstance(row, Mapping) and all(name in row and _is(row[name], type_) for name, type_ in known.items())
+    ]
+
+
+def _is(value: object, type_: str) -> bool:
+    kinds: dict[str, tuple[type[Any], ...]] = {
+        "str": (str,), "int": (int,), "float": (int, float), "bool": (bool,), "None": (type(None),)
+    }  # fmt: skip
+    allowed = tuple(kind for name in type_.split(" | ") for kind in kinds[name])
+    return isinstance(value, allowed) and (isinstance(value, bool) <= (bool in allowed))

@@ -1,0 +1,104 @@
+"""What stands at the foot of every page: when it was made, from which runs, by which command, and how, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from .columns import shorten
+
+RUNS = 40
+_SES = {
+    "cr0": "CR0 (as in the papers, without a correction)",
+    "cr1": "CR1",
+    "cr2": "CR2 (Bell and McCaffrey, with their degrees of freedom)",
+    "cr3": "CR3 (the jackknife)",
+}
+_TESTS = {
+    "t": "the t test",
+    "sign": "the exact sign test",
+    "permutation": "a permutation test",
+    "bootstrap": "the bootstrap",
+    "wild": "the wild cluster bootstrap",
+}
+_ADJUST = {
+    "holm": "p-values are adjusted by Holm's method",
+    "bh": "p-values are adjusted by Benjamini and Hochberg's method",
+    "none": "p-values are not adjusted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Foot:
+    """The provenance of a page."""
+
+    made: str
+    """The day."""
+    command: str | None
+    """As it was typed, where there was one."""
+    runs: tuple[tuple[str, str], ...]
+    """(model, where it was read from)."""
+    more_runs: int
+    words: str
+    """The settings in a few sentences."""
+    settings: list[tuple[str, str]]
+    """All of them."""
+
+
+def foot(settings: Mapping[str, Any], runs: Iterable[tuple[str, str]], command: str | None, *, compared: bool) -> Foot:
+    """The foot of a page of these settings and (model, path) runs."""
+    found = list(dict.fromkeys((model, path) for model, path in runs if path))
+    now = datetime.now().astimezone()
+    return Foot(
+        f"{now.day} {now:%B %Y}",
+        command,
+        tuple((shorten(model, 60), shorten(path, 200)) for model, path in found[:RUNS]),
+        max(0, len(found) - RUNS),
+        in_words(settings, compared=compared),
+        rows(settings),
+    )
+
+
+def in_words(settings: Mapping[str, Any], *, compared: bool) -> str:
+    """How the numbers were computed."""
+    level = f"{100 * float(settings.get('level') or 0.95):g} %"
+    out = []
+    if compared:
+        out.append(
+            "Two samples of different questions are compared."
+            if settings.get("unpaired")
+            else "Differences are paired: question by question, over the questions that both have answered."
+        )
+    if settings.get("questions_are") == "fixed":
+        out.append("The questions are all there is; the noise is that of the repeated answers alone.")
+    elif settings.get("se") in _SES:
+        spec = settings.get("cluster")
+        of = f"by {shorten(str(spec), 80)}" if spec else "as the runs say"
+        out.append(f"Questions are a sample, clustered {of}; standard errors are {_SES[settings['se']]}.")
+    method = settings.get("interval")
+    kind = "" if method in (None, "auto") else f" by the method {method!r}"
+    text = f"Intervals have {level} coverage{kind}"
+    if compared and settings.get("test") in _TESTS:
+        text += (
+            f"; differences are tested by {_TESTS[settings['test']]}, {_ADJUST.get(str(settings.get('adjust')), '')}"
+        )
+    out.append(text.rstrip(", ") + ".")
+    if settings.get("margin") is not None:
+        out.append(f"Two models are equivalent if they differ by less than {settings['margin']:g}.")
+    if settings.get("repeats_are") == "runs":
+        out.append("Repeats are runs that move all questions together.")
+    missing = {"drop": "are left out and counted", "zero": "count as wrong"}.get(str(settings.get("missing")))
+    if missing:
+        out.append(f"Answers without a score {missing}.")
+    return " ".join(out)
+
+
+def rows(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The settings as a page lists them, without those that were left open."""
+    return [
+        (str(name), "yes" if value is True else "no" if value is False else str(value))
+        for name, value in settings.items()
+        if value is not None
+    ]

@@ -1,0 +1,108 @@
+"""Random parts of a benchmark, and what a run says of having stopped early."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise.analysis.drawing import draw, recorded, wanted, with_record
+from harness_noise.analysis.mean import analyze_run
+from harness_noise.analysis.references import of_runs
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Run, Scores
+from harness_noise.errors import InputError
+from harness_noise.report.summary import summarise
+from harness_noise.settings import Settings
+
+LOOKS = {
+    "task": "t", "metric": "acc", "scorer": "none", "rule": "group-sequential", "looks": 5, "look": 2,
+    "alpha_spent": 0.001, "n_asked": 40, "n_total": 100, "order_seed": 7, "decision": "A better", "estimate": 0.31,
+    "ci_low": 0.12, "ci_high": 0.49, "estimate_unadjusted": 0.33, "p_value": 0.001,
+}  # fmt: skip
+DRAWN = {"task": "t", "n_asked": 40, "n_total": 100, "order_seed": 7, "stopped_early": True}
+
+
+def run_of(rows: np.ndarray, name: str = "m") -> Run:
+    rng = np.random.default_rng(3)
+    values = (rng.random((100, 1)) < 0.6).astype(float)
+    questions = Questions(tuple(f"q{i:03}" for i in rows), "doc_hash")
+    return Run(model=name, name=name, harness="lm-eval", scores=(Scores("t", "acc", "none", questions, values[rows]),))
+
+
+@pytest.mark.parametrize(("size", "count"), [("0.2", 20), ("20%", 20), (0.999, 100), ("1", 1), ("40", 40), (500, 100)])
+def test_sizes(size: str | float, count: int) -> None:
+    assert wanted(size, 100) == count
+    assert len(draw(100, size, seed=1)) == count
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "x", "1.5", "120%", "nan", "inf", ""])
+def test_no_size(size: str) -> None:
+    with pytest.raises(InputError, match="neither a share"):
+        wanted(size, 100)
+
+
+def test_whole_clusters_every_task_in_proportion_and_all_equally_often() -> None:
+    clusters = np.repeat(np.arange(30), 3)
+    tasks = ["a"] * 60 + ["b"] * 30
+    often = np.zeros(90)
+    for seed in range(300):
+        rows = draw(90, "30", clusters, tasks, seed=seed)
+        assert len(rows) == 30
+        assert (np.bincount(clusters[rows], minlength=30) % 3 == 0).all()
+        assert abs((rows < 60).sum() - 20) <= 3
+        often[rows] += 1
+    assert abs(often / 300 - 1 / 3).max() < 4.5 * np.sqrt(2 / 9 / 300)
+    assert (draw(90, "30", clusters, tasks, seed=4) == draw(90, "30", clusters, tasks, seed=4)).all()
+
+
+def test_a_run_that_stopped_says_so_everywhere() -> None:
+    run = with_record(run_of(np.arange(40)), [LOOKS], [DRAWN])
+    found = analyze_run(run, Settings())
+    assert found.estimates[0].diagnostics.count("stopped_early") == 1
+    assert found.to_dict()["sequential"] == [LOOKS]
+    assert found.to_dict()["drawn"] == [DRAWN]
+    assert recorded(json.loads(json.dumps(found.to_dict()))) == ([LOOKS], [DRAWN])
+    summary = summarise(found)
+    (looks,) = [section for section in summary.sections if section.title]
+    assert "40 of 100" in looks.rows[0]
+    assert "A − B = 0.310, 95 % CI [0.120, 0.490], both allowing for the looks (plain: 0.330)" in summary.sentences[0]
+    assert "stopped early at look 2 of 5" in summary.sentences[0]
+    (code,) = [text for _, code, text in summary.legend if code == "stopped_early"]
+    assert "decided" in code
+    # reading again marks nothing twice
+    again = with_record(run, *recorded(found.to_dict()))
+    assert again.scores[0].diagnostics == run.scores[0].diagnostics
+    compared = hn.compare(run, run_of(np.arange(100), "other")) if hasattr(hn, "compare") else None
+    assert compared is None or "stopped_early" in compared.differences[0].diagnostics
+
+
+def test_a_part_that_was_not_stopped_early_is_named_and_has_no_code() -> None:
+    run = with_record(run_of(np.arange(40)), [], [DRAWN | {"stopped_early": False}])
+    found = analyze_run(run, Settings())
+    assert "stopped_early" not in found.estimates[0].diagnostics
+    assert "t: 40 of 100 questions, drawn at random (seed 7)." in summarise(found).sentences
+
+
+@pytest.mark.parametrize(
+    "block", [None, 3, {"sequential": 5, "drawn": "x"}, {"sequential": [3, {}], "drawn": [DRAWN | {"n_asked": True}]}]
+)
+def test_what_others_have_written_is_left_out(block: object) -> None:
+    assert recorded(block) == ([], [])
+
+
+def test_a_part_that_the_run_says_was_drawn_needs_not_look_random() -> None:
+    part, whole = run_of(np.arange(40)), run_of(np.arange(100), "reference")
+    with pytest.raises(InputError, match="not drawn at random"):
+        of_runs([part], [whole], Settings())
+    ((row,), notes) = of_runs([part], [whole], Settings(), refuse=False)
+    assert (row.estimate, row.se, row.diagnostics) == (None, None, ("not_a_random_part",))
+    assert "not drawn at random" in notes[0]
+    assert len(notes) == 1
+    with pytest.raises(InputError, match="not drawn at random"):
+        of_runs([replace(part, drawn=(DRAWN | {"n_total": 50},))], [whole], Settings())  # of half of them
+    ((row,), _) = of_runs([replace(part, drawn=(DRAWN,))], [whole], Settings())
+    assert (row.n_asked, row.n_total) == (40, 100)

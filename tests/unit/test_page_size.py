@@ -1,0 +1,80 @@
+"""A page of a large leaderboard is one file that is sent and opened at once."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness_noise.leaderboard.build import arena
+from harness_noise.report import arena_html, figures, page_data
+from harness_noise.settings import Settings
+from support.boards import leaderboard
+
+
+@pytest.mark.parametrize(
+    ("models", "questions", "most"),
+    [(30, 200, 1_200_000), pytest.param(300, 2000, 5_000_000, marks=pytest.mark.slow)],
+)
+def test_a_page_is_small(models: int, questions: int, most: int, tmp_path: Path) -> None:
+    written = arena_html.write(arena(leaderboard(models, questions), Settings()), tmp_path)
+    assert written[1].stat().st_size < most
+    text = written[1].read_text(encoding="utf-8")
+    assert 'id="board"' in text, "with all pairs, for the picker"
+
+
+def test_the_block_holds_every_pair_and_every_score() -> None:
+    board = arena(leaderboard(12, 50, 3), Settings()).boards[0]
+    text = page_data.board_data(board, figures.pictures(board))
+    assert text is not None
+    data = json.loads(text)
+
+    def numbers(block: str, kind: str) -> np.ndarray:
+        return np.frombuffer(base64.b64decode(block), dtype=kind)
+
+    c = board.pairs.columns
+    for key, column in (("diff", "diff"), ("low", "ci_low"), ("total", "se_total"), ("p", "p_adjusted")):
+        np.testing.assert_array_equal(numbers(data[key], "<f4"), c[column].astype("f4"))
+    np.testing.assert_array_equal(numbers(data["verdict"], "u1"), board.pairs.verdict)
+    codes = numbers(data["questions"]["scores"], "u1")
+    codes = np.column_stack([codes & 15, codes >> 4]).ravel()[: board.scores.size]
+    levels = np.array(data["questions"]["levels"])
+    np.testing.assert_allclose(levels[codes].reshape(12, 50).T, board.scores, atol=1e-9)
+
+
+def test_scores_of_many_levels_are_rounded_to_steps_too_small_to_see() -> None:
+    runs = leaderboard(3, 400, 1)
+    rng = np.random.default_rng(1)
+    for run in runs:
+        run.scores[0].values[:] = rng.normal(20, 5, (400, 1))
+    board = arena(runs, Settings()).boards[0]
+    data = json.loads(page_data.board_data(board, []) or "")["questions"]
+    assert len(data["levels"]) == page_data.LEVELS
+    codes = np.frombuffer(base64.b64decode(data["scores"]), dtype="u1").reshape(3, 400).T
+    width = np.ptp(board.scores)
+    assert np.abs(np.array(data["levels"])[codes] - board.scores).max() <= width / page_data.LEVELS
+
+
+def test_more_pairs_than_a_page_holds_leave_it_without_a_picker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_data, "PAIRS", 5)
+    text = arena_html.write(arena(leaderboard(4, 30), Settings()), tmp_path)[1].read_text(encoding="utf-8")
+    assert 'id="board"' not in text
+    assert "too many pairs for one page" in text
+
+
+def test_a_name_cannot_end_the_block() -> None:
+    runs = leaderboard(2, 20)
+    name = "</script><script>alert(1)</script><!-- & \u2028 \ud800"
+    from dataclasses import replace
+
+    board = arena([replace(runs[0], model=name), runs[1]], Settings()).boards[0]
+    text = page_data.board_data(board, [])
+    assert text is not None
+    assert not set(text) & set("<>&\u2028")
+    assert json.loads(text)["names"][0].startswith("</script><script>alert(1)")
+    text.encode("utf-8")

@@ -1,0 +1,361 @@
+"""The pages in a real browser: hover, focus, click, pick; any width, either scheme, paper, and no script at all."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from harness_noise.analysis.by_question import by_question
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.analysis.mean import analyze_runs
+from harness_noise.analysis.slices import slices_of_pairs
+from harness_noise.leaderboard.build import arena
+from harness_noise.report import arena_html, figures, result_html
+from harness_noise.results.arena import Arena
+from harness_noise.settings import Settings
+from support.boards import N, sliced_board
+
+if TYPE_CHECKING:
+    from selenium.webdriver.remote.webdriver import WebDriver
+    from selenium.webdriver.remote.webelement import WebElement
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def found() -> Arena:
+    return arena(sliced_board(6), Settings(margin=0.02), by=["kind"])
+
+
+@pytest.fixture(scope="module")
+def folder(found: Arena, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`arena/…`, `one.html`, `many.html` and `means.html`."""
+    out = tmp_path_factory.mktemp("browser")
+    arena_html.write(found, out / "arena", "harness-noise arena runs --by kind --html arena")
+    runs = sliced_board(6)
+    settings = Settings(margin=0.02)
+    for name, pairs in (("one", [(runs[4], runs[0])]), ("many", [(run, runs[0]) for run in runs[1:]])):
+        table = slices_of_pairs(pairs, ["kind"], settings).beside(compare_runs(pairs, settings, 5))
+        text = result_html.page(table, command="harness-noise compare a b --html", questions=by_question(pairs))
+        (out / f"{name}.html").write_text(text, encoding="utf-8")
+    (out / "means.html").write_text(result_html.page(analyze_runs(runs, Settings())), encoding="utf-8")
+    return out
+
+
+@pytest.fixture
+def browser(chromium: WebDriver) -> Iterator[WebDriver]:
+    chromium.get_log("browser")
+    yield chromium
+    for command in ("Emulation.clearDeviceMetricsOverride",):
+        chromium.execute_cdp_cmd(command, {})
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def opened(browser: WebDriver, path: Path, *, width: int = 1280, dark: bool = False, media: str = "") -> None:
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": [scheme]})
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(path.as_uri())
+    assert browser.get_log("browser") == []
+
+
+def board_page(folder: Path) -> Path:
+    return next(path for path in (folder / "arena").glob("*.html") if path.name != "index.html")
+
+
+def one(browser: WebDriver, selector: str) -> WebElement:
+    element: WebElement = browser.execute_script("return document.querySelector(arguments[0])", selector)
+    return element
+
+
+def texts(browser: WebDriver, selector: str) -> list[str]:
+    script = "return [...document.querySelectorAll(arguments[0])].map(node => node.textContent.trim())"
+    return list(browser.execute_script(script, selector))
+
+
+def point_at(browser: WebDriver, element: WebElement) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+    ActionChains(browser).move_to_element(element).perform()
+
+
+def press(browser: WebDriver, *keys: str) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    chain = ActionChains(browser)
+    for key in keys:
+        chain.send_keys(getattr(Keys, key))
+    chain.perform()
+
+
+def tip(browser: WebDriver) -> str:
+    text: str = browser.execute_script(
+        "const tip = document.querySelector('.tip'); return tip.hidden ? '' : tip.textContent"
+    )
+    return text
+
+
+def test_hover_says_which_pair_a_point_is_and_its_numbers(browser: WebDriver, folder: Path, found: Arena) -> None:
+    opened(browser, board_page(folder))
+    mark = one(browser, 'svg[data-figure="separation"] use[data-m="0 5"]')
+    point_at(browser, mark)
+    pairs = found.boards[0].pairs
+    row = next(i for i in range(len(pairs)) if (pairs.a[i], pairs.b[i]) == (0, 5))
+    assert tip(browser) == figures.pair_title(found.boards[0], row)
+    assert tip(browser).startswith("model 0 − model 5: −0.")
+    point_at(browser, one(browser, "h1"))
+    assert tip(browser) == ""
+
+
+def test_every_mark_has_a_title_without_any_script(browser: WebDriver, folder: Path) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    for path in (board_page(folder), folder / "one.html", folder / "many.html", folder / "means.html"):
+        opened(browser, path)
+        bare = browser.execute_script(
+            "return [...document.querySelectorAll('figure svg :is(use, g.iv, image[data-m], rect[data-m])')]"
+            ".filter(node => !node.querySelector('title')?.textContent).length"
+        )
+        assert bare == 0
+        assert len(texts(browser, "figure svg title")) > 4
+        shown = browser.execute_script(
+            "return [...document.querySelectorAll('.tools, .marked')].filter(node => node.offsetParent).length"
+        )
+        assert shown == 0, "what needs a script is not offered without one"
+    # all details of all rows are there
+    opened(browser, folder / "many.html")
+    assert len(texts(browser, "[data-detail]")) == 5
+    assert browser.execute_script("return document.querySelectorAll('[data-detail][hidden]').length") == 0
+
+
+def test_the_keyboard_reaches_every_mark(browser: WebDriver, folder: Path, found: Arena) -> None:
+    opened(browser, board_page(folder))
+    browser.execute_script("document.querySelector('h1').tabIndex = -1; document.querySelector('nav a').focus()")
+    press(browser, "TAB")
+    assert browser.execute_script("return document.activeElement.dataset.figure") == "means"
+    best = found.boards[0].benchmark.best[0]
+    seen = [tip(browser)]
+    for _ in range(5):
+        press(browser, "ARROW_DOWN")
+        seen.append(tip(browser))
+    assert seen[0].startswith(best)
+    assert len(set(seen)) == 6
+    press(browser, "HOME")
+    assert tip(browser) == seen[0]
+    press(browser, "END")
+    assert tip(browser) == seen[-1]
+    press(browser, "ENTER")
+    assert texts(browser, ".marked output") == [seen[-1].split(":")[0]]
+    press(browser, "ESCAPE")
+    assert tip(browser) == ""
+    assert browser.execute_script("return document.querySelector('.marked').hidden")
+    press(browser, "TAB")
+    assert browser.execute_script("return document.activeElement.dataset.figure") == "ranks"
+    assert tip(browser) != ""
+
+
+def test_a_click_marks_the_models_in_every_figure_and_table(browser: WebDriver, folder: Path) -> None:
+    opened(browser, board_page(folder))
+    script = """return [...document.querySelectorAll('[data-m].on')].map(node =>
+        [node.closest('svg')?.dataset.figure ?? node.closest('[role=region]').ariaLabel, node.dataset.m])"""
+    point_at(browser, one(browser, 'svg[data-figure="means"] g[data-m="3"]'))
+    one(browser, 'svg[data-figure="means"] g[data-m="3"]').click()
+    marked = browser.execute_script(script)
+    assert {
+        "means",
+        "ranks",
+        "noise",
+        "separation",
+        "accuracies",
+        "heatmap",
+        "pass-at-k",
+        "forest",
+        "Models",
+        "Pairs",
+    } <= {where for where, _ in marked}
+    assert all("3" in ids.split() for _, ids in marked)
+    assert texts(browser, ".marked output") == ["model 3"]
+    one(browser, ".marked button").click()
+    assert browser.execute_script(script) == []
+    point = one(browser, 'svg[data-figure="separation"] use[data-m="1 4"]')
+    point_at(browser, point)
+    point.click()
+    marked = browser.execute_script(script)
+    assert {ids for _, ids in marked} == {"1", "4", "1 4"}
+    chosen = browser.execute_script("return [...document.querySelectorAll('#picker select')].map(s => s.value)")
+    assert chosen == ["1", "4"], "the pair that was clicked is the pair that is picked"
+
+
+def choose(browser: WebDriver, a: int, b: int) -> None:
+    browser.execute_script(
+        "const [a, b] = document.querySelectorAll('#picker select'); a.value = arguments[0]; b.value = arguments[1];"
+        "b.dispatchEvent(new Event('change'))",
+        str(a), str(b),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 5), (5, 1)])
+def test_any_two_models_can_be_picked(browser: WebDriver, folder: Path, found: Arena, a: int, b: int) -> None:
+    opened(browser, board_page(folder))
+    choose(browser, a, b)
+    board = found.boards[0]
+    row, sign = board.pairs.find(f"model {a}", f"model {b}"), 1 if a < b else -1
+    assert row.diff is not None
+    assert row.se is not None
+    said = texts(browser, "#picker output")[0].replace("−", "-")
+    numbers = [float(x) for x in re.findall(r"-?\d+\.\d+", said)]
+    assert numbers[:2] == [pytest.approx(sign * row.diff, abs=5e-4), pytest.approx(row.se, abs=5e-4)]
+    ends = [sign * (row.ci_low or 0), sign * (row.ci_high or 0)]
+    assert numbers[2:4] == pytest.approx(sorted(ends), abs=5e-4)
+    better = {"A better": row.model_a, "B better": row.model_b}.get(row.verdict)
+    assert (f"{better} is better." if better else f"{row.verdict}.") in said
+    # slices
+    titles = texts(browser, '#picker svg[data-figure="picked-slices"] g.iv title')
+    assert len(titles) == 5
+    for one_slice, title in zip(board.slices, titles[1:], strict=True):
+        pair = one_slice.pairs.find(f"model {a}", f"model {b}")
+        assert title.startswith(f"{one_slice.value}: ")
+        shown = float(re.findall(r"-?\d+\.\d+", title.replace("−", "-"))[0])
+        assert shown == pytest.approx(sign * (pair.diff or 0.0), abs=5e-3)
+        assert title.endswith(f"n = {one_slice.n_questions}")
+    # questions
+    d = board.scores[:, a] - board.scores[:, b]
+    d = d[np.isfinite(d)]
+    bars = texts(browser, '#picker svg[data-figure="picked-questions"] rect title')
+    counts = {bar: int(bar.rsplit(" ", 2)[1]) for bar in bars}
+    assert sum(counts.values()) == len(d) < N
+    assert counts[next(bar for bar in bars if "= 0.000" in bar)] == int((np.abs(d) < 1e-9).sum())
+    flips = [float(x.replace("−", "-")) for x in texts(browser, "#picker tbody td:last-child")]
+    assert flips == pytest.approx(np.sort(np.abs(d))[::-1][:15] * np.sign(flips), abs=5e-3)
+
+
+def test_a_model_is_not_compared_with_itself(browser: WebDriver, folder: Path) -> None:
+    opened(browser, board_page(folder))
+    choose(browser, 2, 2)
+    assert texts(browser, "#picker output") == ["Choose two different models."]
+    assert texts(browser, "[data-picked]") == [""]
+
+
+def test_many_pairs_are_one_picture_that_still_names_each(
+    browser: WebDriver, found: Arena, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "LABELLED", 3)
+    page = arena_html.write(found, tmp_path)[1]
+    opened(browser, page)
+    figure = 'svg[data-figure="accuracies"]'
+    assert len(texts(browser, f"{figure} use title")) == 3
+    drawn = next(item for item in figures.pictures(found.boards[0]) if item.picture.name == "accuracies")
+    assert drawn.points is not None
+    shown = set(texts(browser, f"{figure} use title"))
+    for row, x, y in zip(drawn.points.rows.tolist(), drawn.points.x.tolist(), drawn.points.y.tolist(), strict=True):
+        title = figures.pair_title(found.boards[0], row)
+        if title in shown:
+            continue
+        browser.execute_script(
+            """const svg = document.querySelector(arguments[0]); svg.scrollIntoView({block: 'center'});
+            const place = new DOMPoint(arguments[1], arguments[2]).matrixTransform(svg.getScreenCTM());
+            svg.dispatchEvent(new PointerEvent('pointermove', {clientX: place.x, clientY: place.y, bubbles: true}))""",
+            figure, x, y,
+        )  # fmt: skip
+        assert tip(browser) == title
+    browser.execute_script("page.mark([2])")
+    assert browser.execute_script(f"return document.querySelectorAll('{figure} .over').length") == 5
+
+
+def test_one_of_several_rows_is_shown_in_detail(browser: WebDriver, folder: Path) -> None:
+    opened(browser, folder / "many.html")
+    script = (
+        "return [...document.querySelectorAll('[data-detail]')].filter(node => node.offsetParent).map(node => node.id)"
+    )
+    assert browser.execute_script(script) == ["row-0"]
+    browser.execute_script(
+        "const s = document.querySelector('[data-choose]'); s.value = 'row-3'; s.dispatchEvent(new Event('change'))"
+    )
+    assert browser.execute_script(script) == ["row-3"]
+    figure = '#row-3 svg[data-figure="slices-row-3"] g.iv'
+    point_at(browser, one(browser, figure))
+    assert tip(browser).startswith("all questions: ")
+
+
+def test_the_page_of_a_comparison_opens_with_the_verdict(browser: WebDriver, folder: Path) -> None:
+    opened(browser, folder / "one.html", width=400)
+    said, how, picture = (one(browser, s) for s in (".verdict .say", ".verdict .how", "figure.opening svg"))
+    assert said.text == "model 4 is better than model 0."
+    assert how.text.startswith("A − B = 0.")
+    assert picture.rect["y"] + picture.rect["height"] < 900, "both are on the first screen of a telephone"
+    assert len(texts(browser, "[data-detail] figure")) == 3
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [360, 400, 768, 1280])
+def test_pages_fit_every_width_in_both_schemes(browser: WebDriver, folder: Path, width: int, dark: bool) -> None:
+    for path in (board_page(folder), folder / "arena" / "index.html", folder / "one.html", folder / "many.html"):
+        opened(browser, path, width=width, dark=dark)
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        small = browser.execute_script(
+            """return [...document.querySelectorAll('figure svg')].filter(svg => svg.getBoundingClientRect().width)
+            .map(svg => 12 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width).filter(px => px < 8.5)"""
+        )
+        assert small == [], "letters of figures can be read"
+        cut = browser.execute_script(
+            """return [...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth
+            && getComputedStyle(box).overflowX !== 'auto').length"""
+        )
+        assert cut == 0
+        colours = {
+            browser.execute_script(f"return getComputedStyle(document.querySelector('{s}')).color") for s in ("h1",)
+        }
+        light = sum(map(int, re.findall(r"\d+", colours.pop())[:3])) > 380
+        assert light == dark
+
+
+def test_on_paper_nothing_is_cut_off_and_nothing_can_be_clicked(browser: WebDriver, folder: Path) -> None:
+    opened(browser, board_page(folder), width=800, media="print")
+    state = browser.execute_script(
+        """return [[...document.querySelectorAll('.tools, .marked')].filter(node => node.offsetParent).length,
+        [...document.querySelectorAll('.scroll')].filter(box => getComputedStyle(box).overflow !== 'visible').length]"""
+    )
+    assert state == [0, 0]
+
+
+def test_the_foot_says_when_from_what_and_how(browser: WebDriver, folder: Path) -> None:
+    opened(browser, folder / "one.html")
+    foot = texts(browser, "footer")[0]
+    for words in ("harness-noise compare a b --html", "2 runs", "run 4", "paired: question by question", "clustered",
+                  "Holm", "equivalent if they differ by less than 0.02", "Made on "):  # fmt: skip
+        assert words in foot, words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing(browser: WebDriver, folder: Path, width: int, dark: bool) -> None:
+    found = importlib.util.find_spec("axe_core_python")
+    assert found is not None, "pip install axe-core-python"
+    assert found.origin is not None
+    axe = (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+    pages = (
+        board_page(folder),
+        folder / "arena" / "index.html",
+        *(folder / f"{x}.html" for x in ("one", "many", "means")),
+    )
+    for path in pages:
+        opened(browser, path, width=width, dark=dark)
+        if path == board_page(folder):
+            choose(browser, 1, 3)
+        browser.execute_script(axe)
+        result: list[dict[str, Any]] = browser.execute_async_script(
+            "const done = arguments[0]; axe.run({resultTypes: ['violations']}).then(r => done(r.violations))"
+        )
+        bad = [(item["id"], item["impact"], [node["html"][:200] for node in item["nodes"][:2]]) for item in result]
+        assert bad == [], json.dumps(bad, indent=1, ensure_ascii=False)

@@ -38,7 +38,7 @@ class Sequential(_Object):
     n_asked: int
     n_total: int
     order_seed: int | None
-    """Of the random order of the questions (whole clusters); null where the harness had shuffled them itself."""
+    """Of the random order of the questions (whole clusters), or of the harness's shuffle; null where that has none."""
     decision: str
     """A better, B better, equivalent within M, not separable (all was asked), precise enough (the rule se), or
     not decided: it ended before the rule had decided."""
@@ -62,7 +62,7 @@ class Drawn(_Object):
     n_asked: int
     n_total: int
     order_seed: int | None
-    """Of the drawing; null where the harness had shuffled the questions itself."""
+    """Of the drawing, or of the harness's shuffle; null where that has none."""
     stopped_early: bool
     """Whether the number was not fixed before: the run stopped when it was decided, or precise enough."""
 

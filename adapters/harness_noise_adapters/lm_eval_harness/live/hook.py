@@ -203,7 +203,7 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
                 with suppress(Exception):
                     session.failed("the task objects could not be put back", error)
         session.interrupted = run.repeats.interrupted
-        session.part = run.growing.part() if run.growing is not None else None
+        session.part = run.growing.asked if run.growing is not None else None
         if not isinstance(results, dict):  # None where the rank is not 0
             return results
         try:

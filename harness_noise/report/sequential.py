@@ -92,8 +92,8 @@ def _stopped(item: Sequential, level: str) -> str:
         f"{what} = {number(item.estimate, digits)}, {level} CI {interval(item.ci_low, item.ci_high, digits)}"
         + ("" if item.rule == "se" else ", both allowing for the looks")
         + f" (plain: {number(item.estimate_unadjusted, digits)}) on {plain(item.task)} "
-        + f"({metric_name(item.metric, item.scorer)}; {early} at {looks}, {plain(item.rule)}, after {item.n_asked:,} of "
-        + f"{item.n_total:,} questions in random order{_seed(item.order_seed)}): {plain(item.decision)}."
+        + f"({metric_name(item.metric, item.scorer)}; {early} at {looks}, {plain(item.rule)}, after "
+        + f"{item.n_asked:,} of {item.n_total:,} questions in random order{_seed(item.order_seed)}): {plain(item.decision)}."
     )
 
 

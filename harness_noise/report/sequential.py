@@ -88,12 +88,13 @@ def _stopped(item: Sequential, level: str) -> str:
     looks = f"look {item.look}" + ("" if item.looks == "anytime" else f" of {plain(str(item.looks))}")
     early = "stopped early" if item.n_asked < item.n_total else "not stopped before the end"
     what = "mean" if item.rule == "se" else "A − B"
+    asked = f"{item.n_asked:,} of {item.n_total:,} questions in random order{_seed(item.order_seed)}"
     return (
         f"{what} = {number(item.estimate, digits)}, {level} CI {interval(item.ci_low, item.ci_high, digits)}"
         + ("" if item.rule == "se" else ", both allowing for the looks")
         + f" (plain: {number(item.estimate_unadjusted, digits)}) on {plain(item.task)} "
-        + f"({metric_name(item.metric, item.scorer)}; {early} at {looks}, {plain(item.rule)}, after "
-        + f"{item.n_asked:,} of {item.n_total:,} questions in random order{_seed(item.order_seed)}): {plain(item.decision)}."
+        + f"({metric_name(item.metric, item.scorer)}; {early} at {looks}, {plain(item.rule)}, after {asked}): "
+        + f"{plain(item.decision)}."
     )
 
 

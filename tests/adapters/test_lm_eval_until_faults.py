@@ -23,7 +23,8 @@ OURS = ("live/growing.py", "live/asking.py", "live/population.py", "analysis/seq
 BEFORE = ("StoppingRule.parse", "StoppingRule.__post_init__", "_check_looks", "wanted")
 """What the user's own call does before lm-eval is called."""
 DOORS = ("build_all_requests", "doc_iterator", "answers", "Growing.evaluate")
-"""What lm-eval calls, and what is called in its place; an exception at its entry or return could come from the interpreter only."""
+"""What lm-eval calls, and what is called in its place; an exception at its entry or return could come from the
+interpreter only."""
 
 
 @pytest.fixture(scope="module")

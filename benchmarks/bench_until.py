@@ -1,6 +1,6 @@
 """Stopping a live lm-eval run when it is decided: what a look costs, and what stopping saves.
 
-    python benchmarks/bench_until.py [--docs 5000] [--rounds 3] [--runs 20]
+    python benchmarks/bench_until.py [--docs 5000] [--rounds 1] [--runs 20]
 
 A look beside the block that it follows: the comparison of the scores by now, with its boundary, against lm-eval's own
 `evaluate` of the block with a model that takes 30 ms a question (a server that answers 32 at a time in a second). The
@@ -34,7 +34,7 @@ SHARE = 0.5
 def main() -> int:
     options = parser(__doc__)
     options.add_argument("--docs", type=int, default=5000)
-    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--rounds", type=int, default=1)
     options.add_argument("--runs", type=int, default=20)
     args = options.parse_args()
     from support import lm_eval_models as toys  # PYTHONPATH=tests: `make bench` says so

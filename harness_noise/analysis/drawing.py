@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -100,4 +101,6 @@ def _is(value: object, type_: str) -> bool:
         "str": (str,), "int": (int,), "float": (int, float), "bool": (bool,), "None": (type(None),)
     }  # fmt: skip
     allowed = tuple(kind for name in type_.split(" | ") for kind in kinds[name])
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
     return isinstance(value, allowed) and (isinstance(value, bool) <= (bool in allowed))

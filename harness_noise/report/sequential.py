@@ -54,13 +54,13 @@ def look_section(items: Sequence[Sequential], title: str = "Looks at a run that 
     rows = []
     for item in items:
         digits = decimals(_se(item.ci_low, item.ci_high), item.estimate)
-        looks = f"{item.look}" if item.looks == "anytime" else f"{item.look} of {item.looks}"
+        looks = f"{item.look}" if item.looks == "anytime" else f"{item.look} of {plain(str(item.looks))}"
         rows.append(
             (
                 plain(item.task), plain(item.metric), looks, f"{item.n_asked:,} of {item.n_total:,}",
                 number(item.estimate, digits), interval(item.ci_low, item.ci_high, digits),
                 MISSING if item.p_value is None else f"{item.p_value:.3g}",
-                number(item.estimate_unadjusted, digits), item.decision,
+                number(item.estimate_unadjusted, digits), plain(item.decision),
             )
         )  # fmt: skip
     return Section(title, columns, tuple(rows))
@@ -85,15 +85,16 @@ def stopping(table: Analysis, marks: Mapping[str, str]) -> tuple[list[Section], 
 
 def _stopped(item: Sequential, level: str) -> str:
     digits = decimals(_se(item.ci_low, item.ci_high), item.estimate)
-    looks = f"look {item.look}" + ("" if item.looks == "anytime" else f" of {item.looks}")
+    looks = f"look {item.look}" + ("" if item.looks == "anytime" else f" of {plain(str(item.looks))}")
     early = "stopped early" if item.n_asked < item.n_total else "not stopped before the end"
     what = "mean" if item.rule == "se" else "A − B"
+    asked = f"{item.n_asked:,} of {item.n_total:,} questions in random order{_seed(item.order_seed)}"
     return (
         f"{what} = {number(item.estimate, digits)}, {level} CI {interval(item.ci_low, item.ci_high, digits)}"
         + ("" if item.rule == "se" else ", both allowing for the looks")
         + f" (plain: {number(item.estimate_unadjusted, digits)}) on {plain(item.task)} "
-        + f"({metric_name(item.metric, item.scorer)}; {early} at {looks}, {item.rule}, after {item.n_asked:,} of "
-        + f"{item.n_total:,} questions in random order{_seed(item.order_seed)}): {item.decision}."
+        + f"({metric_name(item.metric, item.scorer)}; {early} at {looks}, {plain(item.rule)}, after {asked}): "
+        + f"{plain(item.decision)}."
     )
 
 

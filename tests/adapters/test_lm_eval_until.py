@@ -377,6 +377,41 @@ def test_answers_that_never_differ_are_enough(folder: Path) -> None:
     assert set(model.asked.values()) == {2}
 
 
+def test_ctrl_c_in_the_further_answers_keeps_what_is_there(folder: Path, worse: str) -> None:
+    class Interrupted(toys.HashModel):
+        def generate_until(self, requests: Any, disable_tqdm: bool = False) -> list[str]:
+            if len(self.calls) == 3:  # two blocks, the further answers of the second
+                raise KeyboardInterrupt
+            return super().generate_until(requests)
+
+    model = Interrupted(seed=1, share=0.5)
+    with noise(until="decided", against=worse, repeats=2) as session:
+        results = toys.simple_evaluate(folder, ["gen"], model)
+    assert session.interrupted
+    (look,) = session.analysis.sequential
+    assert (look.look, look.decision) == (2, "not decided")
+    assert len(model.asked) == look.n_asked == len(results["config"]["samples"]["gen"]) < N
+    assert "stopped_early" in session.analysis.estimates[0].diagnostics
+
+
+def test_further_answers_that_cannot_be_had_cost_only_themselves(folder: Path, worse: str) -> None:
+    class Failing(toys.HashModel):
+        def generate_until(self, requests: Any, disable_tqdm: bool = False) -> list[str]:
+            if len(self.calls) == 3:
+                self.calls.append(0)
+                raise ConnectionError("once")
+            return super().generate_until(requests)
+
+    model = Failing(seed=9, share=0.36)
+    with noise(until="decided", against=worse, repeats=2) as session:
+        results = toys.simple_evaluate(folder, ["gen"], model)
+    plain = toys.simple_evaluate(folder, ["gen"], toys.HashModel(seed=9, share=0.36))
+    assert results["results"]["gen"]["exact_match,strict"] == plain["results"]["gen"]["exact_match,strict"]
+    found = next(item for item in session.analysis.estimates if item.scorer == "strict")
+    assert "missing_repeats" in found.diagnostics
+    assert (found.repeats_min, found.repeats_max) == (1, 2)
+
+
 KILLED = """
 import os, signal, sys
 from harness_noise_adapters.lm_eval_harness import noise

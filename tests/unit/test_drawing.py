@@ -80,6 +80,13 @@ def test_a_run_that_stopped_says_so_everywhere() -> None:
     assert compared is None or "stopped_early" in compared.differences[0].diagnostics
 
 
+def test_what_a_file_says_moves_no_cursor() -> None:
+    hostile = LOOKS | {"decision": "\x1b[2JA better", "rule": "x\x1b[1m", "looks": "\u202e5"}
+    summary = summarise(analyze_run(with_record(run_of(np.arange(40)), [hostile], [DRAWN]), Settings()))
+    shown = [cell for section in summary.sections for row in section.rows for cell in row] + list(summary.sentences)
+    assert all(text.isprintable() for text in shown)
+
+
 def test_a_part_that_was_not_stopped_early_is_named_and_has_no_code() -> None:
     run = with_record(run_of(np.arange(40)), [], [DRAWN | {"stopped_early": False}])
     found = analyze_run(run, Settings())
@@ -88,7 +95,14 @@ def test_a_part_that_was_not_stopped_early_is_named_and_has_no_code() -> None:
 
 
 @pytest.mark.parametrize(
-    "block", [None, 3, {"sequential": 5, "drawn": "x"}, {"sequential": [3, {}], "drawn": [DRAWN | {"n_asked": True}]}]
+    "block",
+    [
+        None,
+        3,
+        {"sequential": 5, "drawn": "x"},
+        {"sequential": [3, {}], "drawn": [DRAWN | {"n_asked": True}]},
+        {"sequential": [LOOKS | {"estimate": float("nan")}], "drawn": []},
+    ],
 )
 def test_what_others_have_written_is_left_out(block: object) -> None:
     assert recorded(block) == ([], [])

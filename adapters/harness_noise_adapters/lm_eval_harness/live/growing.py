@@ -6,6 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -115,28 +116,53 @@ class Growing:
         population = Population(tasks, groups, self.options, others.against, self.notes)
         self.units = population.units(self.options.rule)
         self.grown = Grown(self.units)
+        self.asked: dict[str, list[int]] | None = None
+        """The documents that were asked, by task; None where they are all."""
 
     def evaluate(self) -> Any:
-        """lm-eval's own result over the questions that were asked; each of them was asked once."""
-        with self.asking.installed():
-            if self.options.rule is not None or self.options.auto:
-                try:
-                    self._grow()
-                except Exception as error:
-                    if self.asking.model_failed or isinstance(error, InputError):
-                        raise
-                    self.session.failed(
-                        "the run cannot be looked at while it grows, so it asks all its questions", error
-                    )
-                    for unit in self.units:
-                        unit.look = None
-                        unit.blocks = len(unit.order.blocks)
-            else:
-                for unit in self.units:
-                    unit.blocks = len(unit.order.blocks)
-            return self.asking.whole(self.part())
+        """lm-eval's own result over the questions that were asked; each of them was asked once.
 
-    def part(self) -> dict[str, list[int]] | None:
+        A fault of ours costs the looks: then all questions are asked, and those that have been are not asked again.
+        """
+        stack = ExitStack()
+        try:
+            try:
+                stack.enter_context(self.asking.installed())
+                self._ask_blocks()
+                self.asked = self._part()
+            except Exception as error:
+                if self.asking.model_failed:
+                    raise
+                self._give_up(error)
+            try:
+                return self.asking.whole(self.asked)
+            except Exception:
+                if self.asking.model_failed:
+                    raise
+                return self.asking.whole(self.asked)  # a fault of the task's own comes again, without the model
+        finally:
+            try:
+                stack.close()
+            except Exception as error:  # noqa: BLE001 - never in the way of a result, or of lm-eval's own error
+                with suppress(Exception):
+                    self.session.failed("the model and the tasks could not be put back", error)
+
+    def _ask_blocks(self) -> None:
+        if self.options.rule is not None or self.options.auto:
+            self._grow()
+        for unit in self.units:
+            unit.blocks = unit.blocks or len(unit.order.blocks)
+
+    def _give_up(self, error: Exception) -> None:
+        """Look no more, and ask whatever may be asked."""
+        with suppress(Exception):
+            self.session.failed("the run cannot be looked at while it grows, so it asks all its questions", error)
+        for unit in self.units:
+            unit.look, unit.blocks = None, len(unit.order.blocks)
+        with suppress(Exception):
+            self.asked = self._part()
+
+    def _part(self) -> dict[str, list[int]] | None:
         """The documents that were asked, by task; None where they are all."""
         asked = {task: numbers for unit in self.units for task, numbers in unit.asked().items()}
         total = sum(task.n_total for unit in self.units for task in unit.tasks)

@@ -87,8 +87,10 @@ def noise(**options: Any) -> Iterator[Session]:
     """Within it, every `lm_eval.simple_evaluate` adds the noise of its means to its results.
 
     Args:
-        **options: `repeats` (K ≥ 1), `cluster` (a SPEC, a list, or task → SPEC), `groups` (name →
-            glob of tasks), `rows`, `reseed`, and of the settings `level`, `se`, `interval`, `seed`.
+        **options: `repeats` (K ≥ 1, or "auto"), `cluster` (a SPEC, a list, or task → SPEC), `groups` (name → glob of
+            tasks), `rows`, `reseed`; `until` ("decided" or "se=0.01"), `against` (a RUN), `margin`, `looks`, `metric`,
+            `sample` (a share or a number), `reference` (a RUN or a list); and of the settings `level`, `se`,
+            `interval`, `seed`.
 
     Yields:
         The Session: `analysis` after a run.
@@ -210,7 +212,7 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
                 with suppress(Exception):
                     session.failed("the task objects could not be put back", error)
         session.interrupted = run.repeats.interrupted
-        session.part = run.growing.part() if run.growing is not None else None
+        session.part = run.growing.asked if run.growing is not None else None
         if not isinstance(results, dict):  # None where the rank is not 0
             return results
         try:

@@ -3,7 +3,8 @@
 For lm-eval's coming `--plugins harness_noise_adapters.lm_eval_harness.live.plugin`, or a YAML's
 `!function`; it may be imported while a run is already starting. Options come from the environment:
 HARNESS_NOISE_REPEATS, HARNESS_NOISE_CLUSTER, HARNESS_NOISE_GROUPS (NAME=PATTERN,…),
-HARNESS_NOISE_ROWS, HARNESS_NOISE_RESEED, HARNESS_NOISE_LEVEL. The table is printed when the process
+HARNESS_NOISE_ROWS, HARNESS_NOISE_RESEED, HARNESS_NOISE_LEVEL; HARNESS_NOISE_UNTIL, _AGAINST, _MARGIN,
+_LOOKS, _METRIC, _SAMPLE and _REFERENCE (RUN,…), as the flags of these names. The table is printed when the process
 ends.
 """
 

@@ -102,6 +102,19 @@ def test_epochs_stop_when_they_no_longer_pay(canned, tmp_path, warned, ease):
     assert on_disk(log).results == log.results
 
 
+def test_an_answer_that_fails_does_not_keep_epochs_going(canned, tmp_path):
+    def before(state):
+        if state.sample_id == "q3" and state.epoch == 2:
+            raise RuntimeError("no answer")
+
+    log = canned.eval(
+        canned.task(canned.samples(40, ease=1.0), before=before), tmp_path, epochs=6, fail_on_error=False,
+        metadata={"noise_repeats": "auto"}, max_samples=1,
+    )[0]  # fmt: skip
+    assert record(log)["repeats"]["asked"] == 2  # the answers never differ
+    assert len(answers(log)) == 2 * 40 - 1
+
+
 def test_references_give_the_whole_benchmark(canned, tmp_path, warned):
     def eval_all(name, ease):
         return canned.eval(

@@ -145,8 +145,6 @@ def sample_end(data: SampleEnd) -> None:
     if live is None or live.spec.config.log_samples is False:
         return
     sample = data.sample
-    if live.stopper is not None and sample.error is not None:  # nobody else says that it has ended
-        live.stopper.answered(str(sample.id), sample.epoch, sample.scores or {})
     live.logged[str(sample.id), sample.epoch] = {
         name: SampleScore(score=score, sample_id=sample.id, sample_metadata=sample.metadata)
         for name, score in (sample.scores or {}).items()

@@ -80,13 +80,13 @@ def test_a_part_may_stop_early_too(canned, tmp_path, warned):
 @pytest.mark.parametrize("ease", [None, 0.5])
 def test_epochs_stop_when_they_no_longer_pay(canned, tmp_path, warned, ease):
     """The canned questions have an ease of their own, of many answers; where all have the same, answers always pay."""
-    data = canned.samples(60, ease=ease) if ease else canned.samples(60)
+    data = canned.samples(20, ease=ease) if ease else canned.samples(20)
     log = canned.eval(
         canned.task(data), tmp_path, model="mockllm/strong", epochs=12, metadata={"noise_repeats": "auto"},
         max_samples=1,
     )[0]  # fmt: skip
     assert log.status == "success", log.error
-    table = np.array([[canned.truth(f"q{i}", j, ease, "strong") for j in range(1, 13)] for i in range(60)], float)
+    table = np.array([[canned.truth(f"q{i}", j, ease, "strong") for j in range(1, 13)] for i in range(20)], float)
     shares = {k: hn.estimate(table[:, :k]) for k in range(2, 13)}
     enough = next(
         (k for k, found in shares.items() if found.se_prediction**2 / k / found.se**2 <= 0.1), 12
@@ -94,7 +94,7 @@ def test_epochs_stop_when_they_no_longer_pay(canned, tmp_path, warned, ease):
     assert (enough < 12) == (ease is None)
     done = answers(log)
     assert {epoch for _, epoch in done} == set(range(1, enough + 1))
-    assert len(done) == 60 * enough
+    assert len(done) == 20 * enough
     assert record(log)["repeats"]["asked"] == enough
     lines = [text for text in warned() if "answers per question" in text]
     assert len(lines) == enough - 1

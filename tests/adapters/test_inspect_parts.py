@@ -143,6 +143,7 @@ def test_references_give_the_whole_benchmark(canned, tmp_path, warned):
         metadata={"noise_reference": references[0]},
     )[0]  # fmt: skip
     assert first.status == "success"
-    assert "full_benchmark" not in record(first)
+    (row,) = record(first)["full_benchmark"]
+    assert (row["estimate"], row["diagnostics"]) == (None, ["not_a_random_part"])
     assert "noise_full" not in first.results.scores[0].metrics
     assert any("not drawn at random" in text for text in warned())

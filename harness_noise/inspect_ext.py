@@ -168,11 +168,11 @@ def stop_when(
         against: log, or folder with one log of the task, of the model to compare with.
         margin: also stop where the two are equivalent within ±margin.
         looks: at equal numbers of questions, or "anytime": after every block.
-        se: stop when the standard error of the mean (of the difference, beside `against`) is at most this.
+        se: in place of `against`: stop when the standard error of the mean is at most this.
         metric: the scorer, or the key of its dictionaries, that decides; needed where there are several.
 
     Raises:
-        InputError: no such rule, or neither `against` nor `se`.
+        InputError: no such rule, or not one of `against` and `se`.
     """
     from harness_noise_adapters.inspect_logs.asking import Asking
     from harness_noise_adapters.inspect_logs.flags import Flag
@@ -182,7 +182,7 @@ def stop_when(
 
     given = {
         "until": "decided" if se is None else f"se={se!r}", "against": None if against is None else os.fspath(against),
-        "margin": margin, "looks": looks, "metric": metric,
+        "margin": margin or None, "looks": None if looks == 5 else looks, "metric": metric,
     }  # fmt: skip
     asking = {name: value for name, value in given.items() if value is not None}
     Asking.of(Flag(Settings(), asking))

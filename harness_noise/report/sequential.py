@@ -73,8 +73,8 @@ def stopping(table: Analysis, marks: Mapping[str, str]) -> tuple[list[Section], 
     """
     sections = [look_section(table.sequential, "When the run stopped")] if table.sequential else []
     sections += [full_section(table.full_benchmark, marks)] if table.full_benchmark else []
-    level = f"{100 * float(table.settings.get('level', 0.95)):g} %"
-    sentences = [_stopped(item, level) for item in table.sequential]
+    level = float(table.settings.get("level", 0.95))
+    sentences = [stopped(item, level) for item in table.sequential]
     sentences += [
         f"{plain(item.task)}: {item.n_asked:,} of {item.n_total:,} questions, drawn at random{_seed(item.order_seed)}."
         for item in table.drawn
@@ -83,14 +83,15 @@ def stopping(table: Analysis, marks: Mapping[str, str]) -> tuple[list[Section], 
     return sections, sentences
 
 
-def _stopped(item: Sequential, level: str) -> str:
+def stopped(item: Sequential, level: float) -> str:
+    """What a paper says of a run that stopped."""
     digits = decimals(_se(item.ci_low, item.ci_high), item.estimate)
     looks = f"look {item.look}" + ("" if item.looks == "anytime" else f" of {plain(str(item.looks))}")
     early = "stopped early" if item.n_asked < item.n_total else "not stopped before the end"
     what = "mean" if item.rule == "se" else "A − B"
     asked = f"{item.n_asked:,} of {item.n_total:,} questions in random order{_seed(item.order_seed)}"
     return (
-        f"{what} = {number(item.estimate, digits)}, {level} CI {interval(item.ci_low, item.ci_high, digits)}"
+        f"{what} = {number(item.estimate, digits)}, {100 * level:g} % CI {interval(item.ci_low, item.ci_high, digits)}"
         + ("" if item.rule == "se" else ", both allowing for the looks")
         + f" (plain: {number(item.estimate_unadjusted, digits)}) on {plain(item.task)} "
         + f"({metric_name(item.metric, item.scorer)}; {early} at {looks}, {plain(item.rule)}, after {asked}): "

@@ -80,13 +80,13 @@ def test_a_part_may_stop_early_too(canned, tmp_path, warned):
 @pytest.mark.parametrize("ease", [None, 0.5])
 def test_epochs_stop_when_they_no_longer_pay(canned, tmp_path, warned, ease):
     """The canned questions have an ease of their own, of many answers; where all have the same, answers always pay."""
-    data = canned.samples(60, ease=ease) if ease else canned.samples(60)
+    data = canned.samples(20, ease=ease) if ease else canned.samples(20)
     log = canned.eval(
         canned.task(data), tmp_path, model="mockllm/strong", epochs=12, metadata={"noise_repeats": "auto"},
         max_samples=1,
     )[0]  # fmt: skip
     assert log.status == "success", log.error
-    table = np.array([[canned.truth(f"q{i}", j, ease, "strong") for j in range(1, 13)] for i in range(60)], float)
+    table = np.array([[canned.truth(f"q{i}", j, ease, "strong") for j in range(1, 13)] for i in range(20)], float)
     shares = {k: hn.estimate(table[:, :k]) for k in range(2, 13)}
     enough = next(
         (k for k, found in shares.items() if found.se_prediction**2 / k / found.se**2 <= 0.1), 12
@@ -94,12 +94,25 @@ def test_epochs_stop_when_they_no_longer_pay(canned, tmp_path, warned, ease):
     assert (enough < 12) == (ease is None)
     done = answers(log)
     assert {epoch for _, epoch in done} == set(range(1, enough + 1))
-    assert len(done) == 60 * enough
+    assert len(done) == 20 * enough
     assert record(log)["repeats"]["asked"] == enough
     lines = [text for text in warned() if "answers per question" in text]
     assert len(lines) == enough - 1
     assert log.results.scores[0].metrics["noise_se"].value == pytest.approx(hn.estimate(table[:, :enough]).se)
     assert on_disk(log).results == log.results
+
+
+def test_an_answer_that_fails_does_not_keep_epochs_going(canned, tmp_path):
+    def before(state):
+        if state.sample_id == "q3" and state.epoch == 2:
+            raise RuntimeError("no answer")
+
+    log = canned.eval(
+        canned.task(canned.samples(40, ease=1.0), before=before), tmp_path, epochs=6, fail_on_error=False,
+        metadata={"noise_repeats": "auto"}, max_samples=1,
+    )[0]  # fmt: skip
+    assert record(log)["repeats"]["asked"] == 2  # the answers never differ
+    assert len(answers(log)) == 2 * 40 - 1
 
 
 def test_references_give_the_whole_benchmark(canned, tmp_path, warned):
@@ -130,6 +143,7 @@ def test_references_give_the_whole_benchmark(canned, tmp_path, warned):
         metadata={"noise_reference": references[0]},
     )[0]  # fmt: skip
     assert first.status == "success"
-    assert "full_benchmark" not in record(first)
+    (row,) = record(first)["full_benchmark"]
+    assert (row["estimate"], row["diagnostics"]) == (None, ["not_a_random_part"])
     assert "noise_full" not in first.results.scores[0].metrics
     assert any("not drawn at random" in text for text in warned())

@@ -104,6 +104,7 @@ def test_a_log_that_stopped_early_is_read_as_such(canned, tmp_path, weak):
     assert (drawn.n_asked, drawn.n_total, drawn.stopped_early) == (len(answers(log)), N, True)
     (estimate,) = analysis.estimates
     assert "stopped_early" in estimate.diagnostics
+    assert "stopped_early" in log.results.scores[0].metrics["noise_se"].metadata["diagnostics"]
     assert estimate.n_missing == 0
     assert not any("never given" in note for note in analysis.notes)
     done = subprocess.run(
@@ -139,7 +140,10 @@ def test_the_task_itself_may_ask_for_it(canned, tmp_path, weak):
         ({"noise_until": "decided"}, "name the log to compare with"),
         ({"noise_until": "soon", "noise_against": "x"}, "write decided, or se=0.01"),
         ({"noise_until": "decided", "noise_against": "nowhere.eval"}, "no such log"),
-        ({"noise_until": "se=0.01", "noise_metric": "f1", "noise_looks": 0}, "looks 0"),
+        ({"noise_until": "se=0.01", "noise_looks": 3}, "noise_looks is for noise_until=decided"),
+        ({"noise_until": "decided", "noise_against": "x", "noise_looks": 0}, "looks 0"),
+        ({"noise_until": "se=0.01", "noise_metric": "f1"}, "f1 is none of them"),
+        ({"noise_against": "x"}, "does nothing without noise_until=decided"),
         ({"noise_repeats": "auto"}, "noise_repeats=auto stops below the number of epochs"),
         ({"noise_sample": 1.5}, "neither a share"),
     ],
@@ -171,6 +175,8 @@ def test_stop_when_says_at_once_what_is_wrong():
         stop_when()
     with pytest.raises(hn.InputError, match="looks"):
         stop_when(against="x", looks="often")
+    with pytest.raises(hn.InputError, match="noise_against is for noise_until=decided"):
+        stop_when(against="x", se=0.01)
 
 
 def test_what_the_run_found_stays_in_an_export_and_leaves_with_new_scores(canned, tmp_path, weak):
@@ -274,6 +280,7 @@ def test_the_command_line_with_paths_of_its_own_folder(tmp_path):
     assert "noise: coins: look 1 of 5, 20 of 100 questions, A − B" in said
     assert "were not executed due to early stopping" in said
     assert "noise_diff_ci_low" in said
+    assert "both allowing for the looks (plain: " in said
     (path,) = logs("strong")
     (found,) = hn.analyze(path).sequential
     assert (found.decision, found.order_seed) == ("A better", 3)

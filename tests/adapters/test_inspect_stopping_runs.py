@@ -264,6 +264,7 @@ inspect_ai.eval(
 """
 
 
+@pytest.mark.slow
 def test_a_cancelled_run_keeps_what_a_plain_run_keeps(tmp_path):
     from inspect_ai.log import read_eval_log
 
@@ -438,3 +439,47 @@ def test_the_plan_is_left_alone_where_inspect_makes_it_in_another_way(canned, tm
     assert sum(epoch == 1 for _, epoch in done) == N
     assert sum(epoch == 2 for _, epoch in done) == record(log)["sequential"][0]["n_asked"] < N
     assert any("so the looks come late" in text for text in warned())
+
+
+def test_there_an_answer_that_fails_is_waited_for_to_the_end(canned, tmp_path, weak, monkeypatch):
+    from harness_noise_adapters.inspect_logs import inside
+
+    def before(state):
+        if state.sample_id == "q33":
+            raise RuntimeError("no answer")
+
+    monkeypatch.setattr(inside, "reorder", lambda: False)
+    inside.uninstall()
+    log = canned.eval(
+        task(canned, STRONG, before=before), tmp_path, model="mockllm/strong", fail_on_error=False, metadata=until(weak)
+    )[0]
+    assert len(answers(log)) == N - 1
+    assert record(log)["sequential"][0]["decision"] == "A better"
+
+
+def test_not_everything_is_under_way_when_a_look_stops_the_run(canned, tmp_path, weak):
+    """All samples could run at once; no answer comes before those of the block before it are there."""
+    log = canned.eval(
+        task(canned, STRONG), tmp_path, model="mockllm/strong", epochs=2, max_samples=1000, metadata=until(weak)
+    )[0]
+    found = record(log)["sequential"][0]
+    assert found["decision"] == "A better"
+    done = answers(log)
+    assert 2 * found["n_asked"] <= len(done) <= 2 * (found["n_asked"] + 20)
+
+
+def test_answers_that_fail_last_do_not_hold_up_those_that_wait(canned, tmp_path, weak):
+    """A block of which every answer fails is looked at all the same."""
+    first = {sample.id for sample in task(canned, MIDDLE).dataset[:20]}
+
+    def before(state):
+        if state.sample_id in first:
+            raise RuntimeError("no answer")
+
+    log = canned.eval(
+        task(canned, STRONG, before=before), tmp_path, model="mockllm/strong", fail_on_error=False, max_samples=1000,
+        metadata=until(weak),
+    )[0]  # fmt: skip
+    assert log.status == "success"
+    assert record(log)["sequential"][0]["look"] > 1
+    assert not first & {key for key, _ in answers(log)}

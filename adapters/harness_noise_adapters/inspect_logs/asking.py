@@ -51,15 +51,8 @@ class Asking:
         """
         given = flag.asking
         seed = None if given.get("seed") is None else int(_number("seed", given["seed"]))
-        until, against = given.get("until"), given.get("against")
-        rule = None
-        if until is not None:
-            rule = StoppingRule.parse(
-                str(until), margin=_number("margin", given.get("margin", 0.0)), looks=given.get("looks", 5),
-                level=flag.settings.level, seed=seed or 0,
-            )  # fmt: skip
-            if rule.se is None and against is None:
-                raise InputError("noise_until=decided: name the log to compare with, noise_against=LOG")
+        against = given.get("against")
+        rule = _rule(given, flag.settings.level, seed or 0)
         repeats = given.get("repeats")
         if repeats not in (None, "auto"):
             raise InputError(f"noise_repeats {repeats!r}: write auto; a fixed number of answers is --epochs")
@@ -82,6 +75,27 @@ class Asking:
     def stops(self) -> bool:
         """Whether anything that could be asked may be left out."""
         return self.rule is not None or self.repeats or self.sample is not None
+
+
+def _rule(given: Mapping[str, Any], level: float, seed: int) -> StoppingRule | None:
+    """When to stop; None where nothing says so.
+
+    Raises:
+        InputError: a choice that means nothing without another one, or with it.
+    """
+    until = given.get("until")
+    idle = [f"noise_{name}" for name in ("against", "margin", "looks") if name in given]
+    if until is None:
+        if idle:
+            raise InputError(f"{idle[0]} does nothing without noise_until=decided: add it, or leave the other out")
+        return None
+    margin = _number("margin", given.get("margin", 0.0))
+    rule = StoppingRule.parse(str(until), margin=margin, looks=given.get("looks", 5), level=level, seed=seed)
+    if rule.se is not None and idle:
+        raise InputError(f"{idle[0]} is for noise_until=decided; noise_until={until} looks after every block")
+    if rule.se is None and "against" not in given:
+        raise InputError("noise_until=decided: name the log to compare with, noise_against=LOG")
+    return rule
 
 
 def _number(name: str, value: Any) -> float:

@@ -18,9 +18,9 @@ from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 
 NAMES = ("cluster", "level", "se", "interval")
-ASKING = ("until", "sample", "repeats", "reference")
-"""What switches the flag on by itself."""
-ASKING_HOW = ("against", "margin", "looks", "metric", "seed")
+ASKING = ("until", "against", "margin", "looks", "sample", "repeats", "reference")
+"""How much is asked; each switches the flag on by itself."""
+ASKING_HOW = ("metric", "seed")
 """What belongs to it."""
 _ON, _OFF = {"1", "true", "yes", "on"}, {"", "0", "false", "no", "off"}
 
@@ -50,7 +50,7 @@ def flag(metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os
     if "noise" in metadata:
         on = _switch(metadata["noise"], "the metadata value noise")
     else:
-        on = environment.get("HARNESS_NOISE", "").strip().lower() not in _OFF or not asking.keys().isdisjoint(ASKING)
+        on = environment.get("HARNESS_NOISE", "").strip().lower() not in _OFF or not asking.keys() <= {*ASKING_HOW}
     if not on:
         return None
     chosen: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def flag(metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os
             raise InputError(f"noise_level {chosen['level']!r} is not a number: use 0.95") from None
     if "cluster" in chosen:
         chosen["cluster"] = cluster_text(chosen["cluster"])
-    return Flag(Settings(**chosen), asking if not asking.keys().isdisjoint(ASKING) else {})
+    return Flag(Settings(**chosen), {} if asking.keys() <= {*ASKING_HOW} else asking)
 
 
 def cluster_text(value: Any) -> str:

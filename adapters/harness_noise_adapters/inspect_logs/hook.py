@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness_noise.analysis.drawing import recorded, with_record
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.clusters import MissingFieldError
 from harness_noise.data.questions import Questions
@@ -35,6 +36,7 @@ from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_fo
 from .flags import Flag
 from .gather import Gathered, TaskAnswers, gather
 from .grid import Grid, grid
+from .header import RECORD
 from .inject import _message
 from .live import Live
 from .live import current as _live
@@ -145,8 +147,6 @@ def sample_end(data: SampleEnd) -> None:
     if live is None or live.spec.config.log_samples is False:
         return
     sample = data.sample
-    if live.stopper is not None and sample.error is not None:  # nobody else says that it has ended
-        live.stopper.answered(str(sample.id), sample.epoch, sample.scores or {})
     live.logged[str(sample.id), sample.epoch] = {
         name: SampleScore(score=score, sample_id=sample.id, sample_metadata=sample.metadata)
         for name, score in (sample.scores or {}).items()
@@ -288,6 +288,8 @@ def _estimates(
             continue
         part = replace(part, native=None)  # compared already
         run = Run(model=live.spec.model, name=live.spec.eval_id, harness="inspect", scores=(part,))
+        if results.early_stopping is not None:
+            run = with_record(run, *recorded(results.early_stopping.metadata.get(RECORD)))
         try:
             fresh.setdefault(index, {})[key] = analyze_run(run, live.flag.settings).estimates[0]
         except InputError as error:
@@ -342,7 +344,8 @@ def run_end(data: RunEnd) -> None:
     if shown:
         panel.show(shown)
     try:
-        panel.close([told for live in lives for told in live.told])
+        looks = [(live.stopper.sequential, live.flag.settings.level) for live in lives if live.stopper is not None]
+        panel.close([told for live in lives for told in live.told], looks)
     except Exception as error:  # noqa: BLE001  the evals are done and stay so
         logger.warning("noise: the closing lines could not be printed (%s)", _message(error))
 

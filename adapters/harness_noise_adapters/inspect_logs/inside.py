@@ -1,9 +1,9 @@
 """What of Inspect is not public and the stopping of a task needs, each guarded: its options, and its plan of samples.
 
 A task gets its `early_stopping` from its code; the flag puts one onto a copy of the running task. And Inspect starts
-all first epochs, then all second ones, so that no question has all its answers before nearly all is asked: where
-questions have several epochs, or belong to clusters, the plan is put into another order, and its results come back in
-Inspect's own.
+all first epochs, then all second ones, so that no question has all its answers before nearly all is asked: the plan is
+put into the order of the blocks, and its results come back in Inspect's own. Each sample waits for its turn before it
+takes one of Inspect's slots; else all of a small data set is under way before the first look.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from .live import current
 from .rescore import WRAPPED
 
 if TYPE_CHECKING:
+    from .stopper import Stopper
     from .stopping import Stopping
 
 _RUN = "inspect_ai._eval.task.run"
@@ -77,20 +78,25 @@ def uninstall() -> None:
         setattr(owner, name, getattr(function, WRAPPED))
 
 
-def _planned(plan: Sequence[tuple[int, int]]) -> list[int] | None:
-    """In which order to start (index of a sample, epoch); None: in Inspect's."""
+def _stopper() -> Stopper | None:
+    """Of the task whose plan it is."""
     live = current.get()
-    if live is None or live.stopper is None:
-        return None
-    return live.stopper.planned(plan)
+    return None if live is None else live.stopper
 
 
 def _scheduling(original: Callable[..., Any]) -> Callable[..., Any]:
     async def run(self: Any, plan: Any, run_sample: Any, **kwargs: Any) -> Any:
-        order = _planned(plan)
-        if order is None:
+        stopper = _stopper()
+        if stopper is None:
             return await original(self, plan, run_sample, **kwargs)
-        results = await original(self, [plan[i] for i in order], run_sample, **kwargs)
+
+        async def in_turn(index: int, epoch: int, *rest: Any) -> Any:
+            await stopper.turn(index)
+            result = await run_sample(index, epoch, *rest)
+            stopper.ended(index, epoch)
+            return result
+
+        results = await original(self, [plan[i] for i in stopper.planned(plan)], in_turn, **kwargs)
         return {key: results[key] for key in plan if key in results} | results
 
     return run
@@ -100,10 +106,18 @@ def _collecting(original: Callable[..., Any]) -> Callable[..., Any]:
     async def tg_collect(funcs: Any, *args: Any, **kwargs: Any) -> Any:
         funcs = list(funcs)
         plan = [item.args for item in funcs if len(getattr(item, "args", ())) == 2]
-        order = _planned(plan) if len(plan) == len(funcs) else None
-        if order is None:
+        stopper = _stopper()
+        if stopper is None or len(plan) < len(funcs):
             return await original(funcs, *args, **kwargs)
-        results = await original([funcs[i] for i in order], *args, **kwargs)
+
+        async def in_turn(at: int) -> Any:
+            await stopper.turn(plan[at][0])
+            result = await funcs[at]()
+            stopper.ended(*plan[at])
+            return result
+
+        order = stopper.planned(plan)
+        results = await original([functools.partial(in_turn, at) for at in order], *args, **kwargs)
         place = {i: at for at, i in enumerate(order)}
         return [results[place[i]] for i in range(len(funcs))]
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalMetric, EvalResults, EvalScore
 
     from harness_noise.results.rows import Analysis, Estimate
+    from harness_noise.results.sequential import Sequential
 
 SIDE_BY_SIDE = 4
 """How many scorers Inspect's panel has in a row."""
@@ -103,13 +104,14 @@ def show(analyses: Sequence[Analysis]) -> None:
     Console().print(Panel(Text("\n".join(lines)), title="noise", title_align="left"))
 
 
-def close(told: Sequence[tuple[Estimate, EvalScore]]) -> None:
-    """One plain line for each task at the end of a run."""
+def close(told: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[tuple[Sequential | None, float]] = ()) -> None:
+    """One plain line for each task at the end of a run, and one for each that was looked at, with the level."""
     from inspect_ai.util import display_type
     from rich.console import Console
     from rich.text import Text
 
     from harness_noise.report.closing import closing_lines
+    from harness_noise.report.sequential import stopped
 
     if not told or display_type() == "none":
         return
@@ -119,7 +121,8 @@ def close(told: Sequence[tuple[Estimate, EvalScore]]) -> None:
         metric = own[id(item)]
         return float(metric.value) if metric is not None and metric.value > 0 else None
 
-    for line in closing_lines([item for item, _ in told], "Inspect", native_se):
+    lines = closing_lines([item for item, _ in told], "Inspect", native_se)
+    for line in (*lines, *(stopped(found, level) for found, level in looks if found is not None)):
         Console().print(Text(line))
 
 

@@ -56,10 +56,13 @@ def stopper_of(live: Live, samples: Sequence[Sample], epochs: int, asking: Askin
     order = None
     if asking.rule is not None:
         order = _order(live, asking, part, clusters, epochs, seed)
-    if asking.repeats and epochs < 3:
-        raise InputError(
-            f"{spec.task}: noise_repeats=auto stops below the number of epochs, after two at the earliest: --epochs 10"
-        )
+    if asking.repeats:
+        if epochs < 3:
+            raise InputError(
+                f"{spec.task}: noise_repeats=auto stops below the number of epochs, after two at the earliest: "
+                "--epochs 10"
+            )
+        inside.reorder()  # not to have another order, but to know of answers that fail
     references = tuple(
         read(item, spec.task, live.flag.cluster, folders, "noise_reference").run for item in asking.references
     )
@@ -148,7 +151,7 @@ def _order(
             f"{task}: its questions come in the order of the data set, and the first of them are no random sample: add "
             "--sample-shuffle SEED, or shuffle the dataset with a seed"
         )
-    together = inside.reorder() if epochs > 1 or clusters is not None else True
+    together = inside.reorder()
     if not together and epochs > 1:
         live.to_say.append(
             f"{task}: this Inspect asks for all first epochs before the second ones, so the looks come late"

@@ -30,11 +30,14 @@ from .inject import _message, difference
 from .live import Live
 
 if TYPE_CHECKING:
+    from anyio import Event
     from inspect_ai.log import EvalResults
 
     from harness_noise.stats.arrays import IntArray
 
 logger = logging.getLogger("harness_noise")
+AHEAD = 0.2
+"""Share of the questions that may be asked beyond the last look."""
 AT_ONCE = 0.5
 """Seconds in which a retry's old answers are expected to come one after the other."""
 
@@ -81,6 +84,8 @@ class Stopper:
     """Answers of each block of which nothing has been seen yet."""
     weighed: int = 1
     """Epochs that were looked at."""
+    moved: Event | None = None
+    """Of the next look, for those who wait for their turn."""
     last: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -97,13 +102,40 @@ class Stopper:
             self.left = [len(self.part)] * self.epochs
         self.unseen = list(self.left)
 
-    def planned(self, plan: Sequence[tuple[int, int]]) -> list[int] | None:
-        """In which order the plan is started: all epochs of a block before the next block."""
-        if self.order is None or (self.epochs == 1 and self.clusters is None):
-            return None
-        last = len(self.left)
-        blocks = [self.block[i] if self.block[i] >= 0 else last for i, _ in plan]
+    def planned(self, plan: Sequence[tuple[int, int]]) -> list[int]:
+        """In which order the plan is started: all epochs of a block before the next block; the rest at the end."""
+        if self.order is None:
+            return list(range(len(plan)))
+        blocks = [self.block[i] if self.block[i] >= 0 else len(self.left) for i, _ in plan]
         return sorted(range(len(plan)), key=lambda at: (blocks[at], plan[at][1], plan[at][0]))
+
+    async def turn(self, i: int) -> None:
+        """Wait until a question may be asked: few are to be under way when a look stops the run."""
+        from anyio import Event
+
+        while self.order is not None and not self.off and self.block[i] > 0:
+            counts = [0, *self.order.counts()]
+            looked = 0 if self.taken is None else self.taken.sequential.look
+            ahead = counts[self.block[i]] - counts[looked]
+            if (self.taken is not None and self.taken.stop) or ahead <= AHEAD * counts[-1]:
+                return
+            self.moved = self.moved or Event()
+            await self.moved.wait()
+
+    def ended(self, i: int, epoch: int) -> None:
+        """A sample has come to its end, however: one without scores counts as without an answer."""
+        if (i, epoch) not in self.raw and not (self.taken is not None and self.taken.stop):
+            try:
+                self.answered(self.questions.keys[i], epoch, {})
+                self.look()
+            except Exception as error:  # noqa: BLE001  a guest never takes the host down
+                self.fault(error)
+
+    def _move(self) -> None:
+        """Let those go on who wait for their turn."""
+        if self.moved is not None:
+            self.moved.set()
+            self.moved = None
 
     def _slot(self, i: int, epoch: int) -> int:
         """The block of an answer, or its epoch where those are what is waited for."""
@@ -178,6 +210,7 @@ class Stopper:
         found = rule.look(order, self.taken, observed)
         seed = order.seed if order.seed is not None else self.order_seed
         self.taken = replace(found, sequential=replace(found.sequential, order_seed=seed))
+        self._move()
         self._say(found.message)
 
     def _weigh(self, epochs: int) -> None:
@@ -218,6 +251,7 @@ class Stopper:
         """Stop no more."""
         if not self.off:
             self.off = True
+            self._move()
             self.live.to_say.append(f"{self.task}: it goes on to its end ({_message(error)})")
 
     @property

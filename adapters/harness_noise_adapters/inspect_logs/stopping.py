@@ -125,7 +125,8 @@ class Stopping:
         if live is None or live.stopper is None:
             return {}
         try:
-            live.stopper.look()
+            for i, epoch in live.stopper.started:
+                live.stopper.ended(i, epoch)
             live.to_say += live.stopper.summary()
             return {RECORD: live.stopper.record()}
         except Exception as error:  # noqa: BLE001

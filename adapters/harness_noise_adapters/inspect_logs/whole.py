@@ -48,7 +48,9 @@ def full_benchmark(live: Live, results: EvalResults, found: Gathered) -> list[st
         scores.append(replace(part, questions=questions, native=None))
     run = Run(model=live.spec.model, name=live.spec.eval_id, harness="inspect", scores=tuple(scores))
     try:
-        rows_, notes = of_runs([with_record(run, *recorded(record))], stopper.references, live.flag.settings)
+        rows_, notes = of_runs(
+            [with_record(run, *recorded(record))], stopper.references, live.flag.settings, refuse=False
+        )
     except InputError as error:
         return [str(error)]
     record["full_benchmark"] = [row.to_dict() for row in rows_]

@@ -66,7 +66,7 @@ def ranks(board: BenchmarkResult) -> Picture | None:
         for item in shown[: rows_of.ROWS]
     ]  # fmt: skip
     alt = f"The ranks that {len(rows)} models may have in truth, all of them together with {level_of(board)}; the mark "
-    return rows_of.forest("ranks", "Ranks", alt + "is the rank of the mean.", rows, "rank, 1 the best")
+    return rows_of.forest("ranks", "Ranks", alt + "is the rank of the mean.", rows, "rank, 1 the best", whole=True)
 
 
 def passes(board: BenchmarkResult) -> Picture | None:
@@ -79,7 +79,7 @@ def passes(board: BenchmarkResult) -> Picture | None:
     curves.sort(key=lambda item: -item[1][1])
     most = max(max(curve) for _, curve in curves)
     values = [value for _, curve in curves for value in curve.values()]
-    drawing = Drawing(Axis(0.8, most + 0.2, "k answers"), Axis.around(values, "pass@k"))
+    drawing = Drawing(Axis(0.8, most + 0.2, "k answers", whole=True), Axis.around(values, "pass@k"))
     for i, (m, curve) in reversed(list(enumerate(curves))):
         first, model = i < len(COLOURS), name(board.models[m].model)
         drawing.line(list(curve), list(curve.values()), COLOURS[i] if first else LINE, dash=DASHES[i] if first else "",

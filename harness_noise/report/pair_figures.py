@@ -31,7 +31,8 @@ def value_of(item: Estimate | Difference) -> float | None:
 def numbers(item: Estimate | Difference) -> str:
     """A row's estimate with its interval."""
     digits = decimals(item.se, value_of(item) or None)
-    return f"{number(value_of(item), digits)} {interval(item.ci_low, item.ci_high, digits)}"
+    ends = "" if item.ci_low is None else f" {interval(item.ci_low, item.ci_high, digits)}"
+    return f"{number(value_of(item), digits)}{ends}"
 
 
 def what(item: Any) -> str:
@@ -60,7 +61,7 @@ def verdict(row: Difference, margin: float | None) -> Picture | None:
     if row.higher_is_better is False:
         better.reverse()
     level = f"{100 * row.level:g} % CI"
-    alt = f"{a} − {b} is {numbers(row)} ({level}): {row.verdict}"
+    alt = f"{a} − {b} is {numbers(row)}{'' if row.ci_low is None else f' ({level})'}: {row.verdict}"
     alt += f"; the margin is ±{margin:g}." if margin is not None else "."
     drawn = rows_of.Row("", row.ci_low, row.diff, row.ci_high, alt, colour, hollow)
     label = f"A − B, {level} ({metric_name(row.metric, row.scorer)})"
@@ -176,7 +177,7 @@ def _histogram(what: str, title: str, alt: str, d: FloatArray, label: str, of: s
     bars = bins(d)
     high = max(count for *_, count in bars)
     ends = (bars[0][0], bars[-1][1])
-    drawing = Drawing(Axis(*ends, label), Axis.around([0, high], of, also=[0.0]), height=230)
+    drawing = Drawing(Axis(*ends, label), Axis(0, 1.05 * high, of, whole=True), height=230)
     for low, top, words, count in bars:
         middle = (low + top) / 2
         inset = 0.06 * (top - low)

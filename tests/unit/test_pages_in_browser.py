@@ -239,6 +239,21 @@ def test_any_two_models_can_be_picked(browser: WebDriver, folder: Path, found: A
     assert flips == pytest.approx(np.sort(np.abs(d))[::-1][:15] * np.sign(flips), abs=5e-3)
 
 
+def test_the_two_models_that_are_shown_first_are_those_that_are_chosen(browser: WebDriver, folder: Path) -> None:
+    opened(browser, board_page(folder))
+    names = browser.execute_script(
+        "return [...document.querySelectorAll('#picker select')].map(s => s.selectedOptions[0].textContent)"
+    )
+    before = texts(browser, "#picker output")[0]
+    assert before.startswith(" − ".join(names))
+    choose(browser, 0, 5)
+    one_way = texts(browser, "#picker output")[0]
+    browser.execute_script("document.querySelector('#picker button').click()")
+    swapped = texts(browser, "#picker output")[0]
+    assert one_way.startswith("A − B = −0.")
+    assert swapped.startswith(one_way.replace("= −", "= ").partition(" ±")[0])
+
+
 def test_a_model_is_not_compared_with_itself(browser: WebDriver, folder: Path) -> None:
     opened(browser, board_page(folder))
     choose(browser, 2, 2)
@@ -332,8 +347,10 @@ def test_the_foot_says_when_from_what_and_how(browser: WebDriver, folder: Path) 
     opened(browser, folder / "one.html")
     foot = texts(browser, "footer")[0]
     for words in ("harness-noise compare a b --html", "2 runs", "run 4", "paired: question by question", "clustered",
-                  "Holm", "equivalent if they differ by less than 0.02", "Made on "):  # fmt: skip
+                  "the t test", "equivalent if they differ by less than 0.02", "Made on "):  # fmt: skip
         assert words in foot, words
+    opened(browser, board_page(folder))
+    assert "adjusted by Holm's method" in texts(browser, "footer")[0]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import numpy as np
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import forest as rows_of
 from .canvas import COLOURS, INK, MUTED, Axis, Drawing, Picture, name
-from .columns import decimals, interval, metric_name, names_of, number, p_text, plain
+from .columns import decimals, interval, metric_name, names_of, number, p_text, plain, shorten
 
 if TYPE_CHECKING:
     from ..results.slices import DifferenceSlice, EstimateSlice
@@ -122,8 +122,8 @@ def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
     """What slices (field, value) are called together, and each of them: its value alone where all are of one field."""
     fields = dict.fromkeys(field for field, _ in slices)
     if len(fields) == 1:
-        return f"By {name(next(iter(fields)), 60)}", [plain(value) for _, value in slices]
-    return "By slice", [f"{plain(field)} = {plain(value)}" for field, value in slices]
+        return f"By {name(next(iter(fields)), 60)}", [shorten(value, 80) for _, value in slices]
+    return "By slice", [f"{shorten(field, 60)} = {shorten(value, 80)}" for field, value in slices]
 
 
 def _slice_row(label: str, item: Estimate | Difference, *, bold: bool = False) -> rows_of.Row:

@@ -112,9 +112,7 @@ def forest(board: BenchmarkResult, baseline: str | None = None) -> Picture | Non
         apart = low > 0 or high < 0
         digits = decimals((high - low) / 4, diff)
         title = f"{name(names[m])} − {name(names[against])}: {number(diff, digits)} {interval(low, high, digits)}"
-        rows.append(
-            rows_of.Row(names[m], low, diff, high, title, COLOURS[0] if apart else MUTED, not apart, f"{m} {against}")
-        )
+        rows.append(rows_of.Row(names[m], low, diff, high, title, COLOURS[0] if apart else MUTED, not apart, str(m)))
     apart_ = sum(low > 0 or high < 0 for _, _, low, high in found)
     alt = f"{apart_} of {len(rows)} models have an interval that leaves out 0, no difference to {name(names[against])}"
     if left_out:

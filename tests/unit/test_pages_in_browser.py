@@ -143,6 +143,8 @@ def test_the_keyboard_reaches_every_mark(browser: WebDriver, folder: Path, found
     browser.execute_script("document.querySelector('h1').tabIndex = -1; document.querySelector('nav a').focus()")
     press(browser, "TAB")
     assert browser.execute_script("return document.activeElement.dataset.figure") == "means"
+    assert browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert one(browser, ".hint").is_displayed()
     best = found.boards[0].benchmark.best[0]
     seen = [tip(browser)]
     for _ in range(5):
@@ -192,6 +194,9 @@ def test_a_click_marks_the_models_in_every_figure_and_table(browser: WebDriver, 
     point.click()
     marked = browser.execute_script(script)
     assert {ids for _, ids in marked} == {"1", "4", "1 4"}
+    assert {ids for where, ids in marked if where == "forest"} == {"1"}, "the others are held against model 4, the best"
+    outline = browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "none", "a click needs no frame, the keyboard does"
     chosen = browser.execute_script("return [...document.querySelectorAll('#picker select')].map(s => s.value)")
     assert chosen == ["1", "4"], "the pair that was clicked is the pair that is picked"
 

@@ -137,6 +137,7 @@ const page = (() => {
     });
   };
   svgs().forEach(wake);
+  for (const hint of document.querySelectorAll(".hint")) hint.hidden = false;
 
   // of several details that a page holds, the one that is chosen
   for (const select of document.querySelectorAll("select[data-choose]")) {

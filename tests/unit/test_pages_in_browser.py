@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from harness_noise.report import arena_html, figures, result_html
 from harness_noise.results.arena import Arena
 from harness_noise.settings import Settings
 from support.boards import N, sliced_board
+from support.slow import rest_slow
 
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webdriver import WebDriver
@@ -316,8 +318,10 @@ def test_the_page_of_a_comparison_opens_with_the_verdict(browser: WebDriver, fol
     assert len(texts(browser, "[data-detail] figure")) == 3
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [360, 400, 768, 1280])
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    rest_slow([(360, True), (1280, False), *product([400, 768], [False, True]), (360, False), (1280, True)], quick=2),
+)
 def test_pages_fit_every_width_in_both_schemes(browser: WebDriver, folder: Path, width: int, dark: bool) -> None:
     for path in (board_page(folder), folder / "arena" / "index.html", folder / "one.html", folder / "many.html"):
         opened(browser, path, width=width, dark=dark)

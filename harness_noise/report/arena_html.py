@@ -49,7 +49,8 @@ def write(arena: Arena, folder: Path, command: str | None = None) -> list[Path]:
 
 def _foot(arena: Arena, boards: Sequence[BenchmarkResult], command: str | None) -> Foot:
     runs = [pair for board in boards for pair in zip(board.pairs.names, board.pairs.runs, strict=True)]
-    return foot({**arena.settings, "baseline": arena.baseline}, runs, command, compared=True)
+    items = [pair for board in boards for pair in board.pairs[:2]]
+    return foot({**arena.settings, "baseline": arena.baseline}, items, runs, command)
 
 
 def _index_page(arena: Arena, names: list[str], command: str | None) -> str:
@@ -88,6 +89,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None) -> st
     drawn = figures.pictures(board, arena.baseline)
     pictures = html.drawn([one.picture for one in drawn])
     data = board_data(board, drawn)
+    picked = _picked(arena, board)
     ahead = [one for one in pictures if one[0].name in ("means", "ranks")]
     return html.render(
         "board.html",
@@ -104,7 +106,8 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None) -> st
         plots=plots,
         plot_note=note,
         data=None if data is None else Markup(data),
-        picked=_picked(arena, board),
+        picked=picked,
+        chosen=[place[model] for model in picked.models] if picked and picked.models else [0, 1],
         choices=[(place[item.model], item.model) for item in arena_summary.ranked(board)],
         steps=_steps(board),
         questions=arena_summary.question_table(board, QUESTIONS),

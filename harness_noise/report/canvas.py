@@ -115,6 +115,8 @@ class Axis:
     label: str = ""
     log: bool = False
     ticked: bool = True
+    whole: bool = False
+    """Counts: no tick between two numbers."""
 
     @classmethod
     def around(
@@ -146,6 +148,7 @@ class Axis:
         rough = (self.high - self.low) / most
         unit = 10.0 ** math.floor(math.log10(rough))
         step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= rough * 0.999)
+        step = max(step, 1.0) if self.whole else step
         first = math.ceil(self.low / step - 1e-9)
         return [i * step for i in range(first, math.floor(self.high / step + 1e-9) + 1)]
 

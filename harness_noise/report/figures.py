@@ -239,7 +239,7 @@ def heatmap(board: BenchmarkResult) -> Picture | None:
     drawing.image(pixels, "", sharp=True)
     for x, m in enumerate(models.tolist()):
         drawing.bar(x, x + 1, 0, 1, INK, model_title(board, m), str(m), opacity=0)
-    for share in (0.0, 0.5, 1.0):
+    for share in (0.0, 0.5, 1.0) if high > low else (0.0,):
         colour = "#{:02x}{:02x}{:02x}".format(*(int(np.interp(share, np.linspace(0, 1, 6), [c[i] for c in _CIVIDIS]))
                                                 for i in range(3)))  # fmt: skip
         value = number(low + share * (high - low), 2)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from .canvas import COLOURS, INK, LINE, MUTED, SIZE, WIDTH, Axis, Drawing, Picture, escaped, name, number
 
@@ -47,13 +47,13 @@ def forest(
     *,
     zero: bool = False,
     margin: float | None = None,
-    also: Iterable[float] = (),
+    whole: bool = False,
 ) -> Picture:
     """The rows in their order, on one axis; with `zero` a line there, and a band of ± margin around it."""
     values = [v for row in rows for v in (row.low, row.value, row.high) if v is not None]
     if margin is not None:
         values += [-margin, margin]
-    axis = Axis.around([*values, *([0.0] if zero else []), *also], label)
+    axis = replace(Axis.around([*values, *([0.0] if zero else [])], label), whole=whole)
     longest = max((len(label_of(row.label)) for row in rows), default=1)
     left = min(168.0, 16 + 6.6 * longest)
     pitch = 19
@@ -92,7 +92,7 @@ def verdict_picture(row: Row, label: str, ends: tuple[str, str], margin: float |
     # 0 in sight with room on both sides, but not more empty space than that
     low, high = min(min(values), -0.3 * reach), max(max(values), 0.3 * reach)
     drawing = Drawing(
-        Axis.around([low, high], label, room=0.08), Axis(0, 1, ticked=False), height=120, left=12, top=24, right=12
+        Axis.around([low, high], label, room=0.08), Axis(0, 1, ticked=False), height=120, left=26, top=24, right=26
     )
     if margin is not None:
         drawing.bar(-margin, margin, 0, 1, LINE, f"within the margin, ±{margin:g}", opacity=0.55)

@@ -66,7 +66,7 @@ def ranks(board: BenchmarkResult) -> Picture | None:
         for item in shown[: rows_of.ROWS]
     ]  # fmt: skip
     alt = f"The ranks that {len(rows)} models may have in truth, all of them together with {level_of(board)}; the mark "
-    return rows_of.forest("ranks", "Ranks", alt + "is the rank of the mean.", rows, "rank, 1 the best")
+    return rows_of.forest("ranks", "Ranks", alt + "is the rank of the mean.", rows, "rank, 1 the best", whole=True)
 
 
 def passes(board: BenchmarkResult) -> Picture | None:
@@ -79,7 +79,7 @@ def passes(board: BenchmarkResult) -> Picture | None:
     curves.sort(key=lambda item: -item[1][1])
     most = max(max(curve) for _, curve in curves)
     values = [value for _, curve in curves for value in curve.values()]
-    drawing = Drawing(Axis(0.8, most + 0.2, "k answers"), Axis.around(values, "pass@k"))
+    drawing = Drawing(Axis(0.8, most + 0.2, "k answers", whole=True), Axis.around(values, "pass@k"))
     for i, (m, curve) in reversed(list(enumerate(curves))):
         first, model = i < len(COLOURS), name(board.models[m].model)
         drawing.line(list(curve), list(curve.values()), COLOURS[i] if first else LINE, dash=DASHES[i] if first else "",
@@ -112,9 +112,7 @@ def forest(board: BenchmarkResult, baseline: str | None = None) -> Picture | Non
         apart = low > 0 or high < 0
         digits = decimals((high - low) / 4, diff)
         title = f"{name(names[m])} − {name(names[against])}: {number(diff, digits)} {interval(low, high, digits)}"
-        rows.append(
-            rows_of.Row(names[m], low, diff, high, title, COLOURS[0] if apart else MUTED, not apart, f"{m} {against}")
-        )
+        rows.append(rows_of.Row(names[m], low, diff, high, title, COLOURS[0] if apart else MUTED, not apart, str(m)))
     apart_ = sum(low > 0 or high < 0 for _, _, low, high in found)
     alt = f"{apart_} of {len(rows)} models have an interval that leaves out 0, no difference to {name(names[against])}"
     if left_out:

@@ -10,7 +10,7 @@ import numpy as np
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import forest as rows_of
 from .canvas import COLOURS, INK, MUTED, Axis, Drawing, Picture, name
-from .columns import decimals, interval, metric_name, names_of, number, p_text, plain
+from .columns import decimals, interval, metric_name, names_of, number, p_text, plain, shorten
 
 if TYPE_CHECKING:
     from ..results.slices import DifferenceSlice, EstimateSlice
@@ -31,7 +31,8 @@ def value_of(item: Estimate | Difference) -> float | None:
 def numbers(item: Estimate | Difference) -> str:
     """A row's estimate with its interval."""
     digits = decimals(item.se, value_of(item) or None)
-    return f"{number(value_of(item), digits)} {interval(item.ci_low, item.ci_high, digits)}"
+    ends = "" if item.ci_low is None else f" {interval(item.ci_low, item.ci_high, digits)}"
+    return f"{number(value_of(item), digits)}{ends}"
 
 
 def what(item: Any) -> str:
@@ -60,7 +61,7 @@ def verdict(row: Difference, margin: float | None) -> Picture | None:
     if row.higher_is_better is False:
         better.reverse()
     level = f"{100 * row.level:g} % CI"
-    alt = f"{a} − {b} is {numbers(row)} ({level}): {row.verdict}"
+    alt = f"{a} − {b} is {numbers(row)}{'' if row.ci_low is None else f' ({level})'}: {row.verdict}"
     alt += f"; the margin is ±{margin:g}." if margin is not None else "."
     drawn = rows_of.Row("", row.ci_low, row.diff, row.ci_high, alt, colour, hollow)
     label = f"A − B, {level} ({metric_name(row.metric, row.scorer)})"
@@ -121,8 +122,8 @@ def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
     """What slices (field, value) are called together, and each of them: its value alone where all are of one field."""
     fields = dict.fromkeys(field for field, _ in slices)
     if len(fields) == 1:
-        return f"By {name(next(iter(fields)), 60)}", [plain(value) for _, value in slices]
-    return "By slice", [f"{plain(field)} = {plain(value)}" for field, value in slices]
+        return f"By {name(next(iter(fields)), 60)}", [shorten(value, 80) for _, value in slices]
+    return "By slice", [f"{shorten(field, 60)} = {shorten(value, 80)}" for field, value in slices]
 
 
 def _slice_row(label: str, item: Estimate | Difference, *, bold: bool = False) -> rows_of.Row:
@@ -176,7 +177,7 @@ def _histogram(what: str, title: str, alt: str, d: FloatArray, label: str, of: s
     bars = bins(d)
     high = max(count for *_, count in bars)
     ends = (bars[0][0], bars[-1][1])
-    drawing = Drawing(Axis(*ends, label), Axis.around([0, high], of, also=[0.0]), height=230)
+    drawing = Drawing(Axis(*ends, label), Axis(0, 1.05 * high, of, whole=True), height=230)
     for low, top, words, count in bars:
         middle = (low + top) / 2
         inset = 0.06 * (top - low)

@@ -37,6 +37,8 @@ class Detail:
     pictures: list[tuple[Picture, Any]]
     flips: Section | None
     cards: list[Card]
+    models: tuple[str, str] | None = None
+    """A and B, of a difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def page(
         plot_head="drawn",
         plot_after=labels.index(value, 1 if labels[0] == value else 0) + 2,
         plot_note=note,
-        foot=foot(table.settings, runs, command, compared=compared),
+        foot=foot(table.settings, rows, runs, command),
         notes=table.notes,
     )
 
@@ -244,7 +246,8 @@ def detail(
         pictures.append(pair_figures.histogram(f"questions-{key}", d, sign))
         flips = flip_table(asked)
     words = sentence(item) if item.se is not None else ""
-    return Detail(key, title, words, html.drawn([one for one in pictures if one is not None]), flips, [])
+    models = (item.model_a, item.model_b) if isinstance(item, Difference) else None
+    return Detail(key, title, words, html.drawn([one for one in pictures if one is not None]), flips, [], models)
 
 
 def flip_table(asked: ByQuestion, limit: int = FLIPS) -> Section | None:

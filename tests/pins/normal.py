@@ -24,6 +24,8 @@ _OF_THE_RUN = frozenset(
 )  # fmt: skip
 """Keys of the harnesses' files that are of the machine and the moment."""
 _ZSTD = 93
+_MADE = re.compile(r"(?<=Made on )[^<]+?(?= by harness-noise)")
+"""The day at the foot of a page."""
 _asked_from = [datetime.now(UTC)]
 
 
@@ -77,7 +79,7 @@ def name(path: str, *, live: bool) -> str:
 
 
 def _one(raw: str, places: Mapping[str, str], live: bool) -> Any:
-    raw = text(raw, places)
+    raw = _MADE.sub("<day>", text(raw, places))
     if not live:
         return _DATE.sub(_unless_before, raw)
     try:

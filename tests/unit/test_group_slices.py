@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import harness_noise as hn
 from harness_noise.analysis.slices import slices_of_pairs, slices_of_runs
+from harness_noise.cli import main
 from harness_noise.data.fields import Fields
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
@@ -93,3 +96,26 @@ def test_a_group_alone_is_sliced_too() -> None:
     alone = replace(run, scores=(), parts=run.scores)
     found = slices_of_pairs([(alone, alone)], ["kind"], Settings())
     assert {row.task for row in found.slices} == {"both"}
+
+
+def test_the_command_slices_a_group_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = ["task,question,model,score,kind"]
+    rows += [
+        f"{task},q{i},m{m},{(i * 7 + m * (i % 3)) % 5 % 2},{'xy'[i % 2]}"
+        for task, n in SIZES.items() for i in range(n) for m in (0, 1)
+    ]  # fmt: skip
+    path = tmp_path / "scores.csv"
+    path.write_text("\n".join(rows) + "\n")
+    page = tmp_path / "page.html"
+    arguments = ["compare", str(path), "--group", "both=t*", "--by", "kind", "--format", "json", "--html", str(page)]
+    assert main(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    rows_of = {(row["task"], row["value"]): row for row in found["slices"]}
+    assert set(rows_of) == {(task, kind) for task in ("t1", "t2", "both") for kind in "xy"}
+    for kind in "xy":
+        parts = [rows_of[task, kind] for task in SIZES]
+        total = sum(row["n_questions"] for row in parts)
+        mean = sum(row["diff"] * row["n_questions"] for row in parts) / total
+        assert rows_of["both", kind]["diff"] == pytest.approx(mean)
+        assert rows_of["both", kind]["n_questions"] == total
+    assert '<option value="row-2">both score' in page.read_text(encoding="utf-8")

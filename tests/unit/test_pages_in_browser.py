@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from harness_noise.report import arena_html, figures, result_html
 from harness_noise.results.arena import Arena
 from harness_noise.settings import Settings
 from support.boards import N, sliced_board
+from support.slow import rest_slow
 
 if TYPE_CHECKING:
     from selenium.webdriver.remote.webdriver import WebDriver
@@ -143,6 +145,8 @@ def test_the_keyboard_reaches_every_mark(browser: WebDriver, folder: Path, found
     browser.execute_script("document.querySelector('h1').tabIndex = -1; document.querySelector('nav a').focus()")
     press(browser, "TAB")
     assert browser.execute_script("return document.activeElement.dataset.figure") == "means"
+    assert browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert one(browser, ".hint").is_displayed()
     best = found.boards[0].benchmark.best[0]
     seen = [tip(browser)]
     for _ in range(5):
@@ -192,6 +196,9 @@ def test_a_click_marks_the_models_in_every_figure_and_table(browser: WebDriver, 
     point.click()
     marked = browser.execute_script(script)
     assert {ids for _, ids in marked} == {"1", "4", "1 4"}
+    assert {ids for where, ids in marked if where == "forest"} == {"1"}, "the others are held against model 4, the best"
+    outline = browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "none", "a click needs no frame, the keyboard does"
     chosen = browser.execute_script("return [...document.querySelectorAll('#picker select')].map(s => s.value)")
     assert chosen == ["1", "4"], "the pair that was clicked is the pair that is picked"
 
@@ -237,6 +244,21 @@ def test_any_two_models_can_be_picked(browser: WebDriver, folder: Path, found: A
     assert counts[next(bar for bar in bars if "= 0.000" in bar)] == int((np.abs(d) < 1e-9).sum())
     flips = [float(x.replace("−", "-")) for x in texts(browser, "#picker tbody td:last-child")]
     assert flips == pytest.approx(np.sort(np.abs(d))[::-1][:15] * np.sign(flips), abs=5e-3)
+
+
+def test_the_two_models_that_are_shown_first_are_those_that_are_chosen(browser: WebDriver, folder: Path) -> None:
+    opened(browser, board_page(folder))
+    names = browser.execute_script(
+        "return [...document.querySelectorAll('#picker select')].map(s => s.selectedOptions[0].textContent)"
+    )
+    before = texts(browser, "#picker output")[0]
+    assert before.startswith(" − ".join(names))
+    choose(browser, 0, 5)
+    one_way = texts(browser, "#picker output")[0]
+    browser.execute_script("document.querySelector('#picker button').click()")
+    swapped = texts(browser, "#picker output")[0]
+    assert one_way.startswith("A − B = −0.")
+    assert swapped.startswith(one_way.replace("= −", "= ").partition(" ±")[0])
 
 
 def test_a_model_is_not_compared_with_itself(browser: WebDriver, folder: Path) -> None:
@@ -296,8 +318,10 @@ def test_the_page_of_a_comparison_opens_with_the_verdict(browser: WebDriver, fol
     assert len(texts(browser, "[data-detail] figure")) == 3
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [360, 400, 768, 1280])
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    rest_slow([(360, True), (1280, False), *product([400, 768], [False, True]), (360, False), (1280, True)], quick=2),
+)
 def test_pages_fit_every_width_in_both_schemes(browser: WebDriver, folder: Path, width: int, dark: bool) -> None:
     for path in (board_page(folder), folder / "arena" / "index.html", folder / "one.html", folder / "many.html"):
         opened(browser, path, width=width, dark=dark)
@@ -332,8 +356,10 @@ def test_the_foot_says_when_from_what_and_how(browser: WebDriver, folder: Path) 
     opened(browser, folder / "one.html")
     foot = texts(browser, "footer")[0]
     for words in ("harness-noise compare a b --html", "2 runs", "run 4", "paired: question by question", "clustered",
-                  "Holm", "equivalent if they differ by less than 0.02", "Made on "):  # fmt: skip
+                  "the t test", "equivalent if they differ by less than 0.02", "Made on "):  # fmt: skip
         assert words in foot, words
+    opened(browser, board_page(folder))
+    assert "adjusted by Holm's method" in texts(browser, "footer")[0]
 
 
 @pytest.mark.slow

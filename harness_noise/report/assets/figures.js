@@ -92,6 +92,8 @@ const page = (() => {
     const svg = event.target.closest?.("figure svg, .figure svg");
     if (!svg) return;
     const ids = about(event.target);
+    const found = markOf(event.target);
+    if (found) { hide(); found.classList.add("at"); show(words(found), event.clientX, event.clientY); }  // a finger does not hover
     if (ids.length) { mark(ids); return; }
     const pair = nearest(svg, event);
     if (pair) mark(points(svg.dataset.figure).models(null, pair.row));
@@ -135,6 +137,7 @@ const page = (() => {
     });
   };
   svgs().forEach(wake);
+  for (const hint of document.querySelectorAll(".hint")) hint.hidden = false;
 
   // of several details that a page holds, the one that is chosen
   for (const select of document.querySelectorAll("select[data-choose]")) {

@@ -69,9 +69,9 @@
   };
   const titled = (text) => { const made = node("title", {}); made.textContent = text; return made; };
   const words = (x, y, text, more = {}) => { const made = node("text", { x, y, fill: "var(--ink)", ...more }); made.textContent = text; return made; };
-  const ticks = (low, high, most) => {
+  const ticks = (low, high, most, whole) => {
     const rough = (high - low) / most, unit = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 2.5, 5, 10].map((f) => f * unit).find((s) => s >= rough * 0.999);
+    const step = [1, 2, 2.5, 5, 10].map((f) => f * unit).find((s) => s >= rough * 0.999 && !(whole && s < 1)) ?? 1;
     const out = [];
     for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) out.push(i * step);
     const digits = Math.max(0, ...out.map((x) => (String(+x.toPrecision(6)).split(".")[1] ?? "").length));
@@ -145,7 +145,7 @@
     const low = bars[0][0], high = bars.at(-1)[1];
     const x = (v) => left + (WIDTH - left - 10) * (v - low) / (high - low), y = (n) => 10 + 180 * (1 - n / (1.05 * most));
     const parts = [];
-    for (const [n, text] of ticks(0, 1.05 * most, 5))
+    for (const [n, text] of ticks(0, 1.05 * most, 5, true))
       parts.push(node("path", { d: `M${left} ${y(n)}H${WIDTH - 10}`, stroke: "var(--line)", "stroke-width": 0.7 }),
         words(left - 5, y(n) + 4, text, { "text-anchor": "end", fill: "var(--muted)" }));
     for (const [v, text] of ticks(low, high, 6)) parts.push(words(x(v), 205, text, { "text-anchor": "middle", fill: "var(--muted)" }));

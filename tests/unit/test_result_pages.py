@@ -1,0 +1,164 @@
+"""What the page of a result says in words, and what its figures are drawn from."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields, replace
+from html import unescape
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise.analysis.by_question import by_question
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.report import canvas, foot, pair_figures, result_html
+from harness_noise.results.rows import Comparison, Flip
+from harness_noise.settings import Settings
+from support.boards import board, sliced_board
+
+
+def said(text: str, kind: str) -> str:
+    found = re.search(rf'<p class="{kind}"[^>]*>(.*?)</p>', text, re.S)
+    assert found is not None
+    return unescape(found[1])
+
+
+def page_of(*pairs: tuple[hn.Run, hn.Run], **settings: object) -> str:
+    chosen = Settings(**settings)  # type: ignore[arg-type]
+    return result_html.page(compare_runs(pairs, chosen), questions=by_question(pairs))
+
+
+def test_the_verdict_names_the_better_model_whichever_way_is_better() -> None:
+    a, b = board(2, 3, spread=0.3)
+    assert said(page_of((b, a)), "say") == "model 1 is better than model 0."
+    assert said(page_of((a, b)), "say") == "model 1 is better than model 0."
+    lower = [replace(run, scores=(replace(run.scores[0], higher_is_better=False),)) for run in (a, b)]
+    assert said(page_of((lower[0], lower[1])), "say") == "model 0 is better than model 1."
+    assert "← model 0 better" in page_of((lower[0], lower[1]))
+    assert "model 0 better →" in page_of((lower[1], lower[0]))
+
+
+def test_what_is_not_told_apart_and_what_is_equivalent() -> None:
+    a, b = board(2, 3, spread=0.0, seed=1)
+    assert said(page_of((a, b)), "say") == "model 0 and model 1 cannot be told apart."
+    assert said(page_of((a, b), margin=0.3), "say") == "model 0 and model 1 are equivalent within 0.3."
+
+
+def test_several_rows_are_counted() -> None:
+    runs = board(4, 3, spread=0.25)
+    text = page_of(*((run, runs[0]) for run in runs[1:]))
+    rows = compare_runs([(run, runs[0]) for run in runs[1:]], Settings()).differences
+    better = sum(row.verdict == "A better" for row in rows)
+    assert better >= 2
+    left = 3 - better
+    assert said(text, "say") == f"3 rows against model 0: {better} better, 0 worse, {left} cannot be told apart."
+
+
+def test_the_questions_of_a_row_are_what_its_difference_is_the_mean_of() -> None:
+    runs = sliced_board(3)
+    (one,) = by_question([(runs[0], runs[2])])
+    row = compare_runs([(runs[0], runs[2])], Settings()).differences[0]
+    assert len(one.keys) == row.n_questions
+    assert one.diff.mean() == pytest.approx(row.diff)
+    assert one.mean_a.mean() == pytest.approx(row.mean_a)
+    assert one.clusters is not None
+    assert len(set(one.clusters)) == row.n_clusters
+
+
+@pytest.mark.parametrize("levels", [5, 1000])
+def test_bars_hold_every_question_once_and_zero_is_a_bar_of_its_own(levels: int) -> None:
+    rng = np.random.default_rng(levels)
+    d = rng.integers(-levels, levels + 1, 700) / levels
+    d[:50] = 0.0
+    bars = pair_figures.bins(d)
+    assert sum(count for *_, count in bars) == 700
+    middle = [(low, high) for low, high, *_ in bars if low < 0 < high]
+    assert len(middle) == 1
+    for (_, end, *_), (start, *_) in pairwise(bars):
+        assert end <= start + 1e-9
+
+
+def test_clusters_are_bars_in_order_and_many_of_them_a_distribution() -> None:
+    d = np.repeat([0.5, -0.25, 0.0], 4)
+    picture = pair_figures.clusters("c", d, ["x"] * 4 + ["y"] * 4 + ["z"] * 4)
+    assert picture is not None
+    assert re.findall(r"<title>(\w): A − B = (−?[\d.]+), 4 questions", picture.body) == [
+        ("x", "0.500"), ("z", "0.000"), ("y", "−0.250"),
+    ]  # fmt: skip
+    assert "A is better in 1 and B in 1" in picture.alt
+    many = pair_figures.clusters("c", np.tile(d, 50), [f"k{i // 4}" for i in range(600)])
+    assert many is not None
+    assert many.body.count("<rect") == 3
+    assert pair_figures.clusters("c", d, [f"k{i}" for i in range(12)]) is None, "every question its own"
+
+
+@dataclass(frozen=True, slots=True)
+class Told(Flip):
+    target: str | None = None
+    answers_a: tuple[str, ...] = ()
+    answers_b: tuple[str, ...] = ()
+
+
+def test_answers_stand_beside_each_other_and_are_only_text() -> None:
+    runs = board(2, 3)
+    table = compare_runs([(runs[0], runs[1])], Settings(), 2)
+    hostile = "<img src=x onerror=alert(1)></script>"
+    flips = tuple(
+        Told(**{item.name: getattr(flip, item.name) for item in fields(Flip)} | {
+            "target": "42", "answers_a": ("41", "41", hostile), "answers_b": ("42", "42", "42")})
+        for flip in table.flips
+    )  # fmt: skip
+    text = result_html.page(replace(table, flips=flips), questions=by_question([(runs[0], runs[1])]))
+    assert text.count('<div class="sides">') == 2
+    assert "Target: <bdi>42</bdi>" in text
+    assert "(2 of 3) 41" in text
+    assert "(3 of 3) 42" in text
+    assert "<img" not in text
+    assert "&lt;img src=x" in text
+
+
+def test_settings_are_said_of_what_was_done() -> None:
+    runs = sliced_board(2)
+    table = compare_runs([(runs[0], runs[1])], Settings(margin=0.02))
+    words = foot.in_words(table.settings, table.differences)
+    assert "clustered by c; standard errors are CR2" in words
+    assert "less than 0.02" in words
+    assert "Holm" not in words, "one row is a family of its own"
+    alone = foot.in_words(Settings().to_dict(), hn.analyze(board(1)[0]).estimates)
+    assert "independent of each other" in alone
+    assert "paired" not in alone
+    unpaired = compare_runs([(runs[0], runs[1])], Settings(unpaired=True))
+    assert "Two samples of different questions" in foot.in_words(unpaired.settings, unpaired.differences)
+
+
+def test_a_comparison_without_a_number_has_a_page() -> None:
+    text = result_html.page(Comparison(Settings().to_dict(), ()))
+    assert "<h1" in text
+    assert 'class="verdict' not in text
+
+
+def test_axes_have_round_numbers_inside_them() -> None:
+    for low, high in ((-0.2, 0.7), (3.4, 4.3), (0, 1e-4), (-1200, 5000)):
+        axis = canvas.Axis(low, high)
+        ticks = axis.ticks()
+        assert 3 <= len(ticks) <= 8
+        assert all(low <= tick <= high for tick in ticks)
+        assert len({text for _, text in axis.texts()}) == len(ticks)
+    assert canvas.Axis(0, 1.05, whole=True).ticks() == [0, 1]
+    assert canvas.Axis(90, 1100, log=True).ticks()[0] == 100
+
+
+def test_a_picture_is_a_png_of_its_pixels() -> None:
+    import base64
+    import struct
+    import zlib
+
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 4)).astype(np.uint8)
+    data = base64.b64decode(canvas.png(pixels).partition(",")[2])
+    assert struct.unpack(">II", data[16:24]) == (7, 5)
+    start = data.index(b"IDAT") + 4
+    (length,) = struct.unpack(">I", data[start - 8 : start - 4])
+    lines = np.frombuffer(zlib.decompress(data[start : start + length]), dtype=np.uint8).reshape(5, 29)
+    np.testing.assert_array_equal(lines[:, 1:].reshape(5, 7, 4), pixels)

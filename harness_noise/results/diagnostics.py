@@ -150,7 +150,7 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
     ),
     "not_a_random_part": Diagnostic(
         "the questions that were asked are no random part of the benchmark: they say nothing of the whole of it",
-        "Ask a random part: --noise_sample.",
+        "Ask a random part: --noise_sample (in Inspect noise_sample).",
     ),
     "reference_noise": Diagnostic(
         "no samples were compared: the noise is what the benchmark's profile gives for models of this accuracy",

@@ -49,7 +49,8 @@ def means(board: BenchmarkResult) -> Picture | None:
     ]  # fmt: skip
     best = len(board.benchmark.best)
     alt = f"The {len(rows)} models with the best means" if len(shown) > len(rows) else f"{len(rows)} models"
-    alt += f", {level_of(board)} intervals; filled: the {best} that cannot be told from the best." if best else "."
+    filled = f"; filled: the {best} that are not significantly worse than the best" if best else ""
+    alt += f", {level_of(board)} intervals{filled}."
     label = f"{measure(board)}, {level_of(board)} CI"
     return rows_of.forest("means", "Means", alt, rows, label)
 

@@ -90,7 +90,7 @@ def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None)
         alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {100 * found[0].level:g} % intervals"
         if compared:
             told = sum(item.verdict in ("A better", "B better") for item in found if isinstance(item, Difference))
-            alt += f"; {told} of {len(found)} are told from 0"
+            alt += f"; {told} of {len(found)} are significant"
         label = f"{'A − B' if compared else 'mean'} ({name(metric, 30)})"
         out.append(rows_of.forest(f"rows-{i}", name(metric, 40), alt + ".", drawn, label, zero=compared, margin=margin))
     return out
@@ -113,7 +113,7 @@ def slices(
     rows += [_slice_row(label, item) for label, item in zip(labels, known, strict=True)]
     alt = f"{len(known)} slices{f' (of {len(found)})' if len(known) < len(found) else ''} with their intervals, "
     told = sum(1 for item in known if item.p_adjusted is not None and item.p_adjusted < 1 - item.level)
-    alt += f"{told} of them told from {'0' if compared else 'the other questions'} after adjustment (filled)."
+    alt += f"{told} of them differ from {'0' if compared else 'the other questions'} after adjustment (filled)."
     label = f"{'A − B' if compared else 'mean'} ({metric_name(whole.metric, whole.scorer)})"
     return rows_of.forest(picture, title, alt, rows, name(label, 40), zero=compared, margin=margin)
 

@@ -101,7 +101,7 @@ def page(
             one for one in summary.sections if not (one.title == FLIPPED and any(x.flips or x.cards for x in details))
         ],
         plots=plots,
-        plot_head="drawn",
+        plot_head="plot",
         plot_after=labels.index(value, 1 if labels[0] == value else 0) + 2,
         plot_note=note,
         foot=foot(table.settings, rows, runs, command),
@@ -141,11 +141,11 @@ def _headline(table: Comparison) -> Headline | None:
     how = f"{100 * rows[0].level:g} % level{', adjusted for all rows that are tested together' if adjusted else ''}."
     names = [names_of(item) for item in rows]
     if len(set(names)) > 1 and len({other for _, other in names}) == 1:
-        said = [f"{a} better", f"{b} worse", *alike, f"{left} cannot be told apart"]
+        said = [f"{a} better", f"{b} worse", *alike, f"{left} not separable"]
         return Headline(kind, f"{len(rows)} rows against {shorten(names[0][1], 60)}: {', '.join(said)}.", how)
     if len(set(names)) == 1:
         how = f"A is {shorten(names[0][0], 60)}, B is {shorten(names[0][1], 60)}; {how}"
-    said = [f"A is better in {a}", f"B in {b}", *alike, f"{left} cannot be told apart"]
+    said = [f"A is better in {a}", f"B in {b}", *alike, f"{left} not separable"]
     return Headline(kind, f"{len(rows)} rows: {', '.join(said)}.", how)
 
 
@@ -157,7 +157,7 @@ def _of_one(row: Difference) -> Headline:
     elif row.verdict.startswith("equivalent"):
         said = f"{a} and {b} are {plain(row.verdict)}."
     else:
-        said = f"{a} and {b} cannot be told apart."
+        said = f"{a} is not shown to differ from {b}."
     digits = decimals(row.se, row.diff or row.mean_a)
     how = f"A − B = {number(row.diff, digits)}"
     if row.mean_a is not None:

@@ -120,7 +120,7 @@
     });
     parts.push(words(left + (WIDTH - left - 10) / 2, height - 6, "A − B", { "text-anchor": "middle" }));
     const what = rows.length > 1 ? `The difference and ${rows.length - 1} slices with their intervals` : "With its interval";
-    return figure("picked-slices", rows.length > 1 ? slices.title : "The difference", `${what}; filled: told from 0 after adjustment.`, height, parts);
+    return figure("picked-slices", rows.length > 1 ? slices.title : "The difference", `${what}; filled: differs from 0 after adjustment.`, height, parts);
   };
 
   const scoresOf = (model) => {

@@ -8,15 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from ..results.rows import Difference, Estimate
+from ..settings import ESTIMATORS
 from .columns import shorten
 
 RUNS = 40
-_SES = {
-    "cr0": "CR0 (as in the papers, without a correction)",
-    "cr1": "CR1",
-    "cr2": "CR2 (Bell and McCaffrey, with their degrees of freedom)",
-    "cr3": "CR3 (the jackknife)",
-}
 _TESTS = {
     "t": "the t test",
     "sign": "the exact sign test",
@@ -75,10 +70,10 @@ def in_words(settings: Mapping[str, Any], items: Sequence[Estimate | Difference]
     out = [_paired(compared)] if compared else []
     if settings.get("questions_are") == "fixed":
         out.append("The questions are all there is; the noise is that of the repeated answers alone.")
-    elif settings.get("se") in _SES and items and not bare:
+    elif settings.get("se") in ESTIMATORS and items and not bare:
         specs = list(dict.fromkeys(shorten(item.cluster, 60) for item in items if item.cluster))
         of = f"clustered by {', '.join(specs[:4])}" if specs else "independent of each other"
-        out.append(f"Questions are a sample, {of}; standard errors are {_SES[settings['se']]}.")
+        out.append(f"Questions are a sample, {of}; standard errors are {ESTIMATORS[settings['se']]}.")
     method = settings.get("interval")
     text = f"Intervals have {level} coverage" + ("" if method in (None, "auto") else f" (method: {method})")
     if compared and not bare and settings.get("test") in _TESTS:

@@ -160,7 +160,7 @@ def test_a_sentence_for_every_task_and_group(folder: Path) -> None:
     assert estimate(session, "gen").mean is not None
 
 
-@pytest.mark.parametrize(("cluster", "words"), [(None, "few questions: fewer"), ("template", "few clusters: fewer")])
+@pytest.mark.parametrize(("cluster", "words"), [(None, "few questions, fewer"), ("template", "few clusters, fewer")])
 def test_few_degrees_of_freedom_say_what_is_few(tmp_path: Path, cluster: str | None, words: str) -> None:
     toys.write_task(tmp_path, "few", toys.docs(9))
     with noise(repeats=3, cluster=cluster) as session:

@@ -100,7 +100,8 @@ def test_without_data_three_theories_are_shown(capsys: pytest.CaptureFixture[str
         (["--omega2", "0.1", "--accuracy", "0.5", "--effect", "0.1"], "--accuracy"),
         (["--accuracy", "0.5", "--effect", "0.1", "run"], "named with --from"),
         (["--omega2", "0.1", "--sigma2", "a,b", "--effect", "0.1"], "--sigma2 a,b"),
-        (["--accuracy", "0.5", "--effect", "0.1", "--clusters", "x"], "--clusters"),
+        (["--accuracy", "0.5", "--effect", "0.1", "--cluster", "x"], "--cluster"),
+        (["--accuracy", "0.5", "--effect", "0.1", "--clusters", "x"], "--cluster"),
         (["--accuracy", "0.5", "--effect", "2"], "did you mean 0.02?"),
         (["--accuracy", "0.5", "--effect", "0.1", "--assurance", "0.9"], "go with --from"),
         (["--omega2", "0.1", "--effect", "0.1", "--range", "0,1"], "name a run"),
@@ -225,7 +226,7 @@ def test_two_counts_are_fishers_test_and_a_warning(capsys: pytest.CaptureFixture
     assert main(["compare", "74/100", "60/100", "--margin", "20"]) == 2
     assert "did you mean 0.2?" in capsys.readouterr().err
     assert main(["compare", "50/100", "90/100"]) == 0
-    assert "p < 0.0001" in capsys.readouterr().err
+    assert "p < 0.0001" in capsys.readouterr().out
 
 
 def test_several_tasks_are_combined_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

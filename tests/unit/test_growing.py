@@ -237,6 +237,6 @@ def test_a_budget_names_what_would_tell_models_from_the_best(
         enough = hn.plan(runs=sources, n=150, repeats=4 + row["more_repeats"])
         assert enough.mde <= row["diff"] < hn.plan(runs=sources, n=150, repeats=3 + row["more_repeats"]).mde
     assert main(["arena", *files, "--budget", "-q"]) == 0
-    assert "What would tell them from the best" in capsys.readouterr().out
+    assert "What it takes to show a difference from the best" in capsys.readouterr().out
     assert main(["arena", *files, "--budget", "--questions-are", "fixed"]) == 2
     assert "a budget counts questions that would be added" in capsys.readouterr().err

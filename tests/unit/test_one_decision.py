@@ -80,9 +80,9 @@ def test_an_interval_without_an_end_is_none_in_the_arena_as_in_compare() -> None
 
 
 def test_counts_are_decided_by_fishers_test() -> None:
-    row, exact, _ = compare_counts((74, 100), (66, 100), ("A", "B"), Settings(margin=0.3))
+    row, exact = compare_counts((74, 100), (66, 100), ("A", "B"), Settings(margin=0.3))
     assert (row.p_value, row.verdict) == (exact.p_value, "equivalent within 0.3")
     assert (row.se, row.df, row.mde, row.p_sign) == (None, None, None, None)
-    row, _, _ = compare_counts((90, 100), (60, 100), ("A", "B"), Settings())
+    row, _ = compare_counts((90, 100), (60, 100), ("A", "B"), Settings())
     assert (row.verdict, row.interval, row.test) == ("A better", "agresti-caffo", "fisher")
     assert compare_counts((5, 5), (5, 5), ("A", "B"), Settings())[0].verdict == "not separable"

@@ -71,8 +71,8 @@ def test_what_only_one_run_measured_is_said() -> None:
 def test_a_direction_that_nobody_knows_is_said() -> None:
     scores = (RNG.random((20, 1)) < 0.5).astype(float)
     a, b = run_of(scores), run_of(1 - scores)
-    assert any("whether higher is better" in note for note in hn.compare(a, b).notes)
-    assert any("whether higher is better" in note for note in hn.arena([a, replace(b, model="n")]).notes)
+    assert any("whether higher or lower is better" in note for note in hn.compare(a, b).notes)
+    assert any("whether higher or lower is better" in note for note in hn.arena([a, replace(b, model="n")]).notes)
     known = replace(b, scores=(replace(b.scores[0], higher_is_better=False),))
     assert not any("higher" in note for note in hn.compare(a, known).notes)
 

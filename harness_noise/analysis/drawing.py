@@ -13,7 +13,6 @@ from ..data.scores import CorpusScores, Run, Scores
 from ..errors import InputError
 from ..results.sequential import Drawn, Sequential
 from ..stats.contrast import cluster_codes
-from .sequential import _cut, _proportional
 
 if TYPE_CHECKING:
     from ..stats.arrays import IntArray
@@ -41,6 +40,8 @@ def draw(
     Raises:
         InputError: a size that is neither.
     """
+    from .sequential import _cut, _proportional  # with scipy's solvers, which reading a run does without
+
     count = wanted(size, n)
     codes, units = (np.arange(n), n) if clusters is None else cluster_codes(clusters)
     ranks = _proportional(codes, units, tasks, np.random.default_rng(seed))

@@ -59,11 +59,6 @@ class Others:
         return cls(against, tuple(run for path in options.reference for run in read(path)))
 
 
-def partial(options: Options) -> bool:
-    """Whether a run may end before it has asked every question, or grows while it is looked at."""
-    return options.rule is not None or options.sample is not None or options.auto
-
-
 def check_call(options: Options, arguments: Mapping[str, Any]) -> None:
     """Refuse, before the model is asked, what a random part cannot be drawn with.
 
@@ -84,7 +79,7 @@ def check_call(options: Options, arguments: Mapping[str, Any]) -> None:
             "--samples are none (not_a_random_part): ask --noise_sample N in their place"
         )
     ranks = getattr(arguments.get("lm"), "world_size", 1)
-    if partial(options) and max(ranks or 1, int(os.environ.get("WORLD_SIZE") or 1)) > 1:
+    if options.partial and max(ranks or 1, int(os.environ.get("WORLD_SIZE") or 1)) > 1:
         chosen = chosen if options.rule is not None or options.sample is not None else "--noise_repeats auto"
         raise InputError(f"{chosen} does not work on several ranks, which would not stop at the same time: use one")
 

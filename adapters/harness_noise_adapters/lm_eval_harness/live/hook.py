@@ -157,10 +157,12 @@ def check_call(session: Session, arguments: Mapping[str, Any]) -> None:
     Raises:
         InputError: says what.
     """
-    from . import growing
+    options = session.options
+    if options.partial or options.reference:
+        from . import growing
 
-    growing.check_call(session.options, arguments)
-    session.others()
+        growing.check_call(options, arguments)
+        session.others()
 
 
 def check_clusters(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
@@ -261,10 +263,10 @@ class _Live:
             session.say(text)
 
     def _growing(self) -> Growing | None:
-        from .growing import Growing, partial
-
-        if not partial(self.session.options):
+        if not self.session.options.partial:
             return None
+        from .growing import Growing
+
         found = Growing(
             self.original, self.arguments, self.tasks, self.groups, self.repeats, self.session, self.session.others()
         )
@@ -320,7 +322,6 @@ class _Live:
 
         from ..files.native_block import annotated_copy, copy_of, inject
         from .collect import collect
-        from .growing import with_references
 
         session = self.session
         self.repeats.record(results)
@@ -334,7 +335,10 @@ class _Live:
                 found.run = self.growing.record(found.run)
             settings = session.options.settings
             analysis = analyze_run(found.run, settings)
-            analysis = with_references(analysis, found.run, session.others().references, settings)
+            if session.options.reference:
+                from .growing import with_references
+
+                analysis = with_references(analysis, found.run, session.others().references, settings)
         out = copy_of(results)
         inject(out, analysis, rows=session.options.rows)
         if annotated:

@@ -57,6 +57,11 @@ class Options:
     """Finished runs of all questions, that say what a part says of the whole."""
     settings: Settings = field(default_factory=Settings)
 
+    @property
+    def partial(self) -> bool:
+        """Whether a run may end before it has asked every question, or grows while it is looked at."""
+        return self.rule is not None or self.sample is not None or self.auto
+
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str = "noise options") -> Options:
         """From a mapping as a YAML block or keyword arguments give it; `where` is named in errors."""

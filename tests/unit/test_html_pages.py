@@ -14,8 +14,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from harness_noise.analysis.by_question import by_question
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_runs
+from harness_noise.analysis.slices import slices_of_pairs
+from harness_noise.data.fields import Fields
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.leaderboard.build import arena
@@ -43,7 +46,8 @@ def drawn(K: int = 3, metric: str = "acc", **more: Any) -> list[Run]:
     rng = np.random.default_rng(0)
     u = rng.uniform(size=N)
     names = (HOSTILE * 6)[:N]
-    questions = Questions(tuple(f"{name}{i}" for i, name in enumerate(names)), texts=tuple(names))
+    fields = Fields({HOSTILE[1]: [HOSTILE[i % 4] for i in range(N)]}, (), (HOSTILE[1],))
+    questions = Questions(tuple(f"{name}{i}" for i, name in enumerate(names)), texts=tuple(names), fields=fields)
     clusters = tuple(f"{HOSTILE[i % 4]}{i % 10}" for i in range(N))
     runs = []
     for m, name in enumerate(HOSTILE):
@@ -59,16 +63,19 @@ def drawn(K: int = 3, metric: str = "acc", **more: Any) -> list[Run]:
 
 @pytest.fixture(scope="module")
 def hostile() -> Arena:
-    return arena(drawn(), Settings(), baseline=HOSTILE[0])
+    return arena(drawn(), Settings(), baseline=HOSTILE[0], by=[HOSTILE[1]])
 
 
 @pytest.fixture(scope="module")
 def pages(hostile: Arena, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("pages")
-    written = arena_html.write(hostile, folder / "arena")
+    written = arena_html.write(hostile, folder / "arena", f"harness-noise arena {HOSTILE[0]}")
     runs = drawn()
-    comparison = compare_runs([(runs[i], runs[0]) for i in (1, 2, 4)], Settings(), 6)
-    (folder / "comparison.html").write_text(result_html.page(comparison), encoding="utf-8")
+    pairs = [(runs[i], runs[0]) for i in (1, 2, 4)]
+    sliced = slices_of_pairs(pairs, [HOSTILE[1]], Settings())
+    comparison = sliced.beside(compare_runs(pairs, Settings(), 6))
+    text = result_html.page(comparison, command=HOSTILE[1], questions=by_question(pairs))
+    (folder / "comparison.html").write_text(text, encoding="utf-8")
     (folder / "analysis.html").write_text(result_html.page(analyze_runs(runs, Settings())), encoding="utf-8")
     return [*written, folder / "comparison.html", folder / "analysis.html"]
 
@@ -252,8 +259,10 @@ def test_p_values_and_intervals_sort_as_numbers(browser: WebDriver, pages: list[
     opened(browser, pages[3])
     found = browser.execute_script(
         """
-        const box = document.querySelector('[data-table]');
-        const heads = [...box.querySelectorAll('thead th')];
+        const headsOf = box => [...box.querySelectorAll('thead th')];
+        const box = [...document.querySelectorAll('[data-table]')]
+          .find(box => headsOf(box).some(head => head.textContent.trim() === 'p'));
+        const heads = headsOf(box);
         const i = heads.findIndex(head => head.textContent.trim() === 'p');
         heads[i].querySelector('button').click();
         heads[i].querySelector('button').click();

@@ -67,20 +67,20 @@ def look_section(items: Sequence[Sequential], title: str = "Looks at a run that 
 
 
 def stopping(table: Analysis, marks: Mapping[str, str]) -> tuple[list[Section], list[str]]:
-    """What made a run stop, and whole benchmarks from parts, as tables; and sentences for a paper.
-
-    These also say of which tasks a random part was asked.
-    """
+    """What made a run stop, and whole benchmarks from parts, as tables; and `told`."""
     sections = [look_section(table.sequential, "When the run stopped")] if table.sequential else []
     sections += [full_section(table.full_benchmark, marks)] if table.full_benchmark else []
+    return sections, told(table)
+
+
+def told(table: Analysis) -> list[str]:
+    """Sentences for a paper: what made a run stop, and of which tasks a random part was asked."""
     level = float(table.settings.get("level", 0.95))
-    sentences = [stopped(item, level) for item in table.sequential]
-    sentences += [
+    return [stopped(item, level) for item in table.sequential] + [
         f"{plain(item.task)}: {item.n_asked:,} of {item.n_total:,} questions, drawn at random{_seed(item.order_seed)}."
         for item in table.drawn
         if not item.stopped_early and item.n_asked < item.n_total
     ]
-    return sections, sentences
 
 
 def stopped(item: Sequential, level: float) -> str:

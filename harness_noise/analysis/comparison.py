@@ -67,7 +67,9 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
                     notes += remarks
         for group, parts_a, parts_b in groups:
             with _collected(left_out):
-                rows.append(run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)[0])
+                row, found = run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)
+                rows.append(row)
+                notes += [note for note in found if "answers are missing" in note]
         for whole_a, whole_b in wholes:
             with _collected(left_out):
                 row = corpus.corpus_difference(whole_a, whole_b, run_a, run_b, settings)

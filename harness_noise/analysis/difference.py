@@ -22,8 +22,9 @@ from ..stats.moments import Moments, moments, nothing
 from ..stats.tolerances import ROUNDING
 from .evidence import Compared, Evidence, RowDecision, row_of
 from .matching import Aligned, align
-from .ranges import check_margin, score_range
-from .sample import Sample, group_shares, kernel
+from .missing import MISSING_SHARE, difference_if_missing
+from .ranges import check_margin, scales_differ, score_range
+from .sample import Sample, group_shares, kernel, sample
 from .unpaired import unpaired_difference
 
 if TYPE_CHECKING:
@@ -39,19 +40,43 @@ def _correlation(x: FloatArray, y: FloatArray) -> float | None:
 def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, tuple[str, ...]]:
     """A − B of one task, or of the tasks of a group; and notes."""
     check_margin(settings, compared.parts)
-    if settings.unpaired:
-        return unpaired_difference(compared, settings), ()
     remarks: list[str] = []
+    if scales_differ(compared.parts_a, compared.parts_b):
+        remarks.append(
+            f"{compared.parts_a[0].task} {compared.parts_a[0].metric}: the scores of one run lie between 0 and 1, "
+            "those of the other between 0 and 100: is one of them in per cent? Bring both to one scale"
+        )
+    if settings.unpaired:
+        row, notes = _missing(unpaired_difference(compared, settings), compared, settings)
+        return row, (*remarks, *notes)
     if settings.runs_shared:
         side_by_side = [pair_runs(*both) for both in zip(compared.parts_a, compared.parts_b, strict=True)]
         compared = replace(
             compared, parts_a=[item[0] for item in side_by_side], parts_b=[item[1] for item in side_by_side]
         )
-        remarks = [item[2] for item in side_by_side]
+        remarks += [item[2] for item in side_by_side]
     pairing = align(compared.parts_a, compared.parts_b, group_shares(compared.parts_a, compared.group))
     if len(pairing.a) == 0:
         raise NothingSharedError(_no_question(compared, pairing))
-    return _paired(compared, pairing, settings), (*pairing.notes, *remarks)
+    row, notes = _missing(_paired(compared, pairing, settings), compared, settings)
+    return row, (*pairing.notes, *remarks, *notes)
+
+
+def _missing(found: RowDecision, compared: Compared, settings: Settings) -> tuple[RowDecision, tuple[str, ...]]:
+    """The row with the code `missing_matters`, and a note with the numbers, where that is so."""
+    row, sides = found.row, (compared.parts_a, compared.parts_b)
+    if not row.n_missing or row.se is None or settings.missing == "zero":
+        return found, ()
+    shares = group_shares(compared.parts_a, compared.group)
+    bounds = score_range([sample(parts, group_shares(parts, compared.group)) for parts in sides], settings)
+    ends = difference_if_missing(*sides, shares, bounds, unpaired=settings.unpaired)
+    if ends is None or ends[1] - ends[0] <= MISSING_SHARE * row.se:
+        return found, ()
+    note = (
+        f"{row.task} {row.metric}: {row.n_missing:,} answers are missing, and A − B lies between {ends[0]:.3g} and "
+        f"{ends[1]:.3g} whatever they would have been worth"
+    )
+    return replace(found, row=replace(row, diagnostics=tuple(sorted({*row.diagnostics, "missing_matters"})))), (note,)
 
 
 def _no_question(compared: Compared, pairing: Aligned) -> str:

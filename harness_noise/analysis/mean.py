@@ -23,6 +23,7 @@ from ..stats.moments import Moments, nothing
 from ..stats.passk import pass_at_k
 from ..stats.tests import welch_p
 from ..stats.tolerances import FEW_FAILURES, SLACK
+from .missing import MISSING_SHARE, mean_if_missing
 from .ranges import score_range
 from .sample import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, root, sample
 
@@ -152,30 +153,6 @@ def _of_one_run(data: Sample, ends: _Ends | None) -> set[str]:
     return found
 
 
-MISSING_SHARE = 1 / 3
-"""Of the SE: a mean that is off by so much leaves a 95 % interval 93.7 % coverage, and less from there on."""
-
-
-def _if_missing(
-    parts: Sequence[Scores], group: Group | None, bounds: tuple[float, float] | None
-) -> tuple[float, float] | None:
-    """The means if every missing answer had the lowest score, and the highest.
-
-    None where nothing is missing, the ends of the range are not known, or the scores do not tell which of the
-    answers they lack were asked for.
-    """
-    holes = [np.isnan(part.values) for part in parts]
-    missing = sum(part.n_missing for part in parts)
-    if bounds is None or missing == 0 or missing != sum(int(item.sum()) for item in holes):
-        return None
-    weights = group_shares(parts, group) or [float(len(part.values)) for part in parts]
-    means = [
-        [np.where(hole, end, part.values).mean() for part, hole in zip(parts, holes, strict=True)] for end in bounds
-    ]
-    low, high = (float(np.average(each, weights=weights)) for each in means)
-    return low, high
-
-
 def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: Group | None = None) -> Estimate:
     first = parts[0]
     data = sample(parts, group_shares(parts, group))
@@ -202,7 +179,7 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
         found.discard("single_repeat")
         fields["se_total"] = None
     counts = data.stats.count
-    filled = _if_missing(parts, group, bounds)
+    filled = mean_if_missing(parts, group_shares(parts, group), bounds)
     if filled is not None and m.variance is not None and filled[1] - filled[0] > MISSING_SHARE * math.sqrt(m.variance):
         found.add("missing_matters")
     wrong, right = (None, None) if filled is None else filled if first.higher_is_better is not False else filled[::-1]

@@ -95,6 +95,17 @@ def check_margin(settings: Settings, parts: Iterable[Scores]) -> None:
         check_scale("margin", settings.margin, scale, found[0].metric if found else "")
 
 
+def scales_differ(parts_a: Iterable[Scores], parts_b: Iterable[Scores]) -> bool:
+    """Whether the scores of one run lie in [0, 1] and those of the other look like percentages."""
+    ends = []
+    for parts in (parts_a, parts_b):
+        found = [part.values[np.isfinite(part.values)] for part in parts]
+        values = np.concatenate(found) if found else np.empty(0)
+        ends.append((float(values.min(initial=math.inf)), float(values.max(initial=-math.inf))))
+    (_, small), (lowest, large) = sorted(ends, key=lambda item: item[1])
+    return min(ends)[0] >= 0 and 0 < small <= 1 and lowest >= 0 and 20 < large <= 100
+
+
 def outside(name: str, low: float, high: float, bounds: tuple[float, float], *, said: bool) -> str:
     """The message for scores that are not in their range."""
     whose = f"`range=({bounds[0]:g}, {bounds[1]:g})`" if said else f"the declared range [{bounds[0]:g}, {bounds[1]:g}]"

@@ -188,19 +188,29 @@ def _finish(
 
     found = regressions(result)
     options.hints(_told(found))
+    if len(found.unjudged) == len(found.rows):  # a gate that has seen nothing must not let anything pass
+        return 2
     return 1 if found.tripped else 0
 
 
 def _told(found: Gate) -> list[str]:
     """What the gate did, also where it lets everything pass."""
-    from ..report.columns import interval_name
+    from ..report.columns import interval_words
 
     how = "Holm over each family of rows" if found.adjust == "holm" else "unadjusted (--adjust none)"
-    kinds = dict.fromkeys(interval_name(row) for row in found.rows if row.interval != "none")
+    kinds = dict.fromkeys(interval_words(row) for row in found.rows if row.interval != "none")
     shown = ", ".join(list(kinds)[:4]) + (", …" if len(kinds) > 4 else "")
     test = f"one-sided at {100 * found.alpha:g} %, {how}, by the intervals shown: {shown or 'none'}"
-    rows = f"{len(found.worse)} of {len(found.rows)} rows worse by more than {found.margin:g}"
-    lines = [f"--fail-on regression: {'fail' if found.tripped else 'pass'}, {rows} ({test})"]
+    rows = f"{len(found.worse)} of {len(found.rows)} rows shown to be worse by more than {found.margin:g}"
+    judged = len(found.unjudged) < len(found.rows)
+    said = "fail" if found.tripped else "pass" if judged else "no row could be judged, which is no pass (exit code 2)"
+    lines = [f"--fail-on regression: {said}, {rows} ({test})"]
+    lines += [
+        f"--fail-on regression: the {row.n_missing:,} missing answers of {_name(row)} could change this: "
+        "--missing zero counts them as wrong"
+        for row in found.rows
+        if "missing_matters" in row.diagnostics
+    ]
     for a, b in dict.fromkeys((row.model_a, row.model_b) for row in found.worse):
         names = [_name(row) for row in found.worse if (row.model_a, row.model_b) == (a, b)]
         lines.append(f"{a} is worse than {b} on {', '.join(names)}")

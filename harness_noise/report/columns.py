@@ -202,6 +202,12 @@ def interval_name(item: Difference) -> str:
     return _named(item.interval, item)
 
 
+def interval_words(item: Difference) -> str:
+    """The same in a sentence, where no letter beside it says that its far end is not t's."""
+    name = interval_name(item)
+    return f"{name}, far end extended" if "few_flips" in item.diagnostics and item.interval == "t" else name
+
+
 def by_test(item: Difference) -> str:
     """What p comes from, and what the interval, where that is something else."""
     test = item.test

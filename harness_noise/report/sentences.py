@@ -15,7 +15,7 @@ from .columns import (
     decimals,
     if_missing,
     interval,
-    interval_name,
+    interval_words,
     mean_interval_name,
     metric_name,
     names_of,
@@ -38,12 +38,16 @@ def sentence(item: Estimate | Difference) -> str:
 
 
 def _sample(item: Estimate | Difference, repeats: str) -> str:
-    grouped = f" in {item.n_clusters} clusters ({item.cluster})" if item.cluster else ""
+    grouped = f" in {item.n_clusters} {_clusters(item)} ({item.cluster})" if item.cluster else ""
     answers = f", {repeats} answers each" if repeats != "1" else ", one answer each"
     if "uses_all_repeats" in item.diagnostics:  # the 1 is its one value of a question, not how many answers that took
         answers = ", one value each of all its answers"
     estimand = "; estimand: these questions" if item.estimand == "these_questions" else ""
     return f"n = {item.n_questions} questions{grouped}{answers}{estimand}"
+
+
+def _clusters(item: Estimate | Difference) -> str:
+    return "cluster" if item.n_clusters == 1 else "clusters"
 
 
 def _kind(cluster: str | None, estimator: object) -> str:
@@ -93,7 +97,7 @@ def _difference_sentence(item: Difference) -> str:
         + (", clustered" if item.cluster else "")
         + f"; {_sample(item, repeats)})"
     )
-    shown = interval_name(item)
+    shown = interval_words(item)
     if item.ci_low is not None:
         text += f"; {_level([item])} CI {interval(item.ci_low, item.ci_high, digits)} ({shown})"
     for name, value in (("p", item.p_value), ("adjusted p", item.p_adjusted)):
@@ -102,5 +106,9 @@ def _difference_sentence(item: Difference) -> str:
         p, test = p_text(value), _named(item.test, item)
         text += f", {name} {p}" if p.startswith("<") else f", {name} = {p}"
         text += f" ({test})" if name == "p" and (test != shown or item.ci_low is None) else ""
+    if "missing_matters" in item.diagnostics:
+        text += f"; its {item.n_missing} missing answers could change this"
+    if item.ci_low is None and item.p_value is None:
+        return f"{text}: whether they differ is not known."
     winner = {"A better": name_a, "B better": name_b}.get(item.verdict)
     return f"{text}: {winner} is better." if winner else f"{text}: {item.verdict}."

@@ -79,6 +79,8 @@ def verdict_line(item: Difference, *, alone: bool = True, settings: object = Non
         text += f"; smallest detectable {_amount(item, item.mde, settings, unit=False)}"
     if "not_after_adjustment" in item.diagnostics:
         text += "; no longer significant after adjustment"
+    if "missing_matters" in item.diagnostics:
+        text += f"; its {item.n_missing:,} missing answers could change this"
     return plain(f"{where}{text}.")
 
 

@@ -18,7 +18,7 @@ class Diagnostic(NamedTuple):
 
 
 _LOOK = "Look for errored answers"
-_REPEATS = "Run with K > 1 repeats (--noise_repeats, --epochs)."
+_REPEATS = "Run with K > 1 repeats (--noise_repeats, --epochs; in a table several rows for a question)."
 
 DIAGNOSTICS: dict[str, Diagnostic] = {
     "partly_single_repeat": Diagnostic(
@@ -33,8 +33,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Do not use the split; ask the missing answers again.",
     ),
     "single_repeat": Diagnostic(
-        "one answer per question, or nearly: data and prediction noise cannot be separated; the SE and the total "
-        "are right",
+        "one answer per question (perhaps more for a few): data and prediction noise cannot be separated; the SE and "
+        "the total are right",
         _REPEATS,
     ),
     "missing_repeats": Diagnostic(
@@ -91,8 +91,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Nothing; more repeats would show it.",
     ),
     "zero_variance": Diagnostic(
-        "all questions have the same value: for a metric with a known range the interval comes from a small-sample "
-        "rule, for others there is none",
+        "all questions have the same value, or difference: for a metric with a known range the interval comes from a "
+        "small-sample rule, for others there is none",
         "Nothing; with few questions the interval is honest and wide. Say --range where the range is not known.",
     ),
     "identical_scores": Diagnostic("the two runs score the same on every question", "Check that they are two runs."),
@@ -111,12 +111,13 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Do not trust the row before you know why; please report it.",
     ),
     "few_flips": Diagnostic(
-        "few {units} differ at all between the two runs: the far end of the interval is the more cautious one of two "
-        "rules",
-        "Nothing; more questions help.",
+        "the difference rests on few {units}: the far end of the interval (away from 0) is extended; SE and p are not",
+        "More clusters help; more questions in the same clusters do not.",
+        "More questions help.",
     ),
     "few_failures": Diagnostic(
-        f"fewer than {FEW_FAILURES} {{units}} hold a wrong answer, or a right one: the interval is less reliable",
+        f"the wrong answers, or the right ones, add up to fewer than {FEW_FAILURES} whole {{units}}: the interval is "
+        "less reliable",
         "More questions or clusters help; --interval korn-graubard is the cautious choice.",
         "More questions help; --interval korn-graubard is the cautious choice.",
     ),

@@ -84,12 +84,14 @@ class TestGate:
         assert main(["compare", new, old, "--fail-on", "regression", "--margin", margin, "-q"]) == code
         assert main(["compare", old, new, "--fail-on", "regression", "--margin", margin, "-q"]) == 0
 
-    def test_what_cannot_be_judged_is_said(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_gate_that_can_judge_nothing_is_no_pass(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         rows = [f"q{i},{i % 3 == 0:d},x" for i in range(12)]
         new = table(tmp_path / "new.csv", rows, "question,score,cluster")
         old = table(tmp_path / "old.csv", [f"q{i},1" for i in range(12)])
-        assert main(["compare", new, old, "--fail-on", "regression", "-q"]) == 0
-        assert "cannot judge table score" in capsys.readouterr().err
+        assert main(["compare", new, old, "--fail-on", "regression", "-q"]) == 2
+        said = capsys.readouterr().err
+        assert "cannot judge table score" in said
+        assert "no row could be judged, which is no pass" in said
         assert main(["compare", new, old, "-q"]) == 0
         assert "cannot judge" not in capsys.readouterr().err
 

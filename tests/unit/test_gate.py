@@ -205,7 +205,7 @@ class TestSaid:
         gate = ["--fail-on", "regression", "--margin", "0.1"]
         assert main(["compare", *self.files(tmp_path, shift), *gate]) == code
         shown = " ".join(capsys.readouterr().err.split())
-        assert f"--fail-on regression: {word}, {k} of 3 rows worse by more than 0.1" in shown
+        assert f"--fail-on regression: {word}, {k} of 3 rows shown to be worse by more than 0.1" in shown
         assert "one-sided at 2.5 %, Holm over each family of rows, by the intervals shown: t, 39 df" in shown
         assert ("new is worse than old on t0 score" in shown) is bool(k)
 

@@ -1,0 +1,64 @@
+"""Answers that are missing, and what a difference says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise.cli import main
+from harness_noise.report.sentences import sentence
+from harness_noise.report.verdicts import verdict_line
+
+
+def failed_where_it_was_right() -> tuple[np.ndarray, np.ndarray]:
+    """A lacks 20 of 100 answers, all to questions that B got right; of the others it got as many as B, and 10 more."""
+    old = (np.arange(100) < 62).astype(float)
+    new = np.where(np.arange(100) < 20, np.nan, (np.arange(100) < 72).astype(float))
+    return new, old
+
+
+def test_missing_answers_that_could_turn_the_verdict_are_said() -> None:
+    new, old = failed_where_it_was_right()
+    row = hn.estimate_difference(new, old)
+    assert row.verdict == "A better"
+    assert "missing_matters" in row.diagnostics
+    assert "its 20 missing answers could change this" in verdict_line(row)
+    assert "its 20 missing answers could change this" in sentence(row)
+    as_wrong = hn.estimate_difference(new, old, missing="zero")
+    assert as_wrong.diff == pytest.approx(-0.1)
+    assert "missing_matters" not in as_wrong.diagnostics
+
+
+def test_the_note_has_both_ends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new, old = failed_where_it_was_right()
+    paths = []
+    for name, values in (("new", new), ("old", old)):
+        rows = [f"q{i},{'' if np.isnan(x) else int(x)}" for i, x in enumerate(values)]
+        (tmp_path / f"{name}.csv").write_text("question,score\n" + "\n".join(rows) + "\n")
+        paths.append(str(tmp_path / f"{name}.csv"))
+    assert main(["compare", *paths, "--fail-on", "regression"]) == 0
+    said = capsys.readouterr().err
+    assert "20 answers are missing, and A − B lies between -0.1 and 0.1" in said
+    assert "--missing zero counts them as wrong" in said
+
+
+def test_a_few_missing_answers_of_many_do_not_matter() -> None:
+    rng = np.random.default_rng(1)
+    a, b = ((rng.random((500, 5)) < p).astype(float) for p in (0.6, 0.5))
+    a[3, 2] = np.nan
+    row = hn.estimate_difference(a, b)
+    assert row.n_missing == 1
+    assert "missing_matters" not in row.diagnostics
+
+
+def test_scores_in_per_cent_beside_shares_are_asked_about() -> None:
+    rng = np.random.default_rng(2)
+    share = rng.random(40)
+    runs = [hn.Run(model=name, name=name, harness="array", scores=(hn.Scores(
+        "t", "score", "none", hn.Questions(tuple(map(str, range(40)))), values[:, None]),))
+        for name, values in (("pct", 100 * share), ("half", share))]  # fmt: skip
+    assert any("is one of them in per cent?" in note for note in hn.compare(*runs).notes)
+    assert not any("per cent" in note for note in hn.compare(runs[0], runs[0]).notes)

@@ -95,7 +95,7 @@ class Profile:
             if not math.isfinite(value) or (self.scale is not None and not 0 <= value <= 1):
                 raise InputError(
                     f"{value:g} is not a score of {self.task} / {self.metric}, which lies between 0 and 1: "
-                    "write 0.71 for 71 %"
+                    + (f"write {value / 100:g} for {value:g} %" if 1 < value <= 100 else "write 0.71 for 71 %")
                 )
 
     def planning(self) -> dict[str, Any]:

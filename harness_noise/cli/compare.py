@@ -149,8 +149,8 @@ def _no_noise(numbers: tuple[str, ...]) -> str:
     shares = [f"{float(text) / 100:g}" if float(text) > 1 else text for text in numbers]
     return (
         f"{' and '.join(numbers)} are bare numbers, which say nothing of their noise. Name their benchmark: if it is "
-        f"GPQA, `harness-noise compare {' '.join(shares)} --reference gpqa_diamond` (`harness-noise references` lists the "
-        "names that are known); or give the counts, as in 74/100 66/100; or the runs themselves"
+        f"GPQA, `harness-noise compare {' '.join(shares)} --reference gpqa_diamond` (`harness-noise references` lists "
+        "the names that are known); or give the counts, as in 74/100 66/100; or the runs themselves"
     )
 
 

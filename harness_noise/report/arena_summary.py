@@ -53,7 +53,7 @@ def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
     marks = Marks()
     sections = [benchmarks(arena, ranges=False)]
     if arena.budget:
-        sections.append(budget_section(arena.budget))
+        sections.append(budget_section(arena))
     if len(arena.boards) > BOARDS:
         best = [line for board in arena.boards for line in sentences(board)[:1]]
         rest = (

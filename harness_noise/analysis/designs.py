@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 POWER = 0.80
 ASSURANCE = 0.80
+INDEPENDENT = (
+    "The questions are taken as independent. Where they come in clusters, it takes more of them, times the design effect: "
+    "give --design-effect, or plan from two runs (--from A B), which show it."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +222,13 @@ def _notes(noise: Noise, asked: Asked, found: PlugIn, plug_in: PlugIn | None) ->
             "the same clusters do not replace new clusters."
         )
     if not noise.pilot:
+        if asked.design_effect is not None and asked.accuracy is not None:
+            notes.append(
+                "The design effect multiplies the data noise; the Beta theory has none (both models find the same "
+                "questions hard), so its row is without it."
+            )
+        elif not noise.clustered and asked.design_effect is None:
+            notes.append(INDEPENDENT)
         return tuple(notes)
     share = ASSURANCE if asked.assurance is None else asked.assurance
     if noise.upper is None:

@@ -17,7 +17,7 @@ from ..results.forms import finite, merge_notes
 from ..settings import Adjust, Missing, Settings
 from ..stats import decision
 from ..stats.arrays import FloatArray, IntArray
-from ..stats.contrast import QuestionStats, contrast
+from ..stats.contrast import Design, QuestionStats, contrast
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
 from ..stats.tolerances import FEW_DF, FEWEST_DF
 from .comparison import _matched
@@ -106,6 +106,9 @@ def _explained(
         )
     c = contrast([one.stats for one in samples], [1.0, -1.0][: len(samples)])
     first = regress(c.d, X, plan.clusters)
+    if plan.clustered:
+        named = dict.fromkeys(column.field for column in columns if column.value is not None)
+        notes += [_CLUSTER.format(item.name, spec) for spec in named if _is_cluster(kept.fields.values[spec], plan)]
     weights = _weights(samples, first, len(columns)) if c.identified else None
     found = first if weights is None else regress(c.d, X, plan.clusters, weights)
     spread = float(np.abs(c.d).max(initial=0.0))
@@ -121,6 +124,19 @@ def _explained(
     )  # fmt: skip
     rows = [_row(j, column, found, common, flat, settings.level) for j, column in enumerate(columns)]
     return rows, fit, notes
+
+
+_CLUSTER = (
+    "{}: {} is the cluster itself, each of its values being one cluster, so its effect cannot be told from the "
+    "clusters: name a field that varies inside them, or one whose values several clusters share"
+)
+
+
+def _is_cluster(values: Sequence[object], plan: Design) -> bool:
+    """Whether a value and a cluster name the same questions."""
+    codes = plan.clusters.tolist()
+    both = set(zip(map(text_of, values), codes, strict=True))
+    return len(both) == len({value for value, _ in both}) == len({code for _, code in both})
 
 
 def _common(item: Known) -> dict[str, str | None]:

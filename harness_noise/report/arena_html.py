@@ -62,7 +62,7 @@ def _index_page(arena: Arena, names: list[str], command: str | None) -> str:
     return html.render(
         "index.html",
         title=f"Arena of {models} models",
-        lead=f"{models} models on {boards} benchmark{'s' if boards > 1 else ''}, {n_pairs} pairs, paired by question.",
+        lead=f"{models} models on {boards} benchmark{'s' if boards > 1 else ''}, {n_pairs} pair{'s' if n_pairs > 1 else ''}, paired by question.",
         links=[
             (arena_summary.board_name(board), f"{name}.html") for board, name in zip(arena.boards, names, strict=True)
         ],

@@ -15,7 +15,7 @@ NAME = 60
 
 
 def rank_sentences(board: BenchmarkResult, name: str) -> list[str]:
-    """Who may be among the best, how stable the order is, and what the benchmark still separates."""
+    """Who may be among the best, how stable the order is, and on how many questions the best differ."""
     row = board.benchmark
     out = []
     asked = [item for item in board.models if item.in_top is not None]
@@ -36,8 +36,8 @@ def rank_sentences(board: BenchmarkResult, name: str) -> list[str]:
     if row.dead_for_top is not None and row.n_top is not None and row.n_questions:
         left = row.n_questions - row.dead_for_top
         out.append(
-            f"{name}: {left} of {row.n_questions} questions ({100 * left / row.n_questions:.0f} %) still tell the "
-            f"{row.n_top} models at the top apart."
+            f"{name}: the {row.n_top} models at the top score differently on {left} of {row.n_questions} questions "
+            f"({100 * left / row.n_questions:.0f} %)."
         )
     return out
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..results.diagnostics import explained
+from ..stats import decision
 from . import slices
 from .arena_ranks import rank_sentences
 from .columns import (
@@ -35,6 +36,7 @@ from .words import NOTES, difference_column, mean_column
 if TYPE_CHECKING:
     from ..results.arena import Arena, BenchmarkResult, Model, Spread
     from ..results.rows import Difference
+    from ..stats.arrays import BoolArray
 
 PAIRS = 30
 """Pairs that a terminal shows of each benchmark."""
@@ -51,7 +53,7 @@ def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
     marks = Marks()
     sections = [benchmarks(arena, ranges=False)]
     if arena.budget:
-        sections.append(budget_section(arena.budget))
+        sections.append(budget_section(arena))
     if len(arena.boards) > BOARDS:
         best = [line for board in arena.boards for line in sentences(board)[:1]]
         rest = (
@@ -137,11 +139,12 @@ def sentences(board: BenchmarkResult) -> list[str]:
             f"{name}: the total standard error of a difference is {number(row.se_total.median, digits)} "
             f"({f'from {low} to {high}, ' if low != high else ''}over the {close} differing by less than 5 total SEs)"
         )
+        smallest, largest = _told_apart(board)
         found = [
             f"the {which} is {number(value, digits)}"
             for which, value in (
-                ("smallest difference found significant", row.smallest_significant_diff),
-                ("largest found not significant", row.largest_insignificant_diff),
+                (f"smallest difference found significant{_told_by(board)}", smallest),
+                ("largest found not significant", largest),
             )
             if value is not None
         ]
@@ -155,11 +158,31 @@ def _adjustment(board: BenchmarkResult, name: str) -> list[str]:
     if taken_back is None:
         return []
     lost = int(taken_back.sum())
-    all_ = lost + int(np.isin(board.pairs.verdict, [1, 2]).sum())
+    all_ = lost + int(_better(board).sum())
+    pairs = f"the {all_} pairs" if all_ > 1 else "the one pair"
+    verb, whose = ("are", "their") if lost > 1 else ("is", "its")
     return [
-        f"{name}: {lost} of the {all_} pairs whose own interval shows a difference are no longer significant after "
-        f"adjustment for all {len(board.pairs)} pairs, and their verdict says so."
+        f"{name}: {f'{lost} of ' if all_ > 1 else ''}{pairs} whose own interval shows a difference {verb} no longer "
+        f"significant after adjustment for all {len(board.pairs)} pairs, and {whose} verdict says so."
     ]
+
+
+def _better(board: BenchmarkResult) -> BoolArray:
+    """Which pairs have the verdict that one is better."""
+    return np.isin(board.pairs.verdict, [decision.A, decision.B])
+
+
+def _told_by(board: BenchmarkResult) -> str:
+    """Where verdicts are adjusted for other pairs, that they are."""
+    return " after adjustment" if "not_after_adjustment" in board.pairs.flags else ""
+
+
+def _told_apart(board: BenchmarkResult) -> tuple[float | None, float | None]:
+    """The smallest difference whose verdict is that one is better, and the largest that has another verdict."""
+    size, better = np.abs(board.pairs.columns["diff"]), _better(board)
+    tested = np.isfinite(size) & np.isfinite(board.pairs.columns["se"])
+    smallest, largest = size[better & tested], size[~better & tested]
+    return float(smallest.min()) if len(smallest) else None, float(largest.max()) if len(largest) else None
 
 
 def _spread(value: Spread | None, digits: int | None = None, *, ranges: bool = True) -> str:

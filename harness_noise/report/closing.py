@@ -38,11 +38,16 @@ def closing_line(item: Estimate, harness: str = "", native_se: float | None = No
         answers = "one value each of all their answers"
     text = f"{start}{number(item.mean, digits)} ± {number(item.se, digits)} ({_asked(item)}, {answers})"
     if native_se is not None:
+        own = number(native_se, digits)
         if item.cluster:
             takes = f"takes {item.n_questions} independent questions"
+        elif item.repeats_max > 1:
+            takes = "is that of its own value"
+        elif own == number(item.se, digits):
+            takes = "agrees: one answer each, no clusters"
         else:
-            takes = "is that of its own value" if item.repeats_max > 1 else "is of the same answers"
-        text += f"; {harness}'s own ± {number(native_se, digits)} {takes}"
+            takes = f"takes {item.n_questions} independent questions by its own formula"
+        text += f"; {harness}'s own ± {own} {takes}"
     return plain(f"{text}.")
 
 

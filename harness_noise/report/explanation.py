@@ -25,6 +25,11 @@ from .words import NOTES
 OBSERVED = (
     "These are associations among the questions asked, each with the other fields held fixed, and no proof of a cause."
 )
+_ALONE = (
+    "the coefficient rests on fewer than two clusters: no standard error. What to do: name a field that varies inside "
+    "clusters, or one whose values several clusters share."
+)
+"""Here a finer cluster is no help: the field is as coarse as the clusters, or coarser."""
 
 
 def summarise(table: Explanation) -> Summary:
@@ -40,7 +45,10 @@ def summarise(table: Explanation) -> Summary:
         if asked and not found:
             fields = ", ".join(dict.fromkeys(plain(item.field) for item in asked))
             sentences.append(f"Nothing is shown to go with {explained(fit)} on {plain(fit.task)} among {fields}.")
-    notes = _legend(marks, table.fits)
+    notes = tuple(
+        (mark, code, _ALONE if code == "too_few_clusters" else meaning)
+        for mark, code, meaning in _legend(marks, table.fits)
+    )
     return Summary(tuple(sections), notes, (OBSERVED,) if sentences else (), tuple(sentences))
 
 

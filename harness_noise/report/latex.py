@@ -33,6 +33,9 @@ _ACCENTS = {
     "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0327": "c",
 }  # fmt: skip
 
+_NAMES = ("Task", "Metric")
+"""Columns that a caption has room for."""
+
 
 def escaped(text: str) -> str:
     """Text that any LaTeX compiles and shows as it is.
@@ -81,8 +84,8 @@ def render(table: Result, *, details: bool = False) -> str:
         first = i == 0 and isinstance(table, (Analysis, Comparison))
         if first:
             assert isinstance(table, (Analysis, Comparison))
-            section = _with_errors(table, section)
-            caption = _caption(table)
+            section, said = _lifted(_with_errors(table, section))
+            caption = " ".join(filter(None, [_caption(table), said]))
         else:
             caption = section.title or (summary.lead[0] if summary.lead else "Results")
         lines = [*summary.lead, *notes] if not paper and i == 0 else notes if i == 0 else []
@@ -97,6 +100,7 @@ def _table(section: Section, caption: str, label: str, notes: Sequence[str]) -> 
         r"  \centering",
         rf"  \caption{{{escaped(caption)}}}",
         rf"  \label{{{label}}}",
+        r"  \setlength{\tabcolsep}{4pt}",
         rf"  \begin{{tabular}}{{@{{}}{align}@{{}}}}",
         r"    \toprule",
         "    " + " & ".join(escaped(column.label) for column in section.columns) + r" \\",
@@ -137,6 +141,24 @@ def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
         rows.append(row)
     keep = [i for i in range(len(columns)) if i != old]
     return Section(section.title, tuple(columns[i] for i in keep), tuple(tuple(row[i] for i in keep) for row in rows))
+
+
+def _lifted(section: Section) -> tuple[Section, str]:
+    """The table without the names that all its rows share, and these as a sentence; the caption has the test."""
+    same = {
+        column.label: (i, section.rows[0][i])
+        for i, column in enumerate(section.columns)
+        if column.label in (*_NAMES, "Test") and len({row[i] for row in section.rows}) == 1
+    }
+    left = {i for i, _ in same.values()}
+    said = [f"{label.lower()} {same[label][1]}" for label in _NAMES if label in same and same[label][1]]
+    keep = [i for i in range(len(section.columns)) if i not in left]
+    rows = tuple(tuple(row[i] for i in keep) for row in section.rows)
+    columns = tuple(section.columns[i] for i in keep)
+    if not said:
+        return Section(section.title, columns, rows), ""
+    text = "; ".join(said)
+    return Section(section.title, columns, rows), f"{text[0].upper()}{text[1:]}."
 
 
 def _error(item: Estimate | Difference) -> str:

@@ -11,6 +11,7 @@ from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import forest as rows_of
 from .canvas import COLOURS, INK, MUTED, Axis, Drawing, Picture, name
 from .columns import decimals, interval, metric_name, names_of, number, p_text, plain, shorten
+from .slices import untested
 
 if TYPE_CHECKING:
     from ..results.slices import DifferenceSlice, EstimateSlice
@@ -111,9 +112,15 @@ def slices(
     rows = [_slice_row("all questions", whole, bold=True)]
     title, labels = slice_names([(item.field, item.value) for item in known])
     rows += [_slice_row(label, item) for label, item in zip(labels, known, strict=True)]
-    alt = f"{len(known)} slices{f' (of {len(found)})' if len(known) < len(found) else ''} with their intervals, "
-    told = sum(1 for item in known if item.p_adjusted is not None and item.p_adjusted < 1 - item.level)
-    alt += f"{told} of them differ from {'0' if compared else 'the other questions'} after adjustment (filled)."
+    alt = f"{len(known)} slices{f' (of {len(found)})' if len(known) < len(found) else ''}"
+    tested = [item for item in known if item.p_adjusted is not None]
+    told = sum(1 for item in tested if item.p_adjusted is not None and item.p_adjusted < 1 - item.level)
+    if not tested:
+        alt += f"; none of them could be tested: {untested(known)}."
+    else:
+        some = "" if len(tested) == len(known) else f" the {len(tested)} that could be tested"
+        alt += f" with their intervals, {told} of{some or ' them'} differ from "
+        alt += f"{'0' if compared else 'the other questions'} after adjustment (filled)."
     label = f"{'A − B' if compared else 'mean'} ({metric_name(whole.metric, whole.scorer)})"
     return rows_of.forest(picture, title, alt, rows, name(label, 40), zero=compared, margin=margin)
 

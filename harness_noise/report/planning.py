@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..results.plan import Plan
-from .columns import MISSING, Column, Section, Summary, decimals, number
+from .columns import MISSING, Column, Section, Summary, decimals, degrees, number
 
 _BARS = 28
 
@@ -84,15 +84,15 @@ def _curve(plan: Plan, digits: int) -> Section:
         (_size(plan, row.n_questions), "█" * max(1, round(_BARS * row.mde / longest)) + f" {number(row.mde, digits)}")
         for row in rows
     )
-    return Section(f"… at K = {plan.repeats}", (Column("questions"), Column("", text=True)), bars, detail=True)
+    return Section(f"Smallest detectable difference at K = {plan.repeats}, as bars", (Column("questions"), Column("", text=True)), bars, detail=True)
 
 
 def _theory(plan: Plan, digits: int) -> Section:
     columns = (
         Column("Theory", text=True),
         Column("Var[A − B]", hint="variance of the difference on one question"),
-        Column("questions", hint="that the plan takes by this theory"),
-        Column("detectable", hint="smallest true difference found with this power"),
+        Column("questions", hint=f"that it takes by this theory to find {number(plan.effect, digits)}"),
+        Column("detectable", hint=f"smallest true difference found by this theory with {plan.n_questions:,} questions"),
     )
     rows = tuple(
         (row.theory, f"{row.variance:.4g}", str(row.n_questions), number(row.mde, digits)) for row in plan.theory
@@ -101,12 +101,16 @@ def _theory(plan: Plan, digits: int) -> Section:
 
 
 def _sentence(plan: Plan, digits: int) -> str:
-    clusters = "" if plan.n_clusters is None else f"{plan.n_clusters} clusters of {plan.cluster_size:.3g} questions, "
+    clusters = "" if plan.n_clusters is None else f"{plan.n_clusters:,} clusters of {plan.cluster_size:.3g} questions, "
     return (
-        f"With {clusters}{plan.n_questions} questions and K = {plan.repeats}, a true difference of "
+        f"With {clusters}{plan.n_questions:,} questions and K = {plan.repeats}, a true difference of "
         f"{number(plan.effect, digits)} is found with {100 * plan.power:.0f} % power "
-        f"(two-sided t test, {plan.df:.4g} df, α = {plan.alpha:g})."
+        f"(two-sided t test, {_df(plan.df)} df, α = {plan.alpha:g})."
     )
+
+
+def _df(df: float) -> str:
+    return f"{df:,.0f}" if df >= 1000 else degrees(df)
 
 
 def draw(plan: Plan, path: Path) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..results.arena import Budget
+from ..results.arena import Arena, Budget
 from ..results.rows import Analysis
 from ..results.sequential import FullRow, PlanLooks, Sequential
+from ..stats.decision import WORDS
 from .columns import MISSING, Column, Section, decimals, interval, metric_name, number, plain
 
 
@@ -26,8 +27,9 @@ def plan_section(found: PlanLooks, effect: float, digits: int) -> Section:
         words = ", ".join(f"{word} {100 * share:.0f} %" for word, share in again.decisions.items())
         rows += [
             (f"these runs, in {again.orders:,} random orders", words),
-            ("… were enough, median", f"{again.n_median:,} of {again.n_total:,} questions"),
-            ("… in 80 % of the orders", f"{again.n_low:,} to {again.n_high:,}"),
+            ("… it stopped after a median of", f"{again.n_median:,} of {again.n_total:,} questions"),
+            ("… in 80 % of the orders after", f"{again.n_low:,} to {again.n_high:,}"),
+            ("… not decided at the end", f"{100 * again.decisions.get(WORDS[0], 0.0):.0f} % of the orders"),
         ]
     return Section("Stopping when it is decided", (Column("Design", text=True), Column("")), tuple(rows))
 
@@ -133,7 +135,7 @@ def full_section(items: Sequence[FullRow], marks: Mapping[str, str]) -> Section:
     return Section("The whole benchmark, from a part of it", columns, tuple(rows))
 
 
-def budget_section(items: Sequence[Budget]) -> Section:
+def budget_section(arena: Arena) -> Section:
     """What it takes to see which models are worse than the best."""
     columns = (
         Column("Task", text=True),
@@ -143,19 +145,34 @@ def budget_section(items: Sequence[Budget]) -> Section:
         Column("ahead by"),
         Column("n", hint="questions that both have"),
         Column("K", hint="answers per question"),
-        Column("more questions", hint="at the same K, for 80 % power if the difference seen is the true one"),
+        Column(
+            "more questions",
+            hint="at the same K, for 80 % power if the difference seen is the true one; where they come in clusters, in "
+            "so many new clusters of the size seen",
+        ),
         Column("or more answers", hint="to each question; – where none is enough, or that is not known"),
     )
     rows = tuple(
         (
             plain(item.task), plain(item.metric), plain(item.best), plain(item.model),
             number(item.diff, decimals(abs(item.diff) / 3 if item.diff else None)), f"{item.n_questions:,}",
-            str(item.repeats), MISSING if item.more_questions is None else f"{item.more_questions:,}",
+            str(item.repeats), _new_questions(item, arena),
             MISSING if item.more_repeats is None else f"{item.more_repeats:,}",
         )
-        for item in items
+        for item in arena.budget
     )  # fmt: skip
     return Section("What it takes to show a difference from the best", columns, rows)
+
+
+def _new_questions(item: Budget, arena: Arena) -> str:
+    """Questions to add, and where they come in clusters how many new ones of the size seen these are."""
+    if item.more_questions is None:
+        return MISSING
+    board = next(one for one in arena.boards if one.key == (item.task, item.metric, item.scorer))
+    pair = board.pairs.find(item.best, item.model)
+    if pair.cluster is None:
+        return f"{item.more_questions:,}"
+    return f"{item.more_questions:,} ({round(item.more_questions * pair.n_clusters / pair.n_questions):,} clusters)"
 
 
 def _se(low: float | None, high: float | None) -> float | None:

@@ -142,11 +142,12 @@ def sentences(table: Analysis | Comparison | Arena) -> list[str]:
     """One sentence for each field, and one for the slices that stand out."""
     out = []
     alpha = 1 - float(table.settings.get("level", 0.95))
+    unknown: dict[tuple[str, str, str], list[str]] = {}
     for item in table.heterogeneity:
         what = "difference" if item.model_b is not None else "mean"
         where = f"{_models(item)} on {_what(item)}"
         if item.p_adjusted is None or item.df is None or item.df_residual is None:
-            out.append(f"{where}: it is not known whether the {what} varies over {plain(item.field)}.")
+            unknown.setdefault((_what(item), what, plain(item.field)), []).append(_models(item))
             continue
         p = p_text(item.p_adjusted)
         p = p if p.startswith("<") else f"= {p}"
@@ -159,14 +160,34 @@ def sentences(table: Analysis | Comparison | Arena) -> list[str]:
             else f"{where}: no sign that the {what} varies over {plain(item.field)} ({found}); its slices may look "
             "different by noise alone."
         )
+    for (task, what, field), names in unknown.items():
+        whose = names[0] if len(names) == 1 else f"each of {len(names)} models"
+        out.append(f"{whose} on {task}: it is not known whether the {what} varies over {field}.")
     return [*out, _standing_out(table)] if table.slices else out
+
+
+def untested(rows: Sequence[EstimateSlice | DifferenceSlice]) -> str:
+    """Why none of these slices has a p; empty where some have."""
+    if any(item.p_adjusted is not None for item in rows):
+        return ""
+    codes = [set(item.diagnostics) for item in rows]
+    if all("too_few_clusters" in found for found in codes):
+        return "each lies in one cluster, which alone does not tell its noise"
+    if all(found & {"too_few_clusters", "too_few_questions"} for found in codes):
+        return "each lies in one cluster or has one question, which alone does not tell its noise"
+    return "none has a p-value"
 
 
 def _standing_out(table: Analysis | Comparison | Arena) -> str:
     rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
-    told = [item for item in rows if item.p_adjusted is not None and item.p_adjusted < 1 - item.level]
+    tested = [item for item in rows if item.p_adjusted is not None]
+    told = [item for item in tested if item.p_adjusted is not None and item.p_adjusted < 1 - item.level]
     n = f"{len(rows)} slices"
     what = "have a difference" if isinstance(table, Comparison) else "differ from the rest"
+    if not tested:
+        return f"None of {n} could be tested: {untested(rows)}."
+    if len(tested) < len(rows):
+        n = f"the {len(tested)} slices that could be tested (of {len(rows)})"
     if not told:
         return f"None of {n} is shown to {what} (p adjusted for all of them, Benjamini–Hochberg)."
     told = sorted(told, key=lambda item: 1.0 if item.p_adjusted is None else item.p_adjusted)

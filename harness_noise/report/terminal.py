@@ -68,11 +68,11 @@ class _Report:
         yield from (Text(line) for line in summary.sentences)
         if self.legend:
             yield from _columns(fitted, width, spaced=bool(summary.sentences))
-        hidden = [section.title for section in summary.sections if section not in shown]
+        tables = [f"the table “{section.title}”" for section in summary.sections if section not in shown]
         left = list(dict.fromkeys(label for one in fitted for label in one.left_out))
-        if self.legend and (hidden or left):
-            what = "; ".join([*filter(None, [", ".join(left)]), *hidden])
-            yield Text(f"With --details, or in a wider terminal: {what}.")
+        if self.legend and (tables or left):
+            columns = [f"the column{'s' if len(left) > 1 else ''} {', '.join(left)}"] if left else []
+            yield Text(f"Not shown here (--details, or a wider terminal, shows all): {'; '.join([*columns, *tables])}.")
 
     def _has_room(self, section: Section, width: int) -> bool:
         return self.details or not section.detail or (width > WIDE and one_table(section, width))

@@ -102,6 +102,22 @@ def test_it_compiles(engine: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
 
 
+def test_one_row_fits_a_page(tmp_path: Path) -> None:
+    if shutil.which("pdflatex") is None:
+        pytest.skip("no pdflatex on this machine")
+    names = {"task": "word_problems", "metric": "exact_match", "scorer": "number", "cluster": "template"}
+    tables = [replace(comparison(**names), differences=comparison(**names).differences[:1])]
+    tables.append(replace(tables[0], differences=(replace(tables[0].differences[0], verdict="equivalent within 0.02"),)))
+    bodies = [render(table) for table in (*tables, Analysis({}, analysis(**names).estimates[:1]))]
+    assert all("Task word\\_problems; metric exact\\_match, number." in body for body in bodies)
+    document = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n%s\\end{document}\n" % "".join(bodies)
+    (tmp_path / "t.tex").write_text(document, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=True)
+    log = (tmp_path / "t.log").read_text(encoding="latin-1")
+    assert [float(found) for found in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log) if float(found) > 20] == []
+
+
 def test_sentences_are_one_for_each_row() -> None:
     for table in (analysis(), comparison()):
         lines = rendered(table, "sentence").splitlines()

@@ -227,6 +227,6 @@ def test_the_command(tmp_path):
     assert found.exit_code == 0, found.exception
     text = " ".join(found.stdout.split())
     assert "surely among the 2 best:" in text
-    assert "still tell the" in text
+    assert "models at the top score differently on" in text
     out = runner().invoke(cli, ["arena", str(path), "--format", "json"])
     jsonschema.validate(json.loads(out.stdout), json_schema())

@@ -1,0 +1,59 @@
+"""The sentences of an arena say what its verdicts say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise.report.arena_summary import sentences
+from harness_noise.report.columns import decimals, number
+from harness_noise.results.arena import BenchmarkResult
+
+
+def board() -> BenchmarkResult:
+    """Eight models, close enough that adjustment takes some verdicts back."""
+    rng = np.random.default_rng(12)
+    ease = rng.beta(0.6, 0.6, 200)
+    names = tuple(f"q{i}" for i in range(200))
+    runs = []
+    for m in range(8):
+        values = (rng.random((200, 2)) < np.clip(ease + 0.03 * m, 0, 1)[:, None]).astype(float)
+        scores = hn.Scores("t", "acc", "none", hn.Questions(names), values)
+        runs.append(hn.Run(model=f"m{m}", name=f"m{m}", harness="array", scores=(scores,)))
+    return hn.arena(runs).boards[0]
+
+
+BOARD = board()
+
+
+def test_the_smallest_difference_that_is_called_significant_has_such_a_verdict() -> None:
+    rows = [row for row in BOARD.pairs if row.diff is not None]
+    told = [abs(row.diff or 0.0) for row in rows if row.verdict in ("A better", "B better")]
+    rest = [abs(row.diff or 0.0) for row in rows if row.verdict not in ("A better", "B better")]
+    summary = BOARD.benchmark
+    assert summary.smallest_significant_diff is not None
+    assert summary.se_total is not None
+    assert min(told) > summary.smallest_significant_diff  # by its own interval, which the field is about
+    digits = decimals(summary.se_total.median)
+    assert (
+        f"smallest difference found significant after adjustment is {number(min(told), digits)}, "
+        f"the largest found not significant is {number(max(rest), digits)}."
+    ) in " ".join(sentences(BOARD))
+
+
+@pytest.mark.parametrize(
+    ("lost", "kept", "said"),
+    [
+        (1, 0, "the one pair whose own interval shows a difference is no longer significant"),
+        (1, 5, "1 of the 6 pairs whose own interval shows a difference is no longer significant"),
+        (3, 5, "3 of the 8 pairs whose own interval shows a difference are no longer significant"),
+    ],
+)
+def test_one_pair_is_one(lost: int, kept: int, said: str) -> None:
+    flag = np.arange(len(BOARD.pairs)) < lost
+    verdict = np.where((np.arange(len(BOARD.pairs)) - lost < kept) & ~flag, 1, 0)
+    pairs = replace(BOARD.pairs, verdict=verdict, flags={"not_after_adjustment": flag})
+    assert said in " ".join(sentences(replace(BOARD, pairs=pairs)))

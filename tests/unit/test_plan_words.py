@@ -1,0 +1,77 @@
+"""What a plan says: of clusters, of the theories, of what a replay found."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+import harness_noise as hn
+from harness_noise.report import planning, terminal
+from harness_noise.report.columns import number
+
+
+def shown(table: object, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:
+    monkeypatch.setenv("COLUMNS", str(width))
+    out = io.StringIO()
+    terminal.print_to(out, table)  # type: ignore[arg-type]
+    return " ".join(out.getvalue().split())
+
+
+def run(model: str, p: float, seed: int, n: int = 120, clusters: int = 0) -> hn.Run:
+    values = (np.random.default_rng(seed).random((n, 2)) < p).astype(float)
+    names = tuple(f"c{i * clusters // n}" for i in range(n)) if clusters else None
+    questions = hn.Questions(tuple(f"q{i}" for i in range(n)))
+    scores = hn.Scores("t", "acc", "none", questions, values, clusters=names, cluster_spec=names and "c")
+    return hn.Run(model=model, name=model, harness="array", scores=(scores,))
+
+
+def test_a_plan_without_clusters_says_that_clusters_take_more() -> None:
+    said = [
+        any("in clusters" in note for note in hn.plan(effect=0.03, **how).notes)  # type: ignore[arg-type]
+        for how in ({"accuracy": 0.7}, {"omega2": 0.1}, {"omega2": 0.1, "design_effect": 2.0})
+    ]
+    assert said == [True, True, False]
+    assert not any("independent" in note for note in hn.plan(effect=0.03, omega2=0.1, cluster_size=5).notes)
+
+
+def test_each_theory_sees_what_its_variance_sees_with_the_plans_questions() -> None:
+    found = hn.plan(effect=0.02, accuracy=0.7)
+    for row in found.theory:
+        assert row.mde == pytest.approx(hn.plan(n=found.n_questions, omega2=row.variance).mde, rel=1e-6)
+        assert row.n_questions == hn.plan(effect=0.02, omega2=row.variance).n_questions
+    table = planning.summarise(found).sections[3]
+    assert [column.hint for column in table.columns[2:]] == [
+        f"that it takes by this theory to find {number(0.02, 4)}",
+        f"smallest true difference found by this theory with {found.n_questions:,} questions",
+    ]
+
+
+def test_the_design_effect_says_which_theory_it_leaves_alone() -> None:
+    plain, clustered = hn.plan(effect=0.02, accuracy=0.7), hn.plan(effect=0.02, accuracy=0.7, design_effect=2)
+    ratio = [b.variance / a.variance for a, b in zip(plain.theory, clustered.theory, strict=True)]
+    assert ratio == pytest.approx([2, 1, 2])
+    assert any("the Beta theory has none" in note for note in clustered.notes)
+
+
+def test_many_degrees_of_freedom_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = shown(hn.plan(effect=0.0075, accuracy=0.7), monkeypatch)
+    assert "e+0" not in text
+    assert ",0" in text.partition(" df")[0].rpartition("t test, ")[2] or "," in text.partition(" df")[0]
+
+
+def test_a_replay_that_decides_nothing_does_not_call_it_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = hn.plan(effect=0.05, runs=[run("a", 0.6, 1), run("b", 0.6, 2)], looks=5)
+    text = shown(found, monkeypatch)
+    assert "enough" not in text
+    assert "… it stopped after a median of 120 of 120 questions" in text
+    assert found.sequential is not None
+    assert found.sequential.replay is not None
+    share = found.sequential.replay.decisions["not separable"]
+    assert f"… not decided at the end {100 * share:.0f} % of the orders" in text
+
+
+def test_what_is_hidden_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = shown(hn.plan(effect=0.05, accuracy=0.7), monkeypatch)
+    assert text.endswith("shows all): the table “Smallest detectable difference at K = 1, as bars”.")

@@ -11,7 +11,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.analysis.drawing import check_against, draw, recorded, wanted, with_record
 from harness_noise.analysis.mean import analyze_run
-from harness_noise.analysis.references import of_runs
+from harness_noise.analysis.references import of_pairs, of_runs
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
@@ -142,3 +142,18 @@ def test_a_run_that_stopped_early_is_no_run_to_compare_with() -> None:
         check_against(stopped, "t")
     with pytest.raises(InputError, match="stopped early itself, because"):
         check_against(replace(stopped, drawn=()), "t")
+
+
+def test_the_whole_benchmark_of_a_run_that_stopped_early_says_so() -> None:
+    rows = np.random.default_rng(5).permutation(100)[:40]
+    part, whole = run_of(rows), run_of(np.arange(100), "reference")
+    stopped = with_record(part, [LOOKS], [DRAWN])
+    for ours, expected in ((part, False), (stopped, True)):
+        ((row,), _) = of_runs([ours], [whole], Settings())
+        assert ("stopped_early" in row.diagnostics) == expected
+        for pair in ((ours, run_of(np.arange(100), "b")), (run_of(np.arange(100), "b"), ours)):
+            ((row,), _) = of_pairs([pair], [whole], Settings())
+            assert ("stopped_early" in row.diagnostics) == expected
+    of_half = with_record(run_of(np.arange(40)), [LOOKS], [DRAWN | {"n_total": 50}])
+    ((row,), _) = of_runs([of_half], [whole], Settings(), refuse=False)
+    assert row.diagnostics == ("not_a_random_part", "stopped_early")

@@ -16,6 +16,7 @@ from ..results.sequential import FullRow
 from ..settings import Settings
 from ..stats.contrast import question_stats
 from .comparison import _matched
+from .drawing import STOPPED
 from .partial import NotRandomError, full_benchmark, part_of
 from .ranges import hull
 from .sample import group_parts, group_shares
@@ -109,8 +110,13 @@ def _difference(one: Scores, other: Scores) -> Scores:
     return replace(
         one, values=d[:, None], clusters=None if one.clusters is None else tuple(one.clusters[i] for i in rows),
         questions=Questions(tuple(keys.keys[i] for i in rows), keys.kind, inputs=inputs), bounds=None, native=None,
-        factors=None, n_missing=0, diagnostics=(),
+        factors=None, n_missing=0, diagnostics=_stopped((one, other)),
     )  # fmt: skip
+
+
+def _stopped(parts: Sequence[Scores]) -> tuple[str, ...]:
+    """The code of a row with a part whose number of questions its scores decided."""
+    return (STOPPED,) if any(STOPPED in part.diagnostics for part in parts) else ()
 
 
 def _row(
@@ -143,7 +149,7 @@ def _row(
     sizes = {item["task"]: item["n_total"] for item in run.drawn}
     drawn = all(sizes.get(item.task) == len(block.X) for item, block in zip(parts, known, strict=True))
     found = full_benchmark(y, part, X, tuple(names), settings.level, name, bounds=bounds, drawn=drawn)
-    fields = asdict(found)
+    fields = asdict(found) | {"diagnostics": tuple(sorted((*found.diagnostics, *_stopped(parts))))}
     return [FullRow(task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=run.model, **fields)]
 
 
@@ -154,7 +160,7 @@ def _nothing(parts: Sequence[Scores], references: Sequence[Run], name: str, run:
         task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=run.model, estimate=None, se=None, ci_low=None,
         ci_high=None, n_asked=sum(len(block.asked) for block in blocks), n_total=sum(len(block.X) for block in blocks),
         r2=None, gain=None, references=tuple(dict.fromkeys(n for block in blocks for n in block.names)),
-        diagnostics=("not_a_random_part",),
+        diagnostics=("not_a_random_part", *_stopped(parts)),
     )  # fmt: skip
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.drawing import draw, recorded, wanted, with_record
+from harness_noise.analysis.drawing import check_against, draw, recorded, wanted, with_record
 from harness_noise.analysis.mean import analyze_run
-from harness_noise.analysis.references import of_runs
+from harness_noise.analysis.references import of_pairs, of_runs
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
@@ -33,7 +33,10 @@ def run_of(rows: np.ndarray, name: str = "m") -> Run:
     return Run(model=name, name=name, harness="lm-eval", scores=(Scores("t", "acc", "none", questions, values[rows]),))
 
 
-@pytest.mark.parametrize(("size", "count"), [("0.2", 20), ("20%", 20), (0.999, 100), ("1", 1), ("40", 40), (500, 100)])
+@pytest.mark.parametrize(
+    ("size", "count"),
+    [("0.2", 20), ("20%", 20), (0.999, 100), (1.0, 100), ("1.0", 100), ("100%", 100), ("2", 2), (40, 40), (500, 100)],
+)
 def test_sizes(size: str | float, count: int) -> None:
     assert wanted(size, 100) == count
     assert len(draw(100, size, seed=1)) == count
@@ -43,6 +46,13 @@ def test_sizes(size: str | float, count: int) -> None:
 def test_no_size(size: str) -> None:
     with pytest.raises(InputError, match="neither a share"):
         wanted(size, 100)
+
+
+@pytest.mark.parametrize("size", [1, "1", 0.01, "1%", "0.004"])
+def test_a_part_of_one_question_is_refused(size: str | float) -> None:
+    with pytest.raises(InputError, match="says nothing of the others"):
+        draw(100, size)
+    assert draw(1, 0.2).tolist() == [0]  # all that there is
 
 
 def test_whole_clusters_every_task_in_proportion_and_all_equally_often() -> None:
@@ -120,3 +130,30 @@ def test_a_part_that_the_run_says_was_drawn_needs_not_look_random() -> None:
         of_runs([replace(part, drawn=(DRAWN | {"n_total": 50},))], [whole], Settings())  # of half of them
     ((row,), _) = of_runs([replace(part, drawn=(DRAWN,))], [whole], Settings())
     assert (row.n_asked, row.n_total) == (40, 100)
+
+
+def test_a_run_that_stopped_early_is_no_run_to_compare_with() -> None:
+    run = run_of(np.arange(40))
+    check_against(run, "t")
+    check_against(with_record(run, [], [DRAWN | {"stopped_early": False}]), "t")
+    stopped = with_record(run, [LOOKS], [DRAWN])
+    check_against(stopped, "another")
+    with pytest.raises(InputError, match=r"stopped early itself after 40 of 100 questions.*all questions"):
+        check_against(stopped, "t")
+    with pytest.raises(InputError, match="stopped early itself, because"):
+        check_against(replace(stopped, drawn=()), "t")
+
+
+def test_the_whole_benchmark_of_a_run_that_stopped_early_says_so() -> None:
+    rows = np.random.default_rng(5).permutation(100)[:40]
+    part, whole = run_of(rows), run_of(np.arange(100), "reference")
+    stopped = with_record(part, [LOOKS], [DRAWN])
+    for ours, expected in ((part, False), (stopped, True)):
+        ((row,), _) = of_runs([ours], [whole], Settings())
+        assert ("stopped_early" in row.diagnostics) == expected
+        for pair in ((ours, run_of(np.arange(100), "b")), (run_of(np.arange(100), "b"), ours)):
+            ((row,), _) = of_pairs([pair], [whole], Settings())
+            assert ("stopped_early" in row.diagnostics) == expected
+    of_half = with_record(run_of(np.arange(40)), [LOOKS], [DRAWN | {"n_total": 50}])
+    ((row,), _) = of_runs([of_half], [whole], Settings(), refuse=False)
+    assert row.diagnostics == ("not_a_random_part", "stopped_early")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import deepcopy
 from typing import Any
 
@@ -45,8 +45,10 @@ class Asking:
         self._evaluate, self._arguments, self._tasks = evaluate, arguments, tasks
         self._built: dict[str, dict[int, list[Any]]] = {}
         """Task → document → its requests."""
-        self._answers: dict[int, list[Any]] = {}
-        """id(request) → its answers, in the order in which they were asked for."""
+        self._answers: dict[int, tuple[Any, list[Any]]] = {}
+        """id(request) → the request, so that no other one gets its id, and its answers in the order of asking."""
+        self._answering = False
+        """While the model answers, what it asks of itself is no request of lm-eval's."""
         self.model_failed = False
         """Whether the model raised: what ends a run without us, too."""
 
@@ -62,6 +64,10 @@ class Asking:
                 if callable(call := getattr(lm, method, None)):
                     stack.enter_context(patched(lm, method, self._remembering(call)))
             yield
+
+    def straight(self) -> AbstractContextManager[None]:
+        """Within it every request goes to the model, and no answer is kept."""
+        return patched(self, "_answering", True)
 
     def block(self, part: Part) -> dict[str, Any]:
         """Part of the run, with its samples: native results without groups and bootstrap."""
@@ -110,17 +116,23 @@ class Asking:
 
         return doc_iterator
 
-    def _remembering(self, call: Callable[..., Any]) -> Callable[..., list[Any]]:
-        def answers(requests: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
+    def _remembering(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def answers(requests: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+            if self._answering:
+                return call(requests, *args, **kwargs)
             numbered = list(_numbered(requests))
-            fresh = [item for item, number in numbered if number >= len(self._answers.get(id(item), ()))]
+            fresh = [item for item, number in numbered if number >= len(self._answers.get(id(item), ("", ()))[1])]
             if fresh:
                 self.model_failed = True
-                found = list(call(fresh, *args, **kwargs))
+                self._answering = True
+                try:
+                    found = list(call(fresh, *args, **kwargs))
+                finally:
+                    self._answering = False
                 self.model_failed = False
                 for item, answer in zip(fresh, found, strict=True):
-                    self._answers.setdefault(id(item), []).append(answer)
-            return [self._answers[id(item)][number] for item, number in numbered]
+                    self._answers.setdefault(id(item), (item, []))[1].append(answer)
+            return [self._answers[id(item)][1][number] for item, number in numbered]
 
         return answers
 

@@ -218,7 +218,9 @@ class Growing:
             if not found or all(item.enough for item in found) or self.repeats.K >= MOST_REPEATS:
                 return
             step = 1 if se is not None else max(_step(item) for item in found if not item.enough)
-            if not self.repeats.more(step) or self.repeats.interrupted:
+            with self.asking.straight():
+                asked = self.repeats.more(step)
+            if not asked or self.repeats.interrupted:
                 return
             self._ask(part, again=True)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_noise.analysis.drawing import draw
+from harness_noise.analysis.drawing import check_against, draw
 from harness_noise.analysis.sequential import Look, Order, StoppingRule
 from harness_noise.data.clusters import CROSS
 from harness_noise.data.matching import pair
@@ -178,6 +178,7 @@ class Population:
                 f"--noise_against {against.name}: it has no scores of {item.name} ({have}): name a run of all these "
                 "tasks with its samples, or leave the task out"
             )
+        check_against(against, item.name)
         found = pair(item.questions, theirs.questions)
         if not found.rows_a:
             raise InputError(

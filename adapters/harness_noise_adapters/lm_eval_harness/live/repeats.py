@@ -71,8 +71,10 @@ class Repeats:
         self.notes: list[str] = []
         self.interrupted = False
         """Whether the user stopped the further answers."""
-        self._further: dict[int, list[Any]] = {}
-        """id(instance) → its further answers."""
+        self._further: dict[int, tuple[Any, list[Any]]] = {}
+        """id(instance) → the instance, so that no other one gets its id, and its further answers."""
+        self._answering = False
+        """While the model answers, what it asks of itself is no request of lm-eval's."""
         self._done = 0, 0
         """Rounds of further answers that are there, and that were to be asked."""
         self._seeds = Reseeder(lm)
@@ -131,12 +133,18 @@ class Repeats:
 
     def _generate(self, original: Any) -> Any:
         def generate_until(requests: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._answering:
+                return original(requests, *args, **kwargs)
             try:
                 self._say_cached(requests)
             except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the run
                 with suppress(Exception):
                     self._warn(f"it is not known whether --use_cache answers ({error_message(error)})")
-            found = original(requests, *args, **kwargs)
+            self._answering = True
+            try:
+                found = original(requests, *args, **kwargs)
+            finally:
+                self._answering = False
             try:
                 model = innermost(self.lm)
                 further = original if model is self.lm else model.generate_until
@@ -191,7 +199,7 @@ class Repeats:
                 if len(answers) != len(asked):
                     raise ValueError(f"{len(answers)} answers to {len(asked)} requests")
                 for request, answer in zip(asked, answers, strict=True):
-                    self._further.setdefault(id(request), []).append(answer)
+                    self._further.setdefault(id(request), (request, []))[1].append(answer)
                 self._done = done, len(rounds)
 
     def _stopped(self, error: BaseException) -> None:
@@ -219,10 +227,14 @@ class Repeats:
             own = request.repeats or 1
             # padding for other ranks repeats whole blocks
             if id(request) in ours and seen[id(request)] % own == 0:
-                for repeat in range(own + len(self._further.get(id(request), ())), self.K):
+                for repeat in range(own + len(self._more(request)), self.K):
                     rounds.setdefault(0 if at_once else repeat, []).append(request)
             seen[id(request)] += 1
         return [rounds[key] for key in sorted(rounds)]
+
+    def _more(self, request: Any) -> list[Any]:
+        """The further answers of a request by now."""
+        return self._further.get(id(request), (request, []))[1]
 
     def _ours(self) -> set[int]:
         """id of every request that is asked K times."""
@@ -234,6 +246,7 @@ class Repeats:
         lm = innermost(self.lm)
         with ExitStack() as stack:
             stack.enter_context(same_random_state())
+            stack.enter_context(patched(self, "_answering", True))
             if self.reseed:
                 stack.enter_context(self._seeds.active())
             if lm is not self.lm:
@@ -263,7 +276,7 @@ class Repeats:
         whole = []
         for item in task.instances:
             own = item.repeats or 1
-            if more := self._further.get(id(item)):
+            if more := self._more(item):
                 whole.append((item, [*item.resps[:own], *more[: self.K - own]]))
         for item, answers in whole:
             item.resps = answers

@@ -1,0 +1,91 @@
+"""What a live run that looks at its answers keeps of them, and what it refuses or says before the first question."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("lm_eval")
+from lm_eval.api.instance import Instance
+
+from harness_noise.errors import InputError
+from harness_noise_adapters.lm_eval_harness import noise
+from support import lm_eval_models as toys
+from support.lm_eval_live import native_part, save
+
+N = 100
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("asking")
+    toys.write_task(path, "gen", toys.docs(N))
+    toys.write_task(path, "choice", toys.docs(60, start=700), toys.CHOICE)
+    save(path, path / "b", ["gen", "choice"], toys.HashModel(seed=9, share=0.3))
+    return path
+
+
+class Drafting(toys.HashModel):
+    """Asks itself for a draft of every answer, with a request that nobody keeps, and for each answer once more."""
+
+    def __init__(self) -> None:
+        super().__init__(seed=1, share=0.7)
+        self.wrong = 0
+        self.again = False
+
+    def generate_until(self, requests: Any, disable_tqdm: bool = False) -> list[str]:
+        found = []
+        for request in requests:
+            prompt = request.args[0]
+            if prompt.startswith("draft of ") or self.again:
+                found.append(prompt if prompt.startswith("draft of ") else self.answer(prompt))
+                continue
+            (draft,) = self.generate_until([Instance("generate_until", {}, (f"draft of {prompt}", {}), 0)])
+            self.wrong += draft != f"draft of {prompt}"
+            self.again = True
+            found += self.generate_until([request])
+            self.again = False
+        return found
+
+
+@pytest.mark.parametrize("options", [{"sample": "60"}, {"sample": "60", "repeats": 3}, {"repeats": 3}])
+def test_what_a_model_asks_of_itself_is_answered_by_the_model(folder: Path, options: dict[str, Any]) -> None:
+    model = Drafting()
+    with noise(**options) as session:
+        results = toys.simple_evaluate(folder, ["gen"], model)
+    assert session.problems == []
+    assert model.wrong == 0
+    assert set(model.asked.values()) == {options.get("repeats", 1)}
+    part = results["config"].pop("samples", None)
+    plain = toys.simple_evaluate(folder, ["gen"], Drafting(), samples=part)
+    plain["config"].pop("samples", None)
+    ours, theirs = native_part(results), native_part(plain)
+    for found in (ours, theirs):
+        found["config"].pop("samples", None)
+    assert ours == theirs
+
+
+def test_further_answers_are_asked_anew_where_a_model_asks_itself(folder: Path) -> None:
+    model = Drafting()
+    with noise(repeats="auto") as session:
+        toys.simple_evaluate(folder, ["gen"], model)
+    (K,) = set(model.asked.values())
+    assert K > 2
+    (found,) = [item for item in session.analysis.estimates if item.scorer == "strict"]
+    assert (found.repeats_max, model.wrong) == (K, 0)
+    with noise(repeats=K) as fixed:
+        toys.simple_evaluate(folder, ["gen"], Drafting())
+    (same,) = [item for item in fixed.analysis.estimates if item.scorer == "strict"]
+    assert (found.mean, found.se_prediction) == (same.mean, same.se_prediction)
+
+
+def test_a_run_that_stopped_early_is_refused_as_the_one_to_compare_with(folder: Path, tmp_path: Path) -> None:
+    with noise(until="decided", against=str(folder / "b")):
+        results = save(folder, tmp_path, ["gen"], toys.HashModel(seed=1, share=0.95))
+    assert len(results["config"]["samples"]["gen"]) < N
+    model = toys.HashModel(seed=4)
+    with pytest.raises(InputError, match="stopped early itself after"), noise(until="decided", against=str(tmp_path)):
+        toys.simple_evaluate(folder, ["gen"], model)
+    assert model.calls == []

@@ -82,6 +82,29 @@ def with_record(run: Run, sequential: Iterable[Mapping[str, Any]], drawn: Iterab
     )  # fmt: skip
 
 
+def check_against(run: Run, task: str) -> None:
+    """Refuse to compare a run that grows with one that stopped early itself: its score there is a selected one.
+
+    Args:
+        run: the finished run.
+        task: as the finished run calls it.
+
+    Raises:
+        InputError: it stopped early.
+    """
+    drawn = next((item for item in run.drawn if item["task"] == task and item["stopped_early"]), None)
+    parts = (*run.scores, *run.parts, *run.corpus)
+    if drawn is None and not any(part.task == task and STOPPED in part.diagnostics for part in parts):
+        return
+    asked = f" after {drawn['n_asked']:,} of {drawn['n_total']:,} questions" if drawn is not None else ""
+    raise InputError(
+        f"{run.name}: on {task} this run stopped early itself{asked}, because of its scores on just these questions, "
+        "which are therefore a little too extreme: a difference from them would be wrong, and would be taken for real "
+        "too often. Compare with a run of all questions, or of a part whose size was fixed before "
+        "(--noise_sample, in Inspect noise_sample)"
+    )
+
+
 def recorded(block: object) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What a `noise` block says of stopping and of what was drawn; what we have not written is left out."""
     found = block if isinstance(block, Mapping) else {}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.drawing import draw, recorded, wanted, with_record
+from harness_noise.analysis.drawing import check_against, draw, recorded, wanted, with_record
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.references import of_runs
 from harness_noise.data.questions import Questions
@@ -120,3 +120,15 @@ def test_a_part_that_the_run_says_was_drawn_needs_not_look_random() -> None:
         of_runs([replace(part, drawn=(DRAWN | {"n_total": 50},))], [whole], Settings())  # of half of them
     ((row,), _) = of_runs([replace(part, drawn=(DRAWN,))], [whole], Settings())
     assert (row.n_asked, row.n_total) == (40, 100)
+
+
+def test_a_run_that_stopped_early_is_no_run_to_compare_with() -> None:
+    run = run_of(np.arange(40))
+    check_against(run, "t")
+    check_against(with_record(run, [], [DRAWN | {"stopped_early": False}]), "t")
+    stopped = with_record(run, [LOOKS], [DRAWN])
+    check_against(stopped, "another")
+    with pytest.raises(InputError, match=r"stopped early itself after 40 of 100 questions.*all questions"):
+        check_against(stopped, "t")
+    with pytest.raises(InputError, match="stopped early itself, because"):
+        check_against(replace(stopped, drawn=()), "t")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.inspect_stopping import STRONG, N, answers, record, task, weak_log
+from support.inspect_stopping import MIDDLE, STRONG, N, answers, record, task, weak_log
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -59,3 +59,23 @@ def test_a_setting_that_belongs_to_none_is_said_at_the_start(canned, tmp_path, w
     assert "noise_metric does nothing without" in message
     message = refused(canned, tmp_path, {"noise_repeats": "auto", "noise_seed": 3})
     assert "noise_seed does nothing without noise_until or noise_sample" in message
+
+
+def test_a_log_that_stopped_early_itself_is_nothing_to_compare_with(canned, tmp_path, weak):
+    """It stopped because of its scores on these very questions; a part whose size was fixed is no such thing."""
+
+    def run(name, **metadata):
+        return canned.eval(
+            task(canned, STRONG), tmp_path / name, model="mockllm/strong", max_samples=1, metadata=metadata
+        )[0]
+
+    stopped = run("stopped", noise_until="decided", noise_against=weak)
+    assert len(answers(stopped)) < N
+    message = refused(canned, tmp_path / "on", {"noise_until": "decided", "noise_against": stopped.location})
+    assert f"stopped early itself after {len(answers(stopped))} of {N} questions" in message
+    part = run("part", noise_sample=60)
+    log = canned.eval(
+        task(canned, MIDDLE), tmp_path / "on", metadata={"noise_until": "decided", "noise_against": part.location}
+    )[0]
+    assert log.status == "success", log.error
+    assert record(log)["sequential"]

@@ -43,9 +43,11 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
             raise LimitExceededError("custom", value=1, limit=0, message=refused)
 
     def _start(self, data: TaskStart) -> str | None:
+        asks = False
         try:
-            from harness_noise_adapters.inspect_logs.flags import flag
+            from harness_noise_adapters.inspect_logs.flags import asks_less, flag
 
+            asks = asks_less(data.spec.metadata)
             on = flag(data.spec.metadata)
             if on is None and not self._used:
                 return None
@@ -58,8 +60,10 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
 
             return stop_early(on.asking)
         except Exception as error:  # noqa: BLE001  a guest never takes the host down
-            _warn(f"{data.spec.task}: no error bars", error)
             self._off()
+            if asks:  # else everything would be asked, and paid for
+                return f"{data.spec.task}: {_message(error)}"
+            _warn(f"{data.spec.task}: no error bars", error)
             return None
 
     async def on_sample_end(self, data: SampleEnd) -> None:

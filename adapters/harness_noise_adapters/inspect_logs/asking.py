@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .read import Log
 
 
+USERS = {"metric": ("until", "repeats"), "seed": ("until", "sample")}
+"""Of what only belongs to other settings: which these are."""
 MEANS = ("accuracy", "mean")
 """Native metrics that are the mean of the scores."""
 
@@ -63,6 +65,10 @@ class Asking:
             )
         if given.get("sample") is not None:
             wanted(given["sample"], 2)
+        for name in ("metric", "seed"):
+            users = [given.get(user) for user in USERS[name]]
+            if given.get(name) is not None and not any(item is not None for item in users):
+                raise InputError(idle(name))
         references = given.get("reference")
         names = [references] if isinstance(references, str) else list(references or ())
         return cls(
@@ -96,6 +102,12 @@ def _rule(given: Mapping[str, Any], level: float, seed: int) -> StoppingRule | N
     if rule.se is None and "against" not in given:
         raise InputError("noise_until=decided: name the log to compare with, noise_against=LOG")
     return rule
+
+
+def idle(name: str) -> str:
+    """What to say of a setting that has nothing to belong to."""
+    one, other = (f"noise_{user}" for user in USERS[name])
+    return f"noise_{name} does nothing without {one} or {other}: add one of them, or leave it out"
 
 
 def _number(name: str, value: Any) -> float:

@@ -10,7 +10,7 @@ This module loads nothing, because it runs before it is known whether the flag i
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ class Flag:
 
     settings: Settings
     asking: Mapping[str, Any] = field(default_factory=dict)
-    """How much is asked, by the names of `ASKING` and `ASKING_HOW`, as it was written; empty: everything."""
+    """How much is asked, by the names of `ASKING` and `ASKING_HOW`, as it was written; none of `ASKING`: everything."""
 
     @property
     def cluster(self) -> str | None:
@@ -45,12 +45,10 @@ def flag(metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os
         InputError: a value that is not understood.
     """
     metadata = metadata or {}
-    written = {name: metadata.get(f"noise_{name}") for name in (*ASKING, *ASKING_HOW)}
-    asking = {name: value for name, value in written.items() if value is not None and value is not False}
     if "noise" in metadata:
         on = _switch(metadata["noise"], "the metadata value noise")
     else:
-        on = environment.get("HARNESS_NOISE", "").strip().lower() not in _OFF or not asking.keys() <= {*ASKING_HOW}
+        on = environment.get("HARNESS_NOISE", "").strip().lower() not in _OFF or asks_less(metadata)
     if not on:
         return None
     chosen: dict[str, Any] = {}
@@ -67,7 +65,17 @@ def flag(metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os
             raise InputError(f"noise_level {chosen['level']!r} is not a number: use 0.95") from None
     if "cluster" in chosen:
         chosen["cluster"] = cluster_text(chosen["cluster"])
-    return Flag(Settings(**chosen), {} if asking.keys() <= {*ASKING_HOW} else asking)
+    return Flag(Settings(**chosen), _written(metadata, (*ASKING, *ASKING_HOW)))
+
+
+def asks_less(metadata: Mapping[str, Any] | None) -> bool:
+    """Whether anything says that not everything is to be asked; whatever else the metadata say."""
+    return bool(_written(metadata or {}, ASKING))
+
+
+def _written(metadata: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    written = {name: metadata.get(f"noise_{name}") for name in names}
+    return {name: value for name, value in written.items() if value is not None and value is not False}
 
 
 def cluster_text(value: Any) -> str:

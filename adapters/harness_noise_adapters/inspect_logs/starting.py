@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_noise.analysis.drawing import draw
+from harness_noise.analysis.drawing import check_against, draw
 from harness_noise.analysis.sequential import Order
 from harness_noise.data.clusters import MissingFieldError
 from harness_noise.data.matching import pair
@@ -48,6 +48,7 @@ def stopper_of(live: Live, samples: Sequence[Sample], epochs: int, asking: Askin
     if asking.against is not None:
         log = read(asking.against, spec.task, live.flag.cluster, folders, "noise_against")
         decides, other = compared(spec, log, asking.metric)
+        check_against(log.run, other.task)
         against = log.run.model
         _overlap(spec.task, questions, other, asking.against, live)
         clusters = clusters or _theirs(questions, other)

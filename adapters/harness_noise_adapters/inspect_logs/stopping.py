@@ -6,6 +6,7 @@ warning, and the run goes on to its end.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harness_noise.errors import InputError
 
 from . import hook, inside
-from .asking import Asking
+from .asking import Asking, idle
 from .flags import ASKING, Flag, flag
 from .header import RECORD
 from .inject import _message
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from inspect_ai.scorer import SampleScore
     from inspect_ai.util import EarlyStop
 
+logger = logging.getLogger("harness_noise")
 MANAGER = "harness-noise"
 """How the log names us."""
 
@@ -39,13 +41,15 @@ def stop_early(asking: Mapping[str, Any]) -> str | None:
         Why the task must not start: this Inspect has no early stopping that we know.
     """
     found = inside.options()
-    if found is None:
-        return (
-            f"noise_{next(name for name in ASKING if name in asking)}: this Inspect has no early stopping that we know"
-        )
-    present = found.task.early_stopping
+    present = None if found is None else found.task.early_stopping
     if isinstance(present, Stopping):
         return None
+    first = next((name for name in ASKING if name in asking), None)
+    if first is None:
+        logger.warning("noise: %s; everything is asked", idle(next(iter(asking))))
+        return None
+    if found is None:
+        return f"noise_{first}: this Inspect has no early stopping that we know"
     refused = None
     if present is not None:
         refused = "the task has an early stopping of its own: leave out one of the two"

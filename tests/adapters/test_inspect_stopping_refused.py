@@ -1,0 +1,81 @@
+"""Settings of a run of Inspect that would silently ask everything, or decide by something that is selected."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.inspect_stopping import MIDDLE, STRONG, N, answers, record, task, weak_log
+
+inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
+
+
+@pytest.fixture(scope="module")
+def weak(canned, tmp_path_factory):
+    """The log of the weak model, over all questions."""
+    return weak_log(canned, tmp_path_factory.mktemp("weak"))
+
+
+def refused(canned, folder, metadata):
+    """What a task says that must not ask anything."""
+    asked = []
+    log = canned.eval(
+        task(canned, STRONG, before=lambda state: asked.append(state.sample_id)), folder, metadata=metadata
+    )[0]
+    assert log.status == "error"
+    assert asked == []
+    return log.error.message
+
+
+@pytest.mark.parametrize(
+    "asking", [{"noise_until": "decided", "noise_against": "WEAK"}, {"noise_sample": 0.2}, {"noise_repeats": "auto"}]
+)
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [({"noise_level": 2}, "level"), ({"noise_se": "cr9"}, "cr9"), ({"noise": "ture"}, "neither true nor false")],
+)
+def test_another_setting_that_is_wrong_does_not_turn_the_stopping_off(canned, tmp_path, weak, asking, wrong, words):
+    asking = {name: weak if value == "WEAK" else value for name, value in asking.items()}
+    assert words in refused(canned, tmp_path, asking | wrong)
+
+
+def test_without_asking_less_it_costs_only_the_error_bars(canned, tmp_path, warned):
+    log = canned.eval(task(canned, STRONG), tmp_path, metadata={"noise": True, "noise_level": 2})[0]
+    assert log.status == "success"
+    assert any("no error bars" in text for text in warned())
+
+
+def test_a_setting_that_belongs_to_none_is_said_at_the_start(canned, tmp_path, warned):
+    said = []
+    log = canned.eval(
+        task(canned, STRONG, before=lambda _: said.append(len(warned()))), tmp_path,
+        metadata={"noise": True, "noise_metric": "nonsense"},
+    )[0]  # fmt: skip
+    assert log.status == "success"
+    assert "noise_se" in log.results.scores[0].metrics
+    (text,) = [text for text in warned() if "noise_metric does nothing without noise_until or noise_repeats" in text]
+    assert "everything is asked" in text
+    assert said[0] == 1
+    message = refused(canned, tmp_path, {"noise_sample": 0.5, "noise_metric": "nonsense"})
+    assert "noise_metric does nothing without" in message
+    message = refused(canned, tmp_path, {"noise_repeats": "auto", "noise_seed": 3})
+    assert "noise_seed does nothing without noise_until or noise_sample" in message
+
+
+def test_a_log_that_stopped_early_itself_is_nothing_to_compare_with(canned, tmp_path, weak):
+    """It stopped because of its scores on these very questions; a part whose size was fixed is no such thing."""
+
+    def run(name, **metadata):
+        return canned.eval(
+            task(canned, STRONG), tmp_path / name, model="mockllm/strong", max_samples=1, metadata=metadata
+        )[0]
+
+    stopped = run("stopped", noise_until="decided", noise_against=weak)
+    assert len(answers(stopped)) < N
+    message = refused(canned, tmp_path / "on", {"noise_until": "decided", "noise_against": stopped.location})
+    assert f"stopped early itself after {len(answers(stopped))} of {N} questions" in message
+    part = run("part", noise_sample=60)
+    log = canned.eval(
+        task(canned, MIDDLE), tmp_path / "on", metadata={"noise_until": "decided", "noise_against": part.location}
+    )[0]
+    assert log.status == "success", log.error
+    assert record(log)["sequential"]

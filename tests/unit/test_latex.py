@@ -107,7 +107,9 @@ def test_one_row_fits_a_page(tmp_path: Path) -> None:
         pytest.skip("no pdflatex on this machine")
     names = {"task": "word_problems", "metric": "exact_match", "scorer": "number", "cluster": "template"}
     tables = [replace(comparison(**names), differences=comparison(**names).differences[:1])]
-    tables.append(replace(tables[0], differences=(replace(tables[0].differences[0], verdict="equivalent within 0.02"),)))
+    tables.append(
+        replace(tables[0], differences=(replace(tables[0].differences[0], verdict="equivalent within 0.02"),))
+    )
     bodies = [render(table) for table in (*tables, Analysis({}, analysis(**names).estimates[:1]))]
     assert all("Task word\\_problems; metric exact\\_match, number." in body for body in bodies)
     document = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n%s\\end{document}\n" % "".join(bodies)

@@ -112,7 +112,8 @@ def test_one_row_fits_a_page(tmp_path: Path) -> None:
     )
     bodies = [render(table) for table in (*tables, Analysis({}, analysis(**names).estimates[:1]))]
     assert all("Task word\\_problems; metric exact\\_match, number." in body for body in bodies)
-    document = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n%s\\end{document}\n" % "".join(bodies)
+    body = "".join(bodies)
+    document = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}\n{body}\\end{{document}}\n"
     (tmp_path / "t.tex").write_text(document, encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
     subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=True)

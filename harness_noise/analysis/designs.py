@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 POWER = 0.80
 ASSURANCE = 0.80
 INDEPENDENT = (
-    "The questions are taken as independent. Where they come in clusters, it takes more of them, times the design effect: "
-    "give --design-effect, or plan from two runs (--from A B), which show it."
+    "The questions are taken as independent. Where they come in clusters, it takes more of them, times the design "
+    "effect: give --design-effect, or plan from two runs (--from A B), which show it."
 )
 
 

@@ -15,7 +15,7 @@ from ..stats.contrast import question_stats
 
 
 def flipped(one: Scores, other: Scores, runs: tuple[Run, Run], limit: int) -> tuple[list[Flip], list[str]]:
-    """At most `limit` questions, the largest difference first, and why their texts cannot be shown, if so.
+    """At most `limit` questions, the largest difference first; of how many, and why their texts cannot be shown, if so.
 
     Whole questions, targets and answers are read from the logs now; no number depends on them.
     """
@@ -25,9 +25,16 @@ def flipped(one: Scores, other: Scores, runs: tuple[Run, Run], limit: int) -> tu
         mean_b = question_stats(other.values).mean[found.rows_b]
     d = mean_a - mean_b
     order = np.argsort(-np.abs(d), kind="stable")
-    order = order[np.isfinite(d[order]) & (d[order] != 0)][:limit]
+    differ = order[np.isfinite(d[order]) & (d[order] != 0)]
+    order = differ[:limit]
     rows_a, rows_b = ([int(rows[k]) for k in order] for rows in (found.rows_a, found.rows_b))
-    notes: list[str] = []
+    notes = []
+    if len(differ):
+        what = "question" if len(differ) == 1 else "questions"
+        notes.append(
+            f"{one.task}, {one.metric}: listed are {len(order)} of the {len(differ)} {what} on which "
+            f"{runs[0].model} and {runs[1].model} differ"
+        )
     told_a, told_b = _told(one, runs[0], rows_a, notes), _told(other, runs[1], rows_b, notes)
     texts, rows = one.questions.shown(), rows_a
     if not texts:

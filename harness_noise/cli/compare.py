@@ -79,6 +79,8 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     baseline, models = choices.pop("baseline"), choices.pop("models")
     by = choices["by"]
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
+    if choices["wide"] and not questions:
+        raise InputError("--wide shows the questions of --questions N whole: say how many, as in --questions 5 --wide")
     choices["columns"] = _of_sides(choices["columns"], runs)
     # a gate must not pass because the file with the regression could not be read
     reading, repeated = options.read_options(choices, strict=gate == "regression"), choices.pop("as_repeats")

@@ -57,12 +57,13 @@ def _index_page(arena: Arena, names: list[str], command: str | None) -> str:
     models = len({model.model for model in arena.models})
     n_pairs = sum(len(board.pairs) for board in arena.boards)
     boards = len(arena.boards)
+    compared = f"{n_pairs} pair{'s' if n_pairs > 1 else ''}, paired by question"
     codes = [one.diagnostics for one in arena.slices] + [one.diagnostics for one in arena.heterogeneity]
     marks = _marks(codes)
     return html.render(
         "index.html",
         title=f"Arena of {models} models",
-        lead=f"{models} models on {boards} benchmark{'s' if boards > 1 else ''}, {n_pairs} pair{'s' if n_pairs > 1 else ''}, paired by question.",
+        lead=f"{models} models on {boards} benchmark{'s' if boards > 1 else ''}, {compared}.",
         links=[
             (arena_summary.board_name(board), f"{name}.html") for board, name in zip(arena.boards, names, strict=True)
         ],

@@ -84,7 +84,12 @@ def _curve(plan: Plan, digits: int) -> Section:
         (_size(plan, row.n_questions), "█" * max(1, round(_BARS * row.mde / longest)) + f" {number(row.mde, digits)}")
         for row in rows
     )
-    return Section(f"Smallest detectable difference at K = {plan.repeats}, as bars", (Column("questions"), Column("", text=True)), bars, detail=True)
+    return Section(
+        f"Smallest detectable difference at K = {plan.repeats}, as bars",
+        (Column("questions"), Column("", text=True)),
+        bars,
+        detail=True,
+    )
 
 
 def _theory(plan: Plan, digits: int) -> Section:

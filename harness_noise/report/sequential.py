@@ -147,8 +147,8 @@ def budget_section(arena: Arena) -> Section:
         Column("K", hint="answers per question"),
         Column(
             "more questions",
-            hint="at the same K, for 80 % power if the difference seen is the true one; where they come in clusters, in "
-            "so many new clusters of the size seen",
+            hint="at the same K, for 80 % power if the difference seen is the true one; where they come in clusters, "
+            "in so many new clusters of the size seen",
         ),
         Column("or more answers", hint="to each question; – where none is enough, or that is not known"),
     )

@@ -107,10 +107,13 @@ def test_one_row_fits_a_page(tmp_path: Path) -> None:
         pytest.skip("no pdflatex on this machine")
     names = {"task": "word_problems", "metric": "exact_match", "scorer": "number", "cluster": "template"}
     tables = [replace(comparison(**names), differences=comparison(**names).differences[:1])]
-    tables.append(replace(tables[0], differences=(replace(tables[0].differences[0], verdict="equivalent within 0.02"),)))
+    tables.append(
+        replace(tables[0], differences=(replace(tables[0].differences[0], verdict="equivalent within 0.02"),))
+    )
     bodies = [render(table) for table in (*tables, Analysis({}, analysis(**names).estimates[:1]))]
     assert all("Task word\\_problems; metric exact\\_match, number." in body for body in bodies)
-    document = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n%s\\end{document}\n" % "".join(bodies)
+    body = "".join(bodies)
+    document = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}\n{body}\\end{{document}}\n"
     (tmp_path / "t.tex").write_text(document, encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
     subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=True)

@@ -75,3 +75,14 @@ def test_a_replay_that_decides_nothing_does_not_call_it_enough(monkeypatch: pyte
 def test_what_is_hidden_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     text = shown(hn.plan(effect=0.05, accuracy=0.7), monkeypatch)
     assert text.endswith("shows all): the table “Smallest detectable difference at K = 1, as bars”.")
+
+
+def test_a_budget_counts_new_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness_noise.leaderboard.budget import with_budget
+
+    for clusters in (0, 24):
+        found = with_budget(hn.arena([run(name, 0.6, seed, clusters=clusters) for seed, name in enumerate("abc")]))
+        row = found.budget[0]
+        assert row.more_questions is not None
+        text = shown(found, monkeypatch, 200)
+        assert (f"{row.more_questions:,} ({round(row.more_questions / 5):,} clusters)" in text) is bool(clusters)

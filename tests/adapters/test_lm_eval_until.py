@@ -198,7 +198,7 @@ def test_the_metric_that_decides_may_be_named(folder: Path, worse: str) -> None:
     with noise(until="decided", against=worse, metric="exact_match,flexible") as session:
         toys.simple_evaluate(folder, ["gen"], better())
     assert session.analysis.sequential[0].scorer == "flexible"
-    with noise(until="decided", against=worse, metric="f1") as session:
+    with noise(until="se=0.05", metric="f1") as session:
         results = toys.simple_evaluate(folder, ["gen"], better())
     assert session.analysis.sequential == ()
     assert any("there is no metric f1" in note for note in session.analysis.notes)

@@ -12,6 +12,7 @@ from lm_eval.api.instance import Instance
 
 from harness_noise.errors import InputError
 from harness_noise_adapters.lm_eval_harness import noise
+from harness_noise_adapters.lm_eval_harness.live.options import Options
 from support import lm_eval_models as toys
 from support.lm_eval_live import native_part, save
 
@@ -89,3 +90,47 @@ def test_a_run_that_stopped_early_is_refused_as_the_one_to_compare_with(folder: 
     with pytest.raises(InputError, match="stopped early itself after"), noise(until="decided", against=str(tmp_path)):
         toys.simple_evaluate(folder, ["gen"], model)
     assert model.calls == []
+
+
+@pytest.mark.parametrize(
+    ("given", "where", "words"),
+    [
+        ({"metric": "acc"}, "--noise", "metric does nothing without until or repeats auto"),
+        ({"until": "decided"}, "--noise", "name it with --noise_against RUN"),
+        ({"until": "decided"}, "noise options", "name it with against=RUN"),
+        ({"until": "decided"}, "environment HARNESS_NOISE_…", "name it with HARNESS_NOISE_AGAINST=RUN"),
+        ({"until": "decided", "against": ""}, "--noise", "against must be one text .* name one finished run"),
+        ({"until": "decided", "against": ["a", "b"]}, "--noise", "not .'a', 'b'.: name one finished run"),
+        ({"until": "se=0.1", "metric": ["a"]}, "--noise", "metric must be one text"),
+        ({"until": " "}, "--noise", "until must be one text"),
+        ({"reference": 5}, "--noise", "reference must be one text .* all questions"),
+        ({"reference": ["a", ""]}, "--noise", "reference must be one text"),
+    ],
+)
+def test_options_that_mean_nothing(given: dict[str, Any], where: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Options.of(given, where)
+
+
+def test_options_that_mean_something() -> None:
+    assert Options.of({"metric": "acc", "repeats": "auto"}).metric == "acc"
+    assert Options.of({"until": "decided", "against": Path("a")}).against == "a"
+    assert Options.of({"reference": ("a", "b")}).reference == ("a", "b")
+    assert Options.of({"reference": []}).reference == ()
+
+
+def test_a_deciding_metric_that_nobody_has_measured_is_refused(folder: Path) -> None:
+    model = toys.HashModel()
+    options = {"until": "decided", "against": str(folder / "b"), "metric": "exact_mach"}
+    with pytest.raises(InputError, match=r"exact_match,strict.*name one of them"), noise(**options):
+        toys.simple_evaluate(folder, ["gen"], model)
+    assert model.calls == []
+
+
+def test_several_decisions_each_at_the_error_of_one_are_said(folder: Path) -> None:
+    with noise(until="decided", against=str(folder / "b")) as session:
+        toys.simple_evaluate(folder, ["gen", "choice"], toys.HashModel(seed=1, share=0.95))
+    (note,) = [note for note in session.analysis.notes if "decides at" in note]
+    assert "each of the 2 tasks decides at 5 %: of 2 that do not differ, 0.1 would be called different" in note
+    assert "--noise_level 0.975" in note
+    assert note in session.warnings

@@ -22,6 +22,7 @@ from .population import Grown, Population, Unit
 
 if TYPE_CHECKING:
     from harness_noise.analysis.observed import Repeats as RepeatsNow
+    from harness_noise.analysis.sequential import StoppingRule
     from harness_noise.data.scores import Run, Scores
     from harness_noise.results.rows import Analysis
     from harness_noise.settings import Settings
@@ -110,6 +111,7 @@ class Growing:
         self.notes: list[str] = []
         population = Population(tasks, groups, self.options, others.against, self.notes)
         self.units = population.units(self.options.rule)
+        self.notes += _several(self.units, self.options.rule)
         self.grown = Grown(self.units)
         self.asked: dict[str, list[int]] | None = None
         """The documents that were asked, by task; None where they are all."""
@@ -281,6 +283,20 @@ class Growing:
 
     def _say(self, unit: Unit, text: str) -> None:
         print(f"harness-noise: {unit.name}: {text}", file=sys.stderr, flush=True)
+
+
+def _several(units: Sequence[Unit], rule: StoppingRule | None) -> list[str]:
+    """A note where several decisions are each made at the error of one."""
+    N = len(units)
+    if rule is None or rule.se is not None or N < 2:
+        return []
+    error = 1 - rule.level
+    what = "tasks" if all(unit.metrics is None for unit in units) else "tasks and groups"
+    return [
+        f"each of the {N} {what} decides at {100 * error:.3g} %: of {N} that do not differ, {N * error:.2g} would be "
+        f"called different on average; for {100 * error:.3g} % over all of them take --noise_level "
+        f"{1 - error / N:.4g}, or compare runs of all questions, which adjusts for their number"
+    ]
 
 
 def _step(found: RepeatsNow) -> int:

@@ -23,6 +23,10 @@ ENVIRONMENT = "HARNESS_NOISE_"
 _OURS = ("repeats", "cluster", "groups", "rows", "reseed", "until", "against", "margin", "looks", "metric", "sample",
          "reference")  # fmt: skip
 _LISTS = ("groups", "reference")
+_MEANT = {
+    "until": "write decided, or se=0.01", "against": "name one finished run", "metric": "METRIC or METRIC,FILTER",
+    "reference": "name finished runs of all questions",
+}  # fmt: skip
 _SETTINGS = ("level", "se", "interval", "seed")
 
 
@@ -85,11 +89,11 @@ class Options:
             rows=_flag(given.get("rows"), f"{where}: rows"),
             reseed=_flag(given.get("reseed"), f"{where}: reseed"),
             settings=settings,
-            rule=_rule(given, settings, where),
+            rule=_rule(given, settings, where, auto=auto),
             sample=_size(given.get("sample")),
-            against=_text(given.get("against")),
-            metric=_text(given.get("metric")),
-            reference=_texts(given.get("reference")),
+            against=_text(given, "against", where),
+            metric=_text(given, "metric", where),
+            reference=_texts(given, "reference", where),
         )
 
     @classmethod
@@ -164,16 +168,20 @@ def groups(given: object, where: str) -> dict[str, str]:
     return out
 
 
-def _rule(given: Mapping[str, Any], settings: Settings, where: str) -> StoppingRule | None:
+def _rule(given: Mapping[str, Any], settings: Settings, where: str, *, auto: bool) -> StoppingRule | None:
     """When to stop; None where nothing says so.
 
     Raises:
         InputError: a choice that means nothing without another one, or with it.
     """
-    until, against = _text(given.get("until")), given.get("against")
+    until, against = _text(given, "until", where), given.get("against")
     if until is None:
         if idle := [name for name in ("against", "margin", "looks") if given.get(name) is not None]:
             raise InputError(f"{where}: {idle[0]} does nothing without until: say until decided, or leave it out")
+        if given.get("metric") is not None and not auto:
+            raise InputError(
+                f"{where}: metric does nothing without until or repeats auto, of which it says by what: leave it out"
+            )
         return None
     from harness_noise.analysis.sequential import StoppingRule
 
@@ -183,7 +191,9 @@ def _rule(given: Mapping[str, Any], settings: Settings, where: str) -> StoppingR
         looks=5 if looks is None else looks, level=settings.level, seed=settings.seed,
     )  # fmt: skip
     if rule.se is None and against is None:
-        raise InputError(f"{where}: until decided needs the run to compare with: name it with against")
+        raise InputError(
+            f"{where}: until decided needs the run to compare with: name it with {_spelled('against', 'RUN', where)}"
+        )
     idle = [name for name in ("against", "margin", "looks") if given.get(name) is not None]
     if rule.se is not None and idle:
         raise InputError(f"{where}: {idle[0]} is for until decided; until {until} looks after every block")
@@ -199,12 +209,29 @@ def _size(given: object) -> str | None:
     return str(given)
 
 
-def _text(given: object) -> str | None:
-    return None if given is None else str(given).strip()
+def _text(given: Mapping[str, Any], name: str, where: str) -> str | None:
+    """One text, or one path; None where nothing is given."""
+    value = given.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str | os.PathLike) or not str(value).strip():
+        raise InputError(f"{where}: {name} must be one text that is not empty, not {value!r}: {_MEANT[name]}")
+    return str(value).strip()
 
 
-def _texts(given: object) -> tuple[str, ...]:
-    return () if given is None else (given,) if isinstance(given, str) else tuple(map(str, given))  # type: ignore[call-overload]
+def _texts(given: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
+    value = given.get(name)
+    texts = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    return tuple(text for item in texts if (text := _text({name: item}, name, where)) is not None)
+
+
+def _spelled(name: str, value: str, where: str) -> str:
+    """An option as its user writes it."""
+    if where.startswith("--"):
+        return f"{where}_{name} {value}"
+    if where.startswith("environment"):
+        return f"{ENVIRONMENT}{name.upper()}={value}"
+    return f"{name}={value}"
 
 
 def _repeats(given: object, where: str) -> int | None:

@@ -113,9 +113,23 @@ class Population:
     def units(self, rule: StoppingRule | None) -> list[Unit]:
         """What stops together, each with its order; without a rule one block."""
         known = self._known()
+        self._check_metric()
         return [self._unit(name, [known[task] for task in members], metrics, rule) for name, members, metrics in (
             self._members()
         )]  # fmt: skip
+
+    def _check_metric(self) -> None:
+        """Refuse a deciding metric by which the other run has measured none of the tasks."""
+        wanted = self.options.metric
+        if self.against is None or wanted is None:
+            return
+        parts = [part for part in (*self.against.scores, *self.against.parts) if part.task in self.tasks]
+        if not any(wanted in (part.metric, f"{part.metric},{part.scorer}") for part in parts):
+            have = ", ".join(dict.fromkeys(f"{part.metric},{part.scorer}" for part in parts))
+            raise InputError(
+                f"--noise_metric {wanted}: {self.against.name} has measured these tasks by {have}, so nothing would "
+                "ever be decided by it: name one of them"
+            )
 
     def _members(self) -> list[tuple[str, list[str], tuple[tuple[str, Weighting], ...] | None]]:
         """The groups that are in no other one, and the tasks outside of any."""

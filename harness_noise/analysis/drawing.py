@@ -29,7 +29,7 @@ def draw(
 
     Args:
         n: questions.
-        size: a share below 1, such as 0.2 or "20%", or a number of questions from 1.
+        size: see `wanted`.
         clusters: (n,) labels of what is asked together; None: single questions.
         tasks: (n,) labels; None: one task.
         seed: of the order.
@@ -38,11 +38,13 @@ def draw(
         Their indexes, in increasing order; all n where no fewer are asked for.
 
     Raises:
-        InputError: a size that is neither.
+        InputError: no such size, or a part of one question.
     """
     from .sequential import _cut, _proportional  # with scipy's solvers, which reading a run does without
 
     count = wanted(size, n)
+    if count < 2 <= n:
+        raise InputError(f"a part of {size!r} is one of {n:,} questions, which says nothing of the others: ask more")
     codes, units = (np.arange(n), n) if clusters is None else cluster_codes(clusters)
     ranks = _proportional(codes, units, tasks, np.random.default_rng(seed))
     ends = np.cumsum(np.bincount(ranks[codes], minlength=units))
@@ -50,19 +52,21 @@ def draw(
 
 
 def wanted(size: str | float, n: int) -> int:
-    """How many of n questions a user means: 0.2, "20%" or "200".
+    """How many of n questions a user means: 0.2, "20%" or "200"; 1.0 and "100%" are all, and 1 could be either.
 
     Raises:
-        InputError: neither a share nor a number of questions.
+        InputError: neither a share nor a number of questions from 2.
     """
     text = str(size).strip()
     try:
         value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
         value = -1.0
-    share = value < 1 or text.endswith("%")
+    share = value < 1 or text.endswith("%") or (value == 1 and "." in text)
     if not 0 < value < float("inf") or (share and value > 1) or (not share and value != int(value)):
         raise InputError(f"a part of {size!r} is neither a share, such as 0.2 or 20%, nor a number of questions")
+    if not share and value < 2:
+        raise InputError(f"a part of {size!r} is one question, which says nothing of the others: 1.0 or 100% are all")
     return min(n, max(1, round(value * n)) if share else int(value))
 
 

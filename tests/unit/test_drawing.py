@@ -33,7 +33,10 @@ def run_of(rows: np.ndarray, name: str = "m") -> Run:
     return Run(model=name, name=name, harness="lm-eval", scores=(Scores("t", "acc", "none", questions, values[rows]),))
 
 
-@pytest.mark.parametrize(("size", "count"), [("0.2", 20), ("20%", 20), (0.999, 100), ("1", 1), ("40", 40), (500, 100)])
+@pytest.mark.parametrize(
+    ("size", "count"),
+    [("0.2", 20), ("20%", 20), (0.999, 100), (1.0, 100), ("1.0", 100), ("100%", 100), ("2", 2), (40, 40), (500, 100)],
+)
 def test_sizes(size: str | float, count: int) -> None:
     assert wanted(size, 100) == count
     assert len(draw(100, size, seed=1)) == count
@@ -43,6 +46,13 @@ def test_sizes(size: str | float, count: int) -> None:
 def test_no_size(size: str) -> None:
     with pytest.raises(InputError, match="neither a share"):
         wanted(size, 100)
+
+
+@pytest.mark.parametrize("size", [1, "1", 0.01, "1%", "0.004"])
+def test_a_part_of_one_question_is_refused(size: str | float) -> None:
+    with pytest.raises(InputError, match="says nothing of the others"):
+        draw(100, size)
+    assert draw(1, 0.2).tolist() == [0]  # all that there is
 
 
 def test_whole_clusters_every_task_in_proportion_and_all_equally_often() -> None:

@@ -90,6 +90,8 @@ def stopped(item: Sequential, level: float) -> str:
     digits = decimals(_se(item.ci_low, item.ci_high), item.estimate)
     looks = f"look {item.look}" + ("" if item.looks == "anytime" else f" of {plain(str(item.looks))}")
     early = "stopped early" if item.n_asked < item.n_total else "not stopped before the end"
+    if item.decision == "not decided" and item.n_asked < item.n_total:
+        early = "not decided"
     what = "mean" if item.rule == "se" else "A − B"
     asked = f"{item.n_asked:,} of {item.n_total:,} questions in random order{_seed(item.order_seed)}"
     return (

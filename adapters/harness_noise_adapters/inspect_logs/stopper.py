@@ -16,7 +16,7 @@ import numpy as np
 
 from harness_noise._version import __version__
 from harness_noise.analysis.observed import observe_difference, observe_mean, repeats_enough
-from harness_noise.analysis.sequential import Look, Order, StoppingRule
+from harness_noise.analysis.sequential import NOT_DECIDED, Look, Order, StoppingRule
 from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
@@ -72,6 +72,7 @@ class Stopper:
     most: int = 0
     """Epochs that are asked for; 0: all."""
     off: bool = False
+    """Whether there are no more looks, after a fault; which questions are asked stays as it is."""
     index: dict[str, int] = field(init=False)
     block: list[int] = field(init=False)
     """Of each question; −1 outside the part."""
@@ -117,19 +118,20 @@ class Stopper:
             counts = [0, *self.order.counts()]
             looked = 0 if self.taken is None else self.taken.sequential.look
             ahead = counts[self.block[i]] - counts[looked]
-            if (self.taken is not None and self.taken.stop) or ahead <= AHEAD * counts[-1]:
+            if self.stopped or ahead <= AHEAD * counts[-1]:
                 return
             self.moved = self.moved or Event()
             await self.moved.wait()
 
     def ended(self, i: int, epoch: int) -> None:
         """A sample has come to its end, however: one without scores counts as without an answer."""
-        if (i, epoch) not in self.raw and not (self.taken is not None and self.taken.stop):
-            try:
-                self.answered(self.questions.keys[i], epoch, {})
-                self.look()
-            except Exception as error:  # noqa: BLE001  a guest never takes the host down
-                self.fault(error)
+        if (i, epoch) in self.raw or self.stopped or self._known(self.questions.keys[i], epoch) is None:
+            return
+        if (i, epoch) not in self.started and not (self.most and epoch > self.most):
+            # somebody ends the run: of what is left only the fast answers would be looked at
+            self._give_up("a sample was cancelled before it began")
+        self._count(i, epoch, None)
+        self.look()
 
     def _move(self) -> None:
         """Let those go on who wait for their turn."""
@@ -151,7 +153,7 @@ class Stopper:
 
         i = self._known(key, epoch)
         before = 0 if i is None else self._slot(i, epoch)
-        while any(self.unseen[:before]) and time.monotonic() - self.last < AT_ONCE:
+        while not self.off and any(self.unseen[:before]) and time.monotonic() - self.last < AT_ONCE:
             await sleep(0.01)
 
     def reason(self, key: str, epoch: int) -> str | None:
@@ -163,7 +165,7 @@ class Stopper:
         if (i, epoch) in self.started:  # it is tried again
             return None
         self.look()
-        if self.taken is not None and self.taken.stop:
+        if self.taken is not None and self.stopped:
             return self.taken.message
         if self.most and epoch > self.most:
             return self.enough
@@ -183,17 +185,25 @@ class Stopper:
         if (i, epoch) not in self.started:
             self.last = time.monotonic()
         self._seen(i, epoch)
+        self._count(i, epoch, None if self.decides is None else self.decides.value(scores))
+
+    def _count(self, i: int, epoch: int, value: Any) -> None:
         if (i, epoch) not in self.raw:
             self.left[self._slot(i, epoch)] -= 1
-        self.raw[i, epoch] = None if self.decides is None else self.decides.value(scores)
+        self.raw[i, epoch] = value
 
     def look(self) -> None:
-        """All looks for which the answers are there."""
-        if self.off:
-            return
+        """All looks for which the answers are there; a fault in one is the end of them."""
+        try:
+            if not self.off:
+                self._look()
+        except Exception as error:  # noqa: BLE001  a guest never takes the host down
+            self.fault(error)
+
+    def _look(self) -> None:
         if self.order is not None and self.asking.rule is not None:
             while (number := 0 if self.taken is None else self.taken.sequential.look) < len(self.left):
-                if self.left[number] or (self.taken is not None and self.taken.stop):
+                if self.left[number] or self.stopped:
                     return
                 self._take(self.asking.rule, self.order, number + 1)
         elif self.asking.repeats and not self.most:
@@ -248,34 +258,51 @@ class Stopper:
         )  # fmt: skip
 
     def fault(self, error: Exception) -> None:
-        """Stop no more."""
+        """Look no more."""
+        self._give_up(_message(error))
+
+    def _give_up(self, why: str) -> None:
         if not self.off:
             self.off = True
             self._move()
-            self.live.to_say.append(f"{self.task}: it goes on to its end ({_message(error)})")
+            self.live.to_say.append(f"{self.task}: it goes on to its end ({why})")
 
     @property
     def sequential(self) -> Sequential | None:
         """What may be reported after the last look."""
         return None if self.taken is None else self.taken.sequential
 
+    @property
+    def stopped(self) -> bool:
+        """Whether a look has ended the run."""
+        return self.taken is not None and self.taken.stop
+
+    @property
+    def cut(self) -> bool:
+        """Whether answers were never asked for though no look had stopped the run: somebody ended it before."""
+        return not self.stopped and any(self.unseen[: self.most or None])
+
     def asked(self) -> int:
-        """Questions with an answer."""
-        return len({i for i, _ in self.raw})
+        """Questions that were asked: where no look has stopped it all that were to be, with an answer or without."""
+        return len({i for i, _ in (*self.raw, *self.started)}) if self.stopped else len(self.part)
 
     def summary(self) -> list[str]:
         """What to say at the end."""
         out, asked, total = [], self.asked(), len(self.part)
         found = self.sequential
-        if found is not None and found.n_asked < asked:
-            out.append(
-                f"{self.task}: decided after {found.n_asked:,} of {total:,} questions ({found.decision}); "
-                f"{asked - found.n_asked:,} more were under way, have no part in the decision and count in Inspect's "
-                "own values (fewer are with a lower --max-samples)"
-            )
-        elif found is not None and asked < total:
-            out.append(f"{self.task}: decided after {found.n_asked:,} of {total:,} questions ({found.decision})")
-        if total < len(self.questions):
+        if found is not None and found.decision == NOT_DECIDED:
+            out.append(f"{self.task}: not decided at the last look ({found.n_asked:,} of {total:,} questions)")
+        elif found is not None and found.n_asked < total:
+            text = f"{self.task}: decided after {found.n_asked:,} of {total:,} questions ({found.decision})"
+            if (more := asked - found.n_asked) > 0:
+                text += (
+                    f"; {more:,} more were under way, have no part in the decision and count in Inspect's own values "
+                    "(fewer are with a lower --max-samples)"
+                )
+            out.append(text)
+        if self.cut:
+            out.append(f"{self.task}: it was ended before everything was asked, so what was asked is no random part")
+        elif total < len(self.questions):
             out.append(f"{self.task}: a random part, {total:,} of {len(self.questions):,} questions")
         return out
 
@@ -294,12 +321,12 @@ class Stopper:
         out: dict[str, Any] = {"version": __version__}
         if self.sequential is not None:
             out |= {"sequential": [self.sequential.to_dict()], "against": self.against}
-        if (asked := self.asked()) < len(self.questions):
+        if (asked := self.asked()) < len(self.questions) and not self.cut:
             found = self.sequential
             seed = self.part_seed if self.asking.sample is not None or found is None else found.order_seed
             drawn = Drawn(
                 task=self.task, n_asked=asked, n_total=len(self.questions), order_seed=seed,
-                stopped_early=found is not None and asked < len(self.part),
+                stopped_early=asked < len(self.part),
             )  # fmt: skip
             out["drawn"] = [drawn.to_dict()]
         if self.asking.repeats:

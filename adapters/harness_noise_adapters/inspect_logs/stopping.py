@@ -1,7 +1,7 @@
 """Inspect's protocol `EarlyStopping`: before each sample it asks whether that is still wanted.
 
-The calls come from the samples' own tasks: after the start nothing is raised. A fault ends the stopping, with one
-warning, and the run goes on to its end.
+The calls come from the samples' own tasks: after the start nothing is raised. A fault ends the looks, with one
+warning, and the run goes on to its end, or to that of its random part.
 """
 
 from __future__ import annotations
@@ -140,4 +140,4 @@ class Stopping:
     @staticmethod
     def _stopper() -> Stopper | None:
         live = current.get()
-        return None if live is None or live.stopper is None or live.stopper.off else live.stopper
+        return None if live is None else live.stopper

@@ -29,7 +29,7 @@ def full_benchmark(live: Live, results: EvalResults, found: Gathered) -> list[st
         What the user should know, one sentence each.
     """
     stopper, stopping = live.stopper, results.early_stopping
-    if stopper is None or stopping is None or not stopper.references:
+    if stopper is None or stopping is None or not stopper.references or stopper.cut:
         return []
     record = stopping.metadata.get(RECORD)
     if not isinstance(record, dict):

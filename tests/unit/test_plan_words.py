@@ -23,7 +23,7 @@ def run(model: str, p: float, seed: int, n: int = 120, clusters: int = 0) -> hn.
     values = (np.random.default_rng(seed).random((n, 2)) < p).astype(float)
     names = tuple(f"c{i * clusters // n}" for i in range(n)) if clusters else None
     questions = hn.Questions(tuple(f"q{i}" for i in range(n)))
-    scores = hn.Scores("t", "acc", "none", questions, values, clusters=names, cluster_spec=names and "c")
+    scores = hn.Scores("t", "acc", "none", questions, values, clusters=names, cluster_spec="c" if clusters else None)
     return hn.Run(model=model, name=model, harness="array", scores=(scores,))
 
 

@@ -97,7 +97,7 @@ def check_against(run: Run, task: str) -> None:
         InputError: it stopped early.
     """
     drawn = next((item for item in run.drawn if item["task"] == task and item["stopped_early"]), None)
-    parts = (*run.scores, *run.parts, *run.corpus)
+    parts: tuple[Scores | CorpusScores, ...] = (*run.scores, *run.parts, *run.corpus)
     if drawn is None and not any(part.task == task and STOPPED in part.diagnostics for part in parts):
         return
     asked = f" after {drawn['n_asked']:,} of {drawn['n_total']:,} questions" if drawn is not None else ""

@@ -16,13 +16,14 @@ from harness_noise_adapters.lm_eval_harness.live.options import Options
 from support import lm_eval_models as toys
 from support.lm_eval_live import native_part, save
 
-N = 100
+N = 80
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("asking")
     toys.write_task(path, "gen", toys.docs(N))
+    toys.write_task(path, "few", toys.docs(24, start=500))
     toys.write_task(path, "choice", toys.docs(60, start=700), toys.CHOICE)
     save(path, path / "b", ["gen", "choice"], toys.HashModel(seed=9, share=0.3))
     return path
@@ -71,13 +72,13 @@ def test_what_a_model_asks_of_itself_is_answered_by_the_model(folder: Path, opti
 def test_further_answers_are_asked_anew_where_a_model_asks_itself(folder: Path) -> None:
     model = Drafting()
     with noise(repeats="auto") as session:
-        toys.simple_evaluate(folder, ["gen"], model)
+        toys.simple_evaluate(folder, ["few"], model)
     (K,) = set(model.asked.values())
     assert K > 2
     (found,) = [item for item in session.analysis.estimates if item.scorer == "strict"]
     assert (found.repeats_max, model.wrong) == (K, 0)
     with noise(repeats=K) as fixed:
-        toys.simple_evaluate(folder, ["gen"], Drafting())
+        toys.simple_evaluate(folder, ["few"], Drafting())
     (same,) = [item for item in fixed.analysis.estimates if item.scorer == "strict"]
     assert (found.mean, found.se_prediction) == (same.mean, same.se_prediction)
 

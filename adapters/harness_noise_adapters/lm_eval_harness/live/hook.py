@@ -206,7 +206,10 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
             return original(*args, **kwargs)
         wanted = bool(arguments["log_samples"])
         try:
-            results = run.evaluate()
+            if run.growing is not None:
+                results = run.growing.evaluate()
+            else:
+                results = original(**{**arguments, "log_samples": True})
         finally:
             try:
                 stack.close()
@@ -272,12 +275,6 @@ class _Live:
         )
         self.notes += found.notes
         return found
-
-    def evaluate(self) -> Any:
-        """lm-eval's own results, with samples."""
-        if self.growing is not None:
-            return self.growing.evaluate()
-        return self.original(**{**self.arguments, "log_samples": True})
 
     def _check_groups(self) -> None:
         from fnmatch import fnmatchcase

@@ -99,8 +99,7 @@ def scales_differ(parts_a: Iterable[Scores], parts_b: Iterable[Scores]) -> bool:
     """Whether the scores of one run lie in [0, 1] and those of the other look like percentages."""
     ends = []
     for parts in (parts_a, parts_b):
-        found = [part.values[np.isfinite(part.values)] for part in parts]
-        values = np.concatenate(found) if found else np.empty(0)
+        values = np.concatenate([np.empty(0), *(part.values[np.isfinite(part.values)] for part in parts)])
         ends.append((float(values.min(initial=math.inf)), float(values.max(initial=-math.inf))))
     (_, small), (lowest, large) = sorted(ends, key=lambda item: item[1])
     return min(ends)[0] >= 0 and 0 < small <= 1 and lowest >= 0 and 20 < large <= 100

@@ -214,7 +214,7 @@ class TestFromRuns:
         assert p.n_clusters > p.plug_in.n_clusters
         assert p.df == pytest.approx(p.n_clusters - 1)
         assert any("counts clusters of 10 questions" in note for note in p.notes)
-        assert f"{p.n_clusters} clusters of 10 questions" in text(p)
+        assert f"{p.n_clusters:,} clusters of 10 questions" in text(p)
         with pytest.raises(InputError, match="at least two clusters"):
             plan(runs=[d], n=15)
 

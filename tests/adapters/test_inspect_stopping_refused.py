@@ -31,7 +31,7 @@ def refused(canned, folder, metadata):
 )
 @pytest.mark.parametrize(
     ("wrong", "words"),
-    [({"noise_level": 2}, "level"), ({"noise_se": "cr9"}, "cr9"), ({"noise": "ture"}, "neither true nor false")],
+    [({"noise_level": 2}, "level"), ({"noise_se": "cr9"}, "cr9"), ({"noise": "ja"}, "neither true nor false")],
 )
 def test_another_setting_that_is_wrong_does_not_turn_the_stopping_off(canned, tmp_path, weak, asking, wrong, words):
     asking = {name: weak if value == "WEAK" else value for name, value in asking.items()}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..analysis.mean import analyze_run
+from ..analysis.missing import MISSING_SHARE, mean_if_missing
 from ..analysis.ranges import Unread, check_margin, score_range
 from ..analysis.sample import group_shares
 from ..data.scores import Group, Run, Scores
@@ -98,12 +99,24 @@ def _paired(
     }
     bounds = score_range([Unread.of(part) for items in parts for part in items], settings)
     names, runs = tuple(item.name for item in measured), tuple(item.run.name for item in measured)
+    codes = _codes(measured, board, a, b) | {"missing_matters": _missing_matters(parts, group, bounds, columns)}
     facts = Facts(
-        names, runs, common,
+        names, runs, common, codes=codes, width=None if bounds is None else bounds[1] - bounds[0],
         n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
-        codes=_codes(measured, board, a, b), width=None if bounds is None else bounds[1] - bounds[0],
     )  # fmt: skip
     return board, decided(columns, board.table, facts, settings), notes
+
+
+def _missing_matters(
+    parts: Sequence[Sequence[Scores]], group: Group | None, bounds: tuple[float, float] | None, columns: Columns
+) -> BoolArray:
+    """Pairs whose missing answers could move the difference by more than `MISSING_SHARE` of its standard error."""
+    ends = [mean_if_missing(items, group_shares(items, group), bounds) or (0.0, 0.0) for items in parts]
+    spread = np.array([high - low for low, high in ends])
+    with np.errstate(invalid="ignore"):
+        reach = MISSING_SHARE * np.sqrt(np.maximum(columns.variance, 0.0))
+        found: BoolArray = (columns.n > 0) & (spread[columns.a] + spread[columns.b] > reach)
+    return found
 
 
 def _questions(common: Mapping[str, Any], board: Grid) -> QuestionColumns:

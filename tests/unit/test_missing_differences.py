@@ -54,6 +54,23 @@ def test_a_few_missing_answers_of_many_do_not_matter() -> None:
     assert "missing_matters" not in row.diagnostics
 
 
+def test_an_arena_says_it_of_the_same_pairs() -> None:
+    rng = np.random.default_rng(3)
+    keys = hn.Questions(tuple(map(str, range(80))))
+    runs = []
+    for name, holes in (("whole", 0), ("one hole", 1), ("many holes", 16)):
+        values = (rng.random((80, 2)) < 0.6).astype(float)
+        values[:holes, 0] = np.nan
+        scores = hn.Scores("t", "acc", "none", keys, values, n_missing=holes)
+        runs.append(hn.Run(model=name, name=name, harness="array", scores=(scores,)))
+    told = {(row.model_a, row.model_b): "missing_matters" in row.diagnostics for row in hn.arena(runs).pairs}
+    assert set(told.values()) == {True, False}
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        (row,) = hn.compare(runs[a], runs[b]).differences
+        names = (runs[a].model, runs[b].model)
+        assert told.get(names, told.get(names[::-1])) == ("missing_matters" in row.diagnostics)
+
+
 def test_scores_in_per_cent_beside_shares_are_asked_about() -> None:
     rng = np.random.default_rng(2)
     share = rng.random(40)

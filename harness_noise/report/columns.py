@@ -205,7 +205,12 @@ def interval_name(item: Difference) -> str:
 def interval_words(item: Difference) -> str:
     """The same in a sentence, where no letter beside it says that its far end is not t's."""
     name = interval_name(item)
-    return f"{name}, far end extended" if "few_flips" in item.diagnostics and item.interval == "t" else name
+    if "few_flips" not in item.diagnostics or item.interval != "t":
+        return name
+    if item.diff is None or item.ci_low is None or item.ci_high is None:
+        return name
+    as_t = math.isclose(item.ci_high - item.diff, item.diff - item.ci_low, rel_tol=SLACK)
+    return name if as_t else f"{name}, far end extended"
 
 
 def by_test(item: Difference) -> str:

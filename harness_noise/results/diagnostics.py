@@ -111,7 +111,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Do not trust the row before you know why; please report it.",
     ),
     "few_flips": Diagnostic(
-        "the difference rests on few {units}: the far end of the interval (away from 0) is extended; SE and p are not",
+        "the difference rests on few {units}: the end of the interval away from 0 is the farther of two rules (SE and "
+        "p are unchanged)",
         "More clusters help; more questions in the same clusters do not.",
         "More questions help.",
     ),

@@ -125,7 +125,7 @@ def check_adapter(
     Raises:
         AssertionError: what does not hold, one line each.
     """
-    checked = _Checked(adapter, Path(place), folder)
+    checked = _Checked(adapter, Path(place), folder, [])
     checks: list[Callable[[], Iterator[str]]] = [
         checked.described,
         checked.sniffing,
@@ -146,6 +146,7 @@ def check_adapter(
     ]
     printed = io.StringIO()
     with redirect_stdout(printed):
+        checked.once.extend(checked.read())
         problems = [problem for check in checks for problem in check()]
     if printed.getvalue():
         problems.append(f"prints to standard output, where results go: {printed.getvalue()[:80]!r}")
@@ -158,6 +159,8 @@ class _Checked:
     adapter: Adapter
     place: Path
     folder: Path
+    once: list[Run]
+    """What was read first, for the checks that only look at it."""
 
     def read(self, place: Path | None = None, **options: Any) -> list[Run]:
         return self.adapter.read(self.place if place is None else place, ReadOptions(**options))
@@ -204,7 +207,7 @@ class _Checked:
 
     def names(self) -> Iterator[str]:
         """There is a run, and everything in it has a name of its own."""
-        runs = self.read()
+        runs = self.once
         if not runs:
             yield "read: no run, and no InputError that says why"
         if len({(run.model, run.name) for run in runs}) < len(runs):
@@ -224,13 +227,13 @@ class _Checked:
 
     def models(self, models: Sequence[str] | None) -> Iterator[str]:
         """Each run is of one model."""
-        found = [run.model for run in self.read()]
+        found = [run.model for run in self.once]
         if models is not None and found != list(models):
             yield f"read: runs of {found} in place of {list(models)}"
 
     def scores(self, expected: Mapping[tuple[str, ...], Sequence[float | None]]) -> Iterator[str]:
         """The answers of some questions are those of the file, in their order."""
-        items = [item for run in self.read() for item in run.scores]
+        items = [item for run in self.once for item in run.scores]
         holes: dict[str, int] = {}
         for (task, *metric, key), scores in expected.items():
             rows = [
@@ -256,7 +259,7 @@ class _Checked:
         from .analysis.mean import analyze_run
         from .settings import Settings
 
-        for run in self.read():
+        for run in self.once:
             for row in analyze_run(run, Settings()).estimates:
                 if "mean_mismatch" in row.diagnostics:
                     yield f"read: {row.task}, {row.metric}: mean_mismatch: {row.mean} is not what the harness reports"
@@ -284,7 +287,7 @@ class _Checked:
 
     def again(self) -> Iterator[str]:
         """The same runs whenever and wherever they are read."""
-        once, twice = self.read(), self.read()
+        once, twice = self.once, self.read()
         yield from _unlike("read again", once, twice)
         yield from (
             f"read again: the run {a.name!r} is called {b.name!r}"
@@ -313,7 +316,7 @@ class _Checked:
         if done.returncode:
             yield f"read by another process: {done.stderr.decode(errors='replace').strip().splitlines()[-1]}"
             return
-        for run, (model, name, keys) in zip(self.read(), json.loads(answer.read_text()), strict=True):
+        for run, (model, name, keys) in zip(self.once, json.loads(answer.read_text()), strict=True):
             if (run.model, run.name) != (model, name):
                 yield f"read by another process: {model!r}, {name!r} in place of {run.model!r}, {run.name!r}"
             measured: list[Any] = [*run.scores, *run.corpus]
@@ -323,7 +326,7 @@ class _Checked:
     def missing(self) -> Iterator[str]:
         """`missing="zero"`: an answer without a score is wrong."""
         zero = self._obeyed_or_refused("missing", missing="zero")
-        for old, new in _pairs(self.read(), zero):
+        for old, new in _pairs(self.once, zero):
             filled = np.isnan(old.values) & ~np.isnan(new.values)
             others = ~filled & ~np.isnan(new.values)
             if int(filled.sum()) != old.n_missing or (new.values[filled] != 0).any():
@@ -333,7 +336,7 @@ class _Checked:
 
     def selection(self) -> Iterator[str]:
         """Reading less is the same as leaving out."""
-        for run in self.read():
+        for run in self.once:
             for item in run.scores[:3]:
                 wanted: dict[str, Any] = {"tasks": (item.task,), "metrics": (item.metric,), "scorers": (item.scorer,)}
                 less = [other for other in self.read(**wanted) if (other.model, other.name) == (run.model, run.name)]
@@ -409,7 +412,7 @@ class _Checked:
             except InputError as error:
                 found.append(error)
         joined = adapter.join(self.place, found, ReadOptions())
-        yield from _unlike("parts", self.read(), [run for run in joined if isinstance(run, Run)])
+        yield from _unlike("parts", self.once, [run for run in joined if isinstance(run, Run)])
 
     def writing(self) -> Iterator[str]:
         """Written again it says what it said, and once more it is the same; or it is refused."""

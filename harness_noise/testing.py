@@ -1,17 +1,29 @@
-"""What every adapter has to do, as one call in its own tests.
+"""Check in one call that an adapter keeps its promises; for the adapter's own tests.
 
 from harness_noise.testing import check_adapter
 
 def test_the_adapter(tmp_path):
-    check_adapter(adapter, "data/run.json", tmp_path, cluster="passage", question="id", factor="prompt")
+    check_adapter(
+        adapter, "data/run.json", tmp_path, cluster="passage", question="id", factor="prompt",
+        expected={("arithmetic", "q1"): [1.0, 0.0]}, models=["m"],
+    )
 """
 
 from __future__ import annotations
 
+import io
+import json
+import os
+import pickle
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from inspect import getfile
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +32,7 @@ import numpy as np
 
 from .data.scores import CorpusScores, ReadOptions, Run, Scores
 from .errors import InputError
-from .io.registry import PartRead
+from .io.registry import LAST, PartRead
 from .io.selection import select
 
 if TYPE_CHECKING:
@@ -29,12 +41,53 @@ if TYPE_CHECKING:
 ABSENT = "no_such_field"
 """A name that no file has."""
 GARBAGE = {
-    "empty": b"", "text": b"hello\n", "zeros": b"\0" * 64, "not utf-8": b"\xff\xfe\x80\xc3", "null": b"null",
-    "a number": b"1e999", "a list": b"[1, [2], {}]", "another object": b'{"results": [], "a": {"b": null}}',
+    "empty": b"",
+    "text": b"hello\n",
+    "zeros": b"\0" * 64,
+    "not utf-8": b"\xff\xfe\x80\xc3",
+    "null": b"null",
+    "a number": b"1e999",
+    "a list": b"[1, [2], {}]",
+    "an empty object": b"{}",
+    "another object": b'{"results": [], "a": {"b": null}}',
     "cut": b'{"model": "m", "answers": [{"id"',
-    "deep": b"[" * 5000, "lines": b'{}\n[]\n"x"\n',
+    "deep": b"[" * 5000,
+    "lines": b'{}\n[]\n"x"\n',
     "an archive": b"PK\x03\x04",
-}  # fmt: skip
+}
+OTHERS: dict[str, dict[str, Any]] = {
+    "lm-eval": {
+        "results_2025-01-31T12-00-00.000001.json": {"results": {"t": {"alias": "t", "acc,none": 0.5}}, "configs": {}},
+        "samples_t_2025-01-31T12-00-00.000001.jsonl": {"doc_id": 0, "doc": {}, "target": "a", "acc": 1.0},
+    },
+    "inspect": {
+        "2025-01-31T12-00-00+00-00_t_abc.json": {"version": 2, "status": "success", "eval": {"task": "t"}},
+        "2025-01-31T12-00-00+00-00_t_abc.eval": {"version": 2, "status": "success", "eval": {"task": "t"}},
+    },
+    LAST: {
+        "scores.csv": "question,score\nq1,1\n",
+        "scores.jsonl": {"question": "q1", "score": 1},
+        "scores.json": [{"question": "q1", "score": 1}],
+    },
+}
+"""One small file of each format that comes with the package, by the adapter that reads it."""
+_IN_ANOTHER_PROCESS = """
+import json, pickle, sys
+from importlib.util import module_from_spec, spec_from_file_location
+sys.path[:] = {path!r}
+if {module!r} not in sys.modules:
+    try:
+        __import__({module!r})
+    except ImportError:
+        spec = spec_from_file_location({module!r}, {file!r})
+        sys.modules[{module!r}] = module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+from harness_noise.data.scores import ReadOptions
+runs = pickle.loads({adapter!r}).read(pickle.loads({place!r}), ReadOptions())
+keys = [[list(item.questions.keys) for item in (*run.scores, *run.corpus)] for run in runs]
+with open({answer!r}, "w") as file:
+    json.dump([[run.model, run.name, found] for run, found in zip(runs, keys)], file)
+"""
 
 
 def check_adapter(
@@ -45,13 +98,18 @@ def check_adapter(
     cluster: str | None = None,
     question: str | None = None,
     factor: str | None = None,
+    expected: Mapping[tuple[str, ...], Sequence[float | None]] | None = None,
+    models: Sequence[str] | None = None,
 ) -> None:
     """Check that an adapter keeps what `harness_noise_adapters.base.Adapter` promises.
 
-    `sniff` never raises; damaged files are refused with an `InputError` or read, and never end in another exception;
-    runs, scores and questions have names that are unique, and the same when they are read again or from a copy; each
-    field of `ReadOptions` is obeyed or refused; what is read in parts is what is read at once; what is written again
-    has the same scores, and writing twice changes nothing.
+    `sniff` never raises and claims no file of another format; damaged files are refused with an `InputError` or read,
+    and never end in another exception; runs, scores and questions have names that are unique, and the same when they
+    are read again, from a copy, by another process, or from a folder that is listed in another order; our mean is the
+    one that the harness reports; each field of `ReadOptions` is obeyed or refused; what is read in parts is what is
+    read at once; what is written again has the same scores, and writing twice changes nothing. Mean and standard
+    error do not see scores in the wrong order, and no check here sees answers that were left out: name some of both
+    kinds in `expected`.
 
     Args:
         adapter: the object that the entry point names.
@@ -60,18 +118,38 @@ def check_adapter(
         cluster: a field or SPEC by which the questions of all tasks have clusters, if there is one.
         question: a field that identifies the questions of all tasks, if there is one.
         factor: a field that says what each answer was made with, if there is one.
+        expected: (task, question) or (task, metric, question) → the scores of its answers in order, None where an
+            answer has none; for some questions of every task.
+        models: the models of all runs, in their order.
 
     Raises:
         AssertionError: what does not hold, one line each.
     """
-    checked = _Checked(adapter, Path(place), folder)
-    said = {"cluster": cluster, "question": question, "factor": factor}
+    checked = _Checked(adapter, Path(place), folder, [])
     checks: list[Callable[[], Iterator[str]]] = [
-        checked.described, checked.sniffing, checked.names, checked.damage, checked.again, checked.missing,
-        checked.selection, lambda: checked.clusters(said["cluster"]), lambda: checked.keys(said["question"]),
-        lambda: checked.factors(said["factor"]), checked.in_parts, checked.writing,
-    ]  # fmt: skip
-    problems = [problem for check in checks for problem in check()]
+        checked.described,
+        checked.sniffing,
+        checked.names,
+        lambda: checked.models(models),
+        lambda: checked.scores(expected or {}),
+        checked.native,
+        checked.damage,
+        checked.again,
+        checked.elsewhere,
+        checked.missing,
+        checked.selection,
+        lambda: checked.clusters(cluster),
+        lambda: checked.keys(question),
+        lambda: checked.factors(factor),
+        checked.in_parts,
+        checked.writing,
+    ]
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        checked.once.extend(checked.read())
+        problems = [problem for check in checks for problem in check()]
+    if printed.getvalue():
+        problems.append(f"prints to standard output, where results go: {printed.getvalue()[:80]!r}")
     if problems:
         raise AssertionError("\n".join([f"the adapter {adapter.name!r} on {place}:", *problems]))
 
@@ -81,6 +159,8 @@ class _Checked:
     adapter: Adapter
     place: Path
     folder: Path
+    once: list[Run]
+    """What was read first, for the checks that only look at it."""
 
     def read(self, place: Path | None = None, **options: Any) -> list[Run]:
         return self.adapter.read(self.place if place is None else place, ReadOptions(**options))
@@ -98,32 +178,36 @@ class _Checked:
 
     def sniffing(self) -> Iterator[str]:
         """`sniff` knows its own, and has an answer for everything else."""
-        if self.adapter.sniff(self.place) is not True:
-            yield "sniff: does not recognise it"
         odd = self.folder / "odd"
         odd.mkdir(parents=True)
         (odd / "folder").mkdir()
         (odd / "folder.json").mkdir()
         (odd / "broken link").symlink_to(odd / "nowhere")
-        for path in (odd, odd / "folder", odd / "folder.json", odd / "broken link", *self._garbage(odd)):
+        strange = [odd, odd / "folder", odd / "folder.json", odd / "broken link", *self._garbage(odd)]
+        owners = {path: owner for owner, path in _of_other_formats(odd, self.adapter.name)}
+        for path in (self.place, *strange, *owners):
             try:
                 found = self.adapter.sniff(path)
             except Exception as error:  # noqa: BLE001 - whatever it is, it must not come
                 yield f"sniff: raises {type(error).__name__} on {path.name}: {error}"
-            else:
-                if not isinstance(found, bool):
-                    yield f"sniff: {found!r} on {path.name} is neither True nor False"
+                continue
+            if not isinstance(found, bool):
+                yield f"sniff: {found!r} on {path.name} is neither True nor False"
+            if path == self.place and not found:
+                yield "sniff: does not recognise it"
+            if path in owners and found:
+                yield f"sniff: claims {path.name}, which is {owners[path]}'s"
 
     def _garbage(self, folder: Path) -> Iterator[Path]:
-        one = self.place if self.place.is_file() else next(path for path in self.place.rglob("*") if path.is_file())
         for i, (name, data) in enumerate(GARBAGE.items()):
-            for path in (folder / name, folder / f"{one.stem}_{i}{''.join(one.suffixes[-1:])}"):
+            own = [folder / f"{one.stem}_{i}{''.join(one.suffixes[-1:])}" for one in _of_each_kind(self.place)]
+            for path in (folder / name, *own):
                 path.write_bytes(data)
                 yield path
 
     def names(self) -> Iterator[str]:
         """There is a run, and everything in it has a name of its own."""
-        runs = self.read()
+        runs = self.once
         if not runs:
             yield "read: no run, and no InputError that says why"
         if len({(run.model, run.name) for run in runs}) < len(runs):
@@ -141,13 +225,52 @@ class _Checked:
                 if len(set(keys)) < len(keys) or not all(isinstance(key, str) and key for key in keys):
                     yield f"read: {item.task}: keys of questions that are empty, twice there or no strings"
 
+    def models(self, models: Sequence[str] | None) -> Iterator[str]:
+        """Each run is of one model."""
+        found = [run.model for run in self.once]
+        if models is not None and found != list(models):
+            yield f"read: runs of {found} in place of {list(models)}"
+
+    def scores(self, expected: Mapping[tuple[str, ...], Sequence[float | None]]) -> Iterator[str]:
+        """The answers of some questions are those of the file, in their order."""
+        items = [item for run in self.once for item in run.scores]
+        holes: dict[str, int] = {}
+        for (task, *metric, key), scores in expected.items():
+            rows = [
+                (item, item.questions.keys.index(key))
+                for item in items
+                if item.task == task and metric in ([], [item.metric]) and key in item.questions.keys
+            ]
+            if not rows:
+                yield f"read: no question {key!r} of {task}"
+                continue
+            item, row = rows[0]
+            wanted = np.array([np.nan if score is None else score for score in scores])
+            given = item.values[row]
+            given = given[: max(len(wanted), int(np.flatnonzero(~np.isnan(given)).max(initial=-1)) + 1)]
+            if not np.array_equal(given, wanted, equal_nan=True):
+                yield f"read: {task}, {item.metric}, {key}: scores {given.tolist()} in place of {wanted.tolist()}"
+            holes[task] = holes.get(task, 0) + int(np.isnan(wanted).sum())
+            if item.n_missing < holes[task]:
+                yield f"read: {task}, {item.metric}: {item.n_missing} answers without a score, of {holes[task]} or more"
+
+    def native(self) -> Iterator[str]:
+        """Our mean is the one that the harness reports."""
+        from .analysis.mean import analyze_run
+        from .settings import Settings
+
+        for run in self.once:
+            for row in analyze_run(run, Settings()).estimates:
+                if "mean_mismatch" in row.diagnostics:
+                    yield f"read: {row.task}, {row.metric}: mean_mismatch: {row.mean} is not what the harness reports"
+
     def damage(self) -> Iterator[str]:
         """Files that are cut or garbage are refused in words, or read."""
         copy = self.copy("cut")
-        files = sorted(path for path in ([copy] if copy.is_file() else copy.rglob("*")) if path.is_file())
-        for path in files:
+        first = set(_of_each_kind(copy))
+        for path in _files(copy):
             whole = path.read_bytes()
-            for data in (whole[: len(whole) // 2], whole[:-2], *(GARBAGE.values() if path == files[0] else [b""])):
+            for data in (whole[: len(whole) // 2], whole[:-2], *(GARBAGE.values() if path in first else [b"", b"{}"])):
                 path.write_bytes(data)
                 yield from self._read_or_refused(copy, f"{path.name} of {len(data)} bytes")
             path.write_bytes(whole)
@@ -164,13 +287,46 @@ class _Checked:
 
     def again(self) -> Iterator[str]:
         """The same runs whenever and wherever they are read."""
-        yield from _unlike("read again", self.read(), self.read())
-        yield from _unlike("read from a copy", self.read(), self.read(self.copy("copy")))
+        once, twice = self.once, self.read()
+        yield from _unlike("read again", once, twice)
+        yield from (
+            f"read again: the run {a.name!r} is called {b.name!r}"
+            for a, b in zip(once, twice, strict=False)
+            if a.name != b.name
+        )
+        yield from _unlike("read from a copy", once, self.read(self.copy("copy")))
+        for backwards in (False, True):
+            with _listed(backwards):
+                found = self.read()
+            yield from _unlike("read with its folders listed in another order", once, found)
+
+    def elsewhere(self) -> Iterator[str]:
+        """The same names in another process, whose strings have other hashes."""
+        kind, answer = type(self.adapter), self.folder / "elsewhere.json"
+        program = _IN_ANOTHER_PROCESS.format(
+            path=sys.path,
+            module=kind.__module__,
+            file=getfile(kind),
+            adapter=pickle.dumps(self.adapter),
+            place=pickle.dumps(self.place),
+            answer=str(answer),
+        )
+        environment = os.environ | {"PYTHONHASHSEED": "20261122"}
+        done = subprocess.run([sys.executable, "-"], input=program.encode(), capture_output=True, env=environment)
+        if done.returncode:
+            yield f"read by another process: {done.stderr.decode(errors='replace').strip().splitlines()[-1]}"
+            return
+        for run, (model, name, keys) in zip(self.once, json.loads(answer.read_text()), strict=True):
+            if (run.model, run.name) != (model, name):
+                yield f"read by another process: {model!r}, {name!r} in place of {run.model!r}, {run.name!r}"
+            measured: list[Any] = [*run.scores, *run.corpus]
+            if keys != [list(item.questions.keys) for item in measured]:
+                yield "read by another process: other keys of questions, or in another order; is `hash` or a set in it?"
 
     def missing(self) -> Iterator[str]:
         """`missing="zero"`: an answer without a score is wrong."""
         zero = self._obeyed_or_refused("missing", missing="zero")
-        for old, new in _pairs(self.read(), zero):
+        for old, new in _pairs(self.once, zero):
             filled = np.isnan(old.values) & ~np.isnan(new.values)
             others = ~filled & ~np.isnan(new.values)
             if int(filled.sum()) != old.n_missing or (new.values[filled] != 0).any():
@@ -180,7 +336,7 @@ class _Checked:
 
     def selection(self) -> Iterator[str]:
         """Reading less is the same as leaving out."""
-        for run in self.read():
+        for run in self.once:
             for item in run.scores[:3]:
                 wanted: dict[str, Any] = {"tasks": (item.task,), "metrics": (item.metric,), "scorers": (item.scorer,)}
                 less = [other for other in self.read(**wanted) if (other.model, other.name) == (run.model, run.name)]
@@ -256,7 +412,7 @@ class _Checked:
             except InputError as error:
                 found.append(error)
         joined = adapter.join(self.place, found, ReadOptions())
-        yield from _unlike("parts", self.read(), [run for run in joined if isinstance(run, Run)])
+        yield from _unlike("parts", self.once, [run for run in joined if isinstance(run, Run)])
 
     def writing(self) -> Iterator[str]:
         """Written again it says what it said, and once more it is the same; or it is refused."""
@@ -280,6 +436,60 @@ class _Checked:
             yield "write: a second time changes what was written"
         written = [run for place in _places(self.adapter, out) for run in self.read(place)]
         yield from _unlike("write", [_bare(run) for run in self.read(copy)], [_bare(run) for run in written])
+
+
+def _files(place: Path) -> list[Path]:
+    return [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.is_file())
+
+
+def _of_each_kind(place: Path) -> list[Path]:
+    """The first file of each ending."""
+    return list({path.suffix: path for path in reversed(_files(place))}.values())
+
+
+def _of_other_formats(folder: Path, own: str) -> Iterator[tuple[str, Path]]:
+    """Small files of the formats that come with the package; for score tables, which are asked last, none."""
+    for owner, files in OTHERS.items():
+        for name, content in files.items() if own not in (owner, LAST) else ():
+            path = folder / name
+            text = content if isinstance(content, str) else json.dumps(content)
+            if path.suffix == ".eval":
+                with zipfile.ZipFile(path, "w") as archive:
+                    archive.writestr("header.json", text)
+            else:
+                path.write_text(text)
+            yield owner, path
+
+
+@contextmanager
+def _listed(backwards: bool) -> Iterator[None]:
+    """Folders as another file system might list them: by the alphabet, or against it."""
+    listdir, scandir = os.listdir, os.scandir
+
+    class Entries:
+        def __init__(self, *of: Any) -> None:
+            with scandir(*of) as entries:
+                self.entries = iter(sorted(entries, key=lambda entry: str(entry.name), reverse=backwards))
+
+        def __iter__(self) -> Iterator[os.DirEntry[Any]]:
+            return self.entries
+
+        def __next__(self) -> os.DirEntry[Any]:
+            return next(self.entries)
+
+        def __enter__(self) -> Entries:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def close(self) -> None: ...
+
+    patched: Any = os
+    patched.scandir, patched.listdir = Entries, lambda *of: sorted(listdir(*of), reverse=backwards)
+    try:
+        yield
+    finally:
+        patched.scandir, patched.listdir = scandir, listdir
 
 
 def _places(adapter: Adapter, out: Path) -> list[Path]:

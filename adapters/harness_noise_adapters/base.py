@@ -28,7 +28,7 @@ class Adapter(Protocol):
         ...
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """The runs at `path`, one for each model and run.
+        """The runs at `path`, which `sniff` knows, one for each model and run.
 
         Everything in `options` is the reader's to do but the choice of tasks, metrics and scorers,
         which it may use to read less, and what concerns several runs: a model's files are joined by
@@ -52,8 +52,8 @@ class Adapter(Protocol):
 class AdapterInParts(Adapter, Protocol):
     """An adapter whose places hold many files, which several processes or machines read at a time.
 
-    Without these three methods the whole of a RUN is read at once. With them,
-    `harness_noise.io.registry.read_with` is `read`.
+    Without these three methods the whole of a run is read at once, and a folder of several runs is walked by
+    `harness_noise.io.registry`. With them, `harness_noise.io.registry.read_with` is `read`.
     """
 
     def parts(self, path: Path) -> Sequence[Any]:

@@ -26,12 +26,12 @@ class TrialsAdapter:
     def sniff(self, path: Path) -> bool:
         """By the name only: it is asked about every file and folder, and must neither be slow nor raise.
 
-        Nobody walks a folder for us: where a run is a folder of files, say yes to the folder.
+        Where a run is a folder of files, say yes to that folder. A folder of several runs is walked for you.
         """
         return path.name.endswith(".trials.json") and path.is_file()
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """`Answers` does what the options say."""
+        """`Answers` does what the options say; a file with several models needs one `Answers` for each of them."""
         found = _object(path)
         answers = Answers(
             path, options,

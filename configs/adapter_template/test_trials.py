@@ -30,7 +30,27 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_what_every_adapter_promises(run: Path, tmp_path: Path) -> None:
-    check_adapter(adapter, run, tmp_path / "work", cluster="passage", question="question", factor="judge")
+    # scores of a few answers, one of them missing: a mean does not see them in the wrong order
+    expected = {("arithmetic", "q0"): SCORES[0], ("arithmetic", "q1"): [SCORES[1, 0], None], ("drop", "q7"): SCORES[7]}
+    check_adapter(
+        adapter,
+        run,
+        tmp_path / "work",
+        cluster="passage",
+        question="question",
+        factor="judge",
+        models=["m"],
+        expected=expected,
+    )
+
+
+def test_a_folder_of_runs_is_compared(run: Path) -> None:
+    for name in ("a", "b"):
+        folder = run.parent / "runs" / name
+        folder.mkdir(parents=True)
+        (folder / "1.trials.json").write_text(run.read_text().replace('"model": "m"', f'"model": "{name}"'))
+    assert [item.model for item in hn.read(run.parent / "runs")] == ["a", "b"]
+    assert len(hn.arena([run.parent / "runs"]).benchmarks) == 2
 
 
 def test_the_numbers_are_those_of_the_file(run: Path) -> None:

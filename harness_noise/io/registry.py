@@ -109,6 +109,7 @@ def _recognised(path: Path) -> list[str]:
             found.append(name)
             if is_file:
                 break
+    found = found or [name for name in names() if (adapter := _load_or_warn(name)) and _below(adapter, path)]
     if found:
         return found
     if path.is_dir():
@@ -242,15 +243,34 @@ def _faulty(adapter: Any, place: Any, error: FaultyScoresError) -> InputError:
     return found
 
 
+LEVELS = 3
+"""How deep below a folder runs are looked for: experiment / model / run."""
+
+
+def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
+    """The runs in a folder that is none itself, for an adapter that reads each in one go; by the alphabet.
+
+    An adapter that reads in parts walks its folders itself, and a score table is named by its file.
+    """
+    if hasattr(adapter, "parts") or adapter.name == LAST or levels == 0 or not folder.is_dir():
+        return []
+    found: list[Path] = []
+    for child in sorted(folder.iterdir()):
+        if child.name.startswith(".") or child.is_symlink() or not exists(child):
+            continue
+        found += [child] if adapter.sniff(child) else _below(adapter, child, levels - 1)
+    return found
+
+
 class _Whole:
-    """An adapter that reads a place in one go, as one that reads it in parts."""
+    """An adapter that reads a run in one go, as one that reads it in parts; of a folder of runs each is a part."""
 
     def __init__(self, adapter: Adapter) -> None:
         self.adapter = adapter
         self.name = adapter.name
 
     def parts(self, path: Path) -> list[Path]:
-        return [path]
+        return [path] if self.adapter.sniff(path) else _below(self.adapter, path) or [path]
 
     def read_part(self, part: Path, options: ReadOptions) -> PartRead:
         return PartRead(tuple(self.adapter.read(part, options)))

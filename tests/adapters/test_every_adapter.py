@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness_noise.data.answers import Answers
 from harness_noise.data.questions import Questions
-from harness_noise.data.scores import ReadOptions, Run, Scores
+from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError
 from harness_noise.testing import check_adapter
 from harness_noise_adapters.tables.reader import adapter as tables
@@ -51,7 +54,7 @@ def test_inspect(inspect_logs: SimpleNamespace, tmp_path: Path, form: str) -> No
 
 
 class Careless:
-    """An adapter with one mistake; what it reads is nothing but the name of the file."""
+    """Reads a folder of NAME.careless.json and extra.careless.txt, with one mistake."""
 
     name = "careless"
 
@@ -62,38 +65,156 @@ class Careless:
     def sniff(self, path: Path) -> bool:
         if self.mistake == "sniff opens":
             path.read_text()
-        return path.suffix == ".careless"
+        if self.mistake == "sniff takes all results":
+            return path.name.startswith("results_") or (path.is_dir() and bool(list(path.glob("*.careless.json"))))
+        if self.mistake == "sniff says the file":
+            return next(path.glob("*.careless.json"), None) if path.is_dir() else None  # type: ignore[return-value]
+        if self.mistake == "sniff takes logs":
+            return path.suffix == ".eval" or (path.is_dir() and bool(list(path.glob("*.careless.json"))))
+        return path.is_dir() and bool(list(path.glob("*.careless.json")))
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         self.calls += 1
-        if self.mistake != "takes all" and path.read_bytes() != b"whole":
-            raise ValueError("what is this?") if self.mistake == "raises" else InputError(f"{path}: not one")
-        said = str([options.columns, options.factors, options.cluster])
-        if "no_such_field" in said and self.mistake != "forgets":
-            raise InputError("no_such_field is not there")
-        keys = tuple(f"q{i + (self.calls if self.mistake == 'keys' else 0)}" for i in range(4))
-        labels = ("t",) * 4 if options.cluster == "task" else None
-        item = Scores("t", "acc", "none", Questions(keys), np.eye(4), labels, "task" if labels else None)
+        if self.mistake == "prints":
+            print("reading", path)
+        answers = self.answers(path, replace(options, missing="drop") if self.mistake == "missing" else options)
+        found = sorted(path.glob("*.careless.json"))
+        if self.mistake == "the folder's order":
+            found = list(path.glob("*.careless.json"))
+        for file in found[:1] if self.mistake == "the first file" else found:
+            for row in self.rows(file):
+                self.add(answers, row)
+        self.extra(path)
+        name = f"{path} {self.calls}" if self.mistake == "the name counts" else str(path)
+        model = f"m{self.calls}" if self.mistake == "the model counts" else "m"
+        run = answers.run(model, self.name, name=name)
+        return [self.spoiled(run)]
+
+    def answers(self, path: Path, options: ReadOptions) -> Answers:
+        if self.mistake == "forgets the cluster":
+            options = replace(options, cluster=None)
+        if self.mistake == "forgets the columns":
+            options = replace(options, columns={})
+        answers = Answers(path, options, kind="sample id", text="words")
+        native = 0.9 if self.mistake == "not the harness's mean" else float(np.nanmean(SCORES, axis=1).mean())
+        answers.describe("t", "acc", "none", native=native)
+        return answers
+
+    def rows(self, file: Path) -> list[dict[str, Any]]:
+        try:
+            found = json.loads(file.read_text())
+            return [dict(row) for row in found["rows"]]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            if self.mistake == "an empty object" and isinstance(error, KeyError):
+                raise
+            if self.mistake == "no words":
+                raise InputError("") from None
+            raise InputError(f"{file}: not one ({type(error).__name__})") from None
+
+    def add(self, answers: Answers, row: dict[str, Any]) -> None:
+        try:
+            question, score, trial = row["id"], row["score"], row["trial"]
+        except KeyError as error:
+            raise InputError(f"no {error}") from None
+        if self.mistake == "two models" and row["trial"] == 1:
+            answers.add("t", "acc", "none", question, 2, 1.0, row)
+        if self.mistake == "leaves missing ones out" and score is None:
+            return
+        if self.mistake == "missing is wrong":
+            score = score or 0.0
+        if self.mistake == "keys":
+            question = f"{question}{self.calls}"
+        if self.mistake == "hashes":
+            question = str(hash(question))
+        answers.add("t", "acc", "none", question, trial, score, row)
+
+    def extra(self, path: Path) -> None:
+        """What stands in the other kind of file, of whichever encoding and form."""
+        for file in path.glob("*.careless.txt"):
+            if self.mistake == "the second kind":
+                int(file.read_text())
+
+    def spoiled(self, run: Run) -> Run:
+        (item,) = run.scores
+        if self.mistake == "columns in another order":
+            item = replace(item, values=item.values[:, ::-1].copy())
+        if self.mistake == "questions in another order":
+            item = replace(item, values=item.values[::-1].copy())
+        if self.mistake == "a set":
+            order = np.array([item.questions.keys.index(key) for key in set(item.questions.keys)])
+            item = replace(item, questions=Questions(tuple(set(item.questions.keys))), values=item.values[order])
         twice = (item, item) if self.mistake == "twice" else (item,)
-        return [Run("m", str(path), "careless", str(path), twice)]
+        return replace(run, scores=twice)
 
     def write(self, path: Path, *_: Any) -> list[Path]:
+        if self.mistake == "writes into the run":
+            (path / "noise.txt").write_text(str(self.calls))
+            return [path / "noise.txt"]
         raise InputError(f"{path}: nothing can be written into it")
+
+
+SCORES = np.arange(24).reshape(12, 2) * 7 % 5 % 2.0
+SCORES[1, 1] = np.nan
+
+
+@pytest.fixture
+def careless(tmp_path: Path) -> Path:
+    """Twelve questions of three passages in two files, two answers each; one has no score."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    rows = [
+        {"id": f"q{i}", "trial": k, "passage": f"p{i // 4}", "score": None if np.isnan(score) else score}
+        for i, scores in enumerate(SCORES)
+        for k, score in enumerate(scores)
+    ]
+    (folder / "b.careless.json").write_text(json.dumps({"rows": rows[:10]}))
+    (folder / "a.careless.json").write_text(json.dumps({"rows": rows[10:]}))
+    (folder / "extra.careless.txt").write_text("1")
+    return folder
+
+
+def checked(mistake: str, careless: Path, folder: Path) -> None:
+    expected = {("t", "q0"): SCORES[0], ("t", "q1"): [SCORES[1, 0], None], ("t", "acc", "q7"): SCORES[7]}
+    check_adapter(
+        Careless(mistake), careless, folder, cluster="passage", question="id", models=["m"], expected=expected
+    )
+
+
+def test_an_adapter_without_a_mistake_passes(careless: Path, tmp_path: Path) -> None:
+    checked("", careless, tmp_path / "work")
 
 
 @pytest.mark.parametrize(
     ("mistake", "words"),
     [
         ("sniff opens", "sniff: raises"),
-        ("raises", "read: ValueError in place of an InputError"),
-        ("forgets", "cluster=.*: neither obeyed nor refused"),
+        ("sniff takes all results", "sniff: claims results_.*lm-eval"),
+        ("sniff takes logs", "sniff: claims .*eval, which is inspect"),
+        ("sniff says the file", "is neither True nor False"),
+        ("an empty object", "read: KeyError in place of an InputError"),
+        ("no words", "an InputError without words"),
+        ("the second kind", "read: .*Error in place of an InputError on extra"),
+        ("the first file", "no question"),
+        ("the folder's order", "read with its folders listed in another order"),
+        ("the name counts", "read again: the run"),
+        ("the model counts", "read again: runs of"),
+        ("two models", "q0: scores"),
+        ("leaves missing ones out", "without a score"),
+        ("missing is wrong", "q1: scores"),
+        ("missing", "missing=zero"),
         ("keys", "read again: t, acc: other keys of questions"),
+        ("hashes", "read by another process: other keys"),
+        ("a set", "read by another process: other keys"),
+        ("columns in another order", "q1: scores"),
+        ("questions in another order", "q0: scores"),
+        ("not the harness's mean", "mean_mismatch"),
+        ("forgets the cluster", "cluster=.*: neither obeyed nor refused"),
+        ("forgets the columns", "columns=.*: neither obeyed nor refused"),
         ("twice", "is there 2 times"),
+        ("prints", "prints to standard output"),
+        ("writes into the run", "write: changes the run"),
     ],
 )
-def test_a_mistake_is_named(tmp_path: Path, mistake: str, words: str) -> None:
-    place = tmp_path / "run.careless"
-    place.write_bytes(b"whole")
-    check_adapter(Careless(""), place, tmp_path / "none")
+def test_a_mistake_is_named(careless: Path, tmp_path: Path, mistake: str, words: str) -> None:
     with pytest.raises(AssertionError, match=words):
-        check_adapter(Careless(mistake), place, tmp_path / "work")
+        checked(mistake, careless, tmp_path / "work")

@@ -38,7 +38,7 @@ def test_its_own_test_passes_and_the_command_line_reads_its_runs(installed: Path
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    assert "2 passed" in call("pytest", "-q", "-p", "no:cacheprovider", "test_trials.py")
+    assert "3 passed" in call("pytest", "-q", "-p", "no:cacheprovider", "test_trials.py")
     assert "trials" in call("harness_noise", "adapters")
     run = tmp_path / "m.trials.json"
     trials = [{"task": "t", "id": f"q{i}", "trial": 1, "score": i % 2} for i in range(8)]

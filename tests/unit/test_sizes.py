@@ -1,4 +1,4 @@
-"""The core stays in pieces that can be read at one sitting."""
+"""Functions of the core stay short; a module is as long as its subject."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_no_module_and_no_function_is_too_large(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+def test_no_function_is_too_large(path: Path) -> None:
     for node in functions(path):
         assert node.end_lineno is not None
         start, given = node.lineno, node.args

@@ -248,7 +248,7 @@ def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Seq
     variance = m.variance + extra
     if variance <= ROUNDING**2 * max(1.0, (m.mean or 0.0) ** 2):  # σ²_run so far below 0 that nothing is left
         return m
-    df = max(variance**2 / spread, min(item.runs for item in components) - 1)
+    df = max(variance**2 / spread, min(m.df, *(item.runs - 1 for item in components)))
     return replace(
         m,
         variance=variance,

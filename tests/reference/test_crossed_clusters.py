@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from scipy import special
+from scipy import special, stats
 
 import harness_noise as hn
 from harness_noise.analysis.comparison import compare_runs
@@ -19,6 +19,7 @@ from harness_noise.settings import Settings
 from harness_noise.stats.cluster_variance import clustered_variance
 from harness_noise.stats.contrast import design
 from harness_noise.stats.crossed import _interaction, crossed_variance
+from harness_noise.stats.flips import extended
 
 
 def ragged(seed, n=120, N_A=14, N_B=6, effects=0.7):
@@ -187,3 +188,18 @@ def test_coverage_of_template_by_language():
         alone.append(hit[1:].min() / R)
     assert worst >= 0.935 - 3.5 * (0.05 * 0.95 / R) ** 0.5
     assert alone[0] < 0.88
+
+
+def test_the_far_limit_of_few_flips_has_the_degrees_of_freedom_of_both_ways():
+    """The extended sample has eleven, of one way and two clusters more; both ways together have nine."""
+    n = 200
+    a, b = np.arange(n) % 10, np.arange(n) // 10
+    d = np.zeros(n)
+    d[[0, 10, 20, 30]] = 1.0
+    row = hn.estimate_difference(d, np.zeros(n), np.column_stack([a, b]))
+    one_way = extended(d, design(n, a))
+    assert "few_flips" in row.diagnostics
+    assert (row.df, float(one_way.df[0])) == (9, 11)
+    reach = stats.t.ppf(0.975, 9) * float(one_way.variance[0]) ** 0.5
+    assert row.ci_high == pytest.approx(float(one_way.mean[0]) + reach, rel=1e-12)
+    assert row.ci_low == pytest.approx(row.diff - stats.t.ppf(0.975, row.df) * row.se, rel=1e-12)

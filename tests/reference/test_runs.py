@@ -26,6 +26,22 @@ def table(n, K, sd_run, seed=0):
     return rng.normal(size=(n, 1)) + sd_run * rng.normal(size=(1, K)) + rng.normal(size=(n, K))
 
 
+@pytest.mark.parametrize(("G", "K", "sd_run", "few"), [(30, 3, 0.3, True), (9, 40, 0.3, True), (12, 40, 0.3, False)])
+def test_few_degrees_of_freedom_of_clusters_or_of_runs(G, K, sd_run, few):
+    """Three runs leave few though there are many clusters; nine clusters do though there are many runs."""
+    labels = np.repeat(np.arange(G), 4)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(len(labels), K)) + sd_run * rng.normal(size=K) + rng.normal(size=G)[labels][:, None]
+    independent, e = estimate(x, labels), estimate(x, labels, repeats_are="runs")
+    _, ms_run, ms_res = anova(x)
+    n, V = x.size, independent.se**2
+    parts = [(V, G - 1), (ms_run / n, K - 1), (-ms_res / n, (len(x) - 1) * (K - 1))]
+    satterthwaite = sum(part for part, _ in parts) ** 2 / sum(part**2 / df for part, df in parts)
+    assert e.df == pytest.approx(max(satterthwaite, min(G, K) - 1), rel=1e-9)
+    assert ("few_clusters" in e.diagnostics) == few
+    assert ("few_clusters" in independent.diagnostics) == (G < 11)
+
+
 @pytest.mark.parametrize(("n", "K", "sd_run"), [(30, 4, 0.5), (8, 3, 1.0), (200, 2, 0.1)])
 def test_one_run(n, K, sd_run):
     x = table(n, K, sd_run)

@@ -110,6 +110,7 @@ class TestBootstrap:
     def test_p_and_interval_never_disagree(self, level):
         """Also where the null, or the tail, is beyond every resample."""
         rng = np.random.default_rng(10)
+        told = 0
         for _ in range(60):
             G = int(rng.integers(2, 8))
             d = rng.normal(rng.choice([0, 1, 3]), 1, 4 * G)
@@ -118,6 +119,8 @@ class TestBootstrap:
             )
             if abs(row.p_value - (1 - level)) > 0.1 * (1 - level):  # but for Monte Carlo error
                 assert (row.verdict != "not separable") == (row.p_value < 1 - level), row
+                told += 1
+        assert told >= 40
 
     def test_variance_is_the_cluster_variance(self):
         """Bootstrap variance → CR0 as G grows; for a group too, clusters across tasks."""

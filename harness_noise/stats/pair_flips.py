@@ -1,7 +1,7 @@
 """Which of many pairs differ on few questions, and their extended samples; see `flips`.
 
 n_f is a ratio of sums over questions (clusters, by their `level_sums`) of (x_a − x_b)² and (x_a − x_b)⁴, so matrix
-products of powers give it for all pairs. Only pairs that are few by them, or nearly, are looked at question by question.
+products of powers give it for all pairs. Only pairs that are few by them, or nearly, are looked at one by one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def of_task(
             rows = np.flatnonzero(W[:, pattern == code].any(axis=1))
             if len(pairs) and len(rows):
                 used = hot[rows]
-                level = _level(np.asarray(used.T @ x[rows]), np.asarray(used.sum(axis=0)).reshape(-1))
+                level = _level(np.asarray(used.T @ x[rows]), np.asarray(used.sum(axis=0), dtype=np.float64).reshape(-1))
                 maybe[pairs] = _maybe_few(level, None, a[pairs], b[pairs])
     out = Far.none(P)
     order = np.arange(len(x)) if clusters is None else np.argsort(clusters, kind="stable")
@@ -64,7 +64,7 @@ def of_task(
 
 
 def _level(sums: FloatArray, sizes: FloatArray) -> FloatArray:
-    """(G′, M) `level_sums` of M models from (G, M) sums over the same questions, (G,) of them by cluster; none empty."""
+    """(G′, M) `level_sums` of M models from their (G, M) sums over the same questions, `sizes` of them by cluster."""
     here = sizes > 0
     n_c, S = sizes[here], sums[here].T
     mean = S.mean(axis=1)

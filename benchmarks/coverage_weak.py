@@ -126,7 +126,8 @@ def paired(d: np.ndarray, labels: np.ndarray | None = None, **choices: Any) -> S
         limits = Limits(*found.limits(settings.level)).reaching(m.mean, far, settings.level)
     else:
         limits = t_limits(m.mean, math.sqrt(m.variance), m.df, settings.level, far)
-    low, high = float(limits.low.item()), float(limits.high.item())
+    width = 1.0 if np.abs(d).max() <= 1 else math.inf
+    low, high = (float(np.clip(end.item(), -width, width)) for end in (limits.low, limits.high))
     equivalent = settings.margin is not None and bool(narrow.within(settings.margin)) and low <= 0 <= high
     known = not math.isnan(low + high)
     return Short(low if known else None, high if known else None, tuple(sorted(codes)), equivalent)
@@ -147,12 +148,12 @@ def check_paired() -> None:
                 assert short.equivalent == whole.verdict.startswith("equivalent")
 
 
-def few_wins(n: int, wins: int) -> Draw:
+def few_wins(n: int, wins: int, labels: np.ndarray | None = None) -> Draw:
     """`wins` questions of n are expected to turn from wrong to right, none back."""
 
     def draw(rng: np.random.Generator) -> tuple[Row, float]:
         d = (rng.random(n) < wins / n).astype(float)
-        return paired(d), wins / n
+        return paired(d, labels), wins / n
 
     return draw
 
@@ -195,6 +196,23 @@ def clustered_difference(labels: np.ndarray, skewed: bool, icc: float = 0.3, **c
         effect = rng.exponential(size=G) - 1 if skewed else rng.standard_normal(G)
         d = math.sqrt(icc) * effect[labels] + math.sqrt(1 - icc) * rng.standard_normal(n)
         return paired(d, labels, **choices), 0.0
+
+    return draw
+
+
+SWE_BENCH = np.repeat(np.arange(12), (231, 75, 44, 34, 32, 22, 22, 19, 10, 8, 2, 1))
+"""The questions of SWE-bench Verified by repository."""
+
+
+def flips_in(labels: np.ndarray, truth: float, icc: float) -> Draw:
+    """Six questions of ten change; the share of wins among these is a cluster's own, with intraclass correlation."""
+    G, share = int(labels.max()) + 1, 0.5 + truth / 1.2
+    a, b = share * (1 - icc) / max(icc, 1e-9), (1 - share) * (1 - icc) / max(icc, 1e-9)
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        wins = (rng.beta(a, b, G) if icc else np.full(G, share))[labels]
+        d = np.where(rng.random(len(labels)) < 0.6, np.where(rng.random(len(labels)) < wins, 1.0, -1.0), 0.0)
+        return paired(d, labels), truth
 
     return draw
 
@@ -389,6 +407,14 @@ def cells() -> list[Cell]:
             add(part, f"{name}, CR2", clustered_difference(_zipf(n, G), skewed))
             add(part, f"{name}, CR3", clustered_difference(_zipf(n, G), skewed, se="cr3"))
             add(part, f"{name}, wild", clustered_difference(_zipf(n, G), skewed, test="wild", resamples=999), 0.2)
+    part = "Wins and losses in clusters of unequal size"
+    for name, labels in (("SWE-bench by repository", SWE_BENCH), ("Zipf sizes, n = 500, G = 50", _zipf(500, 50))):
+        for truth in (0.0, 0.1, 0.3, 0.5):
+            for icc in (0.0, 0.1):
+                add(part, f"{name}, A − B = {truth:g}, ICC {icc:g}", flips_in(labels, truth, icc))
+    for wins in (5, 20):
+        labels = _zipf(500, 50)
+        add(part, f"{wins} wins of 500 expected, no loss, Zipf sizes", few_wins(500, wins, labels))
     part = "Few clusters, skewed"
     for G in range(3, 9):
         labels = np.arange(10 * G) % G

@@ -124,15 +124,18 @@ def matched(run_a: Run, run_b: Run) -> list[tuple[CorpusScores, CorpusScores]]:
     ]  # fmt: skip
 
 
-def _decide(noise: Noise, sides: Sequence[Side], settings: Settings, test: str) -> decision.Decision:
+def _decide(
+    noise: Noise, sides: Sequence[Side], bounds: tuple[float, float] | None, settings: Settings, test: str
+) -> decision.Decision:
     """The t test with the clusters' degrees of freedom, or the bootstrap or permutation test that is asked for."""
     known, distribution = noise.known, noise.distribution
     V, df = (np.nan, np.nan) if known is None else (known.value, known.df)
     diff = np.nan if noise.value is None else noise.value
     flat = known is not None and distribution is None
     of = decision.Differences(
-        np.array([diff]), np.array([V]), np.array([df]), np.array([flat]), p_zero=np.array([np.nan])
-    )
+        np.array([diff]), np.array([V]), np.array([df]), np.array([flat]), p_zero=np.array([np.nan]),
+        width=math.inf if bounds is None else bounds[1] - bounds[0],
+    )  # fmt: skip
     by = decision.Test()
     if distribution is not None and "bootstrap" in (test, settings.interval_of_difference):
         by = by_bootstrap(distribution.expanded(V, df), settings, "percentile")
@@ -180,12 +183,13 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
     noise = noise_of(sides, [1.0, -1.0], settings, paired=not settings.unpaired)
     codes = {*noise.diagnostics, *a.diagnostics, *b.diagnostics}
     codes |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
-    check_scale("margin", settings.margin, settings.range or a.bounds or b.bounds, a.metric)
+    bounds = settings.range or a.bounds or b.bounds
+    check_scale("margin", settings.margin, bounds, a.metric)
     test = settings.test if settings.test in ("bootstrap", "permutation") else "t"
     if "zero_variance" in codes and noise.value is not None and abs(noise.value) <= ROUNDING:
         codes.add("identical_scores")
     return row_decision(
-        _decide(noise, sides, settings, test), codes,
+        _decide(noise, sides, bounds, settings, test), codes,
         task=a.task, metric=a.metric, scorer=a.scorer,
         higher_is_better=a.higher_is_better if a.higher_is_better is not None else b.higher_is_better,
         model_a=run_a.model, model_b=run_b.model, n_questions=n, n_clusters=G, n_only_a=only[0], n_only_b=only[1],

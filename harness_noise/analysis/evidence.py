@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -83,6 +84,7 @@ class Evidence:
         of = Differences(
             mean, variance, df, np.array([m.zero_variance]), p_zero, small, self.far,
             "bonett-price" if self.sides is None else "agresti-caffo",
+            math.inf if self.bounds is None else self.bounds[1] - self.bounds[0],
         )  # fmt: skip
         return decision.decide(of, level, self.settings.margin, None if m.variance is None else self._test())
 

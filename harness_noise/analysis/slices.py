@@ -165,7 +165,8 @@ def _one(cut: _Cut, settings: Settings) -> _Slices:
     bounds = score_range(samples, settings)
     noise = np.where(joint.identified, by_slice.pooled_unit(joint) / joint.sizes, np.nan)
     drawn = by_slice.shrink(joint.means, noise, settings.level)
-    ends = bounds if bounds is not None and len(samples) == 1 else (-np.inf, np.inf)
+    width = np.inf if bounds is None else bounds[1] - bounds[0]
+    ends = bounds if bounds is not None and len(samples) == 1 else (-width, width)
     extras = []
     for s, label in enumerate(cut.labels):
         values = [np.nan] * 3 if drawn is None else [drawn.values[s], *np.clip([drawn.low[s], drawn.high[s]], *ends)]

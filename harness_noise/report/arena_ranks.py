@@ -17,7 +17,7 @@ SIMILAR = 0.7
 
 
 def rank_sentences(board: BenchmarkResult, name: str) -> list[str]:
-    """Who may be among the best, how stable the ranking is under resampling, and on how many questions the best differ."""
+    """Which models may be among the best, how stable the ranking is, and on how many questions the best differ."""
     row = board.benchmark
     out = []
     asked = [item for item in board.models if item.in_top is not None]

@@ -77,9 +77,10 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Take a coarser field, or questions in more clusters.",
     ),
     "few_resampled": Diagnostic(
-        f"a metric over all questions at once, of fewer than {FEW_RESAMPLED} {{units}}: its interval may be a little "
-        "too short",
-        "More questions; compare runs, whose difference covers 97 % in simulation, rather than reading one interval.",
+        f"a metric over all questions at once, of fewer than {FEW_RESAMPLED} {{units}}, or carried by next to none of "
+        "them, as F1 is by a rare class: its interval may be too short",
+        "More questions, above all of the rare class; the difference of two runs is more reliable than the interval of "
+        "one.",
     ),
     "singleton_clusters": Diagnostic(
         "every cluster holds one question: clustering changed nothing",

@@ -19,7 +19,8 @@ from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.cluster_variance import Variance, cells, clustered_variance
 from ..stats.contrast import cluster_codes, design
 from ..stats.decision import noise_codes
-from ..stats.tolerances import ROUNDING, SMALLEST
+from ..stats.flips import effective_flips
+from ..stats.tolerances import ROUNDING
 
 _LEFT_OUT = 200
 """Clusters up to which a metric that has to be called is called without each; with more the jackknife's variance
@@ -180,7 +181,7 @@ def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: 
         return Variance(V, min(side.df() for side in sides)), None if len(values) < len(sides) else 0.0
     values = [np.sum(values, axis=0)] if paired else values
     moved = [(len(theta) - 1) * (theta.mean() - theta) for theta in values]
-    carry = _effective(np.concatenate([u / len(u) for u in moved]))
+    carry = float(np.nan_to_num(effective_flips(np.concatenate([u / len(u) for u in moved]))))
     if paired:
         return Variance(_spread(moved[0]), sides[0].df()), carry
     each = [Variance(_spread(u), side.df()) for u, side in zip(moved, sides, strict=True)]
@@ -194,13 +195,6 @@ def _spread(moved: FloatArray) -> float:
     found = clustered_variance(moved, design(len(moved)))
     assert found is not None  # fewer than two clusters are refused before
     return found.value
-
-
-def _effective(moved: FloatArray) -> float:
-    """How many of these values their squares are spread over; 0 where all are 0."""
-    squares = (moved / max(float(np.abs(moved).max()), SMALLEST)) ** 2
-    fourth = float(squares @ squares)
-    return float(squares.sum()) ** 2 / fourth if fourth > 0 else 0.0
 
 
 def noise_of(sides: Sequence[Side], signs: Sequence[float], settings: Settings, paired: bool) -> Noise:

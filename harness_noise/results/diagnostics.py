@@ -76,6 +76,11 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         f"fewer than {FEWEST_DF:g} degrees of freedom: neither p nor the interval is reliable",
         "Take a coarser field, or questions in more clusters.",
     ),
+    "rare_category": Diagnostic(
+        "so few questions show how scores vary inside the category, or inside the one that it is compared with, that "
+        "its standard error may be far too small",
+        "Merge the category with another, or do not read its interval.",
+    ),
     "few_resampled": Diagnostic(
         f"a metric over all questions at once, of fewer than {FEW_RESAMPLED} {{units}}, or carried by next to none of "
         "them, as F1 is by a rare class: its interval may be too short",

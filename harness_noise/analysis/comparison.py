@@ -85,8 +85,9 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         notes.append(f"{', '.join(unknown)}: {said}")
     families = tuple(item.family for item in rows)
     return Comparison(
-        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips), families=families
-    )
+        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips), families=families,
+        skews=tuple(item.skew for item in rows),
+    )  # fmt: skip
 
 
 def _families(groups: Sequence[Group]) -> dict[str, str]:

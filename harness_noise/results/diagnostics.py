@@ -164,6 +164,10 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "no samples were compared: the noise is what the benchmark's profile gives for models of this accuracy",
         "Compare the runs themselves where you have their samples.",
     ),
+    "skewed_rows": Diagnostic(
+        "the rows are skewed in the same direction, so methods that add up their z would reject a true null too often",
+        "Take equal weights.",
+    ),
     "skipped_metric": Diagnostic(
         "no samples, or not a mean of question scores: only the harness's own value is shown",
         "Keep the samples (--log_samples).",

@@ -62,7 +62,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Sample at the temperature you report; switch the cache off; let repeats have seeds of their own.",
     ),
     "shared_repeat_noise": Diagnostic(
-        "a repeat is better or worse on all questions at once: the repeats are not independent answers",
+        "a repeat is better or worse on all questions at once, as one run in twenty is by chance (p < .05): perhaps "
+        "the repeats are not independent answers, and then the interval is too short",
         "If repeats are training seeds, prompts or judges, use --repeats-are runs; else look for a drifting server.",
     ),
     "too_few_questions": Diagnostic("fewer than two questions: no standard error", "Run more questions."),

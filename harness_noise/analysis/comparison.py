@@ -19,7 +19,7 @@ from . import corpus
 from .difference import decided, run_difference
 from .evidence import Compared, RowDecision
 from .flips import flipped
-from .sample import as_scores, group_parts
+from .sample import as_scores, group_parts, named_repeats
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -55,6 +55,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         wholes = corpus.matched(run_a, run_b)
         matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
         notes += [*run_a.notes, *run_b.notes, *remarks]
+        notes += named_repeats([part for parts in matched for part in parts], settings)
         left_out: list[NothingSharedError] = []
         for one, other in matched:
             with _collected(left_out):
@@ -85,8 +86,9 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         notes.append(f"{', '.join(unknown)}: {said}")
     families = tuple(item.family for item in rows)
     return Comparison(
-        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips), families=families
-    )
+        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips), families=families,
+        skews=tuple(item.skew for item in rows),
+    )  # fmt: skip
 
 
 def _families(groups: Sequence[Group]) -> dict[str, str]:

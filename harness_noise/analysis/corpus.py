@@ -25,7 +25,7 @@ from ..settings import Settings, check_scale
 from ..stats import decision, intervals
 from ..stats.arrays import FloatArray
 from ..stats.contrast import cluster_codes
-from ..stats.tolerances import FEW_RESAMPLED, ROUNDING, SLACK
+from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
 from .corpus_noise import Noise, Side, noise_of, side_of, swap_p
 from .evidence import RowDecision, by_bootstrap, row_decision
 from .ranges import outside
@@ -76,6 +76,11 @@ def _interval(
     return intervals.rescaled(intervals.wilson(p, n, intervals.t_quantile(level, df)), bounds), name
 
 
+def _rests_on_few(noise: Noise, fewest: float) -> bool:
+    """Whether fewer clusters than these carry the metric, as a rare class's positives do."""
+    return noise.known is not None and noise.carried_by is not None and noise.carried_by < fewest
+
+
 def _df(noise: Noise) -> float | None:
     return None if noise.known is None else finite(noise.known.df)
 
@@ -99,7 +104,7 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
             found.add("mean_mismatch")
     bounds = _range(item, theta, settings)
     ci, interval = _interval(item, noise, bounds, settings)
-    if ci is not None and side.G < FEW_RESAMPLED:
+    if ci is not None and (side.G < FEW_RESAMPLED or _rests_on_few(noise, FEW_CARRY)):
         found.add("few_resampled")
     return Estimate(
         task=item.task, metric=item.metric, scorer=item.scorer, model=run.model, run=run.name,
@@ -182,6 +187,8 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
         n, G = len(sides[0].rows), sides[0].G
     noise = noise_of(sides, [1.0, -1.0], settings, paired=not settings.unpaired)
     codes = {*noise.diagnostics, *a.diagnostics, *b.diagnostics}
+    if noise.distribution is not None and _rests_on_few(noise, FEW_CARRY_DIFFERENCE):
+        codes.add("few_resampled")
     codes |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
     bounds = settings.range or a.bounds or b.bounds
     check_scale("margin", settings.margin, bounds, a.metric)

@@ -14,6 +14,7 @@ from ..data.scores import Group, Run, Scores
 from ..results.rows import Difference, difference
 from ..settings import Settings
 from ..stats import decision, intervals, resampling, tests
+from ..stats.combine import Skew, skew_of
 from ..stats.contrast import Design
 from ..stats.decision import Decision, Differences, Limits
 from ..stats.flips import Far
@@ -160,6 +161,14 @@ class Evidence:
         values = plan.weights * d * len(d) if plan.strata.any() else d
         return tests.sign_test(values, plan.clusters if plan.clustered else None)
 
+    @cached_property
+    def skew(self) -> Skew | None:
+        """Skewness of the questions' (clusters') paired differences; None where there are none, or several tasks."""
+        d, plan = self.d, self.plan
+        if d is None or plan is None or plan.strata.any() or self.settings.questions_are == "fixed":
+            return None
+        return skew_of(np.bincount(plan.clusters, weights=d - d.mean()).astype(np.float64))
+
 
 def by_bootstrap(
     found: resampling.Distribution, settings: Settings, method: resampling.Method = "bca"
@@ -184,6 +193,8 @@ class RowDecision:
     decision: Decision
     """What the row says for itself; (1,)."""
     family: str = ""
+    skew: Skew | None = None
+    """Of its paired differences; None where they are no sample, or are unpaired."""
 
 
 def row_decision(found: Decision, codes: Iterable[str], **known: Any) -> RowDecision:
@@ -218,7 +229,7 @@ def row_of(
     if "uses_all_repeats" in codes:
         codes.discard("single_repeat")
         noise["se_total"] = None
-    return row_decision(
+    found = row_decision(
         evidence.decide(), codes,
         n_questions=m.n,
         n_clusters=m.n_clusters,
@@ -236,3 +247,4 @@ def row_of(
         **noise,
         **known,
     )  # fmt: skip
+    return replace(found, skew=evidence.skew)

@@ -125,7 +125,8 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
         from ..analysis.combine import combine
 
         groups = {group.name for pair in pairs for run in pair for group in run.groups}
-        result = replace(result, combined=combine(row for row in result.differences if row.task not in groups))
+        alone = [item for item in zip(result.differences, result.skews, strict=True) if item[0].task not in groups]
+        result = replace(result, combined=combine([row for row, _ in alone], [skew for _, skew in alone]))
     return _finish(result, choices, gate, page, pairs)
 
 

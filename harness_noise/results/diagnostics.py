@@ -62,7 +62,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Sample at the temperature you report; switch the cache off; let repeats have seeds of their own.",
     ),
     "shared_repeat_noise": Diagnostic(
-        "a repeat is better or worse on all questions at once: the repeats are not independent answers",
+        "a repeat is better or worse on all questions at once, as one run in twenty is by chance (p < .05): perhaps "
+        "the repeats are not independent answers, and then the interval is too short",
         "If repeats are training seeds, prompts or judges, use --repeats-are runs; else look for a drifting server.",
     ),
     "too_few_questions": Diagnostic("fewer than two questions: no standard error", "Run more questions."),
@@ -76,10 +77,16 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         f"fewer than {FEWEST_DF:g} degrees of freedom: neither p nor the interval is reliable",
         "Take a coarser field, or questions in more clusters.",
     ),
+    "rare_category": Diagnostic(
+        "so few questions show how scores vary inside the category, or inside the one that it is compared with, that "
+        "its standard error may be far too small",
+        "Merge the category with another, or do not read its interval.",
+    ),
     "few_resampled": Diagnostic(
-        f"a metric over all questions at once, of fewer than {FEW_RESAMPLED} {{units}}: its interval may be a little "
-        "too short",
-        "More questions; compare runs, whose difference covers 97 % in simulation, rather than reading one interval.",
+        f"a metric over all questions at once, of fewer than {FEW_RESAMPLED} {{units}}, or carried by next to none of "
+        "them, as F1 is by a rare class: its interval may be too short",
+        "More questions, above all of the rare class; the difference of two runs is more reliable than the interval of "
+        "one.",
     ),
     "singleton_clusters": Diagnostic(
         "every cluster holds one question: clustering changed nothing",
@@ -157,6 +164,10 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
     "reference_noise": Diagnostic(
         "no samples were compared: the noise is what the benchmark's profile gives for models of this accuracy",
         "Compare the runs themselves where you have their samples.",
+    ),
+    "skewed_rows": Diagnostic(
+        "the rows are skewed in the same direction, so methods that add up their z would reject a true null too often",
+        "Take equal weights.",
     ),
     "skipped_metric": Diagnostic(
         "no samples, or not a mean of question scores: only the harness's own value is shown",

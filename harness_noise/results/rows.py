@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
-    from ..stats.combine import Combined
+    from ..stats.combine import Combined, Skew
     from .slices import DifferenceSlice, EstimateSlice, Heterogeneity
 
 
@@ -352,6 +352,8 @@ class Comparison(_Table):
     families: tuple[str, ...] = ()
     """The family in which each row's p is adjusted: "" for groups and tasks outside any group, else the
     group whose subtask it is; not part of the JSON. Without any: one family."""
+    skews: tuple[Skew | None, ...] = ()
+    """How skewed each row's paired differences are, for `combined`; not part of the JSON."""
     slices: tuple[DifferenceSlice, ...] = ()
     """The same by slice of the questions, if that was asked for."""
     heterogeneity: tuple[Heterogeneity, ...] = ()

@@ -421,3 +421,25 @@ def test_a_row_without_its_model_is_refused(tmp_path: Path, column: str) -> None
     path = table(tmp_path / "t.csv", ("question", "score", column), ("a", 1, "M"), ("b", 0, ""))
     with pytest.raises(hn.InputError, match=f"line 3: no '{column}'"):
         hn.read(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "label", "asked"),
+    [
+        ("prompt", lambda q, j: f"p{j}", True),
+        ("seed", lambda q, j: j, True),
+        ("judge_name", lambda q, j: f"m{j}", True),
+        ("seed", lambda q, j: 100 * q + j, False),  # a seed of its own for each answer
+        ("epoch", lambda q, j: j, False),
+    ],
+)
+def test_repeats_that_are_prompts_or_seeds_are_asked_for_as_runs(tmp_path, column, label, asked):
+    x = np.random.default_rng(0).integers(0, 2, (12, 3))
+    rows = [(q, label(q, j), x[q, j]) for q in range(12) for j in range(3)]
+    paths = [table(tmp_path / name, ("question", column, "score"), *rows) for name in ("a.csv", "b.csv")]
+    given = {"columns": {"repeat": column}}
+    for found in (hn.analyze(paths[0], **given), hn.compare(*paths, **given)):
+        said = [note for note in found.notes if "`repeats_are='runs'`" in note]
+        assert len(said) == asked
+        assert all(f"the column {column!r} tells the repeats apart" in note for note in said)
+    assert not any("repeats_are" in note for note in hn.analyze(paths[0], repeats_are="runs", **given).notes)

@@ -118,6 +118,29 @@ def test_corpus_metrics(name, n):
     assert {item.interval for item in found} == {"wilson"}
 
 
+RARE = {"2 %": (0.02, 0.8, 0.002), "10 %": (0.1, 0.7, 0.02), "30 %": (0.3, 0.8, 0.1)}
+"""Share of the class, share of it that is found, share of the others that is taken for it."""
+
+
+@pytest.mark.parametrize(("name", "n", "covers"), [("2 %", 100, 0.41), ("10 %", 50, 0.90), ("30 %", 200, 0.957)])
+def test_f1_of_a_rare_class_covers_or_says_so(name, n, covers):
+    p, found, wrong = RARE[name]
+    cells = [p * found, (1 - p) * wrong, p * (1 - found)]
+    truth = 2 * cells[0] / (2 * cells[0] + cells[1] + cells[2])
+    rows = []
+    for counts in np.random.default_rng([4, n]).multinomial(n, [*cells, 1 - sum(cells)], size=R // 2):
+        stats = np.repeat([[[1, 1, 1]], [[0, 1, 0]], [[0, 0, 1]], [[0, 0, 0]]], counts, axis=0).astype(float)
+        keys = Questions(tuple(map(str, range(n))))
+        item = CorpusScores("t", "f1", "none", keys, stats=stats, value=f1, bounds=(0.0, 1.0))
+        rows += analyze_run(Run("m", "r", "test", corpus=(item,)), Settings(resamples=100)).estimates
+    rows = [item for item in rows if item.ci_low is not None]
+    covered = np.array([item.ci_low <= truth <= item.ci_high for item in rows])
+    coded = np.array(["few_resampled" in item.diagnostics for item in rows])
+    assert abs(covered.mean() - covers) < 4 * math.sqrt(covers * (1 - covers) / len(rows))
+    assert (covered | coded).mean() >= LOW
+    assert covered.mean() < LOW or coded.mean() < 0.2  # no alarm where it covers
+
+
 def test_answers_that_are_missing_when_wrong_are_coded():
     """Time-outs are often wrong answers: the mean over the rest is biased, and the row says by how much it may be."""
     rng = np.random.default_rng(5)

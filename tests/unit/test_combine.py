@@ -18,6 +18,8 @@ from harness_noise.stats.combine import (
     equal_weights,
     fisher_exact,
     inverse_variance,
+    skew_of,
+    skewed_alike,
     stouffer,
     two_proportions,
     wilcoxon,
@@ -91,6 +93,45 @@ def test_type_one_error_over_many_small_tasks():
     assert np.mean([one.p_value < 0.05 for one, _ in naive]) > 0.12
     assert np.mean([two.p_value < 0.05 for _, two in naive]) > 0.30
     assert np.mean([two.heterogeneity_p < 0.05 for _, two in naive]) > 0.75
+
+
+DRAWN = {
+    "normal": lambda rng, size: rng.normal(size=size),
+    "flips": lambda rng, size: (u := rng.random(size)) * 0 + (u < 0.1) - (u > 0.9),
+    "gained": lambda rng, size: (u := rng.random(size)) * 0 + (u < 0.15) - (u > 0.9),
+    "exponential": lambda rng, size: rng.exponential(size=size) - 1,
+    "zero-inflated": lambda rng, size: np.where(rng.random(size) < 0.1, rng.exponential(size=size), 0) - 0.1,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"), [("normal", 0), ("flips", 0), ("gained", 0), ("exponential", 1), ("zero-inflated", 1)]
+)
+def test_rows_that_are_skewed_alike_are_not_summed(name, refused):
+    """20 tasks of 100 questions; a difference of 0/1 scores is no ground to refuse."""
+    x = DRAWN[name](np.random.default_rng(1), (200, 20, 100))
+    e = x - x.mean(axis=2, keepdims=True)
+    alike = np.array([skewed_alike([skew_of(row) for row in rows]) for rows in e])
+    assert alike.mean() == pytest.approx(refused, abs=0.02)
+    t = x.mean(axis=2) / (x.std(axis=2, ddof=1) / 10)
+    z = stats.norm.isf(stats.t.sf(t, 99)).sum(axis=1) / 20**0.5
+    rejected = (np.abs(z) > 1.96).mean()
+    if refused:  # what is refused would have rejected
+        assert rejected > 0.06
+    elif name != "gained":
+        assert rejected < 0.05 + 3 * (0.05 * 0.95 / 200) ** 0.5
+
+
+def test_pooled_skewness():
+    e = np.random.default_rng(0).exponential(size=400)
+    one = skew_of(e - e.mean())
+    assert one.shift == pytest.approx(-stats.skew(e) / (2 * 20))
+    assert skew_of(1000 * (e - e.mean())).third == pytest.approx(one.third)
+    assert skew_of(e.mean() - e).third == pytest.approx(one.turned().third)
+    assert skewed_alike([one] * 16)
+    assert not skewed_alike([one, one.turned()] * 8)
+    assert skew_of(np.zeros(5)) is None
+    assert not skewed_alike([])
 
 
 class TestWilcoxon:
@@ -203,6 +244,38 @@ class TestRows:
     def test_lower_is_better_is_turned(self):
         one, other = combine(self.rows()), combine(self.rows((True, False, True)))
         assert [item.p_value for item in one] == pytest.approx([item.p_value for item in other])
+
+    def test_skewed_rows_are_refused_by_name(self):
+        from harness_noise.analysis.comparison import compare_runs
+        from harness_noise.analysis.mean import as_scores
+        from harness_noise.data.scores import Run
+        from harness_noise.settings import Settings
+
+        rng = np.random.default_rng(4)
+
+        def result(draw, turned=()):
+            runs = []
+            for name in "ab":
+                parts = [
+                    replace(as_scores(draw(name, t)), task=f"t{t}", higher_is_better=t not in turned) for t in range(12)
+                ]
+                runs.append(Run(model=name, name=name, harness="array", scores=tuple(parts)))
+            return compare_runs([tuple(runs)], Settings())
+
+        def rare(name, t):
+            return np.where((name == "a") & (rng.random(40) < 0.15), rng.exponential(size=40), 0.0) + rng.normal(
+                0, 0.01, 40
+            )
+
+        skewed = result(rare)
+        found = combine(skewed.differences, skewed.skews)
+        assert [item.p_value is None for item in found] == [False, True, True, False]
+        assert found[1].diagnostics == found[2].diagnostics == ("skewed_rows",)
+        assert "skewed in the same direction" in found[1].note
+        both_ways = result(rare, turned=range(6))
+        assert combine(both_ways.differences, both_ways.skews)[1].p_value is not None
+        plain = result(lambda name, t: rng.random(40))
+        assert combine(plain.differences, plain.skews)[1].p_value is not None
 
     def test_refused(self):
         with pytest.raises(InputError, match="there are 1"):

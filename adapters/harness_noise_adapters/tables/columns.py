@@ -49,6 +49,8 @@ LAST_RESORT = {"question": ("id", "task_id", "uid", "uuid")}
 """Names that may mean anything, and are taken where no other is there."""
 WORDED = ("question", "problem", "item")
 """Columns that hold the words of a question as often as its name; an id beside them identifies it better."""
+_CAUSE = re.compile(r"(?<![a-z])(seed|prompt|template|instruction|phrasing|judge|shot|few_?shot)s?(?![a-z])")
+"""Words for what moves the answers to all questions together."""
 _HEAD = 100
 """Rows that are looked at to learn the columns of a file that has no header."""
 _WATCHED = 20_000
@@ -125,6 +127,12 @@ class Columns:
     def right_or_wrong(self) -> bool:
         """Whether the scores are counts of right answers, or their column is called as right or wrong ones are."""
         return self.count is not None or is_proportion(self.names["score"])
+
+    @property
+    def cause(self) -> str | None:
+        """The column of repeats, where its name says that all questions share what it tells apart."""
+        name = self.names.get("repeat", "")
+        return name if _CAUSE.search(name.lower()) else None
 
     def text(self, record: Record, name: str) -> str | None:
         return _text(record.get(self.names[name])) if name in self.names else None

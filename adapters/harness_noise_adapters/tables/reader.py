@@ -161,6 +161,7 @@ class _Table:
                 cluster_spec=self.spec(key[0]),
                 bounds=bounds,
                 questions=self._questions(model, key, found),
+                repeats_named=self.columns.cause if self.columns.cause and found.shares_labels() else None,
             )
             for key, found in cells.items()
         ]
@@ -197,6 +198,11 @@ class Cells(MetricAnswers):
     """Questions that are called by name and words, because the name has come with other words → the name."""
     records: dict[str, list[Record]] = field(default_factory=dict)
     """question → its rows, where something is to be known of the questions."""
+
+    def shares_labels(self) -> bool:
+        """Whether the labels of repeats are those of all questions, as `columns` has it, and no seed of each answer."""
+        labels = {repeat for known in self.numbers.values() for repeat in known}
+        return len(labels) <= 2 * max(map(len, self.numbers.values()), default=0)
 
     def name(self, question: str, words: str | None) -> str:
         """What a question is called for now."""

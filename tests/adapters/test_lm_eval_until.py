@@ -119,6 +119,46 @@ def test_the_block_and_the_codes_are_in_the_results_and_when_they_are_read_again
     assert list(templates.values()).count(2) <= 1
 
 
+@pytest.fixture(scope="module")
+def clustered(folder: Path) -> str:
+    """A finished run of a model that knows less, clustered by its templates."""
+    out = folder / "clustered"
+    with noise(cluster="template"):
+        save(folder, out, ["gen", "few"], toys.HashModel(seed=9, share=0.35))
+    return str(out)
+
+
+def test_the_clusters_that_drew_the_order_are_those_of_every_row(folder: Path, clustered: str, tmp_path: Path) -> None:
+    with noise(until="decided", against=clustered) as session:
+        results = save(folder, tmp_path / "carried", ["gen", "few"], better())
+    with noise(until="decided", against=clustered, cluster="template"):
+        named = save(folder, tmp_path / "named", ["gen", "few"], better())
+    assert session.problems == []
+    assert results["noise"]["estimates"] == named["noise"]["estimates"]
+    assert results["noise"]["sequential"] == named["noise"]["sequential"]
+    assert all(row["cluster"] == "template" for row in results["noise"]["estimates"])
+    assert results["results"] == named["results"]
+    assert results["samples"] == named["samples"]
+    (again,) = read(str(tmp_path / "carried"), ReadOptions())
+    assert all(part.clusters is not None for part in again.scores)
+    (note,) = [note for note in session.analysis.notes if "whole clusters are asked" in note]
+    assert note.startswith("gen and 1 more: clustered by template, as ")
+
+
+def test_clusters_that_the_user_does_not_want_are_in_no_look(folder: Path, clustered: str) -> None:
+    with noise(until="decided", against=clustered, cluster={"gen": "none"}) as session:
+        toys.simple_evaluate(folder, ["gen"], better())
+    (look,) = session.analysis.sequential
+    part = of(session.collected.run, "gen", "exact_match", "strict")
+    b = of(read(clustered, ReadOptions(cluster="none"))[0], "gen", "exact_match", "strict")
+    observed = observe_difference([part], [b], Settings())
+    assert (part.clusters, b.clusters) == (None, None)
+    assert len(part.questions) == look.n_asked == len(StoppingRule().order(N).asked(look.look))
+    assert look.estimate_unadjusted == pytest.approx(observed.estimate, abs=1e-12)
+    (note,) = [note for note in session.analysis.notes if "--noise_cluster none" in note]
+    assert note.startswith("gen: ")
+
+
 def test_nothing_is_decided_and_all_is_asked_as_without_us(folder: Path, worse: str) -> None:
     model = toys.HashModel(seed=9, share=0.36)
     with noise(until="decided", against=worse) as session:

@@ -111,6 +111,7 @@ class Growing:
         self.notes: list[str] = []
         population = Population(tasks, groups, self.options, others.against, self.notes)
         self.units = population.units(self.options.rule)
+        self.carried = population.carried
         self.notes += _several(self.units, self.options.rule)
         self.grown = Grown(self.units)
         self.asked: dict[str, list[int]] | None = None
@@ -242,8 +243,10 @@ class Growing:
         if rule.se is not None:
             observed = observe_mean(parts, settings, unit.group())
         else:
-            theirs = [self._theirs(part.task, unit.key) for part in parts]
-            observed = observe_difference(parts, [part for part in theirs if part], settings, unit.group())
+            theirs = [part for mine in parts if (part := self._theirs(mine.task, unit.key))]
+            # ours drew the order, and where there are none the user said so
+            theirs = [replace(part, clusters=None, cluster_spec=None) for part in theirs]
+            observed = observe_difference(parts, theirs, settings, unit.group())
         unit.look = rule.look(unit.order, unit.look, observed)
         unit.done = unit.look.stop
         self._say(unit, unit.look.message)

@@ -326,6 +326,7 @@ class _Live:
             found = collect(
                 results, self.tasks, self.groups, self.repeats.counts, session.options,
                 session.model or model_name(self.lm) or session.kind or type(innermost(self.lm)).__name__,
+                carried=None if self.growing is None else self.growing.carried,
             )  # fmt: skip
             found.run = replace(found.run, notes=(*found.run.notes, *self.notes, *self.repeats.notes))
             if self.growing is not None:

@@ -148,7 +148,8 @@ def _which(run: Run, other: Run, task: str, choose: bool) -> tuple[bool, Run, Ru
 
 def _answered(run: Run, task: str) -> bool:
     """Whether a run has the scores of single answers of a task."""
-    return any(item.task == task for item in (*run.scores, *run.parts, *run.corpus))
+    items: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
+    return any(item.task == task for item in items)
 
 
 def _groups(runs: Sequence[Run], owners: dict[tuple[str, str], Run]) -> Iterable[Group]:

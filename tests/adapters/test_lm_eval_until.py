@@ -119,46 +119,6 @@ def test_the_block_and_the_codes_are_in_the_results_and_when_they_are_read_again
     assert list(templates.values()).count(2) <= 1
 
 
-@pytest.fixture(scope="module")
-def clustered(folder: Path) -> str:
-    """A finished run of a model that knows less, clustered by its templates."""
-    out = folder / "clustered"
-    with noise(cluster="template"):
-        save(folder, out, ["gen", "few"], toys.HashModel(seed=9, share=0.35))
-    return str(out)
-
-
-def test_the_clusters_that_drew_the_order_are_those_of_every_row(folder: Path, clustered: str, tmp_path: Path) -> None:
-    with noise(until="decided", against=clustered) as session:
-        results = save(folder, tmp_path / "carried", ["gen", "few"], better())
-    with noise(until="decided", against=clustered, cluster="template"):
-        named = save(folder, tmp_path / "named", ["gen", "few"], better())
-    assert session.problems == []
-    assert results["noise"]["estimates"] == named["noise"]["estimates"]
-    assert results["noise"]["sequential"] == named["noise"]["sequential"]
-    assert all(row["cluster"] == "template" for row in results["noise"]["estimates"])
-    assert results["results"] == named["results"]
-    assert results["samples"] == named["samples"]
-    (again,) = read(str(tmp_path / "carried"), ReadOptions())
-    assert all(part.clusters is not None for part in again.scores)
-    (note,) = [note for note in session.analysis.notes if "whole clusters are asked" in note]
-    assert note.startswith("gen and 1 more: clustered by template, as ")
-
-
-def test_clusters_that_the_user_does_not_want_are_in_no_look(folder: Path, clustered: str) -> None:
-    with noise(until="decided", against=clustered, cluster={"gen": "none"}) as session:
-        toys.simple_evaluate(folder, ["gen"], better())
-    (look,) = session.analysis.sequential
-    part = of(session.collected.run, "gen", "exact_match", "strict")
-    b = of(read(clustered, ReadOptions(cluster="none"))[0], "gen", "exact_match", "strict")
-    observed = observe_difference([part], [b], Settings())
-    assert (part.clusters, b.clusters) == (None, None)
-    assert len(part.questions) == look.n_asked == len(StoppingRule().order(N).asked(look.look))
-    assert look.estimate_unadjusted == pytest.approx(observed.estimate, abs=1e-12)
-    (note,) = [note for note in session.analysis.notes if "--noise_cluster none" in note]
-    assert note.startswith("gen: ")
-
-
 def test_nothing_is_decided_and_all_is_asked_as_without_us(folder: Path, worse: str) -> None:
     model = toys.HashModel(seed=9, share=0.36)
     with noise(until="decided", against=worse) as session:
@@ -378,43 +338,6 @@ def test_a_fault_of_the_model_is_the_runs_own(folder: Path, worse: str) -> None:
     model.fail_after = 1
     with pytest.raises(ConnectionError), noise(until="decided", against=worse):
         toys.simple_evaluate(folder, ["gen"], model)
-
-
-def test_answers_until_more_of_them_no_longer_pay(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model = toys.HashModel(seed=3, share=0.7)
-    with noise(repeats="auto") as session:
-        results = toys.simple_evaluate(folder, ["few", "more"], model)
-    assert session.problems == []
-    K = {row.repeats_max for row in session.analysis.estimates if row.task in ("few", "more")}
-    assert len(K) == 1
-    (k,) = K
-    assert set(model.asked.values()) == {k}
-    assert results["configs"]["few"]["repeats"] == k
-    lines = [line for line in capsys.readouterr().err.splitlines() if "answers per question" in line]
-    assert lines[-1].endswith(": enough") or k == 16
-    plain = toys.simple_evaluate(folder, ["few", "more"], toys.HashModel(seed=3, share=0.7))
-    assert native_part(results) == native_part(plain)
-    # each answer is the one that a fixed number of repeats would have given
-    with noise(repeats=k) as fixed:
-        toys.simple_evaluate(folder, ["few", "more"], toys.HashModel(seed=3, share=0.7))
-    for one, other in zip(session.collected.run.scores, fixed.collected.run.scores, strict=True):
-        np.testing.assert_array_equal(one.values, other.values)
-
-
-def test_auto_with_a_rule_keeps_one_number_of_answers(folder: Path, worse: str) -> None:
-    model = better()
-    with noise(repeats="auto", until="decided", against=worse) as session:
-        toys.simple_evaluate(folder, ["gen"], model)
-    (look,) = session.analysis.sequential
-    assert len(set(model.asked.values())) == 1
-    assert len(model.asked) == look.n_asked < N
-
-
-def test_answers_that_never_differ_are_enough(folder: Path) -> None:
-    model = toys.HashModel(same=True)
-    with noise(repeats="auto"):
-        toys.simple_evaluate(folder, ["gen"], model)
-    assert set(model.asked.values()) == {2}
 
 
 def test_ctrl_c_in_the_further_answers_keeps_what_is_there(folder: Path, worse: str) -> None:

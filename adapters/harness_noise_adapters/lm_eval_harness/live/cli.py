@@ -93,8 +93,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("noise (harness-noise)")
     group.add_argument("--noise", action="store_true", help="add error bars with their parts to the results")
     group.add_argument(
-        "--noise_repeats", metavar="K",
-        help="answers per question of generate_until tasks, or auto: until more of them no longer pay",
+        "--noise_repeats", metavar="K", action="append",
+        help="answers per question of generate_until tasks, or auto: until more of them no longer pay; or TASK=K "
+        "(repeatable, the last that matches a task counts)",
     )  # fmt: skip
     group.add_argument(
         "--noise_cluster", metavar="SPEC", action="append",

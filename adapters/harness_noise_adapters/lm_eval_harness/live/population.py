@@ -68,6 +68,8 @@ class Unit:
     key: tuple[str, str] | None = None
     """Metric and filter that decide."""
     done: bool = False
+    judged: dict[str, tuple[bool, int]] = field(default_factory=dict)
+    """Task → whether it has enough answers per question, and how many, as was last said."""
 
     def block(self, number: int) -> dict[str, list[int]]:
         """The documents of a block, by task, in increasing order."""
@@ -316,11 +318,13 @@ class Grown:
         """(task, metric, filter) → number of the block → its scores."""
 
     def add(self, part: Mapping[str, Sequence[int]], run: Run, *, again: bool = False) -> None:
-        """A block with its scores, in the order of its documents; `again`: the last one, with more answers."""
+        """A block with its scores, in the order of its documents; `again`: all of a task by now, with more answers."""
         for task, documents in part.items():
-            blocks = self._blocks.setdefault(task, [])
-            if not again:
-                blocks.append(list(documents))
+            if again:
+                self._blocks[task] = []
+                for key in [key for key in self._scores if key[0] == task]:
+                    self._scores[key] = {}
+            self._blocks.setdefault(task, []).append(list(documents))
         for item in run.scores:
             number = len(self._blocks[item.task]) - 1
             if len(item.questions) == len(self._blocks[item.task][number]):
@@ -328,7 +332,7 @@ class Grown:
 
     def keys(self, task: str) -> list[tuple[str, str]]:
         """What a task was measured by: (metric, filter)."""
-        return [(metric, scorer) for name, metric, scorer in self._scores if name == task]
+        return [(metric, scorer) for (name, metric, scorer), found in self._scores.items() if name == task and found]
 
     def parts(self, unit: Unit, key: tuple[str, str]) -> list[Scores]:
         """The scores of all tasks of a unit by now."""

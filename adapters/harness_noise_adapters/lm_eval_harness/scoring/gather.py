@@ -216,7 +216,7 @@ def _mean_of(task: TaskFacts, item: _Metric, notes: list[str]) -> Iterator[Score
     own = task.own_values.get(key)
     if own is None:
         own = _own_value(item, min(task.own_answers, task.taken.get(key[1], task.own_answers)))
-        if own.together and (note := f"{task.name}: {at_once(own.together)}") not in notes:
+        if own.together and (note := f"{task.name}: {at_once(own.together, K)}") not in notes:
             notes.append(note)  # where answers were scored, that has said so
     part = Scores(
         task.name,

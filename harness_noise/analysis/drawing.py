@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .sequential import Labels
 
 STOPPED = "stopped_early"
+NOT_RANDOM = "not_a_random_part"
 Part = TypeVar("Part", Scores, CorpusScores)
 
 
@@ -73,15 +74,27 @@ def wanted(size: str | float, n: int) -> int:
     return min(n, max(1, round(value * n)) if share else int(value))
 
 
-def with_record(run: Run, sequential: Iterable[Mapping[str, Any]], drawn: Iterable[Mapping[str, Any]]) -> Run:
-    """The run with what it says of its stopping, and the code `stopped_early` where that came before the end."""
+def with_record(
+    run: Run, sequential: Iterable[Mapping[str, Any]], drawn: Iterable[Mapping[str, Any]],
+    sizes: Mapping[str, int] | None = None,
+) -> Run:  # fmt: skip
+    """The run with what it says of its stopping, in the codes of its rows too.
+
+    Args:
+        run: without them.
+        sequential: objects of the block's `sequential`.
+        drawn: objects of its `drawn`; `stopped_early` where they say so.
+        sizes: task → all its questions, where that is known; `not_a_random_part` where fewer could be drawn.
+    """
     drawn = tuple(drawn)
-    early = {item["task"] for item in drawn if item["stopped_early"]}
+    codes: dict[str, list[str]] = {}
+    for item in drawn:
+        fewer = item["n_total"] < (sizes or {}).get(item["task"], 0)
+        codes[item["task"]] = [*[STOPPED] * bool(item["stopped_early"]), *[NOT_RANDOM] * fewer]
 
     def marked(part: Part) -> Part:
-        if part.task not in early or STOPPED in part.diagnostics:
-            return part
-        return replace(part, diagnostics=(*part.diagnostics, STOPPED))
+        found = tuple(dict.fromkeys((*part.diagnostics, *codes.get(part.task, ()))))
+        return part if found == part.diagnostics else replace(part, diagnostics=found)
 
     return replace(
         run, sequential=tuple(sequential), drawn=drawn, scores=tuple(map(marked, run.scores)),

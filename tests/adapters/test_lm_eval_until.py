@@ -314,7 +314,30 @@ def test_a_run_that_has_answered_a_part_leaves_only_that_part_to_be_asked(folder
     (look,) = session.analysis.sequential
     assert look.n_total == N // 2
     assert all(i % 2 == 0 for i in results["config"]["samples"]["gen"])
-    assert any("only these are asked" in note for note in session.analysis.notes)
+    assert any("only these are asked, and they are no random part" in note for note in session.analysis.notes)
+    assert session.analysis.drawn[0].n_total == N // 2
+    assert all("not_a_random_part" in row.diagnostics for row in session.analysis.estimates)
+
+
+def test_nor_do_the_first_questions_become_a_random_part_by_asking_all_of_them(folder: Path, tmp_path: Path) -> None:
+    save(folder, tmp_path / "b", ["gen"], toys.HashModel(seed=9, share=0.35), limit=60)
+    with noise(until="decided", against=str(tmp_path / "b")) as session:
+        save(folder, tmp_path / "a", ["gen"], toys.HashModel(seed=9, share=0.36))
+    assert session.analysis.sequential[0].n_asked == 60
+    (again,) = read(str(tmp_path / "a"), ReadOptions())
+    for found in (session.analysis.estimates, again.scores):
+        assert all("not_a_random_part" in item.diagnostics for item in found)
+
+
+def test_a_random_part_of_a_random_part_is_one_of_the_benchmark(folder: Path, tmp_path: Path) -> None:
+    with noise(sample="100", seed=3):
+        save(folder, tmp_path, ["gen"], toys.HashModel(seed=9, share=0.35))
+    with noise(until="decided", against=str(tmp_path)) as session:
+        toys.simple_evaluate(folder, ["gen"], better())
+    (drawn,) = session.analysis.drawn
+    assert drawn.n_asked < 100
+    assert drawn.n_total == N
+    assert not any("not_a_random_part" in row.diagnostics for row in session.analysis.estimates)
 
 
 def test_a_fault_of_ours_costs_the_looks_and_not_the_run(

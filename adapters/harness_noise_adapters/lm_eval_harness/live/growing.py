@@ -178,13 +178,14 @@ class Growing:
                 n = len(asked.get(task.name, ()))
                 if n < task.n_total:
                     row = Drawn(
-                        task=task.name, n_asked=n, n_total=len(task.documents), order_seed=unit.order.seed,
+                        task=task.name, n_asked=n, n_total=task.drawn_from, order_seed=unit.order.seed,
                         stopped_early=early,
                     )  # fmt: skip
                     drawn.append(row.to_dict())
         if looks and self.others.against is not None:
             run = replace(run, notes=(*run.notes, f"the looks: A is this run, B is {self.others.against.name}"))
-        return with_record(run, looks, drawn)
+        sizes = {task.name: task.n_total for unit in self.units for task in unit.tasks}
+        return with_record(run, looks, drawn, sizes)
 
     def _grow(self) -> None:
         while open_units := [unit for unit in self.units if not unit.done]:

@@ -44,6 +44,8 @@ class TaskQuestions:
     clusters: tuple[str, ...] | None
     """Of all its documents; None where they are independent."""
     cluster_spec: str | None
+    drawn_from: int
+    """Questions that these are drawn from at random: all of the task, or only these."""
 
     @property
     def n_total(self) -> int:
@@ -181,7 +183,7 @@ class Population:
                     f"{name}: its questions are clustered in two crossed ways, and no part of them has whole clusters "
                     "of both: name one of the two with --noise_cluster, or ask all questions"
                 )
-            item = TaskQuestions(name, np.arange(len(items)), questions, clusters, spec)
+            item = TaskQuestions(name, np.arange(len(items)), questions, clusters, spec, len(items))
             found[name] = item if self.against is None else self._shared(item, self.against)
         self._say_clusters()
         return found
@@ -233,13 +235,17 @@ class Population:
                 f"--noise_against {against.name}: it has none of the {item.n_total} questions of {item.name}: it is "
                 "of another version of the task, or no run of lm-eval with --log_samples"
             )
-        if len(found.rows_a) < item.n_total:
-            self.notes.append(
-                f"{item.name}: {against.name} has answered {len(found.rows_a):,} of its {item.n_total:,} questions; "
-                "only these are asked"
-            )
         documents = np.sort(np.array(found.rows_a, dtype=np.intp))
-        return replace(item, documents=documents)
+        # a random part of a random part is one of the whole
+        random = any((row["task"], row["n_total"]) == (item.name, item.n_total) for row in against.drawn)
+        if len(documents) < item.n_total:
+            self.notes.append(
+                f"{item.name}: {against.name} has answered {len(documents):,} of its {item.n_total:,} questions; "
+                "only these are asked"
+                + ("" if random else ", and they are no random part of the benchmark (not_a_random_part)")
+            )
+        whole = random or len(documents) == item.n_total
+        return replace(item, documents=documents, drawn_from=item.n_total if whole else len(documents))
 
     def _unit(
         self, name: str, tasks: Sequence[TaskQuestions], metrics: tuple[tuple[str, Weighting], ...] | None,

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, NothingSharedError
+from ..io.selection import check_clusters
 from ..results.flips import Flip
 from ..results.forms import merge_notes
 from ..results.rows import Comparison, Difference
@@ -41,6 +42,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         InputError: nothing in common; says what each run has.
     """
     settings.check("compare")
+    check_clusters(settings.cluster, [run for pair in pairs for run in pair])
     rows: list[RowDecision] = []
     flips: list[Flip] = []
     notes: list[str] = []

@@ -13,6 +13,7 @@ from ..data.clusters import in_words
 from ..data.native_values import reproduces
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
+from ..io.selection import check_clusters
 from ..results.forms import finite, merge_notes
 from ..results.rows import Analysis, Estimate
 from ..results.sequential import looks_of
@@ -300,6 +301,7 @@ def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:
     """All estimates of several runs, one after the other."""
     settings.check("analyze")
     runs = list(runs)
+    check_clusters(settings.cluster, runs)
     parts = [analyze_run(run, settings) for run in runs]
     estimates = tuple(item for part in parts for item in part.estimates)
     return Analysis(settings.to_dict(), estimates, merge_notes(*(part.notes for part in parts)), **looks_of(runs))

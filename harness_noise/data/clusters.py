@@ -71,6 +71,27 @@ class ClusterSpec:
         return self.default
 
 
+def check_tasks(spec: ClusterSpec, tasks: Iterable[str], option: str = "`cluster`") -> None:
+    """Refuse a SPEC of a task that is not there: it would be ignored in silence.
+
+    Args:
+        spec: the user's.
+        tasks: names of all tasks; each may be called by what stands behind its last slash, too.
+        option: how the SPEC is given.
+
+    Raises:
+        InputError: lists the tasks.
+    """
+    have = list(dict.fromkeys(tasks))
+    for pattern, way in spec.by_task:
+        if not any(fnmatchcase(name, pattern) for task in have for name in (task, task.rpartition("/")[2])):
+            more = f" and {len(have) - 20} more" if len(have) > 20 else ""
+            raise InputError(
+                f"{option} {pattern}={way}: there is no task {pattern}; the tasks are {', '.join(have[:20])}{more} (a "
+                "group has the clusters of its tasks: name these, with * for several)"
+            )
+
+
 def resolved(spec: ClusterSpec, task: str, natural: Callable[[str], str | None]) -> tuple[str | None, str | None]:
     """What a SPEC means for one task: what to look up in its documents (see `labeller`), and that in words.
 

@@ -63,9 +63,9 @@ def left_out_message(error: InputError, runs: Sequence[Run]) -> str:
 def joined(runs: Sequence[Run], place: object) -> list[Run]:
     """The runs found at one place, those of one model as one run: the union of their tasks.
 
-    Of a task that one harness wrote twice into one folder the newest counts, and a note says which do not. Where
-    that cannot be told (files without a date), where one name stands for two sets of questions (a task with
-    other arguments), or where a task lies in two folders (two experiments), the model's runs stay apart.
+    Of a task that one harness wrote twice into one folder the newest with its answers counts, and a note says which
+    do not. Where that cannot be told (files without a date), where one name stands for two sets of questions (a task
+    with other arguments), or where a task lies in two folders (two experiments), the model's runs stay apart.
 
     Args:
         runs: as adapters read them.
@@ -102,13 +102,11 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
             other = owners.setdefault((run.harness, task), run)
             if other is run:
                 continue
-            newest, older = (run, other) if run.date > other.date else (other, run)
-            dated, copied = newest.date and older.date, newest.date == older.date
-            known = dated and (_equal(run, other, task) if copied else choose)
+            known, one, rest = _which(run, other, task, choose)
             if not known or not _same_questions(run, other, task):
                 return list(runs)
-            owners[run.harness, task] = newest
-            replaced.setdefault((index[id(newest)], index[id(older)]), []).append(task)
+            owners[run.harness, task] = one
+            replaced.setdefault((index[id(one)], index[id(rest)]), []).append(task)
     kept = [run for run in runs if any(owners[run.harness, task] is run for task in tasks_of(run))]
     notes = merge_notes(*(run.notes for run in kept), _said(runs, replaced, place))
     if len(kept) == 1:
@@ -134,6 +132,24 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
             notes=notes,
         )
     ]
+
+
+def _which(run: Run, other: Run, task: str, choose: bool) -> tuple[bool, Run, Run]:
+    """Whether it is known which of two runs of a task counts, that run, and the other one.
+
+    The newest counts, unless it has only lm-eval's or Inspect's own values of the task, and the other its answers.
+    """
+    newest, older = (run, other) if run.date > other.date else (other, run)
+    if _answered(newest, task) != _answered(older, task):
+        return choose, *((newest, older) if _answered(newest, task) else (older, newest))
+    dated, copied = bool(newest.date and older.date), newest.date == older.date
+    return dated and (_equal(run, other, task) if copied else choose), newest, older
+
+
+def _answered(run: Run, task: str) -> bool:
+    """Whether a run has the scores of single answers of a task."""
+    items: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
+    return any(item.task == task for item in items)
 
 
 def _groups(runs: Sequence[Run], owners: dict[tuple[str, str], Run]) -> Iterable[Group]:
@@ -182,10 +198,12 @@ def _same_questions(one: Run, other: Run, task: str) -> bool:
 def _said(runs: Sequence[Run], replaced: dict[tuple[int, int], list[str]], place: object) -> list[str]:
     """One sentence for every run that another one takes the place of, in some of its tasks or all."""
     out = []
-    for (newest, older), tasks in replaced.items():
-        one, other = runs[newest], runs[older]
+    for (first, second), tasks in replaced.items():
+        one, other = runs[first], runs[second]
         names = ", ".join(tasks[:3]) + (f" and {len(tasks) - 3} more" if len(tasks) > 3 else "")
         why = "an older run of it by the same model" if one.date > other.date else "its copy"
+        if not all(_answered(other, task) for task in tasks) and all(_answered(one, task) for task in tasks):
+            why = "another run of it by the same model, without the samples,"
         out.append(
             f"{names}: read from {one.name}; {other.name} is {why} and is left out (name a file to choose it, or join "
             "the runs with --as-repeats)"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..data.clusters import ClusterSpec, check_tasks
 from ..data.scores import ReadOptions, Run
 from ..errors import NotThereError
-
-if TYPE_CHECKING:
-    pass
+from .joining import tasks_of
 
 
 def select(run: Run, options: ReadOptions) -> Run:
@@ -46,6 +46,16 @@ def select(run: Run, options: ReadOptions) -> Run:
         notes=notes,
         sequential=tuple(item for item in run.sequential if item["task"] in names),
     )
+
+
+def check_clusters(cluster: str | None, runs: Iterable[Run]) -> None:
+    """Refuse a `cluster` of a task that none of the runs has.
+
+    Raises:
+        InputError: lists the tasks.
+    """
+    if cluster is not None:
+        check_tasks(ClusterSpec.parse(cluster), (task for run in runs for task in tasks_of(run)))
 
 
 def _name(item: Any, attribute: str) -> str:

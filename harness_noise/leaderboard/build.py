@@ -18,6 +18,7 @@ from ..data.questions import occurrences
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..io.paths import telling_parts
+from ..io.selection import check_clusters
 from ..results.arena import Arena, BenchmarkResult
 from ..results.forms import merge_notes
 from ..settings import Settings
@@ -44,6 +45,7 @@ def arena(
     """
     settings.check("arena")
     runs, twice = once(runs)
+    check_clusters(settings.cluster, runs)
     if len(runs) < 2:
         have = f"only {runs[0].model} ({runs[0].name})" if runs else "no run"
         raise InputError(f"arena compares models and got {have}: give at least two runs")

@@ -18,7 +18,10 @@ class Diagnostic(NamedTuple):
 
 
 _LOOK = "Look for errored answers"
-_REPEATS = "Run with K > 1 repeats (--noise_repeats, --epochs; in a table several rows for a question)."
+_REPEATS = (
+    "Generate K > 1 answers (--noise_repeats, --epochs; in a table several rows for a question). Scores of "
+    "log-likelihoods (multiple choice) are the same in every repeat: there is nothing to do."
+)
 
 DIAGNOSTICS: dict[str, Diagnostic] = {
     "partly_single_repeat": Diagnostic(

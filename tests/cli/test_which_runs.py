@@ -111,6 +111,20 @@ def test_of_a_task_that_was_run_twice_the_newest_counts_and_the_rest_is_said(tmp
     assert DATE.format(1) in note.split(";")[1]
 
 
+def test_a_newer_run_without_samples_hides_no_older_one_with_them(tmp_path):
+    results(tmp_path, {"t0": coin(2, 20), "t1": coin(1)}, day=1)
+    results(tmp_path, {"t0": [1.0] * 20}, day=2)
+    (tmp_path / f"samples_t0_{DATE.format(2)}.jsonl").unlink()
+    (run,) = adapters.read(tmp_path)
+    assert {item.task: float(item.values.mean()) for item in run.scores} == {
+        "t0": np.mean(coin(2, 20)), "t1": np.mean(coin(1)),
+    }  # fmt: skip
+    assert run.skipped == ()
+    (note,) = [note for note in run.notes if "without the samples" in note]
+    assert note.startswith(f"t0: read from {tmp_path / f'results_{DATE.format(1)}.json'}")
+    assert DATE.format(2) in note.split(";")[1]
+
+
 def test_the_order_of_the_files_does_not_say_which_is_newer(tmp_path):
     for name, day, scores in (("b", 1, [1.0, 0.0]), ("a", 2, [1.0, 1.0])):
         path = results(tmp_path, {"t0": scores}, day=day)

@@ -107,7 +107,8 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         date=output.date(native.results),
         groups=groups(rows, native.reported, native.effective, found.scores),
     )
-    run = with_record(run, native.looks, [item for item in native.drawn if item["task"] in samples])
+    drawn = [item for item in native.drawn if item["task"] in samples]
+    run = with_record(run, native.looks, drawn, native.original)
     return Reading(with_groups(run, options.groups), native.results, samples, known)
 
 

@@ -7,7 +7,6 @@ import json as json_
 import re
 from typing import TYPE_CHECKING, Any
 
-from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison
 from .columns import Section
 from .summary import summarise
@@ -53,7 +52,7 @@ def _rows(table: Result) -> list[dict[str, Any]]:
     found = table.to_dict()
     if isinstance(table, Comparison) and table.flips:
         return list(found["questions"])
-    rows: list[dict[str, Any]] = found["plan"]["table"] if isinstance(table, Plan) else found[table.kind]
+    rows: list[dict[str, Any]] = found["plan"]["table"] if "plan" in found else found[table.kind]
     return rows
 
 

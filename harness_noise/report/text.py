@@ -49,10 +49,12 @@ def _flat(key: str, value: Any) -> Any:
 
 
 def _rows(table: Result) -> list[dict[str, Any]]:
+    from ..results.plan import Plan
+
     found = table.to_dict()
     if isinstance(table, Comparison) and table.flips:
         return list(found["questions"])
-    rows: list[dict[str, Any]] = found["plan"]["table"] if "plan" in found else found[table.kind]
+    rows: list[dict[str, Any]] = found["plan"]["table"] if isinstance(table, Plan) else found[table.kind]
     return rows
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ..data.scores import Group, Run, Scores
+from ..data.scores import CorpusScores, Group, Run, Scores
 from ..errors import InputError, NothingSharedError
 from ..io.selection import check_clusters
 from ..results.flips import Flip
 from ..results.forms import merge_notes
 from ..results.rows import Comparison, Difference
 from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings, Test
-from . import corpus
 from .difference import decided, run_difference
 from .evidence import Compared, RowDecision
 from .flips import flipped
@@ -25,7 +24,7 @@ from .sample import as_scores, group_parts, named_repeats
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    pass
+Measured = TypeVar("Measured", Scores, CorpusScores)
 
 
 def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questions: int = 0) -> Comparison:
@@ -54,7 +53,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
             if (parts_a := group_parts(run_a, group)) and (parts_b := group_parts(run_b, group))
         ]
         family = _families([group for group, _, _ in groups])
-        wholes = corpus.matched(run_a, run_b)
+        wholes = _both(run_a.corpus, run_b.corpus)
         matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
         notes += [*run_a.notes, *run_b.notes, *remarks]
         notes += named_repeats([part for parts in matched for part in parts], settings)
@@ -74,8 +73,10 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
                 rows.append(row)
                 notes += [note for note in found if "answers are missing" in note]
         for whole_a, whole_b in wholes:
+            from .corpus import corpus_difference
+
             with _collected(left_out):
-                row = corpus.corpus_difference(whole_a, whole_b, run_a, run_b, settings)
+                row = corpus_difference(whole_a, whole_b, run_a, run_b, settings)
                 rows.append(replace(row, family=family.get(whole_a.task, "")))
         if left_out and len(rows) == start:
             raise left_out[0]
@@ -111,13 +112,18 @@ def _collected(errors: list[NothingSharedError]) -> Iterator[None]:
         errors.append(error)
 
 
+def _both(a: Iterable[Measured], b: Iterable[Measured]) -> list[tuple[Measured, Measured]]:
+    """What both have of the same task, metric and scorer, in A's order."""
+    where = {(item.task, item.metric, item.scorer): item for item in b}
+    return [(item, where[key]) for item in a if (key := (item.task, item.metric, item.scorer)) in where]
+
+
 def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[str]]:
     """Scores of the same task, metric and scorer; or the only one of each run.
 
     `alone`: nothing else (a group, a corpus metric) can be compared.
     """
-    where = {(item.task, item.metric, item.scorer): item for item in run_b.scores}
-    matched = [(item, where[key]) for item in run_a.scores if (key := (item.task, item.metric, item.scorer)) in where]
+    matched = _both(run_a.scores, run_b.scores)
     if matched or not alone:
         return matched, [*_only(run_a, run_b), *_only(run_b, run_a)]
     if len(run_a.scores) == len(run_b.scores) == 1:

@@ -121,14 +121,6 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
     )  # fmt: skip
 
 
-def matched(run_a: Run, run_b: Run) -> list[tuple[CorpusScores, CorpusScores]]:
-    """The corpus metrics that both runs have."""
-    where = {(item.task, item.metric, item.scorer): item for item in run_b.corpus}
-    return [
-        (item, where[key]) for item in run_a.corpus if (key := (item.task, item.metric, item.scorer)) in where
-    ]  # fmt: skip
-
-
 def _decide(
     noise: Noise, sides: Sequence[Side], bounds: tuple[float, float] | None, settings: Settings, test: str
 ) -> decision.Decision:

@@ -13,16 +13,16 @@ import numpy as np
 from ..data.scores import Group, Run, Scores
 from ..results.rows import Difference, difference
 from ..settings import Settings
-from ..stats import decision, intervals, resampling, tests
+from ..stats import decision, intervals, tests
 from ..stats.combine import Skew, skew_of
 from ..stats.contrast import Design
 from ..stats.decision import Decision, Differences, Limits
 from ..stats.flips import Far
 from ..stats.moments import Moments
-from ..stats.wild import wild_test
 from .sample import Sample, noise_fields
 
 if TYPE_CHECKING:
+    from ..stats import resampling
     from ..stats.arrays import FloatArray
 
 
@@ -100,6 +100,8 @@ class Evidence:
         if "bootstrap" in (settings.test, settings.interval) and varies:
             test = self._bootstrapped()
         if settings.test == "wild" and varies:
+            from ..stats.wild import wild_test
+
             assert self.d is not None
             assert self.plan is not None
             wild = wild_test(self.d, self.plan, settings.resamples, np.random.default_rng(settings.seed))
@@ -110,22 +112,26 @@ class Evidence:
             p = np.array([1.0 if self.p_sign is None else self.p_sign])
             test = replace(test, p=p, by_p=True, of_all=True)
         elif settings.test == "permutation":
+            from ..stats.resampling import sign_flip_p
+
             assert self.d is not None
             assert self.plan is not None
             rng = np.random.default_rng(settings.seed)
-            p = np.array([resampling.sign_flip_p(self.d, self.plan, settings.resamples, rng)])
+            p = np.array([sign_flip_p(self.d, self.plan, settings.resamples, rng)])
             test = replace(test, p=p, by_p=True, of_all=True)
         return test
 
     def _bootstrapped(self) -> decision.Test:
         """The bootstrap's interval, and its p if that is the test; read with the closed-form variance."""
+        from ..stats.resampling import bootstrap
+
         rng, resamples = np.random.default_rng(self.settings.seed), self.settings.resamples
         if self.sides is not None:
-            found = resampling.bootstrap(*self.sides[0], resamples, rng, minus=self.sides[1])
+            found = bootstrap(*self.sides[0], resamples, rng, minus=self.sides[1])
         else:
             assert self.d is not None
             assert self.plan is not None
-            found = resampling.bootstrap(self.d, self.plan, resamples, rng)
+            found = bootstrap(self.d, self.plan, resamples, rng)
         if found is None or self.m.variance is None or self.m.df is None:
             nothing = np.array([np.nan])
             return decision.Test(nothing, limits=lambda level: Limits(nothing, nothing), interval="bootstrap")

@@ -215,6 +215,8 @@ def settings(choices: dict[str, Any]) -> Settings:
 
 def references(paths: Sequence[str], options: ReadOptions) -> list[Run]:
     """The runs of --reference: of each path, or of a noise profile that has means by question."""
+    if not paths:
+        return []
     from ..leaderboard import question_means
 
     found = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import isclose
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from ..stats.tolerances import SLACK
 from .columns import (
@@ -28,6 +27,7 @@ from .columns import (
 if TYPE_CHECKING:
     from ..results.arena import Arena
     from ..results.factors import Factors
+    from ..results.plan import Plan
 
     Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena
 

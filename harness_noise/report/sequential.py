@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from ..results.arena import Arena, Budget
 from ..results.rows import Analysis
 from ..results.sequential import FullRow, PlanLooks, Sequential
 from ..stats.decision import WORDS
 from .columns import MISSING, Column, Section, decimals, interval, metric_name, number, plain
+
+if TYPE_CHECKING:
+    from ..results.arena import Arena, Budget
 
 
 def plan_section(found: PlanLooks, effect: float, digits: int) -> Section:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..io.paths import telling_parts
-from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import slices
 from .closing import closing_line
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
     from ..results.arena import Arena
     from ..results.explanation import Explanation
     from ..results.factors import Factors
+    from ..results.plan import Plan
 
     Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena | Explanation
 
@@ -64,13 +64,14 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
         return _analysis(table, brief=brief)
     if isinstance(table, Comparison):
         return _comparison(table, brief=brief, wide=wide)
+    from ..results.explanation import Explanation
+    from ..results.factors import Factors
+    from ..results.plan import Plan
+
     if isinstance(table, Plan):
         from . import planning
 
         return planning.summarise(table)
-    from ..results.explanation import Explanation
-    from ..results.factors import Factors
-
     if isinstance(table, Factors):
         return _factors(table)
     if isinstance(table, Explanation):

@@ -184,24 +184,24 @@ class Answers:
         cls, scores: Sequence[Mapping[str, SampleScore]], more: Sequence[Mapping[str, SampleScore]], order: Any
     ) -> Answers | None:
         """None without any; those without an id are left out, as Inspect's own reducers do."""
-        known = [
-            (row, item, late)
-            for late, part in ((False, scores), (True, more))
-            for row in part
-            if (item := next(iter(row.values()), None)) is not None and item.sample_id is not None
-        ]
-        if not known:
+        rows = [*scores, *more]
+        if not all(rows) or None in (ids := [next(iter(row.values())).sample_id for row in rows]):
+            return cls.of([row for row in scores if _has_id(row)], [row for row in more if _has_id(row)], order)
+        if not rows:
             return None
-        cells = grid([item.sample_id for _, item, _ in known], order=order)
-        metadata = [known[i][1].sample_metadata for i in cells.first]
-        late = np.fromiter((late for _, _, late in known), bool, len(known))
-        return cls([row for row, _, _ in known], cells, metadata, late)
+        cells = grid(ids, order=order)
+        metadata = [next(iter(rows[i].values())).sample_metadata for i in cells.first]
+        return cls(rows, cells, metadata, np.arange(len(rows)) >= len(scores))
 
     def raw(self, scorer: str) -> list[Any] | None:
         """The values of a scorer, None where it gave none; None for one that nobody knows."""
         if not any(scorer in row for row in self.rows):
             return None
         return [None if (item := row.get(scorer)) is None else item.score.value for row in self.rows]
+
+
+def _has_id(row: Mapping[str, SampleScore]) -> bool:
+    return any(item.sample_id is not None for item in list(row.values())[:1])
 
 
 def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]], samples: int) -> list[str]:

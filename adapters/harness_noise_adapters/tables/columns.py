@@ -49,6 +49,8 @@ LAST_RESORT = {"question": ("id", "task_id", "uid", "uuid")}
 """Names that may mean anything, and are taken where no other is there."""
 WORDED = ("question", "problem", "item")
 """Columns that hold the words of a question as often as its name; an id beside them identifies it better."""
+PROMPTS = ("question_text", "problem_statement", "input", "query", "instruction", "prompt")
+"""Columns that hold the words of a question, perhaps with those of a template around them; never its name."""
 _HEAD = 100
 """Rows that are looked at to learn the columns of a file that has no header."""
 _WATCHED = 20_000
@@ -72,6 +74,8 @@ class Columns:
     """Answers that counts have stood for so far."""
     words: str | None = None
     """The column with the words of the question, where `question` is an id beside it."""
+    wording: str | None = None
+    """The column whose words verify that two runs mean the same question: `words`, `question` itself or a prompt."""
 
     @property
     def question(self) -> str:
@@ -110,8 +114,10 @@ class Columns:
             )
         if count is not None:
             names.pop("repeat", None)
+        wording = words or _telling(names["question"], "question" in chosen, free, plain, head)
         used = {*names.values(), count, words}
-        return cls(names, [name for name in have if name not in used], count, tuple(chosen.values()), words=words)
+        unused = [name for name in have if name not in used]
+        return cls(names, unused, count, tuple(chosen.values()), words=words, wording=wording)
 
     def question_of(self, path: Path, line: int, record: Record) -> tuple[str, str | None]:
         """What names a row's question, and the words beside it."""
@@ -195,6 +201,23 @@ def _beside_words(
         return None
     names["question"] = ids[0]
     return words
+
+
+def _telling(
+    question: str, vouched: bool, free: Sequence[str], plain: Mapping[str, str], head: Sequence[Record]
+) -> str | None:
+    """The column with the words of a question that has no `words` beside it; an id that the user named needs none."""
+    prompts = () if vouched else (name for kind in PROMPTS for name in free if plain[name] == kind)
+    asked = len({_text(record.get(question)) for record in head})
+    for name in (question, *prompts):
+        words = [_words(record.get(name)) for record in head]
+        if is_worded(words) and 2 * len(set(words)) > asked:  # an instruction that all share says nothing
+            return name
+    return None
+
+
+def _words(value: Any) -> str | None:
+    return _text(value) if isinstance(value, str) else None
 
 
 def _no_score(path: Path, have: Sequence[str], head: Sequence[Record], plain: Mapping[str, str]) -> str:

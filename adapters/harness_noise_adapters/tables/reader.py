@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from harness_noise.data.answers import MetricAnswers
 from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, resolved, text_label
 from harness_noise.data.native_values import fitting
-from harness_noise.data.questions import Questions, occurrences
+from harness_noise.data.questions import Questions, content_hash, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Scores
+from harness_noise.data.string_store import Hashes
 from harness_noise.errors import InputError
 
 from .answers import TableLog
@@ -109,6 +110,8 @@ class _Table:
                columns.text(record, "scorer") or "none")  # fmt: skip
         cells = self.models.setdefault(model, {}).setdefault(key, Cells())
         question = cells.name(*columns.question_of(path, line, record))
+        if columns.wording is not None and question not in cells.numbers:
+            cells.hashes.append(hashed(record.get(columns.wording)))
         label = None if self.cluster is None else self.cluster(record, line)
         levels = _levels(path, line, record, self.options.factors)
         (score, count), repeat = columns.scores(path, line, record), columns.text(record, "repeat")
@@ -149,7 +152,8 @@ class _Table:
         said = zip(("model", "task", "metric", "scorer"), (model, *key), strict=True)
         names, keys = self.columns.names, tuple(cells.numbers)
         log = TableLog(self.path, self.columns, tuple(text if name in names else None for name, text in said), keys)
-        return Questions(keys, fields=known, log=log)
+        told = self.columns.wording is not None and "" not in cells.hashes.odd()
+        return Questions(keys, inputs=cells.hashes if told else None, fields=known, log=log)
 
     def _run(self, model: str, cells: Mapping[Key, Cells], notes: Sequence[str]) -> Run:
         bounds = (0.0, 1.0) if self.columns.right_or_wrong else None
@@ -197,6 +201,8 @@ class Cells(MetricAnswers):
     """Questions that are called by name and words, because the name has come with other words → the name."""
     records: dict[str, list[Record]] = field(default_factory=dict)
     """question → its rows, where something is to be known of the questions."""
+    hashes: Hashes = field(default_factory=Hashes)
+    """Of the words of each question, in their order; "" where it has none."""
 
     def name(self, question: str, words: str | None) -> str:
         """What a question is called for now."""
@@ -211,22 +217,29 @@ class Cells(MetricAnswers):
         out = Cells(twice=self.twice)
         for question, found in self.records.items():
             out.records.setdefault(names.get(question, question), []).extend(found)
+        hashes = dict(zip(self.numbers, self.hashes, strict=False))
         for question, repeat, number in self:
             known, levels = repeat if isinstance(repeat, str) else None, self.levels.get(number, ())
             if levels and known is not None:
                 known = known.partition("\x1f")[0]  # `add` puts the levels behind it again
-            self._copy(number, question, out, path, names.get(question, question), known)
+            self._copy(number, question, out, path, names.get(question, question), known, hashes)
         return out
 
     def numbered(self, path: Path) -> Cells:
         """The same rows, each a question of its own."""
         out, rows = Cells(twice=self.twice), list(self)
+        hashes = dict(zip(self.numbers, self.hashes, strict=False))
         for key, (question, _, number) in zip(occurrences([row[0] for row in rows]), rows, strict=True):
-            self._copy(number, question, out, path, key, None)
+            self._copy(number, question, out, path, key, None, hashes)
             out.records[key] = self.records.get(question, [])
         return out
 
-    def _copy(self, number: int, question: str, out: Cells, path: Path, key: str, repeat: str | None) -> None:
+    def _copy(
+        self, number: int, question: str, out: Cells, path: Path, key: str, repeat: str | None,
+        hashes: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        if key not in out.numbers and question in hashes:
+            out.hashes.append(hashes[question])
         out.add(
             path, key, repeat, self.values[number], cluster=self.clusters[question][0],
             levels=self.levels.get(number, ()), line=self.lines[number],
@@ -255,6 +268,12 @@ class Cells(MetricAnswers):
                 values[i, start : start + right] = 1.0
                 values[i, start + right : start + count] = 0.0
                 start += count
+
+
+def hashed(words: Any) -> str:
+    """The hash of a question's words; "" where there are none."""
+    text = _text(words)
+    return "" if text is None else content_hash(text)
 
 
 def _cluster(

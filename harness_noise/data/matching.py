@@ -65,8 +65,8 @@ def _unverified(a: Questions, b: Questions, rows: Rows) -> Pairing:
     note = None
     if numbers_rows([a.keys[i] for i in rows[0]]):
         note = (
-            f"{len(rows[0])} questions are paired by ids that only number them; one of the runs has no texts, so nothing "
-            "shows that they are the same questions"
+            f"{len(rows[0])} questions are paired by ids that only number them; one of the runs has no texts, so "
+            "nothing shows that they are the same questions"
         )
     return Pairing(*rows, by=a.kind, note=note)
 

@@ -53,12 +53,12 @@ def _boards(
         found, more = _board(measured, grid_, group, settings, top)
         return [] if found is None else [(measured, found)], [*notes, *more]
     name, metric = measured[0].parts[0].task if group is None else group.name, measured[0].parts[0].metric
-    shared = [found for found in sets if len(found) > 1]
-    alone = [measured[found[0]].name for found in sets if len(found) == 1]
+    shared = [of_set for of_set in sets if len(of_set) > 1]
+    alone = [measured[of_set[0]].name for of_set in sets if len(of_set) == 1]
     out, said = [], []
-    for i, found in enumerate(shared):
+    for i, of_set in enumerate(shared):
         task = f"{name}#{i + 1}" if i else name
-        some = [_renamed(measured[m], group, task) for m in found]
+        some = [_renamed(measured[m], group, task) for m in of_set]
         boards, more = _boards(some, None if group is None else replace(group, name=task), settings, top)
         out += boards
         notes += more

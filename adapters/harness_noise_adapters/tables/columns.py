@@ -155,7 +155,7 @@ class Columns:
             names.pop("repeat", None)
         wording = words or _telling(names["question"], "question" in chosen, free, plain, head)
         used = {*names.values(), count, words}
-        unused = [name for name in have if name not in used]
+        unused = [name for name in have if name not in used and not mentioned(name, tuple(specs))]
         return cls(
             names, unused, count, tuple(chosen.values()), words=words, wording=wording, rows=rows, specs=specs,
             off=tuple(off),
@@ -298,9 +298,7 @@ def _no_score(path: Path, have: Sequence[str], head: Sequence[Record], plain: Ma
     numeric = [name for name in others if all(map(_is_score, cells[name])) and {*map(str, cells[name])} != {"None"}]
     listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
     text = f"{path}: no column holds the scores; there are {listed}. "
-    words = [
-        name for name in numeric if re.search("correct|right|score|acc|pass|success|reward|grade|solved", name.lower())
-    ]
+    words = [name for name in numeric if _OF_SCORE.search(name.lower())]
     shares = [name for name in numeric if name in have and all(map(_is_share, cells[name]))]
     likely = words[0] if words else shares[0] if shares else "COLUMN"
     text += f"If one of them does, name it, as in {parameter('columns', {'score': likely})}"
@@ -318,6 +316,9 @@ _COUNTER = re.compile(
     r"size|year|timestamp|date|id)s?($|[_. ])|^unnamed|^n_|^$|index$|idx$|id$|_ms$",
     re.IGNORECASE,
 )
+
+
+_OF_SCORE = re.compile("correct|right|score|acc|pass|success|reward|grade|solved")
 
 
 def _counts(name: str, cells: Sequence[Any]) -> bool:

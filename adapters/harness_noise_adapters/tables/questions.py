@@ -32,7 +32,7 @@ _OF_ANSWER = re.compile(
     "answer|respon|output|predict|pred$|completion|generat|choice|letter|option|extract|parsed|raw|reason|rationale|"
     "thought|time|latency|duration|elapsed|token|cost|length|prob|confidence|score|correct|match|acc|pass|reward|grade|"
     "judge?ment|verdict|error|status|finish|stop|uuid|hash|date|created|trace|trajectory|messages|conversation|feedback|"
-    "comment|explanation|critique|code$|patch|solution|continuation|text$|content$|result|eval|turn|step|num|count|^n_|"
+    "comment|explanation|critique|code$|patch|solution|continuation|result|eval|turn|step|num|count|^n_|"
     "^is_|^has_"
 )
 """Names of columns that tell of an answer, and may differ between the answers to one question."""

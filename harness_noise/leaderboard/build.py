@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from ..analysis.repeats import once
+from ..analysis.repeats import copies, once
 from ..analysis.sample import group_parts
 from ..analysis.slices import slices_of_runs
 from ..data.matching import pair
@@ -49,7 +49,7 @@ def arena(
         raise InputError(f"arena compares models and got {have}: give at least two runs")
     names = distinct_names(runs)
     runs, names, chosen = _baseline_last(runs, names, baseline)
-    notes = list(merge_notes(*(run.notes for run in runs), twice))
+    notes = list(merge_notes(*(run.notes for run in runs), twice, copies(runs)))
     boards: list[BenchmarkResult] = []
     lonely: dict[tuple[str, str], list[str]] = {}
     benchmarks, remarks = _across_harnesses(_benchmarks(runs, names))

@@ -19,6 +19,7 @@ from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, S
 from .difference import decided, run_difference
 from .evidence import Compared, RowDecision
 from .flips import flipped
+from .repeats import copies
 from .sample import as_scores, group_parts, named_repeats
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         family = _families([group for group, _, _ in groups])
         wholes = _both(run_a.corpus, run_b.corpus)
         matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
-        notes += [*run_a.notes, *run_b.notes, *remarks]
+        matched, again = _each_once(matched)
+        notes += [*run_a.notes, *run_b.notes, *remarks, *again, *copies((run_a, run_b))]
         notes += named_repeats([part for parts in matched for part in parts], settings)
         left_out: list[NothingSharedError] = []
         for one, other in matched:
@@ -139,6 +141,29 @@ def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Sc
     raise InputError(
         f"{run_a.name} and {run_b.name} measured nothing in common. The first has {_list(run_a.scores)}; the second "
         f"has {_list(run_b.scores)}. Name one of each with `tasks`, `metrics` and `scorers`"
+    )
+
+
+def _each_once(matched: Sequence[tuple[Scores, Scores]]) -> tuple[list[tuple[Scores, Scores]], list[str]]:
+    """Without the rows that a log has under two names (`scorer/Metric` and `Metric`); a note of each."""
+    kept: list[tuple[Scores, Scores]] = []
+    notes = []
+    for pair in matched:
+        same = next((old for old in kept if all(map(_same_quantity, old, pair))), None)
+        if same is None:
+            kept.append(pair)
+        else:
+            notes.append(f"{_name(pair[0])} is {_name(same[0])} under another name: the same scores are tested once")
+    return kept, notes
+
+
+def _same_quantity(one: Scores, other: Scores) -> bool:
+    names = [item.scorer.rpartition("/")[2] for item in (one, other)]
+    return (
+        (one.task, one.metric, names[0]) == (other.task, other.metric, names[1])
+        and one.scorer != other.scorer
+        and one.questions.keys == other.questions.keys
+        and np.array_equal(one.values, other.values, equal_nan=True)
     )
 
 

@@ -83,10 +83,11 @@ def _no_question(compared: Compared, pairing: Aligned) -> str:
     group, run_a, run_b = compared.group, compared.run_a, compared.run_b
     task, other = (group.name if group else parts[0].task for parts in (compared.parts_a, compared.parts_b))
     differs = f"the tasks differ ({task} and {other})" if task != other else task
+    why = f": {'; '.join(pairing.notes)}" if pairing.notes else ""
     return (
         f"{differs}: {run_a.name} and {run_b.name} have no question in common "
-        f"({pairing.only_a} and {pairing.only_b} questions); compare runs of one benchmark, name the column "
-        "that identifies a question (`columns={'question': …}`), or use `unpaired=True`"
+        f"({pairing.only_a} and {pairing.only_b} questions{why}); compare runs of one benchmark, name the column "
+        "that identifies a question whatever its words (`columns={'question': …}`), or use `unpaired=True`"
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..data.clusters import both_ways
+from ..data.questions import occurrences
 from ..errors import InputError
 from ..results.factors import FactorRow, Factors
 
@@ -126,7 +127,8 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
     scores: list[np.ndarray] = []
     questions: list[str] = []
     levels: dict[str, list[str]] = {name: [] for name in factors}
-    by_text = all(item.questions.inputs is not None for run in runs for item in run.scores)
+    items = [item for run in runs for item in run.scores]
+    by_text = len(items) > 1 and all(item.questions.inputs is not None for item in items)
     for run in runs:
         for item in run.scores:
             if both_ways(item.clusters) is not None:
@@ -136,7 +138,7 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
                 )
             n, K = item.values.shape
             scores.append(item.values.ravel())
-            keys = (item.questions.inputs if by_text else None) or item.questions.keys
+            keys = occurrences(item.questions.inputs or ()) if by_text else item.questions.keys
             questions += [key for key in keys for _ in range(K)]
             for name, column in factors.items():
                 levels[name] += _levels(run, item, name, column, n, K)

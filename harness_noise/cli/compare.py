@@ -293,6 +293,17 @@ def pair_of(found: list[Run], paths: tuple[str, ...], models: str | None) -> tup
     )
 
 
+def chosen(found: list[Run], paths: tuple[str, ...], models: str | None) -> list[Run]:
+    """The one run of the one model that is named, or the two of `pair_of`."""
+    if models is None or "," in models:
+        return [*pair_of(found, paths, models)]
+    out = [run for run in found if run.model == models.strip()]
+    if len(out) != 1:
+        names = ", ".join(dict.fromkeys(run.model for run in found))
+        raise InputError(f"--models {models}: {len(out)} runs are of it; the models are {names}")
+    return out
+
+
 def _one(found: list[Run], path: str) -> Run:
     if len(found) != 1:
         raise InputError(f"--baseline {path} holds {len(found)} runs: name one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from ..errors import InputError
 from . import options
 
 if TYPE_CHECKING:
+    from ..data.scores import Run
     from ..leaderboard.profiles import Profile
 
 
@@ -41,6 +43,10 @@ if TYPE_CHECKING:
 @click.option("--task", "tasks", multiple=True, metavar="TASK", help="Which task of --from or --reference.")
 @click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Which metric.")
 @click.option("--scorer", "scorers", multiple=True, metavar="SCORER", help="Which scorer or filter.")
+@click.option("--models", metavar="A[,B]", help="Which models of --from, where its RUNs hold more.")
+@click.option("--as-repeats", is_flag=True, help="Several runs of one model of --from are its repeats.")
+@click.option("--missing", type=click.Choice(["drop", "zero"]), default="drop", help="Missing answers of --from.")
+@click.option("--columns", metavar="question=COL,…", help="Which column of --from is the question, score, cluster, …")
 @click.option("--plot", type=options.Output(dir_okay=False), metavar="FILE", help="Draw the curve (SVG).")
 @options.printing
 def command(more: tuple[str, ...], **choices: Any) -> None:
@@ -63,7 +69,9 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     if more and not _belongs(sources, more):
         raise InputError(f"{more[0]!r}: runs to take the noise from are named with --from")
     names = {name: choices.pop(name) for name in ("tasks", "metrics", "scorers")}
+    how = {name: choices.pop(name) for name in ("models", "as_repeats", "missing", "columns")}
     choices["looks"] = options.looks(choices["looks"])
+    runs: Sequence[str | Run] = ()
     if sigma2 is not None:
         choices["sigma2"] = _numbers("--sigma2", sigma2, "one number, or two with a comma")
     if profile is not None:
@@ -74,10 +82,14 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
             choices["n"] = found.n_questions  # what the benchmark as it is can show
     elif sources:
         wide = None if bounds is None else tuple(_numbers("--range", bounds, "the lowest and the highest value"))
-        choices |= names | {"cluster": cluster, "range": wide}
-    elif cluster is not None or bounds is not None:
-        raise InputError("--cluster and --range say how --from is read: name a run")
-    result = plan(runs=sources, **choices)
+        choices |= names | {"range": wide}
+        runs, said = _read(sources, names | how | {"cluster": cluster})
+        choices |= said
+    elif cluster is not None or bounds is not None or (*how.values(),) != (None, False, "drop", None):
+        raise InputError(
+            "--cluster, --range, --columns, --missing, --models and --as-repeats say how --from is read: name a run"
+        )
+    result = plan(runs=runs, **choices)
     if profile is not None and (told := shipped.sentence(profile)) is not None:
         result = replace(result, notes=(*result.notes, told))
     options.show(result, printing)
@@ -85,6 +97,20 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
         from ..report import planning
 
         planning.draw(result, plot)
+
+
+def _read(sources: tuple[str, ...], how: dict[str, Any]) -> tuple[Sequence[str | Run], dict[str, Any]]:
+    """The runs of --from, and how those are read that are still paths."""
+    from .compare import chosen
+
+    models, repeated, cluster = how.pop("models"), how.pop("as_repeats"), how["cluster"]
+    reading = options.read_options(
+        how | {"cluster": (cluster,) if cluster else (), "groups": (), "as_repeats": repeated}
+    )
+    if models is None and not repeated:
+        return sources, {"cluster": cluster, "missing": reading.missing, "columns": reading.columns}
+    found = options.read_runs(sources, reading, as_repeats=repeated)
+    return found if models is None else chosen(found, sources, models), {}
 
 
 def _belongs(sources: tuple[str, ...], more: tuple[str, ...]) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..data.native_values import agreed_pairs
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError, NothingSharedError
 from ..results.flips import Flip
@@ -43,8 +44,8 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
     settings.check("compare")
     rows: list[RowDecision] = []
     flips: list[Flip] = []
-    notes: list[str] = []
-    for run_a, run_b in pairs:
+    named, notes = agreed_pairs(pairs)
+    for run_a, run_b in named:
         start = len(rows)
         groups = [
             (group, parts_a, parts_b)

@@ -66,6 +66,9 @@ class Scores:
     repeats_are_runs: bool = False
     """Whether repeat j of all questions shares a cause (a seed, a prompt, a judge), as its harness says: unless
     they are computed with `--repeats-are runs`, its rows have the diagnostic `shared_repeat_noise`."""
+    names: tuple[str, ...] | None = None
+    """The harness's metrics that these may be the scores of, as far as this run tells by their values; None: `metric`
+    is certain. `native_values.agreed` chooses among several by what other runs tell."""
 
     def __post_init__(self) -> None:
         shape = self.values.shape

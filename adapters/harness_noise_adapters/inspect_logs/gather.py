@@ -16,7 +16,7 @@ from harness_noise.data.scores import Scores, Skipped
 from . import reducers
 from .clusters import Clusters
 from .grid import Grid, Numbers, numbers
-from .means import GROUP, Part, close, own_cluster, parts, unexplained
+from .means import GROUP, MEANS, Part, close, own_cluster, parts, unexplained
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalScore as NativeScore
@@ -217,6 +217,8 @@ class _Mean:
     note: str | None
     explains: str | None
     """The native value that it is."""
+    names: tuple[str, ...] | None = None
+    """See `Scores.names`."""
 
     def scores(self, task: TaskAnswers, label: str, clusters: Clusters) -> Scores:
         return Scores(
@@ -224,7 +226,7 @@ class _Mean:
             clusters=clusters[0], cluster_spec=clusters[1],
             higher_is_better=True if self.metric == "accuracy" else None,
             bounds=fitting((0.0, 1.0), self.table) if self.metric == "accuracy" else None, native=self.native,
-            n_missing=self.n_missing + task.n_not_seen, diagnostics=self.diagnostics,
+            n_missing=self.n_missing + task.n_not_seen, diagnostics=self.diagnostics, names=self.names,
         )  # fmt: skip
 
 
@@ -234,22 +236,34 @@ class _Compared:
 
     ours: float
     metric: str | None
-    """The native metric; None where none can be it."""
+    """The native metric, the first where several are equal; None where none can be it."""
     native: float | None
     agrees: bool
     beside: bool
     """Whether it is on our own scale: our error bars stand beside it only there."""
+    names: tuple[str, ...] | None
+    """Metrics of the task's own code that it may be; see `Scores.names`."""
 
     @classmethod
-    def of(cls, es: EvalScore, part: Part, ours: float) -> _Compared:
+    def of(cls, es: EvalScore, part: Part, ours: float, *, comparable: bool) -> _Compared:
+        """Compare; `comparable` is whether the native values are of the same answers as ours."""
         candidates = part.metrics or part.like
         # what is rounded, or in percent, counts only where nothing else does
-        alike = (key for same in (close, reproduces) for key in candidates if same(ours, es.metrics[key].value))
-        metric = next(alike, part.usual)
+        tiers = ([key for key in candidates if same(ours, es.metrics[key].value)] for same in (close, reproduces))
+        alike = next(filter(None, tiers), [])
+        metric = next(iter(alike), part.usual)
+        certain = part.usual is not None and metric in MEANS
+        names = None if certain or part.key is not None or not part.metrics else tuple(alike)
         if metric is None:
-            return cls(ours, None, None, False, False)
+            return cls(ours, None, None, False, False, names if comparable else part.metrics)
         value = es.metrics[metric].value
-        return cls(ours, metric, _finite(value), reproduces(ours, value), reproduces(ours, value, percent=False))
+        agrees, beside = reproduces(ours, value), reproduces(ours, value, percent=False)
+        return cls(ours, metric, _finite(value), agrees, beside, names)
+
+    @property
+    def called(self) -> str | None:
+        """What the row is called; None where no metric says it, or several do."""
+        return self.metric if self.names is None or len(self.names) == 1 else None
 
 
 def _one(task: TaskAnswers, label: str, es: EvalScore, part: Part, how: _How) -> _Mean | Skipped:
@@ -259,7 +273,7 @@ def _one(task: TaskAnswers, label: str, es: EvalScore, part: Part, how: _How) ->
     read = numbers(part.values)
     if (reason := _unusable(read)) is not None:
         return _skipped(task, label, es, part, reason)
-    found = _Compared.of(es, part, how.mean(read.values))
+    found = _Compared.of(es, part, how.mean(read.values), comparable=not task.cancelled)
     if (reason := _refuted(task, es, how, read, found)) is not None:
         return _skipped(task, label, es, part, reason)
     metric, native, agrees, beside, note = found.metric, found.native, found.agrees, found.beside, None
@@ -289,7 +303,8 @@ def _one(task: TaskAnswers, label: str, es: EvalScore, part: Part, how: _How) ->
     if how.uses_all:
         n_missing, codes = int(np.isnan(table).sum()), (*codes, "uses_all_repeats")
     own = beside and bool(part.metrics)
-    return _Mean(part.name or metric or "mean", table, native, own, n_missing, codes, note, metric if agrees else None)
+    explains = metric if agrees else None
+    return _Mean(part.name or found.called or "mean", table, native, own, n_missing, codes, note, explains, found.names)
 
 
 def _skipped(task: TaskAnswers, label: str, es: EvalScore, part: Part, reason: str) -> Skipped:

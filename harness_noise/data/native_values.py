@@ -83,8 +83,8 @@ def agreed(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
                 key = (run.harness, part.task, part.scorer)
                 common[key] = tuple(name for name in common.get(key, part.names) if name in part.names)
     notes = [
-        f"{task}: {', '.join(names)}: each of these native values equals the mean of the scores of {scorer}, so the "
-        f"row is called {UNNAMED}; name the right one with --metric"
+        f"{task}: the mean of the scores of {scorer} may be any of its metrics {', '.join(names)}; "
+        f"the row is called {UNNAMED}, and --metric names the right one"
         for (_, task, scorer), names in common.items()
         if len(names) > 1
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -55,6 +55,8 @@ class TaskAnswers:
     """(N,) answers that the log holds and Inspect's values are not of."""
     cancelled: bool = False
     """Whether the log may hold more answers than Inspect's values are of, nobody knows which."""
+    computed: bool = True
+    """Whether the native results have values, and not only names."""
     n_not_seen: int = 0
     """Answers that were asked for and are not among the N."""
     missing: Literal["drop", "zero"] = "drop"
@@ -62,6 +64,20 @@ class TaskAnswers:
     logged: bool = False
     """Whether to find, too, what has no noise to be written beside it: values of several repeats (pass_at_k, max,
     mode), and keys of dictionaries that no metric is the mean of."""
+    reductions: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    """Scorer and reducer → question → the one value that a log says its repeats came to."""
+
+    def reducer(self, es: EvalScore, known: reducers.Reduce | None) -> reducers.Reduce | None:
+        """From an EvalScore's table to one value for each question, which the log holds, or a reducer of Inspect's
+        makes; None for the mean over repeats."""
+        found = self.reductions.get((es.scorer, es.reducer or "mean"), {})
+        if self.answers.repeats == 1 or es.reducer in (None, "mean") or not found:
+            return known
+        values = [found.get(key) for key in self.answers.keys]
+        if es.name != es.scorer:
+            values = [value.get(es.name) if isinstance(value, dict) else value for value in values]
+        read = numbers(values)
+        return known if read.words else lambda _: read.values
 
 
 @dataclass(slots=True)
@@ -88,8 +104,9 @@ def gather(task: TaskAnswers) -> Gathered:
     """The Scores of every mean over repeats and questions that the EvalScores report."""
     out = Gathered()
     clustered: dict[str, list[str]] = {}
-    for i, (label, reduce) in _labels(task.eval_scores, task.answers.repeats).items():
+    for i, (label, known) in _labels(task.eval_scores, task.answers.repeats).items():
         es = task.eval_scores[i]
+        reduce = task.reducer(es, known)
         several = reduce is not None and task.answers.repeats > 1
         if (reduce is None and es.reducer not in (None, "mean")) or (several and not task.logged):
             out.skipped.append(_other_reducer(task.name, label, es))
@@ -125,7 +142,7 @@ def _gather(task: TaskAnswers, i: int, label: str, how: _How, out: Gathered, clu
         out.keys.append(key)
         out.reproduced.append(one.agrees)
         out.notes += [f"{task.name}: {called}: {one.note}"] if one.note else []
-    if task.logged:
+    if task.logged and task.computed:
         said = {(row.metric, row.scorer) for row in out.skipped}  # one row, with the first reason
         out.skipped += [
             Skipped(task.name, name, label, _OWN_CODE, _finite(es.metrics[name].value))
@@ -287,7 +304,7 @@ def _one(task: TaskAnswers, label: str, es: EvalScore, part: Part, how: _How) ->
     codes: tuple[str, ...] = ()
     if task.not_counted is not None and task.not_counted.any():
         native = None
-    elif task.cancelled and metric is not None and not agrees:
+    elif task.cancelled and task.computed and metric is not None and not agrees:
         agrees, beside, native = True, True, None
         note = (
             f"Inspect's own {metric} is {es.metrics[metric].value:.4g} and ours {found.ours:.4g}: the run was "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from ..data.native_values import agreed_pairs
 from ..data.scores import CorpusScores, Group, Run, Scores
 from ..errors import InputError, NothingSharedError
 from ..io.selection import check_clusters
@@ -45,8 +46,8 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
     check_clusters(settings.cluster, [run for pair in pairs for run in pair])
     rows: list[RowDecision] = []
     flips: list[Flip] = []
-    notes: list[str] = []
-    for run_a, run_b in pairs:
+    named, notes = agreed_pairs(pairs)
+    for run_a, run_b in named:
         start = len(rows)
         groups = [
             (group, parts_a, parts_b)

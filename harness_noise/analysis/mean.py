@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data.clusters import in_words
-from ..data.native_values import reproduces
+from ..data.native_values import agreed, reproduces
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..io.selection import check_clusters
@@ -300,11 +300,12 @@ def pass_at_k_estimates(item: Scores, settings: Settings, run: Run | None = None
 def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:
     """All estimates of several runs, one after the other."""
     settings.check("analyze")
-    runs = list(runs)
+    runs, notes = agreed(list(runs))
     check_clusters(settings.cluster, runs)
     parts = [analyze_run(run, settings) for run in runs]
     estimates = tuple(item for part in parts for item in part.estimates)
-    return Analysis(settings.to_dict(), estimates, merge_notes(*(part.notes for part in parts)), **looks_of(runs))
+    notes_ = merge_notes(*(part.notes for part in parts), notes)
+    return Analysis(settings.to_dict(), estimates, notes_, **looks_of(runs))
 
 
 def estimate(

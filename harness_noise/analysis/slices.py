@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from ..data.matching import same_partition
+from ..data.native_values import agreed_pairs
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.arena import Arena
@@ -87,7 +88,7 @@ def slices_of_runs(runs: Sequence[Run], by: Sequence[str], settings: Settings) -
 def slices_of_pairs(pairs: Sequence[tuple[Run, Run]], by: Sequence[str], settings: Settings) -> Sliced:
     """A − B of each pair by slice; as `slices_of_runs`."""
     found: list[_Measured] = []
-    for pair in pairs:
+    for pair in agreed_pairs(pairs)[0]:
         with suppress(InputError):  # groups and corpus metrics alone are shared
             found += [((parts,), pair, None) for parts in _matched(*pair, alone=True)[0]]
         for group in pair[0].groups:

@@ -74,6 +74,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     are known, write them as 74/100 66/100.
     """
     from ..analysis.comparison import compare_runs
+    from ..data.native_values import agreed_pairs
 
     named, together, looks = choices.pop("references"), choices.pop("combine"), options.looks(choices.pop("looks"))
     baseline, models = choices.pop("baseline"), choices.pop("models")
@@ -108,6 +109,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
             raise InputError(f"--baseline {baseline}: no other run is given; name what is compared with it")
     else:
         pairs = [pair_of(found, runs, models)]
+    pairs, _ = agreed_pairs(pairs)
     chosen = options.settings(choices)
     result = compare_runs(pairs, chosen, questions)
     if by:

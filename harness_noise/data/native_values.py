@@ -1,13 +1,17 @@
-"""The ranges that metrics have by their names, and whether our mean is the harness's own value."""
+"""Which native value a mean is: its name, the range that the name implies, whether it is reproduced."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from .scores import Run, Scores
 
     FloatArray = NDArray[np.float64]
 
@@ -61,3 +65,56 @@ def _agree(ours: float, native: float, fewest: int) -> bool:
 
 _SHARE, _PERCENT = 4, 2
 """Decimals that a harness keeps at least where it rounds: 0.2692, 26.92 %."""
+
+
+UNNAMED = "mean"
+"""The metric of scores whose mean several native values equal."""
+
+
+def agreed(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
+    """The runs with one metric for the same scorer of the same task, and a note where several native values fit.
+
+    A run that scores 0 throughout cannot tell its win rate from its mean reward; a run beside it can (`Scores.names`).
+    """
+    common: dict[tuple[str, str, str], tuple[str, ...]] = {}
+    for run in runs:
+        for part in run.scores:
+            if part.names is not None:
+                key = (run.harness, part.task, part.scorer)
+                common[key] = tuple(name for name in common.get(key, part.names) if name in part.names)
+    notes = [
+        f"{task}: the mean of the scores of {scorer} may be any of its metrics {', '.join(names)}; "
+        f"the row is called {UNNAMED}, and --metric names the right one"
+        for (_, task, scorer), names in common.items()
+        if len(names) > 1
+    ]
+    return [_renamed(run, common) for run in runs], notes
+
+
+def agreed_pairs(pairs: Sequence[tuple[Run, Run]]) -> tuple[list[tuple[Run, Run]], list[str]]:
+    """Pairs of runs, each metric named as all of them let it be; see `agreed`."""
+    runs, notes = agreed([run for pair in pairs for run in pair])
+    return list(zip(runs[::2], runs[1::2], strict=True)), notes
+
+
+def _renamed(run: Run, common: dict[tuple[str, str, str], tuple[str, ...]]) -> Run:
+    def named(part: Scores) -> Scores:
+        names = common.get((run.harness, part.task, part.scorer)) if part.names is not None else None
+        return part if names is None else replace(part, metric=names[0] if len(names) == 1 else UNNAMED, names=names)
+
+    scores = tuple(map(named, run.scores))
+    old = {(part.task, part.scorer, part.metric): new.metric for part, new in zip(run.scores, scores, strict=True)}
+    if all(key[2] == metric for key, metric in old.items()):
+        return run
+    of_tasks = [
+        {old.get((task, group.scorer, group.metric), group.metric) for task in group.tasks} for group in run.groups
+    ]
+    groups = [
+        replace(group, metric=names.pop()) if len(names) == 1 else group
+        for group, names in zip(run.groups, of_tasks, strict=True)
+    ]
+    sequential = [
+        {**item, "metric": old.get((item["task"], item["scorer"], item["metric"]), item["metric"])}
+        for item in run.sequential
+    ]
+    return replace(run, scores=scores, groups=tuple(groups), sequential=tuple(sequential))

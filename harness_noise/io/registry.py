@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..data.native_values import agreed
 from ..data.scores import ReadOptions, Run, with_groups
 from ..errors import FaultyScoresError, FinalError, InputError, NotThereError
 from .joining import joined, left_out_message, usable
@@ -158,6 +159,7 @@ def chosen(runs: Sequence[Run], path: PathInput, options: ReadOptions) -> list[R
     Raises:
         NotThereError: no run has what was asked for.
     """
+    runs, _ = agreed(runs)
     if not options.apart:
         runs = joined(runs, path)
     return those_with((partial(_asked_of, run, options) for run in runs), path)

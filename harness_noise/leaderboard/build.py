@@ -14,6 +14,7 @@ from ..analysis.repeats import copies, once
 from ..analysis.sample import group_parts
 from ..analysis.slices import slices_of_runs
 from ..data.matching import pair
+from ..data.native_values import agreed
 from ..data.questions import occurrences
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
@@ -45,13 +46,14 @@ def arena(
     """
     settings.check("arena")
     runs, twice = once(runs)
+    runs, unnamed = agreed(runs)
     check_clusters(settings.cluster, runs)
     if len(runs) < 2:
         have = f"only {runs[0].model} ({runs[0].name})" if runs else "no run"
         raise InputError(f"arena compares models and got {have}: give at least two runs")
     names = distinct_names(runs)
     runs, names, chosen = _baseline_last(runs, names, baseline)
-    notes = list(merge_notes(*(run.notes for run in runs), twice, copies(runs)))
+    notes = list(merge_notes(*(run.notes for run in runs), twice, unnamed, copies(runs)))
     boards: list[BenchmarkResult] = []
     lonely: dict[tuple[str, str], list[str]] = {}
     benchmarks, remarks = _across_harnesses(_benchmarks(runs, names))

@@ -27,6 +27,8 @@ class LogIdentity:
     other programs, different runs; hence the answers."""
     answers: bytes
     """See `marks`."""
+    complete: bool = True
+    """Whether Inspect has computed its results."""
 
 
 def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
@@ -65,14 +67,35 @@ def joined(found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
     """
     refused = [item for item in found if isinstance(item, InputError)]
     read = [item for item in found if not isinstance(item, InputError)]
-    kept, notes = _without_copies([(item.runs[0], item.about) for item in read if item.about is not None])
+    logs, broken = _without_broken([(item.runs[0], item.about) for item in read if item.about is not None])
+    kept, notes = _without_copies(logs)
+    notes += broken
     if notes:
         newest = max(range(len(kept)), key=lambda i: kept[i].date)
         kept[newest] = replace(kept[newest], notes=(*kept[newest].notes, *notes))
     return [*refused, *kept, *(run for item in read if item.about is None for run in item.runs)]
 
 
-def _without_copies(logs: Sequence[tuple[Run, LogIdentity]]) -> tuple[list[Run], list[str]]:
+Logs = Sequence[tuple["Run", LogIdentity]]
+
+
+def _without_broken(logs: Logs) -> tuple[Logs, list[str]]:
+    """The logs without those that ended early where another one of the same task and model did not."""
+    whole = {_what(about): about.path for _, about in logs if about.complete}
+    notes = [
+        f"left out: {about.path}: ended before Inspect computed its results; {whole[_what(about)]} did not"
+        for _, about in logs
+        if not about.complete and _what(about) in whole
+    ]
+    return [item for item in logs if item[1].complete or _what(item[1]) not in whole], notes
+
+
+def _what(about: LogIdentity) -> tuple[str, ...]:
+    """Task, model and data set."""
+    return (about.asked[0], *about.asked[2:])
+
+
+def _without_copies(logs: Logs) -> tuple[list[Run], list[str]]:
     """The logs without those whose every answer is in a newer one too: they must not count twice."""
     alike: dict[tuple[str, ...], list[tuple[Run, LogIdentity]]] = {}
     for log in logs:

@@ -25,13 +25,15 @@ from .finding import logs_in
 from .flags import cluster_text
 from .gather import Gathered, TaskAnswers, gather
 from .grid import Grid, grid
-from .header import RECORD, Header
+from .header import RECORD, Header, uncomputed
 from .identity import LogIdentity, marks
 from .logfile import LogFile
 from .means import names_cluster
 from .presets import natural
 from .records import Question
 from .samples import SampleLog
+
+PART = "not_a_random_part"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +55,8 @@ def read_one(path: Path, options: ReadOptions) -> PartRead:
     except _NotAskedError as error:
         return PartRead((error.run,))
     head = log.header
-    return PartRead((log.run,), LogIdentity(path, (head.task, head.task_id, head.model, *head.dataset), log.answers))
+    asked = (head.task, head.task_id, head.model, *head.dataset)
+    return PartRead((log.run,), LogIdentity(path, asked, log.answers, head.computed))
 
 
 class _NotAskedError(Exception):
@@ -123,18 +126,31 @@ def _labelled(run: Run, arguments: Mapping[str, Any], names: Sequence[str]) -> R
 
 
 def _finished(path: Path, header: Header) -> None:
-    """Refuse a log without results, saying why it has none."""
-    if header.scores:
-        return
-    if header.status == "started":
+    """Refuse a log that may still be written."""
+    if header.status == "started" and not header.scores:
         raise InputError(
             f"{path}: the eval has not finished (status started); wait for it, or finish it with "
             f"`inspect eval-retry {path}`"
         )
-    why = "the eval ended with an error" if header.status == "error" else f"status {header.status}"
+
+
+def _scored(path: Path, found: LogFile) -> Header:
+    """The header, with what the samples hold where the run ended before Inspect computed its results.
+
+    Raises:
+        InputError: no sample has a score.
+    """
+    header = found.header
+    if header.scores:
+        return header
+    given = found.answers.scores.items()
+    scores = {name: values for name, values in given if name is not None and any(x is not None for x in values)}
+    if scores:
+        return uncomputed(header, scores)
+    if header.status == "success":
+        raise InputError(f"{path}: no sample of the log has a score; `inspect score {path}` scores its answers")
     raise InputError(
-        f"{path}: the log has no scores ({why}); score it with `inspect score {path}`, or run the eval again "
-        "with `inspect eval-retry`"
+        f"{path}: no sample of the log has a score (status {header.status}); `inspect eval-retry {path}` runs the rest"
     )
 
 
@@ -160,7 +176,7 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
 
 def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | None = None) -> Log:
     """A Log from what its file has; `recorded` is the SPEC of the run itself."""
-    header, rows = found.header, found.answers
+    header, rows = _scored(path, found), found.answers
     answers = grid(rows.ids, rows.epochs, header.sample_ids)
     firsts = [rows.questions[key] for key in answers.keys]
     notes: list[str] = []
@@ -176,9 +192,11 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         clusters=clusters,
         own=own_clusters(header.task, answers.keys, metadata, notes) if open_ else None,
         excluded=_invalidated(header, rows.invalid, notes),
-        cancelled=header.status == "cancelled",
+        cancelled=header.status == "cancelled" or not header.computed,
+        computed=header.computed,
         missing=options.missing,
         logged=True,
+        reductions=found.reductions,
     )
     gathered = gather(task)
     if open_ and not gathered.own_clusters:
@@ -189,10 +207,7 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
             notes.append(f"{header.task}: its questions share {known}; use --cluster auto")
     if not gathered.scores:
         reasons = "; ".join(dict.fromkeys(f"{item.scorer}: {item.reason}" for item in gathered.skipped))
-        raise InputError(
-            f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'}); where the "
-            f"answers are in the log, score them with `inspect score {path}`, else run the eval again"
-        )
+        raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
     notes += gathered.notes + _remarks(header, len(rows))
     if faults := found.faults.messages():
         notes.append(f"{header.task}: the log is not quite as Inspect writes it, and was read all the same: "
@@ -207,6 +222,8 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),
     )
+    if not header.computed and len(answers.keys) * header.epochs < header.total_samples:
+        run = replace(run, scores=tuple(replace(x, diagnostics=(*x.diagnostics, PART)) for x in run.scores))
     run = drawing.with_record(run, *drawing.recorded(header.stopping.get(RECORD)))
     return Log(path, header, run, gathered, marks(rows.marks))
 
@@ -310,6 +327,11 @@ def _remarks(header: Header, n_rows: int) -> list[str]:
         out.append(f"{task}: {header.not_asked} of {header.total_samples} answers were left out by an early stopping")
     if n_rows < asked:
         out.append(f"{task}: {asked - n_rows} of {asked} answers were never given (status {header.status})")
+    if not header.computed:
+        out.append(
+            f"{task}: the run ended before Inspect computed its results (status {header.status}); the rows are of the "
+            "answers that its log holds, as their samples were scored"
+        )
     if header.epochs_reducer == [] and header.epochs > 1:
         out.append(
             f"{task}: run without an epochs reducer: Inspect's own stderr takes repeats for independent questions"

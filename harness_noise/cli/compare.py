@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     type=click.Choice(["regression", "none"]),
     default="none",
     show_default=True,
-    help="Exit with 1 if A is worse than B by more than the margin in any row (Holm within each family).",
+    help="Exit with 1 if A is worse than B by more than the margin in any row (Holm over all rows).",
 )
 @click.option("--combine", is_flag=True, help="What all rows (independent tasks or models) say together.")
 @options.BY
@@ -199,7 +199,7 @@ def _told(found: Gate) -> list[str]:
     """What the gate did, also where it lets everything pass."""
     from ..report.columns import interval_words
 
-    how = "Holm over each family of rows" if found.adjust == "holm" else "unadjusted (--adjust none)"
+    how = "Holm over all rows" if found.adjust == "holm" else "unadjusted (--adjust none)"
     kinds = dict.fromkeys(interval_words(row) for row in found.rows if row.interval != "none")
     shown = ", ".join(list(kinds)[:4]) + (", …" if len(kinds) > 4 else "")
     test = f"one-sided at {100 * found.alpha:g} %, {how}, by the intervals shown: {shown or 'none'}"

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..data.matching import pair
-from ..data.native_values import reproduces
+from ..data.native_values import MISMATCH, reproduces
 from ..data.scores import CorpusScores, Run
 from ..errors import InputError, NothingSharedError
 from ..results.forms import finite
@@ -91,12 +91,8 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
     settings.check("corpus", f"{item.task}, {item.metric}")
     side = side_of(item)
     noise = noise_of([side], [1.0], settings, paired=True)
-    found = set(noise.diagnostics) | set(item.diagnostics)
     theta = side.values()
-    if item.native is not None and len(theta):
-        ours = float(theta[0] if item.native_is_first else theta.mean())
-        if not reproduces(ours, item.native):
-            found.add("mean_mismatch")
+    found = set(noise.diagnostics) | _codes(item, theta)
     bounds = _range(item, theta, settings)
     ci, interval = _interval(item, noise, bounds, settings)
     if ci is not None and side.G < FEW_RESAMPLED:
@@ -114,6 +110,15 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
         se_data_upper=_data_upper(noise),
         cluster=item.cluster_spec if item.clusters is not None else None, diagnostics=tuple(sorted(found)),
     )  # fmt: skip
+
+
+def _codes(item: CorpusScores, theta: FloatArray) -> set[str]:
+    """The diagnostics that one run's metric brings along; `theta` is its value on each repeat."""
+    codes = set(item.diagnostics)
+    if item.native is None or not len(theta):
+        return codes
+    ours = float(theta[0] if item.native_is_first else theta.mean())
+    return codes if reproduces(ours, item.native) else codes | {MISMATCH}
 
 
 def matched(run_a: Run, run_b: Run) -> list[tuple[CorpusScores, CorpusScores]]:
@@ -178,7 +183,7 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
         sides, only = _shared(a, b, run_a, run_b)
         n, G = len(sides[0].rows), sides[0].G
     noise = noise_of(sides, [1.0, -1.0], settings, paired=not settings.unpaired)
-    codes = {*noise.diagnostics, *a.diagnostics, *b.diagnostics}
+    codes = set(noise.diagnostics).union(*(_codes(item, side_of(item).values()) for item in (a, b)))
     codes |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
     check_scale("margin", settings.margin, settings.range or a.bounds or b.bounds, a.metric)
     test = settings.test if settings.test in ("bootstrap", "permutation") else "t"

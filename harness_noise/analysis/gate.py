@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..data.native_values import MISMATCH
 from ..stats import decision
 
 if TYPE_CHECKING:
@@ -49,6 +50,13 @@ class Gate:
     def tripped(self) -> bool:
         return bool(self.worse)
 
+    @property
+    def blind(self) -> bool:
+        """Whether a pass would say more than was seen: no row could be judged, or the scores of one are not those of
+        the harness's own value."""
+        odd = any(MISMATCH in row.diagnostics for row in self.rows)
+        return not self.tripped and (odd or len(self.unjudged) == len(self.rows))
+
 
 def regressions(result: Comparison, margin: float | None = None) -> Gate:
     """Test every row for "A is not worse than B by more than a margin", adjusted over all rows.
@@ -79,8 +87,9 @@ def regressions(result: Comparison, margin: float | None = None) -> Gate:
 
 
 def _p_not_worse(row: Difference, margin: float) -> float | None:
-    """One-sided p of one row; None without an interval or anything that stands in for it."""
-    if row.diff is None:
+    """One-sided p of one row; None without an interval or anything that stands in for it, and where the scores are
+    not those of the harness's own value."""
+    if row.diff is None or MISMATCH in row.diagnostics:
         return None
     up = row.higher_is_better is not False
     gain = row.diff if up else -row.diff

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..data.matching import pair
-from ..data.native_values import reproduces
+from ..data.native_values import MISMATCH, reproduces
 from ..data.scores import CorpusScores, Run
 from ..errors import InputError, NothingSharedError
 from ..results.forms import finite
@@ -96,12 +96,8 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
     settings.check("corpus", f"{item.task}, {item.metric}")
     side = side_of(item)
     noise = noise_of([side], [1.0], settings, paired=True)
-    found = set(noise.diagnostics) | set(item.diagnostics)
     theta = side.values()
-    if item.native is not None and len(theta):
-        ours = float(theta[0] if item.native_is_first else theta.mean())
-        if not reproduces(ours, item.native):
-            found.add("mean_mismatch")
+    found = set(noise.diagnostics) | _codes(item, theta)
     bounds = _range(item, theta, settings)
     ci, interval = _interval(item, noise, bounds, settings)
     if ci is not None and (side.G < FEW_RESAMPLED or _rests_on_few(noise, FEW_CARRY)):
@@ -119,6 +115,15 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
         se_data_upper=_data_upper(noise),
         cluster=item.cluster_spec if item.clusters is not None else None, diagnostics=tuple(sorted(found)),
     )  # fmt: skip
+
+
+def _codes(item: CorpusScores, theta: FloatArray) -> set[str]:
+    """The diagnostics that one run's metric brings along; `theta` is its value on each repeat."""
+    codes = set(item.diagnostics)
+    if item.native is None or not len(theta):
+        return codes
+    ours = float(theta[0] if item.native_is_first else theta.mean())
+    return codes if reproduces(ours, item.native) else codes | {MISMATCH}
 
 
 def _decide(
@@ -178,7 +183,7 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
         sides, only = _shared(a, b, run_a, run_b)
         n, G = len(sides[0].rows), sides[0].G
     noise = noise_of(sides, [1.0, -1.0], settings, paired=not settings.unpaired)
-    codes = {*noise.diagnostics, *a.diagnostics, *b.diagnostics}
+    codes = set(noise.diagnostics).union(*(_codes(item, side_of(item).values()) for item in (a, b)))
     if noise.distribution is not None and _rests_on_few(noise, FEW_CARRY_DIFFERENCE):
         codes.add("few_resampled")
     codes |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()

@@ -19,7 +19,7 @@ from ..stats.contrast import Design
 from ..stats.decision import Decision, Differences, Limits
 from ..stats.flips import Far
 from ..stats.moments import Moments
-from .sample import Sample, noise_fields
+from .sample import Sample, codes_of, noise_fields, own_group
 
 if TYPE_CHECKING:
     from ..stats import resampling
@@ -39,6 +39,13 @@ class Compared:
     @property
     def parts(self) -> tuple[Scores, ...]:
         return (*self.parts_a, *self.parts_b)
+
+    def codes(self) -> set[str]:
+        """The diagnostics that the scores of both runs bring along."""
+        sides = ((self.parts_a, self.run_a), (self.parts_b, self.run_b))
+        return set[str]().union(
+            *(codes_of(parts, None if self.group is None else own_group(run, self.group)) for parts, run in sides)
+        )
 
     def names(self) -> dict[str, Any]:
         """The fields of the row that say what it is about."""
@@ -229,7 +236,7 @@ def row_of(
         **known: further fields.
     """
     m, settings = evidence.m, evidence.settings
-    codes = codes.union(m.diagnostics, *(part.diagnostics for part in compared.parts))
+    codes = codes.union(m.diagnostics, compared.codes())
     codes |= decision.noise_codes(m.df, zero=m.zero_variance, var_data=m.var_data, far=evidence.far)
     noise = noise_fields(m, clustered)
     if "uses_all_repeats" in codes:

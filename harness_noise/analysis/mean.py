@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data.clusters import in_words
-from ..data.native_values import agreed, reproduces
+from ..data.native_values import agreed
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..io.selection import check_clusters
@@ -19,14 +19,25 @@ from ..results.rows import Analysis, Estimate
 from ..results.sequential import looks_of
 from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings
 from ..stats import intervals
-from ..stats.contrast import Contrast, Design, question_stats
+from ..stats.contrast import Contrast, Design
 from ..stats.moments import Moments, nothing
 from ..stats.passk import pass_at_k
 from ..stats.tests import welch_p
 from ..stats.tolerances import FEW_FAILURES, SLACK
 from .missing import MISSING_SHARE, mean_if_missing
 from .ranges import score_range
-from .sample import Sample, as_scores, group_parts, group_shares, kernel, named_repeats, noise_fields, root, sample
+from .sample import (
+    Sample,
+    as_scores,
+    codes_of,
+    group_parts,
+    group_shares,
+    kernel,
+    named_repeats,
+    noise_fields,
+    root,
+    sample,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -92,9 +103,11 @@ def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, e
     if m.variance is None or m.df is None or m.mean is None:
         return "none"
     name = ("t" if ends is None else "wilson") if wanted == "auto" else wanted
-    if m.zero_variance and name in ("t", "bootstrap"):  # a point is no interval
-        return "none" if ends is None else "wilson"
-    return name
+    if not m.zero_variance:
+        return name
+    if ends is None or not ends.binary:  # a point is no interval
+        return "none"
+    return "wilson" if name in ("t", "bootstrap") else name
 
 
 def _interval(
@@ -169,12 +182,8 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
         c, m = kernel([replace(data, first=of_first)], [1.0], plan, settings)
         ends = _ends(data, plan, bounds)
         ci, interval = _interval(data, c, m, plan, settings, ends)
-        found |= _of_one_run(data, ends)
-    found |= set(m.diagnostics).union(*(part.diagnostics for part in parts))
-    native = group.native if group is not None else first.native
-    ours = _native_mean(parts, group) if native is not None else None
-    if native is not None and ours is not None and not reproduces(ours, native):
-        found.add("mean_mismatch")
+        found |= _of_one_run(data, ends) - (set() if ci is not None else {"few_failures"})
+    found |= codes_of(parts, group).union(m.diagnostics)
     fields = noise_fields(m, clustered)
     if "uses_all_repeats" in found:  # there is no such thing as one answer of it
         found.discard("single_repeat")
@@ -214,19 +223,6 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
         estimand=settings.estimand,
         **fields,
     )
-
-
-def _native_mean(parts: Sequence[Scores], group: Group | None) -> float | None:
-    """The mean that the harness itself reports: over all repeats, or over repeat 0."""
-    means, sizes = [], []
-    for part in parts:
-        stats = question_stats(part.values[:, :1] if part.native_is_first else part.values)
-        scored = stats.count > 0
-        if not scored.any():
-            return None
-        means.append(float(stats.mean[scored].mean()))
-        sizes.append(float(scored.sum()))
-    return float(np.average(means, weights=group_shares(parts, group) or sizes))
 
 
 def analyze_run(run: Run, settings: Settings) -> Analysis:

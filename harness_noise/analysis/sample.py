@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data.clusters import CROSS, both_ways
-from ..data.native_values import fitting, is_proportion
+from ..data.native_values import MISMATCH, fitting, is_proportion, is_reproduced, native_mean, reproduces
 from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
@@ -163,6 +163,30 @@ def group_parts(run: Run, group: Group) -> list[Scores] | None:
     found = {part.task: part for part in (*run.parts, *run.scores) if (part.metric, part.scorer) == wanted}
     parts = [found[task] for task in group.tasks if task in found]
     return parts if parts and len(parts) == len(group.tasks) else None
+
+
+def own_group(run: Run, group: Group) -> Group:
+    """A group with the value that this run reports for it; None where it reports none."""
+    key = (group.name, group.metric, group.scorer)
+    native = next((own.native for own in run.groups if (own.name, own.metric, own.scorer) == key), None)
+    return replace(group, native=native)
+
+
+def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
+    """The diagnostics that one run's scores bring along, and whether they reproduce the harness's own value.
+
+    Args:
+        parts: of one task, or of the tasks of a group.
+        group: with this run's own value; None for one task.
+    """
+    codes = {code for part in parts for code in part.diagnostics}
+    means = [] if group is None or group.native is None else [native_mean(part) for part in parts]
+    ours = None
+    if group is not None and means and None not in means:
+        sizes = [int((~np.isnan(part.values)).any(axis=1).sum()) for part in parts]
+        ours = float(np.average(np.array(means, dtype=np.float64), weights=group_shares(parts, group) or sizes))
+    wrong = ours is not None and group is not None and group.native is not None and not reproduces(ours, group.native)
+    return codes | {MISMATCH} if wrong or not all(map(is_reproduced, parts)) else codes
 
 
 def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | None:

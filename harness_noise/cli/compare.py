@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     type=click.Choice(["regression", "none"]),
     default="none",
     show_default=True,
-    help="Exit with 1 if A is worse than B by more than the margin in any row (Holm within each family).",
+    help="Exit with 1 if A is worse than B by more than the margin in any row (Holm over all rows).",
 )
 @click.option("--combine", is_flag=True, help="What all rows (independent tasks or models) say together.")
 @options.BY
@@ -171,7 +171,7 @@ def _looked(result: Comparison, pairs: list[tuple[Run, Run]], chosen: Settings, 
     memory = growing.beside(pairs[0][0].path)
     found = growing.look(*pairs[0], chosen, looks, memory)
     note = f"the looks at {pairs[0][0].model} are kept in {memory}"
-    return replace(result, sequential=found, notes=(*result.notes, note))
+    return growing.judged_by_looks(replace(result, notes=(*result.notes, note)), found, chosen)
 
 
 def _finish(
@@ -193,22 +193,22 @@ def _finish(
 
     found = regressions(result)
     options.hints(_told(found))
-    if len(found.unjudged) == len(found.rows):  # a gate that has seen nothing must not let anything pass
-        return 2
-    return 1 if found.tripped else 0
+    return 2 if found.blind else 1 if found.tripped else 0
 
 
 def _told(found: Gate) -> list[str]:
     """What the gate did, also where it lets everything pass."""
     from ..report.columns import interval_words
 
-    how = "Holm over each family of rows" if found.adjust == "holm" else "unadjusted (--adjust none)"
+    how = "Holm over all rows" if found.adjust == "holm" else "unadjusted (--adjust none)"
     kinds = dict.fromkeys(interval_words(row) for row in found.rows if row.interval != "none")
     shown = ", ".join(list(kinds)[:4]) + (", …" if len(kinds) > 4 else "")
     test = f"one-sided at {100 * found.alpha:g} %, {how}, by the intervals shown: {shown or 'none'}"
     rows = f"{len(found.worse)} of {len(found.rows)} rows shown to be worse by more than {found.margin:g}"
-    judged = len(found.unjudged) < len(found.rows)
-    said = "fail" if found.tripped else "pass" if judged else "no row could be judged, which is no pass (exit code 2)"
+    said = "fail" if found.tripped else "pass"
+    if found.blind:
+        few = "no row" if len(found.unjudged) == len(found.rows) else "not every row"
+        said = f"{few} could be judged, which is no pass (exit code 2)"
     lines = [f"--fail-on regression: {said}, {rows} ({test})"]
     lines += [
         f"--fail-on regression: the {row.n_missing:,} missing answers of {_name(row)} could change this: "
@@ -219,7 +219,12 @@ def _told(found: Gate) -> list[str]:
     for a, b in dict.fromkeys((row.model_a, row.model_b) for row in found.worse):
         names = [_name(row) for row in found.worse if (row.model_a, row.model_b) == (a, b)]
         lines.append(f"{a} is worse than {b} on {', '.join(names)}")
-    return [*lines, *(f"--fail-on regression cannot judge {_name(row)}: it has no interval" for row in found.unjudged)]
+    odd = "its scores do not have the mean that the harness reports (mean_mismatch)"
+    return lines + [
+        f"--fail-on regression cannot judge {_name(row)}: "
+        + (odd if "mean_mismatch" in row.diagnostics else "it has no interval")
+        for row in found.unjudged
+    ]
 
 
 def _name(row: Difference) -> str:

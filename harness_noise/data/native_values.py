@@ -63,6 +63,55 @@ def _agree(ours: float, native: float, fewest: int) -> bool:
     return abs(ours - native) <= tolerance
 
 
+MISMATCH = "mean_mismatch"
+
+
+def native_mean(part: Scores) -> float | None:
+    """The mean that the harness itself would report: over all repeats, or over repeat 0; None without a score."""
+    import numpy as np
+
+    values = part.values[:, :1] if part.native_is_first else part.values
+    count = (~np.isnan(values)).sum(axis=1)
+    scored = count > 0
+    if not scored.any():
+        return None
+    return float((np.nansum(values, axis=1)[scored] / count[scored]).mean())
+
+
+def is_reproduced(part: Scores) -> bool:
+    """Whether the scores have the mean that the harness reports; True where it reports none."""
+    ours = None if part.native is None else native_mean(part)
+    return ours is None or part.native is None or reproduces(ours, part.native)
+
+
+def checked(run: Run) -> Run:
+    """The run with `mean_mismatch` on all scores whose mean is not the harness's own value, and a note that says so.
+
+    The code stays with the scores in whatever is made of them: comparisons, pairs, slices.
+    """
+    odd = [part for part in (*run.scores, *run.parts) if not is_reproduced(part)]
+    if not odd:
+        return run
+
+    def marked(parts: Sequence[Scores]) -> tuple[Scores, ...]:
+        wrong = set(map(id, odd))
+        return tuple(
+            replace(part, diagnostics=(*part.diagnostics, MISMATCH))
+            if id(part) in wrong and MISMATCH not in part.diagnostics
+            else part
+            for part in parts
+        )
+
+    said = [f"{part.task} {part.metric} {part.native:.4g} and {native_mean(part):.4g}" for part in odd[:3]]
+    more = f" and {len(odd) - 3} more" if len(odd) > 3 else ""
+    note = (
+        f"{run.name}: the scores that are here do not have the mean that the harness reports (reported and found: "
+        f"{'; '.join(said)}{more}), so do not rely on what is made of them (mean_mismatch)"
+    )
+    notes = run.notes if note in run.notes else (*run.notes, note)
+    return replace(run, scores=marked(run.scores), parts=marked(run.parts), notes=notes)
+
+
 _SHARE, _PERCENT = 4, 2
 """Decimals that a harness keeps at least where it rounds: 0.2692, 26.92 %."""
 

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..data.native_values import agreed
+from ..data.native_values import agreed, checked
 from ..data.scores import ReadOptions, Run, with_groups
 from ..errors import FaultyScoresError, FinalError, InputError, NotThereError
 from .joining import joined, left_out_message, usable
@@ -210,7 +210,8 @@ def _joined(
     adapter: AdapterInParts, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions
 ) -> list[Run | InputError]:
     try:
-        return adapter.join(path, found, options)
+        runs = adapter.join(path, found, options)
+        return [run if isinstance(run, InputError) else checked(run) for run in runs]
     except FaultyScoresError as error:
         return [_faulty(adapter, path, error)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from ..data.native_values import checked
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError
 from ..settings import Settings
@@ -23,7 +24,7 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
         refill = options.missing == "zero" and lost > 0
         fields = bool(options.fields) and all(item.questions.fields is None for item in source.scores)
         if options.cluster is None and not refill and not fields:
-            return [select(source, options)]
+            return [select(checked(source), options)]
         if not source.path:
             what = "missing answers can be counted as wrong" if refill else "clusters can be chosen"
             what = "what is known of its questions can be read" if fields else what

@@ -12,7 +12,7 @@ import numpy as np
 from ..analysis.mean import analyze_run
 from ..analysis.missing import MISSING_SHARE, mean_if_missing
 from ..analysis.ranges import Unread, check_margin, score_range
-from ..analysis.sample import group_shares
+from ..analysis.sample import codes_of, group_shares, own_group
 from ..data.scores import Group, Run, Scores
 from ..results.arena import Benchmark, BenchmarkResult, Model, Pairs, QuestionColumns, Spread, Step
 from ..results.rows import Estimate
@@ -38,9 +38,9 @@ class _Measured:
     run: Run
     parts: tuple[Scores, ...]
 
-    @property
-    def diagnostics(self) -> set[str]:
-        return {code for part in self.parts for code in part.diagnostics}
+    def codes(self, group: Group | None) -> set[str]:
+        """The diagnostics that the scores bring along."""
+        return codes_of(self.parts, None if group is None else own_group(self.run, group))
 
 
 def _boards(
@@ -159,7 +159,8 @@ def _pairs(
     }
     bounds = score_range([Unread.of(part) for items in parts for part in items], settings)
     names, runs = tuple(item.name for item in measured), tuple(item.run.name for item in measured)
-    codes = _codes(measured, board, a, b) | {"missing_matters": _missing_matters(parts, group, bounds, columns)}
+    codes = _codes([item.codes(group) for item in measured], board, a, b)
+    codes["missing_matters"] = _missing_matters(parts, group, bounds, columns)
     facts = Facts(
         names, runs, common, codes=codes, width=None if bounds is None else bounds[1] - bounds[0],
         n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
@@ -196,11 +197,11 @@ def _questions(common: Mapping[str, Any], board: Grid) -> QuestionColumns:
     )  # fmt: skip
 
 
-def _codes(measured: Sequence[_Measured], board: Grid, a: IntArray, b: IntArray) -> dict[str, BoolArray]:
+def _codes(each: Sequence[set[str]], board: Grid, a: IntArray, b: IntArray) -> dict[str, BoolArray]:
     """Diagnostics of the runs, as pairs have them."""
     out: dict[str, BoolArray] = {}
-    for code in sorted(set().union(*(item.diagnostics for item in measured))):
-        has = np.array([code in item.diagnostics for item in measured])
+    for code in sorted(set().union(*each)):
+        has = np.array([code in codes for codes in each])
         out[code] = has[a] | has[b]
     out["shared_repeat_noise"] = board.shared_noise[a] | board.shared_noise[b]
     if board.prompts is not None:
@@ -248,7 +249,7 @@ def _models(
     for m, item in enumerate(measured):
         alone = replace(item.run, scores=item.parts, groups=(), skipped=(), corpus=(), parts=())
         if group is not None:
-            alone = replace(alone, scores=(), groups=(group,), parts=item.parts)
+            alone = replace(alone, scores=(), groups=(own_group(item.run, group),), parts=item.parts)
         estimate = analyze_run(alone, settings).estimates[0]
         rates = share[m][~np.isnan(share[m])]
         known = not np.isnan(p_best[m])

@@ -118,7 +118,18 @@ def if_missing(item: Estimate, digits: int) -> str:
 
 
 def interval(low: float | None, high: float | None, digits: int) -> str:
-    return MISSING if low is None or high is None else f"[{number(low, digits)}, {number(high, digits)}]"
+    if low is None or high is None:
+        return MISSING
+    digits = telling(digits, low, high)
+    return f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def telling(digits: int, *limits: float) -> int:
+    """Decimals with which no limit but 0 itself is written as 0: on which side of it they lie is what they say."""
+    near = min((abs(x) for x in limits if abs(x) > ROUNDING), default=1.0)
+    while digits < MOST_DECIMALS and float(f"{near:.{digits}f}") == 0:
+        digits += 1
+    return digits
 
 
 def p_text(p: float | None) -> str:
@@ -142,6 +153,11 @@ def metric_name(metric: str, scorer: str) -> str:
 
 def span(low: int, high: int) -> str:
     return str(high) if low == high else f"{low}–{high}"
+
+
+def of_each(a: int, b: int) -> str:
+    """A number of A and of B; one where they are equal."""
+    return str(a) if a == b else f"{a} : {b}"
 
 
 def _marks(codes: Iterable[Sequence[str]]) -> dict[str, str]:
@@ -180,7 +196,7 @@ def _drop_empty(columns: Sequence[Column], rows: Sequence[Sequence[str]], option
 
 _TESTS = {
     "t": "t", "reference": "t", "sign": "sign test", "permutation": "permutation", "bootstrap": "bootstrap",
-    "wild": "wild bootstrap",
+    "wild": "wild bootstrap", "sequential": "sequential",
     "fisher": "Fisher's exact", "bonett-price": "Bonett–Price", "agresti-caffo": "Agresti–Caffo",
 }  # fmt: skip
 

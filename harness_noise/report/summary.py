@@ -33,6 +33,7 @@ from .columns import (
     metric_name,
     names_of,
     number,
+    of_each,
     p_text,
     plain,
     span,
@@ -182,7 +183,7 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
     more = [*slices.sections(table, marks), *stopped]
     notes = _legend(marks, (*table.estimates, *table.slices))
     first_table = Section("", *shown)
-    if brief and table.estimates and all(item.n_questions == 0 for item in table.estimates):
+    if brief and table.estimates and all("skipped_metric" in item.diagnostics for item in table.estimates):
         return Summary(tuple(more), (), (NO_SAMPLES,), tuple(lead))  # instead of a table of dashes
     return Summary((first_table, *more), notes, tuple(sentences), tuple(lead))
 
@@ -279,7 +280,7 @@ _NOISE: _Cells = (
     ),
     (difference_column("n"), lambda x: str(x.n_questions)),
     (difference_column("only"), lambda x: f"{x.n_only_a} + {x.n_only_b}" if x.n_only_a or x.n_only_b else ""),
-    (difference_column("k"), lambda x: span(*sorted((x.repeats_a, x.repeats_b)))),
+    (difference_column("k"), lambda x: of_each(x.repeats_a, x.repeats_b)),
     (difference_column("g"), lambda x: str(x.n_clusters) if x.cluster else ""),
     (difference_column("missing"), lambda x: str(x.n_missing) if x.n_missing else ""),
 )

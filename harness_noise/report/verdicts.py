@@ -7,11 +7,26 @@ from collections import Counter
 from ..data.native_values import is_proportion
 from ..results.diagnostics import explained
 from ..results.rows import Comparison, Difference
-from .columns import _level, _named, digits_of, interval_name, metric_name, names_of, number, p_text, plain, shorten
+from .columns import (
+    _level,
+    _named,
+    digits_of,
+    interval_name,
+    metric_name,
+    names_of,
+    number,
+    p_text,
+    plain,
+    shorten,
+    telling,
+)
+from .sentences import ODD
 
 FEW = 12
 """Rows of which each has a line, and which a table shows; of more, those that say something."""
 _NAME = 60
+NOT_DECIDED = "not decided"
+"""The verdict of a run that grows, at a look that did not decide."""
 
 
 def verdict_lines(table: Comparison) -> list[str]:
@@ -50,6 +65,7 @@ def _count(table: Comparison) -> str:
     parts += [f"{n} {verdict}" for verdict, n in found.items() if verdict.startswith("equivalent")]
     if same := found["not separable"] - unjudged:
         parts.append(f"{same} not separable{after}")
+    parts += [f"{found[NOT_DECIDED]} {NOT_DECIDED}"] if found[NOT_DECIDED] else []
     parts += [f"{unjudged} that cannot be judged"] if unjudged else []
     pairs = {names_of(item) for item in table.differences}
     a, b = next(iter(pairs)) if len(pairs) == 1 else ("A", "B")
@@ -68,19 +84,24 @@ def verdict_line(item: Difference, *, alone: bool = True, settings: object = Non
     if item.ci_low is not None and item.ci_high is not None:
         unit = " points" if _in_points(item, settings) else ""
         level = "" if _level([item]) == "95 %" else f" ({_level([item])} interval)"
-        low, high = (_signed(item, x, settings) for x in (item.ci_low, item.ci_high))
+        low, high = _limits(item, item.ci_low, item.ci_high, settings)
         text += f": {low} to {high}{unit}{level}"
     test = _test(item)
     if _decided(item) and item.p_adjusted is not None:
         p = p_text(item.p_adjusted)
         test += f", {'p' if item.p_adjusted == item.p_value else 'adjusted p'} {p if p.startswith('<') else '= ' + p}"
     text += f"; {test}" if test else ""
+    if item.verdict == NOT_DECIDED:
+        text += f"; {NOT_DECIDED} yet"
     if item.mde is not None and not _decided(item):
-        text += f"; smallest detectable {_amount(item, item.mde, settings, unit=False)}"
+        none = _in_points(item, settings) and item.mde > 1  # no two scores of a question differ by so much
+        text += f"; smallest detectable {'none' if none else _amount(item, item.mde, settings, unit=False)}"
     if "not_after_adjustment" in item.diagnostics:
         text += "; no longer significant after adjustment"
     if "missing_matters" in item.diagnostics:
         text += f"; its {item.n_missing:,} missing answers could change this"
+    if "mean_mismatch" in item.diagnostics:
+        text += f"; {ODD}"
     return plain(f"{where}{text}.")
 
 
@@ -111,7 +132,7 @@ def _test(item: Difference) -> str:
     name = _named(item.test, item) if item.p_value is not None else (shown if item.interval != "none" else "")
     if name == "t" or name.startswith("t, "):
         name = name.replace("t", "t test", 1)
-    if name == "Fisher's exact":
+    if name in ("Fisher's exact", "sequential"):
         return f"{name} test"
     unpaired = "unpaired " if "unpaired" in item.diagnostics else ""
     return f"{unpaired}{name}"
@@ -138,7 +159,15 @@ def _amount(item: Difference, value: float, settings: object, *, unit: bool = Tr
     return number(scale * value, digits) + (" points" if unit and scale > 1 else "")
 
 
-def _signed(item: Difference, value: float, settings: object) -> str:
+def _limits(item: Difference, low: float, high: float, settings: object) -> tuple[str, str]:
+    """Both limits with as many digits, so many that neither is taken for 0."""
     scale, digits = _digits(item, settings)
+    digits = telling(digits, scale * low, scale * high)
+    return _signed(item, low, settings, digits), _signed(item, high, settings, digits)
+
+
+def _signed(item: Difference, value: float, settings: object, digits: int | None = None) -> str:
+    scale, usual = _digits(item, settings)
+    digits = usual if digits is None else digits
     text = number(scale * value, digits)
     return text if text.startswith("−") or float(scale * value) == 0 else f"+{text}"

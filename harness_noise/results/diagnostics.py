@@ -36,8 +36,7 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Do not use the split; ask the missing answers again.",
     ),
     "single_repeat": Diagnostic(
-        "one answer per question (perhaps more for a few): data and prediction noise cannot be separated; the SE and "
-        "the total are right",
+        "one answer per question (perhaps more for a few): data and prediction noise cannot be separated",
         _REPEATS,
     ),
     "missing_repeats": Diagnostic(
@@ -101,8 +100,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Nothing; more repeats would show it.",
     ),
     "zero_variance": Diagnostic(
-        "all questions have the same value, or difference: for a metric with a known range the interval comes from a "
-        "small-sample rule, for others there is none",
+        "all questions have the same value, or difference, so an SE of 0 is no certainty: scores at an end of a known "
+        "range, and differences, have the interval of a small-sample rule, others none",
         "Nothing; with few questions the interval is honest and wide. Say --range where the range is not known.",
     ),
     "identical_scores": Diagnostic("the two runs score the same on every question", "Check that they are two runs."),
@@ -117,8 +116,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "the same questions were asked with different prompts", "Remember that the difference includes the prompt's."
     ),
     "mean_mismatch": Diagnostic(
-        "our mean is not the harness's own value: the scores may be read wrongly",
-        "Do not trust the row before you know why; please report it.",
+        "the mean of the scores is not the harness's own value: samples are missing, or the scores are read wrongly",
+        "Do not rely on the row before you know why. If all samples are there, please report it.",
     ),
     "few_flips": Diagnostic(
         "the difference rests on few {units}: the end of the interval away from 0 is the farther of two rules (SE and "

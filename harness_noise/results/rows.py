@@ -193,7 +193,8 @@ class Difference(_Row):
     p_adjusted: float | None
     """`p_value` adjusted over its family of rows; the verdict follows it."""
     test: str
-    """t, sign, permutation, bootstrap, wild; fisher of counts, reference of bare numbers."""
+    """t, sign, permutation, bootstrap, wild; sequential with looks at a run that grows, whose estimate, interval, p and
+    decision then stand in the row; fisher of counts, reference of bare numbers."""
     p_sign: float | None
     """Two-sided exact sign test over questions (clusters)."""
     wins_a: float | None
@@ -221,7 +222,7 @@ class Difference(_Row):
     mde: float | None
     """The smallest difference that this comparison detects with 80 % power: noncentral t with its df."""
     verdict: str
-    """A better, B better, not separable, or equivalent within M; by `p_adjusted`."""
+    """A better, B better, not separable, or equivalent within M; by `p_adjusted`. With looks also not decided."""
     run_a: str = ""
     """Where A was read from: tells two runs of one model apart."""
     run_b: str = ""
@@ -237,8 +238,8 @@ class Difference(_Row):
     estimand: str = "questions_population"
     """As in an estimate."""
     interval: str = "t"
-    """Whose interval it is: t, bootstrap, bonett-price, agresti-caffo; none. With `test` sign or permutation,
-    which have none of their own, it is t's."""
+    """Whose interval it is: t, bootstrap, sequential, bonett-price, agresti-caffo; none. With `test` sign or
+    permutation, which have none of their own, it is t's."""
 
 
 _NUMBERS = [item.name for item in fields(Difference) if item.type == "float | None"]

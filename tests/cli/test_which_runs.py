@@ -317,6 +317,65 @@ def test_only_a_real_mismatch_is_flagged(tmp_path, reported, flagged):
     assert ("mean_mismatch" in row.diagnostics) is flagged
 
 
+@pytest.fixture
+def partly_kept(tmp_path):
+    """Two runs of 100 questions, with the samples of the first three: what a repository keeps as test data."""
+    places = []
+    for model, reported, kept in (("new", 0.75, [1.0, 0.0, 0.0]), ("old", 0.77, [1.0, 1.0, 0.0])):
+        results(tmp_path / model, {"t": kept, "u": kept}, model=model, reported={"t": reported, "u": sum(kept) / 3})
+        file = next((tmp_path / model).rglob("results_*.json"))
+        found = json.loads(file.read_text())
+        found["n-samples"] = {"t": {"original": 1319, "effective": 100}}
+        found.setdefault("config", {})["limit"] = 100
+        file.write_text(json.dumps(found))
+        places.append(file)
+    return places
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["analyze"], ["compare"], ["arena"], ["compare", "--format", "sentence"], ["analyze", "--format", "sentence"],
+     ["compare", "--format", "latex"], ["plan", "--n", "100", "--from"]],
+)  # fmt: skip
+def test_scores_that_are_not_those_of_the_native_value_are_told_by_every_command(partly_kept, command, capsys):
+    assert main([command[0], "--task", "t", *command[1:], *map(str, partly_kept)]) == 0
+    out = capsys.readouterr()
+    shown = " ".join((out.out + out.err).split())
+    assert "do not have the mean that" in shown
+    if command[0] != "plan":
+        assert "the samples file has 3 of the 100 questions" in shown
+        assert "t acc 0.75 and 0.3333" in shown
+
+
+def test_a_gate_does_not_judge_scores_that_are_not_those_of_the_native_value(partly_kept, capsys):
+    files = list(map(str, partly_kept))
+    assert main(["compare", *files, "--task", "t", "--fail-on", "regression"]) == 2
+    assert "no row could be judged, which is no pass" in capsys.readouterr().err
+    assert main(["compare", *files, "--task", "u", "--fail-on", "regression"]) == 0
+    assert main(["compare", *files, "--fail-on", "regression"]) == 2  # u alone would pass
+    said = capsys.readouterr().err
+    assert "not every row could be judged, which is no pass (exit code 2)" in said
+    assert "cannot judge t acc: its scores do not have the mean that the harness reports (mean_mismatch)" in said
+    t, u = hn.compare(*files).rows
+    assert ("mean_mismatch" in t.diagnostics, "mean_mismatch" in u.diagnostics) == (True, False)
+    assert [
+        [bool(pairs.flags.get("mean_mismatch", [False])[0]) for pairs in [board.pairs]]
+        for board in hn.arena(files).boards
+    ] == [[True], [False]]
+    assert "mean_mismatch" in hn.compare(*hn.read(files[0]), *hn.read(files[1]), tasks="t").diagnostics
+
+
+def test_no_error_bar_is_exported_beside_a_value_that_the_scores_do_not_reproduce(partly_kept, tmp_path, capsys):
+    assert main(["export", str(partly_kept[0]), "-o", str(tmp_path / "out")]) == 0
+    written = json.loads(next((tmp_path / "out").rglob("results_*.json")).read_text())
+    assert not any("total_stderr" in key for key in written["results"]["t"])
+    assert "acc_total_stderr,none" in written["results"]["u"]
+    assert written["results"]["t"]["acc,none"] == 0.75
+    (row,) = [item for item in written["noise"]["estimates"] if item["task"] == "t"]
+    assert "mean_mismatch" in row["diagnostics"]
+    assert "do not have the mean that the harness reports" in capsys.readouterr().err
+
+
 def test_the_placeholder_of_a_run_that_scored_nothing_is_no_mean(tmp_path):
     results(tmp_path, {"t": [999.0] * 3}, metric="bypass")
     (row,) = hn.analyze(tmp_path).estimates

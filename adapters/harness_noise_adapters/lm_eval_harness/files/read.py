@@ -82,7 +82,7 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
             samples[task] = read_samples(output.samples[task], wanted)
             notes += score_answers(output.samples[task], wanted, native, samples[task])
             gather(task_facts(native, samples[task], task), samples[task].columns, budget, found)
-            notes += cut_short(native, task, samples[task])
+            notes += cut_short(native, task, samples[task], [part for part in found.scores if part.task == task])
         else:
             found.skipped += [
                 Skipped(task, *key, "there is no samples file for it: run lm-eval with --log_samples", value)

@@ -116,7 +116,7 @@ def _recognised(path: Path) -> list[str]:
     if path.is_dir():
         raise InputError(
             f"{path}: no run in this folder for any adapter ({', '.join(names())}); expected an lm-eval "
-            "results_….json or Inspect logs (.eval, .json); name a score table by its file"
+            "results_….json, Inspect logs (.eval, .json), or score tables (CSV, JSONL, Parquet)"
         )
     raise InputError(
         f"{path}: not a run that any adapter reads ({', '.join(names())}); expected an lm-eval results or "
@@ -253,15 +253,16 @@ LEVELS = 3
 def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
     """The runs in a folder that is none itself, for an adapter that reads each in one go; by the alphabet.
 
-    An adapter that reads in parts walks its folders itself, and a score table is named by its file.
+    An adapter that reads in parts walks its folders itself; of score tables only those that lie in the folder count.
     """
-    if hasattr(adapter, "parts") or adapter.name == LAST or levels == 0 or not folder.is_dir():
+    if hasattr(adapter, "parts") or levels == 0 or not folder.is_dir():
         return []
+    deeper = 0 if adapter.name == LAST else levels - 1
     found: list[Path] = []
     for child in sorted(folder.iterdir()):
         if child.name.startswith(".") or child.is_symlink() or not exists(child):
             continue
-        found += [child] if adapter.sniff(child) else _below(adapter, child, levels - 1)
+        found += [child] if adapter.sniff(child) else _below(adapter, child, deeper)
     return found
 
 

@@ -409,6 +409,22 @@ def test_score_tables_are_asked_last():
     assert adapters.names()[:-1] == sorted(adapters.names()[:-1])
 
 
+def test_a_folder_of_score_tables_is_its_tables(tmp_path, capsys):
+    """In every command, and with what is no table beside them; a harness's own folder is not searched for tables."""
+    for name, right in (("b", 3), ("a", 4)):
+        rows = "".join(f"q{i},{int(i % 6 < right)}\n" for i in range(30))
+        (tmp_path / f"{name}.csv").write_text("question,score\n" + rows)
+    (tmp_path / "notes.json").write_text('{"by": "me"}')
+    assert [run.model for run in hn.read(tmp_path)] == ["a", "b"]
+    assert [item.mean for item in hn.analyze(tmp_path).estimates] == pytest.approx([4 / 6, 3 / 6])
+    assert len(hn.arena([tmp_path]).benchmarks) == 1
+    assert main(["compare", str(tmp_path), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["comparisons"][0]["diff"] == pytest.approx(1 / 6)
+    results(tmp_path / "runs", {"t": [1, 0, 1]})
+    (tmp_path / "runs" / "x.csv").write_text("question,score\nq,1\n")
+    assert [run.harness for run in hn.read(tmp_path / "runs")] == ["lm-eval"]
+
+
 def test_a_folder_without_runs_names_all_that_were_asked(tmp_path):
     with pytest.raises(InputError) as refused:
         adapters.read(tmp_path)

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from table import Row, parser, show
+from table import Row, parser, show, size
 
 COMMAND = str(Path(sys.executable).parent / "harness-noise")
 ARRAYS = "import numpy, scipy.special"
@@ -75,7 +75,7 @@ def write_lm_eval(folder: Path, questions: int = 200, model: str = "toy") -> Non
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("--rounds", type=int, default=15)
+    options.add_argument("--rounds", type=int, default=size(15, 1))
     rounds = options.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:
         write_table(Path(folder) / "scores.csv")

@@ -25,7 +25,18 @@ from ..stats.tests import welch_p
 from ..stats.tolerances import FEW_FAILURES, SLACK
 from .missing import MISSING_SHARE, mean_if_missing
 from .ranges import score_range
-from .sample import Sample, as_scores, group_parts, group_shares, kernel, named_repeats, noise_fields, root, sample
+from .sample import (
+    Sample,
+    as_scores,
+    group_parts,
+    group_shares,
+    kernel,
+    named_repeats,
+    noise_fields,
+    outer_note,
+    root,
+    sample,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -232,6 +243,9 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
     """All estimates of one run, in the order of the run: tasks, groups, corpus metrics, then what was skipped."""
     estimates = [_estimate([part], run, settings) for part in run.scores]
     notes = [*run.notes, *named_repeats(run.scores, settings)]
+    notes += [
+        note for part, row in zip(run.scores, estimates, strict=True) for note in outer_note(part, row.diagnostics)
+    ]
     for group in run.groups:
         parts = group_parts(run, group)
         if parts is None:

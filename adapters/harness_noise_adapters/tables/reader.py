@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.data.answers import MetricAnswers
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, resolved, text_label
+from harness_noise.data.clusters import (
+    ClusterSpec,
+    MissingFieldError,
+    OuterFields,
+    labeller,
+    resolved,
+    text_label,
+)
 from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Scores
@@ -93,6 +100,8 @@ class _Table:
         self.path, self.columns, self.options = path, columns, options
         self.cluster, self.spec = _cluster(path, columns, options)
         self.models: dict[str, dict[Key, Cells]] = {}
+        self.outer: dict[str, OuterFields] = {}
+        """Task → which columns contain its clusters."""
         self.spare: dict[str, dict[Any, None]] = {name: {} for name in columns.unused}
         """Unused column → its values, while they are few."""
         self.watched: list[tuple[tuple[str, Key, str], Record]] = []
@@ -110,6 +119,9 @@ class _Table:
         cells = self.models.setdefault(model, {}).setdefault(key, Cells())
         question = cells.name(*columns.question_of(path, line, record))
         label = None if self.cluster is None else self.cluster(record, line)
+        if label is not None:
+            spare = {name: record.get(name) for name in columns.unused}
+            self.outer.setdefault(key[0], OuterFields()).add(question, label, spare)
         levels = _levels(path, line, record, self.options.factors)
         (score, count), repeat = columns.scores(path, line, record), columns.text(record, "repeat")
         if count > 1:
@@ -159,6 +171,7 @@ class _Table:
                 key,
                 self.options,
                 cluster_spec=self.spec(key[0]),
+                outer=self.outer[key[0]].found() if key[0] in self.outer else None,
                 bounds=bounds,
                 questions=self._questions(model, key, found),
                 repeats_named=self.columns.cause if self.columns.cause and found.shares_labels() else None,

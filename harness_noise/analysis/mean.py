@@ -35,6 +35,7 @@ from .sample import (
     kernel,
     named_repeats,
     noise_fields,
+    outer_note,
     root,
     sample,
 )
@@ -229,6 +230,9 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
     """All estimates of one run, in the order of the run: tasks, groups, corpus metrics, then what was skipped."""
     estimates = [_estimate([part], run, settings) for part in run.scores]
     notes = [*run.notes, *named_repeats(run.scores, settings)]
+    notes += [
+        note for part, row in zip(run.scores, estimates, strict=True) for note in outer_note(part, row.diagnostics)
+    ]
     for group in run.groups:
         parts = group_parts(run, group)
         if parts is None:

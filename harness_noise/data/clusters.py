@@ -20,6 +20,8 @@ CROSS = " ⨯ "
 """Between the two labels of a question that is in two crossed clusters; the labels themselves never hold it. One text
 passes through every file and every sequence of labels as any other label does."""
 
+FEWEST_OUTER = 5
+"""Values of a field below which it is a kind of question rather than a sample of clusters, and too few to be one."""
 _WAYS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|(?P<cross>\s*[*×]\s*)")
 _PER_TASK = re.compile(r"\s*([^\s=,{}]+)=((?:\{\{.*?\}\}|[^,])+)(?:,|$)")
 
@@ -165,6 +167,37 @@ def both_ways(labels: Sequence[str] | None) -> tuple[list[str], list[str]] | Non
         return None
     pairs = [label.split(CROSS) for label in labels]
     return [one for one, _ in pairs], [other for _, other in pairs]
+
+
+class OuterFields:
+    """Finds the fields of the documents that contain the clusters: articles of passages, repositories of files."""
+
+    def __init__(self) -> None:
+        self._questions: set[str] = set()
+        self._values: dict[str, dict[str, str]] | None = None
+        """Field → cluster label → the value that all its documents have so far."""
+
+    def add(self, question: str, label: str, doc: Mapping[str, Any]) -> None:
+        """What a document says of its question, which is in this cluster."""
+        self._questions.add(question)
+        if self._values is None:
+            self._values = {str(field): {} for field in doc}
+        for field, known in list(self._values.items()):
+            value = doc.get(field)
+            if not isinstance(value, (str, int)) or known.setdefault(label, str(value)) != str(value):
+                del self._values[field]
+
+    def found(self) -> dict[str, dict[str, str]]:
+        """Field → cluster label → its value, of the fields with at least `FEWEST_OUTER` values and fewer than clusters.
+
+        Where most clusters hold one question, every property of a question would be such a field: there are none.
+        """
+        most = len(self._questions) / 2
+        return {
+            field: known
+            for field, known in (self._values or {}).items()
+            if FEWEST_OUTER <= len(set(known.values())) < len(known) <= most
+        }
 
 
 def labeller(spec: str, task: str | None = None) -> Callable[[Mapping[str, Any]], str]:

@@ -90,6 +90,10 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "More questions, above all of the rare class; the difference of two runs is more reliable than the interval of "
         "one.",
     ),
+    "inner_clusters": Diagnostic(
+        "the clusters lie within larger ones that the file names, and by these the standard error is clearly larger",
+        "Name the outer field with --cluster, unless its values are all there are; a note names it.",
+    ),
     "singleton_clusters": Diagnostic(
         "every cluster holds one question: clustering changed nothing",
         "Check that the field names what questions share, not the question.",

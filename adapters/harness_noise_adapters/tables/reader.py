@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.data.answers import MetricAnswers
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, resolved
+from harness_noise.data.clusters import ClusterSpec, MissingFieldError, OuterFields, labeller, resolved
 from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions, content_hash, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Scores
@@ -94,6 +94,8 @@ class _Table:
         self.models: dict[str, dict[Key, Cells]] = {}
         known = (*options.factors, *options.fields, *(() if options.cluster is None else (options.cluster,)))
         self.pooled = Pooled(path, columns, known)
+        self.outer: dict[str, OuterFields] = {}
+        """Task → which columns contain its clusters."""
 
     def add(self, line: int, record: Record) -> None:
         """One row."""
@@ -109,6 +111,9 @@ class _Table:
         if columns.wording is not None and question not in cells.numbers:
             cells.hashes.append(hashed(record.get(columns.wording)))
         label = None if self.cluster is None else self.cluster(record, line)
+        if label is not None:
+            spare = {name: record.get(name) for name in columns.unused}
+            self.outer.setdefault(key[0], OuterFields()).add(question, label, spare)
         levels = _levels(path, line, record, self.options.factors)
         (scores, count), repeat = columns.scores(path, line, record), columns.text(record, "repeat")
         if count > 1:
@@ -156,6 +161,7 @@ class _Table:
                 key,
                 self.options,
                 cluster_spec=self.spec(key[0]),
+                outer=self.outer[key[0]].found() if key[0] in self.outer else None,
                 bounds=bounds,
                 questions=self._questions(model, key, found),
                 repeats_named=self.columns.cause if self.columns.cause and found.shares_labels() else None,

@@ -22,6 +22,8 @@ passes through every file and every sequence of labels as any other label does."
 
 FEWEST_OUTER = 5
 """Values of a field below which it is a kind of question rather than a sample of clusters, and too few to be one."""
+LONGEST_NAME = 200
+"""Characters of a value beyond which it is a text of its own and names nothing."""
 _WAYS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|(?P<cross>\s*[*×]\s*)")
 _PER_TASK = re.compile(r"\s*([^\s=,{}]+)=((?:\{\{.*?\}\}|[^,])+)(?:,|$)")
 
@@ -184,7 +186,8 @@ class OuterFields:
             self._values = {str(field): {} for field in doc}
         for field, known in list(self._values.items()):
             value = doc.get(field)
-            if not isinstance(value, (str, int)) or known.setdefault(label, str(value)) != str(value):
+            name = str(value) if isinstance(value, (str, int)) else ""
+            if not 0 < len(name) <= LONGEST_NAME or known.setdefault(label, name) != name:
                 del self._values[field]
 
     def found(self) -> dict[str, dict[str, str]]:

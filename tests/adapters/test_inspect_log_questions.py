@@ -316,3 +316,15 @@ def test_a_given_key_identifies_the_questions(canned, inspect_logs):
     assert (row.diff, row.se) == pytest.approx((want.diff, want.se), rel=1e-9)
     with pytest.raises(hn.InputError, match=r"'nope' does not exist.*input, name, passage, target"):
         hn.read(inspect_logs.automatic, columns={"question": "nope"})
+
+
+def test_a_key_of_the_metadata_that_contains_the_clusters_is_known(shared_data, tmp_path):
+    def told(log):
+        for i, sample in enumerate(log.samples):
+            sample.metadata |= {"passage": f"p{i // 3}", "article": f"a{i // 12}", "text": "x" * 1000}
+
+    path = change(shared_data / "inspect" / "mmlu_gpt-4_285.eval", tmp_path / "log.json", told)
+    (run,) = hn.read(path, cluster="passage")
+    assert set(run.scores[0].outer) == {"article"}
+    assert len(set(run.scores[0].outer["article"].values())) == 24
+    assert not hn.read(path, cluster="article")[0].scores[0].outer

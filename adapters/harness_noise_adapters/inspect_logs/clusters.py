@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, resolved
+from harness_noise.data.clusters import ClusterSpec, MissingFieldError, OuterFields, labeller, resolved
 from harness_noise.errors import InputError
 
 from .presets import bare, natural
@@ -15,6 +15,8 @@ from .presets import bare, natural
 if TYPE_CHECKING:
     from inspect_ai.log import EvalScore as NativeScore
     from numpy.typing import NDArray
+
+    from harness_noise.data.scores import Scores
 
     from .header import ScoreRow
 
@@ -84,6 +86,16 @@ def own_clusters(
         return known[key]
 
     return by
+
+
+def outer_fields(scores: Scores, metadata: Sequence[Mapping[str, Any] | None]) -> dict[str, dict[str, str]] | None:
+    """`Scores.outer` from the (n,) metadata of its samples; None without clusters."""
+    if scores.clusters is None or len(scores.clusters) != len(metadata):
+        return None
+    outer = OuterFields()
+    for key, label, doc in zip(scores.questions.keys, scores.clusters, metadata, strict=True):
+        outer.add(key, label, doc or {})
+    return outer.found()
 
 
 def auto_hint(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str:

@@ -20,7 +20,7 @@ from harness_noise.io.joining import usable
 from harness_noise.io.registry import PartRead
 
 from . import inject, logfile
-from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for
+from .clusters import Clusters, auto_hint, cluster_labels, outer_fields, own_clusters, spec_for
 from .finding import logs_in
 from .flags import cluster_text
 from .gather import Gathered, TaskAnswers, gather
@@ -218,7 +218,7 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         harness="inspect",
         path=str(path),
         date=header.created,
-        scores=tuple(gathered.scores),
+        scores=tuple(replace(item, outer=outer_fields(item, metadata)) for item in gathered.scores),
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),
     )

@@ -107,6 +107,11 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         date=output.date(native.results),
         groups=groups(rows, native.reported, native.effective, found.scores),
     )
+    inner = [
+        replace(part, outer=item.outer) if part.clusters == item.clusters else part
+        for part in run.scores for item in [samples[part.task]]
+    ]  # fmt: skip
+    run = replace(run, scores=tuple(inner))
     drawn = [item for item in native.drawn if item["task"] in samples]
     run = with_record(run, native.looks, drawn, native.original)
     return Reading(with_groups(run, options.groups), native.results, samples, known)

@@ -135,9 +135,13 @@ def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Sc
     for run in (run_a, run_b):
         if not run.scores and run.skipped:
             reasons = "; ".join(dict.fromkeys(item.reason for item in run.skipped[:3]))
+            bare = (
+                " Two bare numbers are compared with the noise of their benchmark: harness-noise compare 0.71 0.68 "
+                "--reference NAME"
+            )
             raise InputError(
-                f"{run.name} has no answers that can be compared question by question ({reasons}). Two bare numbers "
-                "are compared with the noise of their benchmark: harness-noise compare 0.71 0.68 --reference NAME"
+                f"{run.name} has no answers that can be compared question by question ({reasons})."
+                + bare * any(item.native is not None for item in run.skipped)
             )
     raise InputError(
         f"{run_a.name} and {run_b.name} measured nothing in common. The first has {_list(run_a.scores)}; the second "

@@ -122,6 +122,11 @@ NO_SAMPLES = (
     "--log_samples (lm-eval) and run again; or compare two such numbers by the noise of their benchmark, as in "
     "harness-noise compare 0.71 0.68 --reference gpqa_diamond."
 )
+NOT_SCORED = (
+    "There are no means and no error bars, because the run only predicted: the answers are there, but nothing was "
+    "scored. What to do: run again without --predict_only (with lm-eval's --use_cache, greedy answers are not asked "
+    "for again), or score the answers yourself and read them as a table."
+)
 SENTENCES = 1
 """Sentences for a paper below a terminal's table."""
 
@@ -184,7 +189,8 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
     notes = _legend(marks, (*table.estimates, *table.slices))
     first_table = Section("", *shown)
     if brief and table.estimates and all("skipped_metric" in item.diagnostics for item in table.estimates):
-        return Summary(tuple(more), (), (NO_SAMPLES,), tuple(lead))  # instead of a table of dashes
+        why = NOT_SCORED if any("predict_only" in note for note in table.notes) else NO_SAMPLES
+        return Summary(tuple(more), (), (why,), tuple(lead))  # instead of a table of dashes
     return Summary((first_table, *more), notes, tuple(sentences), tuple(lead))
 
 

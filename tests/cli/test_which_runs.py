@@ -376,10 +376,15 @@ def test_no_error_bar_is_exported_beside_a_value_that_the_scores_do_not_reproduc
     assert "do not have the mean that the harness reports" in capsys.readouterr().err
 
 
-def test_the_placeholder_of_a_run_that_scored_nothing_is_no_mean(tmp_path):
+def test_the_placeholder_of_a_run_that_scored_nothing_is_no_mean(tmp_path, capsys):
     results(tmp_path, {"t": [999.0] * 3}, metric="bypass")
     (row,) = hn.analyze(tmp_path).estimates
     assert (row.mean, row.diagnostics) == (None, ("skipped_metric",))
+    assert main(["analyze", str(tmp_path)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "the run only predicted: the answers are there, but nothing was scored" in told
+    with pytest.raises(InputError, match=r"nothing was scored\)\.$"):
+        hn.compare(tmp_path, tmp_path)
 
 
 # export

@@ -304,13 +304,15 @@ def _no_score(path: Path, have: Sequence[str], head: Sequence[Record], plain: Ma
     cells = {name: [_Spec(name).of(record) for record in head] for name in (*have, *nested)}
     others = (name for name in cells if plain.get(name) not in known and not _counts(name, cells[name]))
     numeric = [name for name in others if all(map(_is_score, cells[name])) and {*map(str, cells[name])} != {"None"}]
+    numeric = [name for name in numeric if _OF_KEY.search(name.lower()) is None]
     listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
     text = f"{path}: no column holds the scores; there are {listed}. "
     words = [name for name in numeric if _OF_SCORE.search(name.lower())]
     shares = [name for name in numeric if name in have and all(map(_is_share, cells[name]))]
     likely = words[0] if words else shares[0] if shares else "COLUMN"
     text += f"If one of them does, name it, as in {parameter('columns', {'score': likely})}"
-    if (wide := sum(name in have for name in numeric)) >= 2:
+    wide = sum(name in have for name in numeric)
+    if wide >= 2 and len(shares) != 1 and not words:
         text += (
             f". If each of the {wide} columns of numbers is a model, this is a wide table: it needs one row "
             "for each answer with the columns question, model, score (pandas: "
@@ -326,6 +328,8 @@ _COUNTER = re.compile(
 )
 
 
+_OF_KEY = re.compile("answer|gold|target|pred|label|expected|truth|choice")
+"""Columns of answers, right or given, which may be numbers or `yes` and `no` as scores are."""
 _OF_SCORE = re.compile("correct|right|score|acc|pass|success|reward|grade|solved")
 
 

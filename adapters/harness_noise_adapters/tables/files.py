@@ -176,7 +176,7 @@ def _json(path: Path, rows: str | None) -> Iterator[tuple[int, Record]]:
 def _no_rows(path: Path, places: list[str]) -> str:
     if not places:
         return f"{path}: a JSON table must be a list of objects, one for each answer; no such list is in this object"
-    listed = ", ".join(places[:12]) + (f" and {len(places) - 12} more" if len(places) > 12 else "")
+    listed = ", ".join(places[:6]) + (f" and {len(places) - 6} more" if len(places) > 6 else "")
     return (
         f"{path}: several lists of objects could be the rows: {listed}; say which with "
         f"{parameter('columns', {'rows': places[0]})}"

@@ -79,7 +79,7 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
     "few_resampled": Diagnostic(
         f"a metric over all questions at once, of fewer than {FEW_RESAMPLED} {{units}}: its interval may be a little "
         "too short",
-        "More questions; compare runs, whose difference covers 97 % in simulation, rather than reading one interval.",
+        "More questions; compare runs rather than reading one interval.",
     ),
     "singleton_clusters": Diagnostic(
         "every cluster holds one question: clustering changed nothing",

@@ -542,6 +542,11 @@ def _percent(x: float) -> str:
     return f"{100 * x:.1f}"
 
 
+def _error(rate: float, count: int) -> float:
+    """Standard error of a simulated rate."""
+    return math.sqrt(rate * (1 - rate) / count)
+
+
 def _codes(found: Found) -> str:
     named = sorted(found.codes.items(), key=lambda item: -item[1])
     return ", ".join(f"`{code}` {100 * share:.0f} %" for code, share in named) or "–"
@@ -582,13 +587,14 @@ def page(R: int, jobs: int, only: str = "") -> str:
         out += [
             "## Wrong decisions",
             "",
-            "How often something is found that is not there, in %.",
+            "How often something is found that is not there, in %, ± the simulation's standard error.",
             "",
             "| decision | nominal | found | replications |",
             "|---|---|---|---|",
         ]
         for item, (rate, count) in zip(tried, errors, strict=True):
-            out.append(f"| {item.name} | {_percent(item.nominal)} | {_percent(rate)} | {count} |")
+            seen = f"{_percent(rate)} ± {_percent(_error(rate, count))}"
+            out.append(f"| {item.name} | {_percent(item.nominal)} | {seen} | {count} |")
     return "\n".join(out).rstrip() + "\n"
 
 

@@ -10,7 +10,8 @@ from ..errors import InputError
 
 if TYPE_CHECKING:
     from ..results.rows import Difference
-    from ..stats.combine import Combined, Skew
+    from ..stats.combine import Combined
+    from ..stats.tests import Skew
 
 
 def combine(rows: Iterable[Difference], skews: Sequence[Skew | None] = ()) -> tuple[Combined, ...]:
@@ -29,14 +30,8 @@ def combine(rows: Iterable[Difference], skews: Sequence[Skew | None] = ()) -> tu
     Raises:
         InputError: fewer than two rows, or several metrics.
     """
-    from ..stats.combine import (
-        equal_weights,
-        inverse_variance,
-        refused_as_skewed,
-        skewed_alike,
-        stouffer,
-        wilcoxon,
-    )  # fmt: skip
+    from ..stats.combine import equal_weights, inverse_variance, refused_as_skewed, stouffer, wilcoxon
+    from ..stats.tests import skewed_alike
 
     pairs = [(row, skew) for row, skew in zip_longest(rows, skews) if row is not None and row.diff is not None]
     found = [row for row, _ in pairs]

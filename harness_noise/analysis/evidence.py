@@ -14,11 +14,11 @@ from ..data.scores import Group, Run, Scores
 from ..results.rows import Difference, difference
 from ..settings import Settings
 from ..stats import decision, intervals, tests
-from ..stats.combine import Skew, skew_of
 from ..stats.contrast import Design
 from ..stats.decision import Decision, Differences, Limits
 from ..stats.flips import Far
 from ..stats.moments import Moments
+from ..stats.tests import Skew, skew_of
 from .sample import Sample, codes_of, noise_fields, own_group
 
 if TYPE_CHECKING:

@@ -172,18 +172,24 @@ def both_ways(labels: Sequence[str] | None) -> tuple[list[str], list[str]] | Non
 
 
 class OuterFields:
-    """Finds the fields of the documents that contain the clusters: articles of passages, repositories of files."""
+    """Finds the fields of the documents that contain the clusters: articles of passages, repositories of files.
 
-    def __init__(self) -> None:
+    Args:
+        fields: those that it may be; None: of the first document.
+    """
+
+    def __init__(self, fields: Iterable[str] | None = None) -> None:
         self._questions: set[str] = set()
-        self._values: dict[str, dict[str, str]] | None = None
+        self._values: dict[str, dict[str, str]] | None = None if fields is None else {field: {} for field in fields}
         """Field → cluster label → the value that all its documents have so far."""
 
     def add(self, question: str, label: str, doc: Mapping[str, Any]) -> None:
         """What a document says of its question, which is in this cluster."""
-        self._questions.add(question)
         if self._values is None:
             self._values = {str(field): {} for field in doc}
+        if not self._values:
+            return
+        self._questions.add(question)
         for field, known in list(self._values.items()):
             value = doc.get(field)
             name = str(value) if isinstance(value, (str, int)) else ""

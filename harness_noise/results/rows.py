@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
-    from ..stats.combine import Combined, Skew
+    from ..stats.combine import Combined
+    from ..stats.tests import Skew
     from .slices import DifferenceSlice, EstimateSlice, Heterogeneity
 
 

@@ -24,11 +24,6 @@ UNPAIRED = (
     "only counts are known, so which answers belong to one question is lost: the test treats the two runs as "
     "independent, and a paired test on the samples would see more"
 )
-SKEW_P = 0.05
-"""Below this p of the pooled skewness the rows are said to be skewed alike, if that matters."""
-MOST_SHIFT = 0.15
-"""What skewness may shift Stouffer's z by (and twice that the z of inverse variance): a test at 5 % then rejects a true
-null in 5.3 % (6 %). A difference of 0/1 scores is skewed as soon as it is one, and shifts far less."""
 LEAST_DF = 20.0
 """Degrees of freedom of every row below which inverse-variance weights and Cochran's Q are refused."""
 
@@ -53,45 +48,6 @@ class Combined:
     """Why a method says nothing here."""
     diagnostics: tuple[str, ...] = ()
     """Codes, each explained in docs/diagnostics.md."""
-
-
-@dataclass(frozen=True, slots=True)
-class Skew:
-    """What one row adds to the test of the skewness that all rows share."""
-
-    third: float
-    """Σ (z³ − 3z) over the standardised values z of its questions (clusters), 0 in expectation where they are
-    symmetric; −3z allows for the mean, which is estimated."""
-    spread: float
-    """Σ (z³ − 3z)², its variance."""
-    shift: float
-    """−γ/(2√G), which skewness γ adds to the expectation of t [Johnson 1978]."""
-
-    def turned(self) -> Skew:
-        """That of the values with the other sign."""
-        return Skew(-self.third, self.spread, -self.shift)
-
-
-def skew_of(sums: FloatArray) -> Skew | None:
-    """The skewness of (G,) centred values of questions, or sums of clusters; None where they do not vary."""
-    scale = float(np.abs(sums).max(initial=0.0))
-    if scale <= SMALLEST:
-        return None
-    z = sums / scale
-    z = z / math.sqrt(float(z @ z) / len(z))
-    third = z**3 - 3 * z
-    shift = -float((z**3).mean()) / (2 * math.sqrt(len(z)))
-    return Skew(float(third.sum()), float(third @ third), shift)
-
-
-def skewed_alike(rows: Sequence[Skew]) -> bool:
-    """Whether the rows share a skewness that is significant and shifts the z of all rows together too far."""
-    spread = sum(row.spread for row in rows)
-    if not spread > 0:
-        return False
-    z = sum(row.third for row in rows) / math.sqrt(spread)
-    shift = sum(row.shift for row in rows) / math.sqrt(len(rows))
-    return _two_sided(z) < SKEW_P and abs(shift) > MOST_SHIFT
 
 
 def refused_as_skewed(found: Combined) -> Combined:

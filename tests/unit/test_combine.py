@@ -18,12 +18,11 @@ from harness_noise.stats.combine import (
     equal_weights,
     fisher_exact,
     inverse_variance,
-    skew_of,
-    skewed_alike,
     stouffer,
     two_proportions,
     wilcoxon,
 )
+from harness_noise.stats.tests import skew_of, skewed_alike
 
 D, SE = [0.03, -0.01, 0.05, 0.02], [0.01, 0.02, 0.03, 0.015]
 DF, KNOWN = [40.0, 25.0, 60.0, 21.0], [math.inf] * 4

@@ -112,8 +112,9 @@ class _Table:
             cells.hashes.append(hashed(record.get(columns.wording)))
         label = None if self.cluster is None else self.cluster(record, line)
         if label is not None:
-            spare = {name: record.get(name) for name in columns.unused}
-            self.outer.setdefault(key[0], OuterFields()).add(question, label, spare)
+            if key[0] not in self.outer:
+                self.outer[key[0]] = OuterFields(columns.unused)
+            self.outer[key[0]].add(question, label, record)
         levels = _levels(path, line, record, self.options.factors)
         (scores, count), repeat = columns.scores(path, line, record), columns.text(record, "repeat")
         if count > 1:

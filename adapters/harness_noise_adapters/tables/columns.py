@@ -134,7 +134,7 @@ class Columns:
                         f"{parameter('columns', {f'{stem(path)}:{ours}': 'COLUMN'})}"
                     )
         head = [_filled(record, specs) for record in head]
-        plain = {name: str(name).strip().lower().replace(" ", "_").replace("-", "_") for name in have}
+        plain = {name: _plain(str(name)) for name in have}
         free = [name for name in have if name not in chosen.values()]
         names = dict(chosen)
         words = None if "question" in chosen else _beside_words(names, free, plain, head)
@@ -251,6 +251,11 @@ class Columns:
         return text + (f"; not used: {', '.join(unused)}" if unused else "")
 
 
+def _plain(name: str) -> str:
+    """A name as it is looked up: `Question ID`, `question-id` and `questionId` are `question_id`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip()).lower().replace(" ", "_").replace("-", "_")
+
+
 def _named(path: Path, ours: str, known: Sequence[str], free: Sequence[str], plain: Mapping[str, str]) -> str | None:
     """The one column that goes by a known name; ours wins, two others are ambiguous."""
     found = [name for name in free if plain[name] in known]
@@ -323,7 +328,7 @@ def _no_score(path: Path, have: Sequence[str], head: Sequence[Record], plain: Ma
 
 _COUNTER = re.compile(
     r"(^|[_. ])(idx|index|no|num|number|line|row|rank|seed|step|turn|count|len|length|token|time|latency|duration|cost|"
-    r"size|year|timestamp|date|id)s?($|[_. ])|^unnamed|^n_|^$|index$|idx$|id$|_ms$",
+    r"size|price|year|timestamp|date|id)s?($|[_. ])|^unnamed|^n_|^$|index$|idx$|id$|_ms$",
     re.IGNORECASE,
 )
 
@@ -357,12 +362,18 @@ def _likely(have: Sequence[str], names: Mapping[str, str], head: Sequence[Record
 
 
 def _is_share(value: Any) -> bool:
-    """Whether a cell is a verdict, or a number between 0 and 1."""
+    """Whether a cell is a verdict, or a number between 0 and 1, or several."""
+    several = answers_of(value)
+    if several is not None:
+        return all(map(_is_share, several))
     number = _number(Path(), 0, "", value)
     return number != number or 0 <= number <= 1
 
 
 def _is_score(value: Any) -> bool:
+    several = answers_of(value)
+    if several is not None:
+        return all(map(_is_score, several))
     try:
         _number(Path(), 0, "", value)
     except InputError:

@@ -40,7 +40,7 @@ def test_a_task_that_is_there(text):
 
 @pytest.mark.parametrize(("text", "named"), [("dorp=passage", "dorp=passage"), ("drop=a,mmlu=b", "mmlu=b")])
 def test_a_task_that_is_not_there_is_an_error_that_lists_those_that_are(text, named):
-    with pytest.raises(InputError, match="the tasks are inspect_evals/drop, t0, .*t18 and 11 more") as caught:
+    with pytest.raises(InputError, match=r"the tasks are inspect_evals/drop, t0, .*t18 and 11 more") as caught:
         check_tasks(ClusterSpec.parse(text), ["inspect_evals/drop", *(f"t{i}" for i in range(30))])
     assert str(caught.value).startswith(f"`cluster` {named}: there is no task ")
 

@@ -448,3 +448,17 @@ def test_apart_gives_every_run_by_itself(tmp_path):
         results(tmp_path, {"t0": coin(day)}, day=day)
     assert len(adapters.read(tmp_path)) == 1
     assert len(adapters.read(tmp_path, ReadOptions(apart=True))) == 2
+
+
+@pytest.mark.parametrize("command", ["analyze", "compare", "arena"])
+def test_clusters_of_a_task_that_no_run_has_are_refused(folders, capsys, command):
+    paths = [str(folder) for folder in folders]
+    assert main([command, *paths, "--cluster", "t1=question", "--cluster", "t9=question"]) == 2
+    assert "--cluster t9=question: there is no task t9; the tasks are t0, t1, t2, t3 (" in capsys.readouterr().err
+    results(folders[0], {"t9": coin(9)}, model="A", day=9)  # one of the runs has it
+    assert main([command, *paths, "--cluster", "t1=question", "--cluster", "t9=question"]) == 0
+
+
+def test_so_they_are_in_python(folders):
+    with pytest.raises(InputError, match="there is no task t9"):
+        hn.analyze(folders[0], cluster="t9=question")

@@ -133,7 +133,7 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
             manager, spec = arguments.get("task_manager"), session.options.cluster
             fields = {spec.default, *dict(spec.by_task).values()} - {None, "auto", "none", "task"}
             # without fields there is nothing to look for, and a model that is here was loaded long ago
-            if fields and manager is not None and isinstance(arguments.get("model"), str):
+            if (fields or spec.by_task) and manager is not None and isinstance(arguments.get("model"), str):
                 with same_random_state():
                     load = getattr(manager, "load", None) or manager.load_task_or_group
                     check_clusters(load(arguments["tasks"]), session.options)

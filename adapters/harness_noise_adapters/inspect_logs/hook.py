@@ -40,6 +40,7 @@ from .header import RECORD
 from .inject import _message
 from .live import Live
 from .live import current as _live
+from .records import interrupted
 from .rescore import USED, WRAPPED
 from .rewriting import rewrite
 from .whole import full_benchmark
@@ -147,10 +148,19 @@ def sample_end(data: SampleEnd) -> None:
     if live is None or live.spec.config.log_samples is False:
         return
     sample = data.sample
+    if interrupted(sample.error, sample.scores):
+        return
     live.logged[str(sample.id), sample.epoch] = {
         name: SampleScore(score=score, sample_id=sample.id, sample_metadata=sample.metadata)
         for name, score in (sample.scores or {}).items()
     }
+
+
+def _cancelled() -> bool:
+    """Whether the results that are being computed are those of a run that somebody ends."""
+    from anyio import get_cancelled_exc_class
+
+    return isinstance(sys.exception(), get_cancelled_exc_class())
 
 
 def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> list[Mapping[str, SampleScore]]:
@@ -158,9 +168,7 @@ def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> lis
 
     None where they cannot be told apart: `scores` are known by the very objects that were logged.
     """
-    from anyio import get_cancelled_exc_class
-
-    if not live.logged or not isinstance(sys.exception(), get_cancelled_exc_class()):
+    if not live.logged or not _cancelled():
         return []
     counted = {id(item.score) for row in scores for item in row.values()}
     more = [row for row in live.logged.values() if row and not any(id(x.score) in counted for x in row.values())]
@@ -220,6 +228,8 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     answers = Answers.of(scores, _not_counted(live, scores), live.spec.dataset.sample_ids)
     if answers is None:
         return []
+    lacking = max(0, samples - _not_asked(results) - len(answers.rows))
+    never = max(0, lacking - sum(not row for row in live.logged.values())) if _cancelled() else 0
     keys, metadata = answers.grid.keys, answers.metadata
     warnings: list[str] = []
     clusters: Clusters = (None, None)
@@ -242,7 +252,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
             clusters=clusters,
             own=own_clusters(task, keys, metadata, warnings) if open_ else None,
             not_counted=answers.not_counted,
-            n_not_seen=max(0, samples - _not_asked(results) - len(answers.rows)),
+            n_not_seen=lacking - never,
         )
     )
     if spec == "auto" and clusters[0] is None and not found.own_clusters:
@@ -253,6 +263,8 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
             f"{task}: the run was cancelled: Inspect's own values are of {len(answers.rows) - late} answers, the "
             f"noise of the {len(answers.rows)} that have gone into the log"
         )
+    if never:
+        warnings.append(f"{task}: the run was cancelled: {never} of {samples} answers were never given")
     fresh = _estimates(live, results, found, warnings)
     warnings += _remarks(task, [item for part in fresh.values() for item in part.values()], found)
     inject.replace_all([(results.scores[index], part) for index, part in fresh.items()])

@@ -222,7 +222,8 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),
     )
-    if not header.computed and len(answers.keys) * header.epochs < header.total_samples:
+    ended = header.status != "success"
+    if ended and len(answers.keys) * header.epochs < header.total_samples - header.not_asked:
         run = replace(run, scores=tuple(replace(x, diagnostics=(*x.diagnostics, PART)) for x in run.scores))
     run = drawing.with_record(run, *drawing.recorded(header.stopping.get(RECORD)))
     return Log(path, header, run, gathered, marks(rows.marks))

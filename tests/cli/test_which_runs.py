@@ -303,6 +303,16 @@ def test_only_a_real_mismatch_is_flagged(tmp_path, reported, flagged):
     assert ("mean_mismatch" in row.diagnostics) is flagged
 
 
+def test_of_many_runs_of_a_task_the_one_that_counts_is_named_once(tmp_path):
+    for day in (1, 2, 3, 4):
+        results(tmp_path, {"t": coin(day), "u": coin(day)}, day=day)
+    results(tmp_path, {"v": coin(7)}, day=5)
+    (run,) = hn.read(tmp_path)
+    (note,) = [item for item in run.notes if "read from" in item]
+    kept, *others = (str(tmp_path / f"results_{DATE.format(day)}.json") for day in (4, 1, 2, 3))
+    assert note.startswith(f"t, u: read from {kept}; {', '.join(others)} are older runs of it by the same model")
+
+
 @pytest.fixture
 def partly_kept(tmp_path):
     """Two runs of 100 questions, with the samples of the first three: what a repository keeps as test data."""

@@ -144,7 +144,8 @@ def seen(row: dict[str, Any], budget: int, rows: int) -> str:
         line += f"{plug_in.mde:.3g} with 80 % power if the noise is what these runs show, and of "
     line += f"{plan.mde:.3g}" if plug_in is not None else f"{plan.mde:.3g} with 80 % power"
     if plan.assurance is not None:
-        line += f" if {'the noise' if plug_in is None else 'it'} is as large as {100 * plan.assurance:.0f} % of such runs would leave possible"
+        whose = "the noise" if plug_in is None else "it"
+        line += f" if {whose} is as large as {100 * plan.assurance:.0f} % of such runs would leave possible"
     if adjusted:
         line += f" (Holm over {rows} rows)"
     if 0 < margin < plan.mde:

@@ -68,7 +68,10 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "If repeats are training seeds, prompts or judges, use --repeats-are runs; else look for a drifting server.",
     ),
     "too_few_questions": Diagnostic("fewer than two questions: no standard error", "Run more questions."),
-    "too_few_clusters": Diagnostic("fewer than two clusters: no standard error", "Name a finer cluster; where the slices are the clusters themselves, slice by something else."),
+    "too_few_clusters": Diagnostic(
+        "fewer than two clusters: no standard error",
+        "Name a finer cluster; where the slices are the clusters themselves, slice by something else.",
+    ),
     "few_clusters": Diagnostic(
         f"few {{units}}, fewer than {FEW_DF:g} degrees of freedom: the interval is wide, and less reliable",
         "More clusters help; more questions in the same clusters do not.",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, AnyStr
 
@@ -22,8 +23,26 @@ _SPARE_ROWS, _ROWS_PER_BYTE = 1_000_000, 32
 """Rows of a Parquet file: repetition packs so well that a small file could stand for billions."""
 
 
-def records(path: Path) -> Iterator[tuple[int, Record]]:
-    """The rows of a table with their line numbers (of JSON and Parquet, their row numbers)."""
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table that lies in memory: read as a file is, with a name in place of a path."""
+
+    name: str
+    rows: Sequence[Record]
+
+    @property
+    def stem(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def records(path: Path | Rows) -> Iterator[tuple[int, Record]]:
+    """The rows of a table with their line numbers (of JSON, Parquet and tables in memory, their row numbers)."""
+    if isinstance(path, Rows):
+        yield from enumerate(path.rows, 1)
+        return
     suffix = path.suffix.lower()
     reader = {".parquet": _parquet, ".json": _json, ".jsonl": _json_lines, ".ndjson": _json_lines}.get(suffix, _csv)
     try:

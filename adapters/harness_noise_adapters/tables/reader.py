@@ -22,7 +22,7 @@ from harness_noise.errors import InputError
 from .answers import TableLog
 from .columns import _FEW, _HEAD, _WATCHED, TASK, Columns
 from .fields import fields_of
-from .files import SUFFIXES, Record, records
+from .files import SUFFIXES, Record, Rows, records
 from .questions import settle
 from .values import _text
 
@@ -55,6 +55,11 @@ class TableAdapter:
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """The models of a table, one Run each; see `harness_noise_adapters.base.Adapter.read`."""
         return read(path, options)
+
+    def read_rows(self, name: str, rows: Sequence[Record], options: ReadOptions) -> list[Run]:
+        """The models of a table in memory, called `name`."""
+        place: Any = Rows(name, rows)  # what is read is asked for its name only
+        return read(place, options)
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
         """Refused: a table has no place for it."""

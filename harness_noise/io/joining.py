@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os.path import commonpath, split
 from pathlib import Path
@@ -95,8 +95,7 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
     if len(runs) < 2:
         return list(runs)
     owners: dict[tuple[str, str], Run] = {}
-    replaced: dict[tuple[int, int], list[str]] = {}
-    index = {id(run): i for i, run in enumerate(runs)}
+    behind: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         for task in tasks_of(run):
             other = owners.setdefault((run.harness, task), run)
@@ -106,9 +105,9 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
             if not known or not _same_questions(run, other, task):
                 return list(runs)
             owners[run.harness, task] = one
-            replaced.setdefault((index[id(one)], index[id(rest)]), []).append(task)
+            behind.setdefault((run.harness, task), []).append(rest)
     kept = [run for run in runs if any(owners[run.harness, task] is run for task in tasks_of(run))]
-    notes = merge_notes(*(run.notes for run in kept), _said(runs, replaced, place))
+    notes = merge_notes(*(run.notes for run in kept), _said(owners, behind))
     if len(kept) == 1:
         return [replace(kept[0], notes=notes)]
     where = _common([run.path for run in kept], place)
@@ -195,18 +194,28 @@ def _same_questions(one: Run, other: Run, task: str) -> bool:
         return True
 
 
-def _said(runs: Sequence[Run], replaced: dict[tuple[int, int], list[str]], place: object) -> list[str]:
-    """One sentence for every run that another one takes the place of, in some of its tasks or all."""
+def _said(owners: Mapping[tuple[str, str], Run], behind: Mapping[tuple[str, str], Sequence[Run]]) -> list[str]:
+    """One sentence for the tasks that are read from one run in place of the same others: the run that counts in the
+    end, and all that it takes the place of."""
+    alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for key, runs in behind.items():
+        alike.setdefault((owners[key].name, *(run.name for run in runs)), []).append(key)
     out = []
-    for (first, second), tasks in replaced.items():
-        one, other = runs[first], runs[second]
+    for keys in alike.values():
+        one, others, tasks = owners[keys[0]], behind[keys[0]], [task for _, task in keys]
         names = ", ".join(tasks[:3]) + (f" and {len(tasks) - 3} more" if len(tasks) > 3 else "")
-        why = "an older run of it by the same model" if one.date > other.date else "its copy"
-        if not all(_answered(other, task) for task in tasks) and all(_answered(one, task) for task in tasks):
-            why = "another run of it by the same model, without the samples,"
+        left = ", ".join(run.name for run in others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+        copies = [run.date == one.date for run in others]
+        if len(others) == 1:
+            why = "is its copy" if copies[0] else "is an older run of it by the same model"
+            if not all(_answered(others[0], task) for task in tasks) and all(_answered(one, task) for task in tasks):
+                why = "is another run of it by the same model, without the samples,"
+        else:
+            why = "are its copies" if all(copies) else "are older runs of it by the same model, or copies"
+            why = why if any(copies) else "are older runs of it by the same model"
         out.append(
-            f"{names}: read from {one.name}; {other.name} is {why} and is left out (name a file to choose it, or join "
-            "the runs with --as-repeats)"
+            f"{names}: read from {one.name}; {left} {why} and {'is' if len(others) == 1 else 'are'} left out (name a "
+            "file to choose it, or join the runs with --as-repeats)"
         )
     return out
 

@@ -9,16 +9,18 @@ from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..data.native_values import agreed, checked
 from ..data.scores import ReadOptions, Run, with_groups
 from ..errors import FaultyScoresError, FinalError, InputError, NotThereError
 from .joining import joined, left_out_message, usable
-from .paths import PathInput, exists, is_url, reason, refuse_pointer, resolve_path
+from .paths import FRAME, PathInput, exists, is_frame, is_url, reason, refuse_pointer, resolve_path, rows_of
 from .selection import select
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from harness_noise_adapters.base import Adapter, AdapterInParts
 
 T = TypeVar("T")
@@ -124,8 +126,8 @@ def _recognised(path: Path) -> list[str]:
     )
 
 
-def read(path: PathInput, options: ReadOptions | None = None) -> list[Run]:
-    """The runs at `path`, one of each model, with the tasks, metrics and scorers that were asked for.
+def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> list[Run]:
+    """The runs at `path`, or in a DataFrame, one of each model, with the tasks, metrics and scorers asked for.
 
     A file of a folder that cannot be used is a note of the runs beside it; see `joining.usable`.
 
@@ -135,6 +137,11 @@ def read(path: PathInput, options: ReadOptions | None = None) -> list[Run]:
     """
     options = options or ReadOptions()
     single = _of_each_file(options)
+    if is_frame(path):
+        table: Any = load("table")
+        found = table.read_rows(FRAME, rows_of(path), single)
+        return chosen([replace(run, path="") for run in found], FRAME, options)
+    path = cast("PathInput", path)
     answers = [item for adapter, where in find(path) for item in _answers(adapter, where, single)]
     runs = usable(answers, path, strict=options.strict)
     if not runs:

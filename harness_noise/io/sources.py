@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..data.native_values import checked
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError
 from ..settings import Settings
 from . import registry as adapters
-from .paths import PathInput, is_path
+from .paths import PathInput, is_frame, is_path
 from .selection import select
 
-Source: TypeAlias = PathInput | Run
+if TYPE_CHECKING:
+    import pandas as pd
+
+Source: TypeAlias = "PathInput | Run | pd.DataFrame"
 
 
 def runs_of(source: Source, options: ReadOptions) -> list[Run]:
@@ -35,7 +38,7 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
 
 
 def listed(given: Any) -> list[Source]:
-    return [given] if isinstance(given, Run) or is_path(given) else list(given)
+    return [given] if isinstance(given, Run) or is_path(given) or is_frame(given) else list(given)
 
 
 def reading(

@@ -120,16 +120,14 @@ def if_missing(item: Estimate, digits: int) -> str:
 def interval(low: float | None, high: float | None, digits: int) -> str:
     if low is None or high is None:
         return MISSING
-    digits = telling(digits, low, high)
-    return f"[{number(low, digits)}, {number(high, digits)}]"
+    return f"[{limit(low, digits)}, {limit(high, digits)}]"
 
 
-def telling(digits: int, *limits: float) -> int:
-    """Decimals with which no limit but 0 itself is written as 0: on which side of it they lie is what they say."""
-    near = min((abs(x) for x in limits if abs(x) > ROUNDING), default=1.0)
-    while digits < MOST_DECIMALS and float(f"{near:.{digits}f}") == 0:
+def limit(value: float, digits: int) -> str:
+    """An end of an interval. None but 0 itself is written as 0: on which side of 0 it lies is what it says."""
+    while digits < MOST_DECIMALS and abs(value) > ROUNDING and float(f"{value:.{digits}f}") == 0:
         digits += 1
-    return digits
+    return number(value, digits)
 
 
 def p_text(p: float | None) -> str:

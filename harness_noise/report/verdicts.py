@@ -12,13 +12,13 @@ from .columns import (
     _named,
     digits_of,
     interval_name,
+    limit,
     metric_name,
     names_of,
     number,
     p_text,
     plain,
     shorten,
-    telling,
 )
 from .sentences import ODD
 
@@ -84,7 +84,7 @@ def verdict_line(item: Difference, *, alone: bool = True, settings: object = Non
     if item.ci_low is not None and item.ci_high is not None:
         unit = " points" if _in_points(item, settings) else ""
         level = "" if _level([item]) == "95 %" else f" ({_level([item])} interval)"
-        low, high = _limits(item, item.ci_low, item.ci_high, settings)
+        low, high = (_signed(item, x, settings) for x in (item.ci_low, item.ci_high))
         text += f": {low} to {high}{unit}{level}"
     test = _test(item)
     if _decided(item) and item.p_adjusted is not None:
@@ -159,15 +159,7 @@ def _amount(item: Difference, value: float, settings: object, *, unit: bool = Tr
     return number(scale * value, digits) + (" points" if unit and scale > 1 else "")
 
 
-def _limits(item: Difference, low: float, high: float, settings: object) -> tuple[str, str]:
-    """Both limits with as many digits, so many that neither is taken for 0."""
+def _signed(item: Difference, value: float, settings: object) -> str:
     scale, digits = _digits(item, settings)
-    digits = telling(digits, scale * low, scale * high)
-    return _signed(item, low, settings, digits), _signed(item, high, settings, digits)
-
-
-def _signed(item: Difference, value: float, settings: object, digits: int | None = None) -> str:
-    scale, usual = _digits(item, settings)
-    digits = usual if digits is None else digits
-    text = number(scale * value, digits)
+    text = limit(scale * value, digits)
     return text if text.startswith("−") or float(scale * value) == 0 else f"+{text}"

@@ -19,8 +19,8 @@ class Diagnostic(NamedTuple):
 
 _LOOK = "Look for errored answers"
 _REPEATS = (
-    "Generate K > 1 answers (--noise_repeats, --epochs; in a table several rows for a question). Scores of "
-    "log-likelihoods (multiple choice) are the same in every repeat: there is nothing to do."
+    "Where answers are sampled, run with K > 1 repeats (--noise_repeats, --epochs; in a table several rows for a "
+    "question); multiple choice by log-likelihoods has nothing to repeat."
 )
 
 DIAGNOSTICS: dict[str, Diagnostic] = {
@@ -69,7 +69,10 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "If repeats are training seeds, prompts or judges, use --repeats-are runs; else look for a drifting server.",
     ),
     "too_few_questions": Diagnostic("fewer than two questions: no standard error", "Run more questions."),
-    "too_few_clusters": Diagnostic("fewer than two clusters: no standard error", "Name a finer cluster."),
+    "too_few_clusters": Diagnostic(
+        "fewer than two clusters: no standard error",
+        "Name a finer cluster; where the slices are the clusters themselves, slice by something else.",
+    ),
     "few_clusters": Diagnostic(
         f"few {{units}}, fewer than {FEW_DF:g} degrees of freedom: the interval is wide, and less reliable",
         "More clusters help; more questions in the same clusters do not.",
@@ -143,7 +146,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
     "missing_matters": Diagnostic(
         "answers are missing, and counting them all as wrong or all as right moves the mean by more than a third of "
         "its standard error",
-        "Find out why answers are missing (time-outs are often hard questions); --missing zero counts them as wrong.",
+        "If the run was cancelled, ask the rest; else find out why answers are missing (time-outs are often hard "
+        "questions). --missing zero counts them as wrong.",
     ),
     "copied_repeats": Diagnostic(
         "native answers that share a seed are copies of each other and count as one",

@@ -6,7 +6,8 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, AnyStr
@@ -29,6 +30,21 @@ _SPARE_ROWS, _ROWS_PER_BYTE = 1_000_000, 32
 """Rows of a Parquet file: repetition packs so well that a small file could stand for billions."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table that lies in memory: read as a file is, with a name in place of a path."""
+
+    name: str
+    rows: Sequence[Record]
+
+    @property
+    def stem(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+
 def suffix_of(path: Path) -> str:
     """The ending that says how a table is written, also behind `.gz`; Parquet packs itself."""
     packed = path.suffix.lower() == ".gz"
@@ -36,8 +52,10 @@ def suffix_of(path: Path) -> str:
     return suffix if suffix in SUFFIXES and not (packed and suffix == ".parquet") else ""
 
 
-def stem(path: Path) -> str:
+def stem(path: Path | Rows) -> str:
     """The name of a table without its endings."""
+    if isinstance(path, Rows):
+        return path.name
     return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
 
 
@@ -84,13 +102,16 @@ def has_rows(path: Path) -> bool:
 _START, _ROWS = 1 << 16, re.compile(rb":\s*\[\s*\{")
 
 
-def records(path: Path, rows: str | None = None) -> Iterator[tuple[int, Record]]:
-    """The rows of a table with their line numbers (of JSON and Parquet, their row numbers).
+def records(path: Path | Rows, rows: str | None = None) -> Iterator[tuple[int, Record]]:
+    """The rows of a table with their line numbers (of JSON, Parquet and tables in memory, their row numbers).
 
     Args:
-        path: the file.
+        path: the file, or the table.
         rows: the dotted path to the list of rows inside the objects of a JSON file.
     """
+    if isinstance(path, Rows):
+        yield from enumerate(path.rows, 1)
+        return
     within = {".json": _json, ".jsonl": _json_lines, ".ndjson": _json_lines}.get(suffix_of(path))
     try:
         if within is not None:

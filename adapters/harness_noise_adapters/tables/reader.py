@@ -23,7 +23,7 @@ from harness_noise.errors import InputError, parameter
 from .answers import TableLog
 from .columns import _HEAD, TASK, Columns
 from .fields import fields_of
-from .files import Record, has_rows, records, stem, suffix_of
+from .files import Record, Rows, has_rows, records, stem, suffix_of
 from .questions import Pooled, refuse_one_question, settle
 from .values import _text
 
@@ -50,6 +50,11 @@ class TableAdapter:
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """The models of a table, one Run each; see `harness_noise_adapters.base.Adapter.read`."""
         return read(path, options)
+
+    def read_rows(self, name: str, rows: Sequence[Record], options: ReadOptions) -> list[Run]:
+        """The models of a table in memory, called `name`."""
+        place: Any = Rows(name, rows)  # what is read is asked for its name only
+        return read(place, options)
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
         """Refused: a table has no place for it."""

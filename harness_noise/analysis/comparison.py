@@ -48,45 +48,10 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
     flips: list[Flip] = []
     named, notes = agreed_pairs(pairs)
     for run_a, run_b in named:
-        start = len(rows)
-        groups = [
-            (group, parts_a, parts_b)
-            for group in run_a.groups
-            if (parts_a := group_parts(run_a, group)) and (parts_b := group_parts(run_b, group))
-        ]
-        family = _families([group for group, _, _ in groups])
-        wholes = _both(run_a.corpus, run_b.corpus)
-        matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
-        matched, again = _each_once(matched)
-        notes += [*run_a.notes, *run_b.notes, *remarks, *again, *copies((run_a, run_b))]
-        notes += named_repeats([part for parts in matched for part in parts], settings)
-        left_out: list[NothingSharedError] = []
-        for one, other in matched:
-            with _collected(left_out):
-                row, found = run_difference(Compared([one], [other], run_a, run_b), settings)
-                rows.append(replace(row, family=family.get(one.task, "")))
-                notes += found
-                if n_questions and not settings.unpaired:
-                    listed, remarks = flipped(one, other, (run_a, run_b), n_questions)
-                    flips += listed
-                    notes += remarks
-        for group, parts_a, parts_b in groups:
-            with _collected(left_out):
-                row, found = run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)
-                rows.append(row)
-                notes += [note for note in found if "answers are missing" in note]
-        for whole_a, whole_b in wholes:
-            from .corpus import corpus_difference
-
-            with _collected(left_out):
-                row = corpus_difference(whole_a, whole_b, run_a, run_b, settings)
-                rows.append(replace(row, family=family.get(whole_a.task, "")))
-        if left_out and len(rows) == start:
-            raise left_out[0]
-        notes += [f"left out: {error}" for error in left_out]
-        rows[start:] = [
-            replace(item, row=replace(item.row, run_a=run_a.name, run_b=run_b.name)) for item in rows[start:]
-        ]
+        of_pair, listed, remarks = _of_pair(run_a, run_b, settings, n_questions)
+        rows += [replace(item, row=replace(item.row, run_a=run_a.name, run_b=run_b.name)) for item in of_pair]
+        flips += listed
+        notes += [*run_a.notes, *run_b.notes, *remarks]
     if unknown := dict.fromkeys(item.row.metric for item in rows if item.row.higher_is_better is None):
         said = "the run does not say whether higher or lower is better; higher is taken to be better"
         notes.append(f"{', '.join(unknown)}: {said}")
@@ -95,6 +60,49 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips), families=families,
         skews=tuple(item.skew for item in rows),
     )  # fmt: skip
+
+
+def _of_pair(
+    run_a: Run, run_b: Run, settings: Settings, n_questions: int
+) -> tuple[list[RowDecision], list[Flip], list[str]]:
+    """The rows of two runs, the questions that flipped most, and notes."""
+    groups = [
+        (group, parts_a, parts_b)
+        for group in run_a.groups
+        if (parts_a := group_parts(run_a, group)) and (parts_b := group_parts(run_b, group))
+    ]
+    family = _families([group for group, _, _ in groups])
+    wholes = _both(run_a.corpus, run_b.corpus)
+    matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
+    matched, again = _each_once(matched)
+    notes = [*remarks, *again, *copies((run_a, run_b))]
+    notes += named_repeats([part for parts in matched for part in parts], settings)
+    rows: list[RowDecision] = []
+    flips: list[Flip] = []
+    left_out: list[NothingSharedError] = []
+    for one, other in matched:
+        with _collected(left_out):
+            row, found = run_difference(Compared([one], [other], run_a, run_b), settings)
+            rows.append(replace(row, family=family.get(one.task, "")))
+            notes += found
+            if n_questions and not settings.unpaired:
+                listed, remarks = flipped(one, other, (run_a, run_b), n_questions)
+                flips += listed
+                notes += remarks
+    for group, parts_a, parts_b in groups:
+        with _collected(left_out):
+            row, found = run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)
+            rows.append(row)
+            notes += [note for note in found if "answers are missing" in note]
+    for whole_a, whole_b in wholes:
+        from .corpus import corpus_difference
+
+        with _collected(left_out):
+            row = corpus_difference(whole_a, whole_b, run_a, run_b, settings)
+            rows.append(replace(row, family=family.get(whole_a.task, "")))
+    if left_out and not rows:
+        raise left_out[0]
+    return rows, flips, [*notes, *(f"left out: {error}" for error in left_out)]
 
 
 def _families(groups: Sequence[Group]) -> dict[str, str]:

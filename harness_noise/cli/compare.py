@@ -97,19 +97,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
         result = _bare(runs, Path(named[0]), models, reading, options.settings(choices))
         return _finish(result, choices, gate, page)
     references = options.references(named, reading)
-    # of two places, what lies in one is joined, though both may call the model by one name
-    sides = [(run,) for run in runs] if repeated and len(runs) == 2 and baseline is None else [runs]
-    found = [run for side in sides for run in options.read_runs(side, reading, as_repeats=repeated)]
-    if baseline is not None:
-        if models is not None:
-            raise InputError("--models chooses A and B; with --baseline all given runs are A: leave one of the two out")
-        against = _one(options.read_runs([baseline], reading, as_repeats=repeated), baseline)
-        pairs = [(run, against) for run in found if not _same(run, against)]
-        if not pairs:
-            raise InputError(f"--baseline {baseline}: no other run is given; name what is compared with it")
-    else:
-        pairs = [pair_of(found, runs, models)]
-    pairs, _ = agreed_pairs(pairs)
+    pairs, _ = agreed_pairs(_pairs(runs, baseline, models, reading, repeated))
     chosen = options.settings(choices)
     result = compare_runs(pairs, chosen, questions)
     if by:
@@ -130,6 +118,24 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
         alone = [item for item in zip(result.differences, result.skews, strict=True) if item[0].task not in groups]
         result = replace(result, combined=combine([row for row, _ in alone], [skew for _, skew in alone]))
     return _finish(result, choices, gate, page, pairs)
+
+
+def _pairs(
+    runs: tuple[str, ...], baseline: str | None, models: str | None, reading: ReadOptions, repeated: bool
+) -> list[tuple[Run, Run]]:
+    """The runs that are compared: A and B, or all that are given with the baseline."""
+    # of two places, what lies in one is joined, though both may call the model by one name
+    sides = [(run,) for run in runs] if repeated and len(runs) == 2 and baseline is None else [runs]
+    found = [run for side in sides for run in options.read_runs(side, reading, as_repeats=repeated)]
+    if baseline is None:
+        return [pair_of(found, runs, models)]
+    if models is not None:
+        raise InputError("--models chooses A and B; with --baseline all given runs are A: leave one of the two out")
+    against = _one(options.read_runs([baseline], reading, as_repeats=repeated), baseline)
+    pairs = [(run, against) for run in found if not _same(run, against)]
+    if not pairs:
+        raise InputError(f"--baseline {baseline}: no other run is given; name what is compared with it")
+    return pairs
 
 
 def _of_sides(columns: str | None, runs: tuple[str, ...]) -> str | None:

@@ -138,28 +138,10 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
     methods = {name for item in table.estimates if (name := mean_interval_name(item))}
     runs = _run_names(table.estimates)
     for item in table.estimates:
-        digits = decimals(item.se, item.mean)
+        model, run = plain(item.model) if several else "", plain(runs.get((item.model, item.run), ""))
+        method = mean_interval_name(item) if len(methods) > 1 else ""
         rows.append(
-            (
-                plain(item.model) if several else "",
-                plain(runs.get((item.model, item.run), "")),
-                plain(item.task),
-                metric_name(item.metric, item.scorer),
-                number(item.mean, digits),
-                interval(item.ci_low, item.ci_high, digits),
-                mean_interval_name(item) if len(methods) > 1 else "",
-                number(item.se, digits),
-                number(item.se_total, digits),
-                data_noise(item, digits),
-                number(item.se_prediction, digits),
-                str(item.n_questions) if item.n_questions else MISSING,
-                span(item.repeats_min, item.repeats_max) if item.n_questions else MISSING,
-                (str(item.n_clusters) if item.cluster else MISSING) if clustered else "",
-                number(item.design_effect, 2) if item.cluster else (MISSING if clustered else ""),
-                str(item.n_missing) if item.n_missing else "",
-                if_missing(item, digits),
-                " ".join(marks[code] for code in item.diagnostics),
-            )
+            (model, run, *_estimate_cells(item, method, clustered), " ".join(marks[c] for c in item.diagnostics))
         )
     keys = ("mean", "ci", "interval", "se", "total", "data", "prediction", "n", "k", "g", "deff", "missing")
     columns = (
@@ -192,6 +174,28 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
         why = NOT_SCORED if any("predict_only" in note for note in table.notes) else NO_SAMPLES
         return Summary(tuple(more), (), (why,), tuple(lead))  # instead of a table of dashes
     return Summary((first_table, *more), notes, tuple(sentences), tuple(lead))
+
+
+def _estimate_cells(item: Estimate, method: str, clustered: bool) -> tuple[str, ...]:
+    """The cells of an estimate from its task to its missing answers."""
+    digits = decimals(item.se, item.mean)
+    return (
+        plain(item.task),
+        metric_name(item.metric, item.scorer),
+        number(item.mean, digits),
+        interval(item.ci_low, item.ci_high, digits),
+        method,
+        number(item.se, digits),
+        number(item.se_total, digits),
+        data_noise(item, digits),
+        number(item.se_prediction, digits),
+        str(item.n_questions) if item.n_questions else MISSING,
+        span(item.repeats_min, item.repeats_max) if item.n_questions else MISSING,
+        (str(item.n_clusters) if item.cluster else MISSING) if clustered else "",
+        number(item.design_effect, 2) if item.cluster else (MISSING if clustered else ""),
+        str(item.n_missing) if item.n_missing else "",
+        if_missing(item, digits),
+    )
 
 
 def _marks_of(table: Analysis | Comparison, rows: Sequence[Estimate] | Sequence[Difference]) -> dict[str, str]:

@@ -117,8 +117,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "More questions help.",
     ),
     "few_failures": Diagnostic(
-        f"the wrong answers, or the right ones, add up to fewer than {FEW_FAILURES} whole {{units}} of like weight: "
-        "the interval is less reliable",
+        f"the wrong answers, or the right ones, add up to fewer than {FEW_FAILURES} whole {{units}}: the interval is "
+        "less reliable",
         "More questions or clusters help; --interval korn-graubard is the cautious choice.",
         "More questions help; --interval korn-graubard is the cautious choice.",
     ),

@@ -26,7 +26,7 @@ from harness_noise.analysis.combine import combine
 from harness_noise.analysis.comparison import compare_runs, estimate_difference
 from harness_noise.analysis.corpus import corpus_difference, estimate_corpus
 from harness_noise.analysis.gate import regressions
-from harness_noise.analysis.mean import analyze_run, estimate
+from harness_noise.analysis.mean import analyze_run, estimate, pass_at_k_estimates
 from harness_noise.analysis.sample import as_scores
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run
@@ -278,6 +278,55 @@ def graded(name: str, n: int) -> Draw:
     return lambda rng: (estimate(sample(rng, n), range=(0.0, 1.0)), truth)
 
 
+SKEWED: dict[str, tuple[Callable[[np.random.Generator, int], np.ndarray], float, bool]] = {
+    "Beta(12, 1)": (lambda rng, n: rng.beta(12, 1, n), 12 / 13, True),
+    "Beta(0.5, 3)": (lambda rng, n: rng.beta(0.5, 3, n), 1 / 7, True),
+    "Beta(12, 1), range not known": (lambda rng, n: 10 * rng.beta(12, 1, n), 120 / 13, False),
+    "three levels, range not known": (lambda rng, n: rng.choice([0.0, 5.0, 10.0], n, p=[0.1, 0.2, 0.7]), 8.0, False),
+    "exponential": (lambda rng, n: 3 * rng.exponential(size=n), 3.0, False),
+    "log-normal": (lambda rng, n: 3 * rng.lognormal(size=n), 3 * math.exp(0.5), False),
+    "normal": (lambda rng, n: rng.normal(5, 1, n), 5.0, False),
+}
+
+
+def skewed(name: str, n: int) -> Draw:
+    sample, truth, known = SKEWED[name]
+    bounds = (0.0, 1.0) if known else None
+    return lambda rng: (estimate(sample(rng, n), range=bounds, interval="auto" if known else "t"), truth)
+
+
+def unequal_clusters(labels: np.ndarray, p: float, icc: float) -> Draw:
+    """Right with probability p; a cluster's own rate has a Beta distribution with this intraclass correlation."""
+    a, b = p * (1 - icc) / icc, (1 - p) * (1 - icc) / icc
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        rates = rng.beta(a, b, int(labels.max()) + 1)[labels]
+        return estimate((rng.random(len(labels)) < rates).astype(float), clusters=labels), p
+
+    return draw
+
+
+def hard_agent(n: int, partial: float) -> Draw:
+    """3 % of the tasks are solved, 10 % give partial credit."""
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        u = rng.random(n)
+        return estimate(np.where(u < 0.03, 1.0, np.where(u < 0.13, partial, 0.0))), 0.03 + 0.1 * partial
+
+    return draw
+
+
+def pass_at_two(n: int, K: int, solved: float) -> Draw:
+    """A share of the questions is always solved; the others have rates between 0 and 1."""
+
+    def draw(rng: np.random.Generator) -> tuple[Row, float]:
+        rates = np.where(rng.random((n, 1)) < solved, 1.0, rng.random((n, 1)))
+        scores = as_scores((rng.random((n, K)) < rates).astype(float))
+        return pass_at_k_estimates(scores, Settings())[2], 1 - (1 - solved) / 3
+
+    return draw
+
+
 def missing_when_wrong(n: int) -> Draw:
     """A tenth of the wrong answers is missing; half of the questions would be right."""
 
@@ -288,12 +337,17 @@ def missing_when_wrong(n: int) -> Draw:
     return draw
 
 
-def template_by_language(templates: int, languages: int) -> Draw:
+def template_by_language(templates: int, languages: int, effects: str = "normal") -> Draw:
     """Every template in every language, one question each; both have an effect of their own on the difference."""
     rows, columns = np.divmod(np.arange(templates * languages), languages)
 
     def draw(rng: np.random.Generator) -> tuple[Row, float]:
-        d = 0.5 * rng.standard_normal(templates)[rows] + 0.5 * rng.standard_normal(languages)[columns]
+        one, other = (
+            np.zeros(k) if effects == "no" else
+            0.5 * (rng.standard_normal(k) if effects == "normal" else rng.exponential(size=k) - 1)
+            for k in (templates, languages)
+        )  # fmt: skip
+        d = one[rows] + other[columns]
         d += rng.standard_normal(len(d))
         return estimate_difference(d, np.zeros(len(d)), clusters=np.stack([rows, columns], axis=1)), 0.0
 
@@ -431,9 +485,26 @@ def cells() -> list[Cell]:
     for kind in GRADED:
         for n in (30, 100, 1000):
             add(part, f"{kind}, n = {n}", graded(kind, n))
+    part = "Few scores with a long tail"
+    for kind in SKEWED:
+        for n in (12, 20, 30):
+            add(part, f"{kind}, n = {n}", skewed(kind, n))
+    part = "One run in clusters of unequal size, ICC .3"
+    for p in (0.97, 0.9, 0.8, 0.5):
+        add(part, f"p = {p}, Zipf sizes, n = 1,000, G = 200", unequal_clusters(_zipf(1000, 200), p, 0.3), 0.5)
+        add(part, f"p = {p}, equal sizes, n = 1,000, G = 200", unequal_clusters(np.arange(1000) % 200, p, 0.3), 0.5)
+    part = "Few solved, or nearly all"
+    for partial in (0.1, 0.25, 0.5):
+        add(part, f"3 % solved, 10 % with credit {partial}, n = 89", hard_agent(89, partial))
+    for K in (2, 5):
+        for solved in (0.85, 0.93):
+            add(part, f"pass@2, {100 * solved:.0f} % always solved, n = 164, K = {K}", pass_at_two(164, K, solved), 0.2)
     part = "Template × language"
     for T, L in ((10, 6), (20, 10), (40, 20)):
         add(part, f"{T} templates × {L} languages", template_by_language(T, L))
+    for T, L in ((40, 5), (20, 10)):
+        for effects in ("skewed", "no"):
+            add(part, f"{T} templates × {L} languages, {effects} effects", template_by_language(T, L, effects), 0.2)
     part = "Corpus metrics"
     for metric in CORPUS:
         for n in (10, 20, 50):

@@ -92,7 +92,8 @@ def _little(item: Component) -> str:
     if item.high is None or item.low is None:
         return f"{text}, too few to say how large its variance is."
     width = f", {item.high / item.low:,.0f} times as large" if item.low > 0 else ""
-    return f"{text}: its variance lies anywhere between {item.low:.2g} and {item.high:.2g}{width} (95 % interval)."
+    low = max(0.0, item.low)
+    return f"{text}: its variance lies anywhere between {low:.2g} and {item.high:.2g}{width} (95 % interval)."
 
 
 def _advice(gains: Mapping[str, float | None], more: int, residual: str) -> str:

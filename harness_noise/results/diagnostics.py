@@ -138,6 +138,12 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "More questions or clusters help; --interval korn-graubard is the cautious choice.",
         "More questions help; --interval korn-graubard is the cautious choice.",
     ),
+    "skewed": Diagnostic(
+        "the scores have a long tail on one side, and the {units} are few for that: the end of the interval on that "
+        "side is moved out (SE unchanged), and it may still be too near",
+        "More clusters help; more questions in the same clusters do not.",
+        "More questions help.",
+    ),
     "not_after_adjustment": Diagnostic(
         "the interval alone shows a difference, which is no longer significant after adjustment for the rows that are "
         "tested together",

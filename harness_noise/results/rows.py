@@ -15,13 +15,13 @@ from .._version import __version__
 from .display import Shown
 from .flips import Flip
 from .forms import SCHEMA_VERSION, finite, frame, row
-from .sequential import Drawn, FullRow, Sequential
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
     from ..stats.combine import Combined
+    from .sequential import Drawn, FullRow, Sequential
     from .slices import DifferenceSlice, EstimateSlice, Heterogeneity
 
 

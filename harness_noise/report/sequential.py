@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..results.rows import Analysis
-from ..results.sequential import FullRow, PlanLooks, Sequential
 from ..stats.decision import WORDS
 from .columns import MISSING, Column, Section, decimals, interval, metric_name, number, plain
 
 if TYPE_CHECKING:
     from ..results.arena import Arena, Budget
+    from ..results.sequential import FullRow, PlanLooks, Sequential
 
 
 def plan_section(found: PlanLooks, effect: float, digits: int) -> Section:

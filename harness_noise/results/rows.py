@@ -15,7 +15,6 @@ from .._version import __version__
 from .display import Shown
 from .flips import Flip
 from .forms import SCHEMA_VERSION, finite, frame, row
-from .sequential import Drawn, FullRow, Sequential
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from ..stats.combine import Combined
     from ..stats.tests import Skew
+    from .sequential import Drawn, FullRow, Sequential
     from .slices import DifferenceSlice, EstimateSlice, Heterogeneity
 
 

@@ -54,8 +54,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         family = _families([group for group, _, _ in groups])
         wholes = corpus.matched(run_a, run_b)
         matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
-        notes += [*run_a.notes, *run_b.notes, *remarks]
-        notes += named_repeats([part for parts in matched for part in parts], settings)
+        notes += [*run_a.notes, *run_b.notes, *remarks, *named_repeats([x for both in matched for x in both], settings)]
         left_out: list[NothingSharedError] = []
         for one, other in matched:
             with _collected(left_out):
@@ -84,10 +83,9 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
     if unknown := dict.fromkeys(item.row.metric for item in rows if item.row.higher_is_better is None):
         said = "the run does not say whether higher or lower is better; higher is taken to be better"
         notes.append(f"{', '.join(unknown)}: {said}")
-    families = tuple(item.family for item in rows)
     return Comparison(
-        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips), families=families,
-        skews=tuple(item.skew for item in rows),
+        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips),
+        families=tuple(item.family for item in rows), skews=tuple(item.skew for item in rows),
     )  # fmt: skip
 
 

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from ..results.rows import Difference
+    from ..data.scores import Run
+    from ..results.rows import Comparison, Difference
     from ..stats.combine import Combined
     from ..stats.tests import Skew
+
+
+def combined(result: Comparison, pairs: Iterable[tuple[Run, Run]]) -> Comparison:
+    """The comparison of these pairs with what its rows say together; groups hold the same questions again."""
+    groups = {group.name for pair in pairs for run in pair for group in run.groups}
+    alone = [item for item in zip(result.differences, result.skews, strict=True) if item[0].task not in groups]
+    return replace(result, combined=combine([row for row, _ in alone], [skew for _, skew in alone]))
 
 
 def combine(rows: Iterable[Difference], skews: Sequence[Skew | None] = ()) -> tuple[Combined, ...]:

@@ -55,10 +55,9 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
     if unknown := dict.fromkeys(item.row.metric for item in rows if item.row.higher_is_better is None):
         said = "the run does not say whether higher or lower is better; higher is taken to be better"
         notes.append(f"{', '.join(unknown)}: {said}")
-    families = tuple(item.family for item in rows)
     return Comparison(
-        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips), families=families,
-        skews=tuple(item.skew for item in rows),
+        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips),
+        families=tuple(item.family for item in rows), skews=tuple(item.skew for item in rows),
     )  # fmt: skip
 
 

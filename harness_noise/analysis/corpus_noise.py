@@ -180,19 +180,19 @@ def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: 
         # a cluster without which there is no such metric carries all of it
         return Variance(V, min(side.df() for side in sides)), None if len(values) < len(sides) else 0.0
     values = [np.sum(values, axis=0)] if paired else values
-    moved = [(len(theta) - 1) * (theta.mean() - theta) for theta in values]
-    carry = float(np.nan_to_num(effective_flips(np.concatenate([u / len(u) for u in moved]))))
+    carry = float(np.nan_to_num(effective_flips(np.concatenate([theta - theta.mean() for theta in values]))))
     if paired:
-        return Variance(_spread(moved[0]), sides[0].df()), carry
-    each = [Variance(_spread(u), side.df()) for u, side in zip(moved, sides, strict=True)]
+        return Variance(_spread(values[0]), sides[0].df()), carry
+    each = [Variance(_spread(theta), side.df()) for theta, side in zip(values, sides, strict=True)]
     total = sum(item.value for item in each)
     parts = sum(item.value**2 / item.df for item in each)
     return Variance(total, total**2 / parts if parts > 0 else min(item.df for item in each)), carry
 
 
-def _spread(moved: FloatArray) -> float:
-    """The jackknife's variance: that of the mean of Tukey's (G,) pseudo-values."""
-    found = clustered_variance(moved, design(len(moved)))
+def _spread(theta: FloatArray) -> float:
+    """The jackknife's variance from the (G,) values without each cluster: that of the mean of Tukey's pseudo-values."""
+    G = len(theta)
+    found = clustered_variance((G - 1) * (theta.mean() - theta), design(G))
     assert found is not None  # fewer than two clusters are refused before
     return found.value
 

@@ -112,11 +112,9 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     if looks is not None:
         result = _looked(result, pairs, chosen, looks)
     if together:
-        from ..analysis.combine import combine
+        from ..analysis.combine import combined
 
-        groups = {group.name for pair in pairs for run in pair for group in run.groups}
-        alone = [item for item in zip(result.differences, result.skews, strict=True) if item[0].task not in groups]
-        result = replace(result, combined=combine([row for row, _ in alone], [skew for _, skew in alone]))
+        result = combined(result, pairs)
     return _finish(result, choices, gate, page, pairs)
 
 

@@ -114,9 +114,11 @@ class _Table:
         if count > 1:
             cells.question(path, question, label, line)
             cells.counts.setdefault(question, []).append((int(scores[0]), count))
+        elif len(scores) == 1:
+            cells.add(path, question, repeat, scores[0], cluster=label, levels=levels, line=line)
         else:
             for j, score in enumerate(scores):
-                which = repeat if repeat is None or len(scores) == 1 else f"{repeat}.{j}"
+                which = None if repeat is None else f"{repeat}.{j}"
                 cells.add(path, question, which, score, cluster=label, levels=levels, line=line)
         if self.options.fields:
             cells.records.setdefault(question, []).append(record)

@@ -55,8 +55,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         family = _families([group for group, _, _ in groups])
         wholes = corpus.matched(run_a, run_b)
         matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
-        matched, again = _each_once(matched)
-        notes += [*run_a.notes, *run_b.notes, *remarks, *again, *copies((run_a, run_b))]
+        notes += [*run_a.notes, *run_b.notes, *remarks, *copies((run_a, run_b))]
         left_out: list[NothingSharedError] = []
         for one, other in matched:
             with _collected(left_out):
@@ -117,7 +116,8 @@ def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Sc
     where = {(item.task, item.metric, item.scorer): item for item in run_b.scores}
     matched = [(item, where[key]) for item in run_a.scores if (key := (item.task, item.metric, item.scorer)) in where]
     if matched or not alone:
-        return matched, [*_only(run_a, run_b), *_only(run_b, run_a)]
+        kept, again = _each_once(matched)
+        return kept, [*_only(run_a, run_b), *_only(run_b, run_a), *again]
     if len(run_a.scores) == len(run_b.scores) == 1:
         one, other = run_a.scores[0], run_b.scores[0]
         return [(one, other)], [f"compared {_name(one)} of {run_a.name} with {_name(other)} of {run_b.name}"]

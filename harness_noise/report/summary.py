@@ -187,9 +187,12 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
     notes = _legend(marks, (*table.estimates, *table.slices))
     first_table = Section("", *shown)
     if brief and table.estimates and all(item.n_questions == 0 for item in table.estimates):
-        why = NOT_SCORED if any("predict_only" in note for note in table.notes) else NO_SAMPLES
-        return Summary(tuple(more), (), (why,), tuple(lead))  # instead of a table of dashes
+        return Summary(tuple(more), (), (_no_means(table),), tuple(lead))  # instead of a table of dashes
     return Summary((first_table, *more), notes, tuple(sentences), tuple(lead))
+
+
+def _no_means(table: Analysis) -> str:
+    return NOT_SCORED if any("predict_only" in note for note in table.notes) else NO_SAMPLES
 
 
 def _marks_of(table: Analysis | Comparison, rows: Sequence[Estimate] | Sequence[Difference]) -> dict[str, str]:

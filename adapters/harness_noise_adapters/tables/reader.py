@@ -92,8 +92,8 @@ class _Table:
         self.path, self.columns, self.options = path, columns, options
         self.cluster, self.spec = _cluster(path, columns, options)
         self.models: dict[str, dict[Key, Cells]] = {}
-        known = (*options.factors, *options.fields, *(() if options.cluster is None else (options.cluster,)))
-        self.pooled = Pooled(path, columns, known)
+        known = (*options.fields, *(() if options.cluster is None else (options.cluster,)))
+        self.pooled = None if options.factors else Pooled(path, columns, known)  # `factors` asks what else makes noise
 
     def add(self, line: int, record: Record) -> None:
         """One row."""
@@ -127,7 +127,8 @@ class _Table:
                 f"{path}, line {line}: no {columns.names['repeat']!r}, which tells the answers apart; if it does not, "
                 f"say {parameter('columns', {'repeat': 'none'})}, and the rows of a question are its answers in order"
             )
-        self.pooled.add(line, record)
+        if self.pooled is not None:
+            self.pooled.add(line, record)
 
     def runs(self) -> list[Run]:
         path, columns = self.path, self.columns
@@ -135,7 +136,8 @@ class _Table:
         settled = settle(path, columns, tables)
         tables = [settled.of(cells) for cells in tables]
         refuse_one_question(path, columns, tables)
-        self.pooled.ask(tables)
+        if self.pooled is not None:
+            self.pooled.ask(tables)
         notes = [columns.note(path, self.options.fields), *settled.notes]
         return [
             self._run(model, {key: settled.of(cells) for key, cells in of_model.items()}, notes)

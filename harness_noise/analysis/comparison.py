@@ -73,8 +73,7 @@ def _of_pair(
     family = _families([group for group, _, _ in groups])
     wholes = _both(run_a.corpus, run_b.corpus)
     matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
-    matched, again = _each_once(matched)
-    notes = [*remarks, *again, *copies((run_a, run_b))]
+    notes = [*remarks, *copies((run_a, run_b))]
     notes += named_repeats([part for parts in matched for part in parts], settings)
     rows: list[RowDecision] = []
     flips: list[Flip] = []
@@ -135,7 +134,8 @@ def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Sc
     """
     matched = _both(run_a.scores, run_b.scores)
     if matched or not alone:
-        return matched, [*_only(run_a, run_b), *_only(run_b, run_a)]
+        kept, again = _each_once(matched)
+        return kept, [*_only(run_a, run_b), *_only(run_b, run_a), *again]
     if len(run_a.scores) == len(run_b.scores) == 1:
         one, other = run_a.scores[0], run_b.scores[0]
         return [(one, other)], [f"compared {_name(one)} of {run_a.name} with {_name(other)} of {run_b.name}"]

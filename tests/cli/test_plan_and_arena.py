@@ -272,3 +272,31 @@ def test_noise_by_factor_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["factors", str(path), "--factor", "judge=judge"]) == 2
     assert "there are question, prompt, seed, score" in capsys.readouterr().err
     assert main(["factors", str(path)]) == 2
+
+
+def test_a_plan_reads_its_runs_as_other_commands_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(3)
+    path, plain = tmp_path / "own.csv", tmp_path / "plain.csv"
+    rows = [
+        (model, f"q{i}", k, "" if rng.random() < 0.2 else int(rng.random() < 0.6))
+        for model in "abc" for i in range(60) for k in range(2)
+    ]  # fmt: skip
+    path.write_text("model,frage,attempt,gut\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    zero = [(*row[:3], row[3] or 0) for row in rows if row[0] != "c"]
+    plain.write_text("model,question,repeat,score\n" + "".join(",".join(map(str, row)) + "\n" for row in zero))
+    columns = ["--columns", "question=frage,score=gut"]
+    asked = ["plan", "--effect", "0.1", "--from", str(path), *columns, "--models", "a,b", "--missing", "zero"]
+    want = run(capsys, "plan", "--effect", "0.1", "--from", str(plain))["plan"]
+    assert run(capsys, *asked)["plan"] == want
+    alone = run(capsys, "plan", "--effect", "0.1", "--from", str(path), *columns, "--models", "c")["plan"]
+    assert alone["sigma2_b"] is None
+    one, two = tmp_path / "m.csv", tmp_path / "again"
+    two.mkdir()
+    for k, place in enumerate((one, two / "m.csv")):
+        some = [row for row in zero if row[0] == "a" and row[2] == k]
+        place.write_text("model,question,score\n" + "".join(f"a,{row[1]},{row[3]}\n" for row in some))
+    joined = run(capsys, "plan", "--effect", "0.1", "--from", str(one), str(two / "m.csv"), "--as-repeats")["plan"]
+    both = run(capsys, "plan", "--effect", "0.1", "--from", str(plain), "--models", "a")["plan"]
+    assert joined["n_questions"] == both["n_questions"]
+    assert main(["plan", "--effect", "0.1", "--accuracy", "0.7", *columns]) == 2
+    assert "say how --from is read" in capsys.readouterr().err

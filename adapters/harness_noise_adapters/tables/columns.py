@@ -190,14 +190,11 @@ class Columns:
         return _text(record.get(self.names[name])) if name in self.names else None
 
     def scores(self, path: Path, line: int, record: Record) -> tuple[list[float], int]:
-        """The scores of a row, of several answers where its cell is a list of them; or, by eval-arena's count, how
-        many answers were right, and of how many.
-        """
+        """The scores of a row, several where its cell is a list; or eval-arena's right answers, and of how many."""
         name = self.names["score"]
         cell = record.get(name)
         try:
-            several = None if self.count is not None else answers_of(cell)
-            if several is not None:
+            if self.count is None and (several := answers_of(cell)) is not None:
                 self.lists = True
                 return [_number(path, line, name, item) for item in several] or [nan], 0
             score = _number(path, line, name, cell)

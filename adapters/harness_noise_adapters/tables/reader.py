@@ -97,8 +97,8 @@ class _Table:
         self.path, self.columns, self.options = path, columns, options
         self.cluster, self.spec = _cluster(path, columns, options)
         self.models: dict[str, dict[Key, Cells]] = {}
-        known = (*options.factors, *options.fields, *(() if options.cluster is None else (options.cluster,)))
-        self.pooled = Pooled(path, columns, known)
+        known = (*options.fields, *(() if options.cluster is None else (options.cluster,)))
+        self.pooled = None if options.factors else Pooled(path, columns, known)  # `factors` asks what else makes noise
         self.outer: dict[str, OuterFields] = {}
         """Task → which columns contain its clusters."""
 
@@ -125,9 +125,11 @@ class _Table:
         if count > 1:
             cells.question(path, question, label, line)
             cells.counts.setdefault(question, []).append((int(scores[0]), count))
+        elif len(scores) == 1:
+            cells.add(path, question, repeat, scores[0], cluster=label, levels=levels, line=line)
         else:
             for j, score in enumerate(scores):
-                which = repeat if repeat is None or len(scores) == 1 else f"{repeat}.{j}"
+                which = None if repeat is None else f"{repeat}.{j}"
                 cells.add(path, question, which, score, cluster=label, levels=levels, line=line)
         if self.options.fields:
             cells.records.setdefault(question, []).append(record)
@@ -136,7 +138,8 @@ class _Table:
                 f"{path}, line {line}: no {columns.names['repeat']!r}, which tells the answers apart; if it does not, "
                 f"say {parameter('columns', {'repeat': 'none'})}, and the rows of a question are its answers in order"
             )
-        self.pooled.add(line, record)
+        if self.pooled is not None:
+            self.pooled.add(line, record)
 
     def runs(self) -> list[Run]:
         path, columns = self.path, self.columns
@@ -144,7 +147,8 @@ class _Table:
         settled = settle(path, columns, tables)
         tables = [settled.of(cells) for cells in tables]
         refuse_one_question(path, columns, tables)
-        self.pooled.ask(tables)
+        if self.pooled is not None:
+            self.pooled.ask(tables)
         notes = [columns.note(path, self.options.fields), *settled.notes]
         return [
             self._run(model, {key: settled.of(cells) for key, cells in of_model.items()}, notes)

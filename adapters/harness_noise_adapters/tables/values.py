@@ -62,7 +62,9 @@ def _number(path: Path, line: int, column: str, value: Any) -> float:
 
 def answers_of(value: Any) -> list[Any] | None:
     """The scores of several answers that one cell lists, in JSON or as Python writes them; None where it is no list."""
-    if isinstance(value, str) and value.lstrip().startswith("["):
+    if isinstance(value, str):
+        if not value.lstrip().startswith("["):
+            return None
         plain = re.sub(r"\b(true|false|none|nan)\b", lambda found: _JSON[found[0].lower()], value, flags=re.IGNORECASE)
         try:
             value = json.loads(plain)

@@ -82,10 +82,8 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     if choices["wide"] and not questions:
         raise InputError("--wide shows the questions of --questions N whole: say how many, as in --questions 5 --wide")
     if looks is not None and (by or together):
-        raise InputError(
-            f"--looks corrects the rows for repeated looks, and {'slices' if by else 'combined rows'} are not corrected: "
-            f"leave --looks or {'--by' if by else '--combine'} out"
-        )
+        what, other = ("slices", "--by") if by else ("combined rows", "--combine")
+        raise InputError(f"--looks corrects rows for repeated looks, but {what} are not: leave --looks or {other} out")
     choices["columns"] = _of_sides(choices["columns"], runs)
     # a gate must not pass because the file with the regression could not be read
     reading, repeated = options.read_options(choices, strict=gate == "regression"), choices.pop("as_repeats")

@@ -82,6 +82,9 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
     if choices["wide"] and not questions:
         raise InputError("--wide shows the questions of --questions N whole: say how many, as in --questions 5 --wide")
+    if looks is not None and (by or together):
+        what, other = ("slices", "--by") if by else ("combined rows", "--combine")
+        raise InputError(f"--looks corrects rows for repeated looks, but {what} are not: leave --looks or {other} out")
     choices["columns"] = _of_sides(choices["columns"], runs)
     # a gate must not pass because the file with the regression could not be read
     reading, repeated = options.read_options(choices, strict=gate == "regression"), choices.pop("as_repeats")

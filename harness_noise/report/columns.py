@@ -227,10 +227,15 @@ def interval_words(item: Difference) -> str:
     return name if as_t else f"{name}, far end extended"
 
 
+def has_t(item: Difference) -> bool:
+    """Whether its p may be a t test's: where nothing varies there is no t, and p is 1 or the sign test's."""
+    return item.test != "t" or "zero_variance" not in item.diagnostics
+
+
 def by_test(item: Difference) -> str:
     """What p comes from, and what the interval, where that is something else."""
     test = item.test
-    if item.p_value is None:
+    if item.p_value is None or not has_t(item):
         test = "sign" if item.p_sign is not None and item.interval != "t" else item.interval
     if test == "none" or (item.p_value is None and item.ci_low is None and item.p_sign is None):
         return MISSING

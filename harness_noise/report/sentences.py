@@ -12,6 +12,7 @@ from .columns import (
     _named,
     data_noise,
     decimals,
+    has_t,
     if_missing,
     interval,
     interval_words,
@@ -128,7 +129,7 @@ def _difference_sentence(item: Difference) -> str:
             continue
         p, test = p_text(value), _named(item.test, item)
         text += f", {name} {p}" if p.startswith("<") else f", {name} = {p}"
-        text += f" ({test})" if name == "p" and (test != shown or item.ci_low is None) else ""
+        text += f" ({test})" if name == "p" and has_t(item) and (test != shown or item.ci_low is None) else ""
     if "missing_matters" in item.diagnostics:
         text += f"; its {item.n_missing} missing answers could change this"
     if "mean_mismatch" in item.diagnostics:

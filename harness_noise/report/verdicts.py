@@ -11,6 +11,7 @@ from .columns import (
     _level,
     _named,
     digits_of,
+    has_t,
     interval_name,
     limit,
     metric_name,
@@ -129,7 +130,8 @@ def _verdict(item: Difference, a: str, b: str, settings: object) -> str:
 
 def _test(item: Difference) -> str:
     shown = interval_name(item)
-    name = _named(item.test, item) if item.p_value is not None else (shown if item.interval != "none" else "")
+    tested = item.p_value is not None and has_t(item)
+    name = _named(item.test, item) if tested else (shown if item.interval != "none" else "")
     if name == "t" or name.startswith("t, "):
         name = name.replace("t", "t test", 1)
     if name in ("Fisher's exact", "sequential"):

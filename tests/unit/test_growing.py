@@ -189,6 +189,9 @@ def test_looks_are_for_one_pair(place: Path, scores: Any, capsys: pytest.Capture
     files = [str(place / name) for name in ("a.csv", "c.csv")]
     assert main(["compare", *files, "--baseline", str(place / "b.csv"), "--looks", "5"]) == 2
     assert "--looks is for one run that grows" in capsys.readouterr().err
+    for more in (["--by", "kind"], ["--combine"]):
+        assert main(["compare", files[0], str(place / "b.csv"), "--looks", "5", *more]) == 2
+        assert f"leave --looks or {more[0]} out" in capsys.readouterr().err
 
 
 def test_a_plan_with_looks_takes_more_at_most_and_fewer_on_average() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.report.closing import closing_line
+from harness_noise.report.columns import by_test
 from harness_noise.report.sentences import sentence
 from harness_noise.report.verdicts import verdict_line
 
@@ -98,6 +99,14 @@ def test_scores_that_are_all_alike_inside_their_range_have_no_interval() -> None
     # right and wrong answers that make the same mean in every question (cluster) are as many as they are
     assert hn.estimate(np.tile([1.0, 0.0], (10, 1))).interval == "wilson"
     assert hn.estimate(np.ones(10)).confidence_interval.high == 1.0
+
+
+def test_where_nothing_differs_no_t_test_is_named() -> None:
+    row = hn.estimate_difference(np.ones(5), np.ones(5))
+    assert (row.p_value, row.se) == (1.0, 0.0)
+    assert sentence(row).endswith("95 % CI [−0.396, 0.396] (Bonett–Price), p = 1.000: not separable.")
+    assert verdict_line(row) == "A is not shown to differ from B: −0.40 to +0.40; Bonett–Price."
+    assert by_test(row) == "Bonett–Price"
 
 
 def test_nothing_and_one_question_are_told_as_that() -> None:

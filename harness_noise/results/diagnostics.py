@@ -158,6 +158,10 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "no samples were compared: the noise is what the benchmark's profile gives for models of this accuracy",
         "Compare the runs themselves where you have their samples.",
     ),
+    "beyond_reference": Diagnostic(
+        "a score is better than that of every model in the benchmark's noise profile, so the noise is extrapolated",
+        "Compare the runs themselves, or make a profile of newer models (arena --write-profile).",
+    ),
     "skipped_metric": Diagnostic(
         "no samples, or not a mean of question scores: only the harness's own value is shown",
         "Keep the samples (--log_samples).",

@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     "references",
     multiple=True,
     metavar="RUN|NAME|FILE",
-    help="A run that has answered all questions of which these are a random part (repeatable); or, where A and B are "
-    "bare numbers, the benchmark's noise profile (see references, arena).",
+    help="A complete run, used to extrapolate from a random subset of the questions (repeatable); or, where A and B "
+    "are bare numbers, the benchmark's noise profile (see references, arena).",
 )
 @click.option(
     "--looks", metavar="L", help="A is a run that grows: allow for the looks that were taken at it, 5 or anytime."
@@ -194,6 +194,7 @@ def _finish(
 
         asked = () if result.settings.get("unpaired") else by_question(pairs)
         write_text(page, result_html.page(result, command=options.typed(), questions=asked))
+        options.wrote([page], choices)
     if gate != "regression":
         return 0
     from ..analysis.gate import regressions

@@ -14,6 +14,7 @@ from . import options
 if TYPE_CHECKING:
     from ..data.scores import Run
     from ..leaderboard.profiles import Profile
+    from ..results.plan import Plan
 
 
 @click.command("plan")
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--repeats", type=int, metavar="K", help="Answers per question.")
 @click.option("--k-max", type=int, default=10, show_default=True, help="The most answers per question to consider.")
 @click.option("--from", "sources", multiple=True, metavar="RUN [RUN]", help="Take the noise from a run, or from A − B.")
-@click.option("--accuracy", type=float, metavar="P", help="Without data: the accuracy that the models will have.")
+@click.option("--accuracy", type=float, metavar="P", help="The accuracy that the models will have.")
 @click.option("--reference", type=click.Path(path_type=Path), metavar="NAME|FILE", help="Take a benchmark's noise.")
 @click.option("--omega2", type=float, help="Data variance per question.")
 @click.option("--sigma2", metavar="S[,S]", help="Prediction variance of one answer, of each model.")
@@ -56,8 +57,6 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     benchmark's profile (--reference), from its variances (--omega2, --sigma2), or, without any data,
     from the expected --accuracy. With --reference alone: what the benchmark as it is can show.
     """
-    from dataclasses import replace
-
     from ..analysis.plan import plan
     from ..data.clusters import joined
     from ..leaderboard import shipped
@@ -77,7 +76,10 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     if profile is not None:
         taken = bool(sources) or choices["omega2"] is not None
         found = _profiled(profile, names, choices["effect"], taken=taken)
-        choices |= found.planning()
+        accuracy = choices.pop("accuracy")
+        if accuracy is not None:
+            found.check(accuracy)
+        choices |= found.planning(accuracy)
         if choices["effect"] is None and choices["n"] is None:
             choices["n"] = found.n_questions  # what the benchmark as it is can show
     elif sources:
@@ -90,13 +92,29 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
             "--cluster, --range, --columns, --missing, --models and --as-repeats say how --from is read: name a run"
         )
     result = plan(runs=runs, **choices)
-    if profile is not None and (told := shipped.sentence(profile)) is not None:
-        result = replace(result, notes=(*result.notes, told))
+    if profile is not None:
+        result = _borrowed(result, found, accuracy, shipped.sentence(profile))
     options.show(result, printing)
     if plot is not None:
         from ..report import planning
 
         planning.draw(result, plot)
+        options.wrote([plot], printing)
+
+
+def _borrowed(result: Plan, profile: Profile, accuracy: float | None, source: str | None) -> Plan:
+    """The plan with whose noise it is; one answer to each question says nothing of ω² alone."""
+    from dataclasses import replace
+
+    said = f"The noise is that of other models on {profile.task}; no answer of the models to be compared was seen"
+    beyond = accuracy is not None and profile.beyond(accuracy)
+    return replace(
+        result,
+        basis="reference",
+        omega2=None if profile.data_share is None else result.omega2,
+        diagnostics=(*(["beyond_reference"] if beyond else ()), *result.diagnostics, "reference_noise"),
+        notes=(*result.notes, f"{said}.", *([] if source is None else [source])),
+    )
 
 
 def _read(sources: tuple[str, ...], how: dict[str, Any]) -> tuple[Sequence[str | Run], dict[str, Any]]:

@@ -202,7 +202,8 @@ _TESTS = {
 def _named(what: str, item: Difference) -> str:
     name = _TESTS.get(what, what)
     if name == "t":
-        return "t" if item.df is None else f"t, {degrees(item.df)} df"
+        borrowed = ", borrowed noise" if item.test == "reference" else ""
+        return ("t" if item.df is None else f"t, {degrees(item.df)} df") + borrowed
     return f"cluster {name}" if what in ("bootstrap", "permutation", "wild") and item.cluster else name
 
 
@@ -246,6 +247,21 @@ def by_test(item: Difference) -> str:
 def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
     """What the rows are about, where that is not the population that the questions come from."""
     return [THESE_QUESTIONS] if any(item.estimand == "these_questions" for item in items) else []
+
+
+def pairing(item: Difference) -> str:
+    """How the two runs' questions were compared; of bare numbers, whose noise it is."""
+    if item.test == "reference":
+        return f"standard error borrowed from other models on {plain(item.task)}, no answer of either was seen"
+    return "unpaired" if "unpaired" in item.diagnostics else "paired"
+
+
+def borrowed_line(items: Iterable[Difference]) -> list[str]:
+    """Whose noise it is, where bare numbers are compared."""
+    tasks = dict.fromkeys(item.task for item in items if item.test == "reference")
+    return [
+        f"The noise is borrowed from other models on {plain(task)}; no answer of A or B was seen." for task in tasks
+    ]
 
 
 def names_of(item: Difference) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from .columns import (
     names_of,
     number,
     p_text,
+    pairing,
     plain,
     span,
 )
@@ -117,7 +118,7 @@ def _difference_sentence(item: Difference) -> str:
         f"{name_a} − {name_b} = {number(item.diff, digits)}{error}"
         + (f" on {item.task}" if item.task else "")
         + f" ({metric_name(item.metric, item.scorer)}; "
-        + ("unpaired" if "unpaired" in item.diagnostics else "paired")
+        + pairing(item)
         + (", clustered" if item.cluster else "")
         + f"; {_sample(item)})"
     )

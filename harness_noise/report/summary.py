@@ -21,6 +21,7 @@ from .columns import (
     _legend,
     _level,
     _marks,
+    borrowed_line,
     by_test,
     count,
     data_noise,
@@ -257,6 +258,7 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
         sections.append(flip_table(table.flips))
     sentences = [f"{item.method}: {item.note}." for item in table.combined if item.note]
     sentences += [*taken_back(table), *slices.sentences(table), *estimand_line(every)]
+    sentences += borrowed_line(every)
     notes = _legend(marks, (*items, *table.slices))
     listings = flip_listings(table.flips) if wide else ()
     return Summary(tuple(sections), notes, tuple(sentences), tuple(verdict_lines(table)), listings)

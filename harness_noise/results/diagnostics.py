@@ -185,6 +185,10 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "the rows are skewed in the same direction, so methods that add up their z would reject a true null too often",
         "Take equal weights.",
     ),
+    "beyond_reference": Diagnostic(
+        "a score is better than that of every model in the benchmark's noise profile, so the noise is extrapolated",
+        "Compare the runs themselves, or make a profile of newer models (arena --write-profile).",
+    ),
     "skipped_metric": Diagnostic(
         "no samples, or not a mean of question scores: only the harness's own value is shown",
         "Keep the samples (--log_samples).",

@@ -49,7 +49,7 @@ OFF = "none"
 """What is said of a column that is not to be taken."""
 MOST_ODD = 8
 """Cells that are no scores, of which a message names as many."""
-LAST_RESORT = {"question": ("id", "task_id", "uid", "uuid")}
+LAST_RESORT = ("id", "task_id", "uid", "uuid")
 """Names that may mean anything, and are taken where no other is there."""
 WORDED = ("question", "problem", "item")
 """Columns that hold the words of a question as often as its name; an id beside them identifies it better."""
@@ -140,7 +140,12 @@ class Columns:
         words = None if "question" in chosen else _beside_words(names, free, plain, head)
         count = None
         for ours, known in NAMES.items():
-            if ours not in names and ours not in off and (found := _named(path, ours, known, free, plain)) is not None:
+            if ours in names or ours in off:
+                continue
+            found = _named(path, ours, known, free, plain)
+            if found is None and ours == "question":
+                found = next(iter(_last_resort(free, plain, head)), None)
+            if found is not None:
                 names[ours] = found
         if "score" not in names:
             counted = {plain[name]: name for name in free}
@@ -263,9 +268,16 @@ def _named(path: Path, ours: str, known: Sequence[str], free: Sequence[str], pla
     if len(found) > 1:
         several = " and ".join(map(repr, found))
         raise InputError(f"{path}: {several} could each be the {ours}: say which with `columns` {ours}={found[0]}")
-    if found:
-        return found[0]
-    return next((name for last in LAST_RESORT.get(ours, ()) for name in free if plain[name] == last), None)
+    return found[0] if found else None
+
+
+def _last_resort(free: Sequence[str], plain: Mapping[str, str], head: Sequence[Record]) -> list[str]:
+    """The columns whose names may mean anything, the likeliest first: one of random ids names rows, not questions."""
+    found = [name for last in LAST_RESORT for name in free if plain[name] == last]
+    return sorted(found, key=lambda name: all(_UUID.fullmatch(str(record.get(name))) for record in head))
+
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def _beside_words(
@@ -276,7 +288,7 @@ def _beside_words(
     words = next((name for name in worded if is_worded([_text(record.get(name)) for record in head])), None)
     ids = [name for name in free if plain[name] in NAMES["question"] and plain[name] not in WORDED]
     if not ids:
-        ids = [name for last in LAST_RESORT["question"] for name in free if plain[name] == last][:1]
+        ids = _last_resort(free, plain, head)[:1]
     if words is None or len(ids) != 1:
         return None
     names["question"] = ids[0]
@@ -301,7 +313,7 @@ def _words(value: Any) -> str | None:
 
 
 def _no_score(path: Path, have: Sequence[str], head: Sequence[Record], plain: Mapping[str, str]) -> str:
-    known = {*NAMES["question"], *LAST_RESORT["question"], *NAMES["repeat"], *NAMES["cluster"]}
+    known = {*NAMES["question"], *LAST_RESORT, *NAMES["repeat"], *NAMES["cluster"]}
     nested = [f"{name}.{key}" for name in have for key in _keys(record.get(name) for record in head)]
     cells = {name: [_Spec(name).of(record) for record in head] for name in (*have, *nested)}
     others = (name for name in cells if plain.get(name) not in known and not _counts(name, cells[name]))

@@ -197,11 +197,21 @@ def _json(path: Path, rows: str | None) -> Iterator[tuple[int, Record]]:
 def _no_rows(path: Path, places: list[str]) -> str:
     if not places:
         return f"{path}: a JSON table must be a list of objects, one for each answer; no such list is in this object"
+    parents = {place.rpartition(".")[0] for place in places}
+    if len(places) > _NAMED and len(parents) == 1:
+        return (
+            f"{path}: not a table: {max(parents) or 'the object'} holds {len(places)} lists of objects under as many "
+            f"names ({places[0].rpartition('.')[2]}, …); write one row for each answer (JSONL, CSV)"
+        )
     listed = ", ".join(places[:6]) + (f" and {len(places) - 6} more" if len(places) > 6 else "")
     return (
         f"{path}: several lists of objects could be the rows: {listed}; say which with "
         f"{parameter('columns', {'rows': places[0]})}"
     )
+
+
+_NAMED = 6
+"""Lists beside each other beyond which their names are those of questions."""
 
 
 def lists_in(value: Any, prefix: str = "", depth: int = 3) -> Iterator[tuple[str, list[Any]]]:

@@ -40,7 +40,9 @@ from harness_noise.stats.wild import wild_test
 
 SEED = 20261122
 LOW, HIGH, CODED = 0.935, 0.985, 0.95
-QUIET = frozenset({"single_repeat", "singleton_clusters", "negative_data_variance", "missing_repeats"})
+QUIET = frozenset(
+    {"single_repeat", "singleton_clusters", "negative_data_variance", "missing_repeats", "uses_all_repeats"}
+)
 """Codes that are no warning about an interval."""
 
 Row: TypeAlias = "Estimate | Difference | Short"
@@ -289,7 +291,7 @@ SKEWED: dict[str, tuple[Callable[[np.random.Generator, int], np.ndarray], float,
 }
 
 
-def skewed(name: str, n: int) -> Draw:
+def long_tail(name: str, n: int) -> Draw:
     sample, truth, known = SKEWED[name]
     bounds = (0.0, 1.0) if known else None
     return lambda rng: (estimate(sample(rng, n), range=bounds, interval="auto" if known else "t"), truth)
@@ -488,7 +490,7 @@ def cells() -> list[Cell]:
     part = "Few scores with a long tail"
     for kind in SKEWED:
         for n in (12, 20, 30):
-            add(part, f"{kind}, n = {n}", skewed(kind, n))
+            add(part, f"{kind}, n = {n}", long_tail(kind, n))
     part = "One run in clusters of unequal size, ICC .3"
     for p in (0.97, 0.9, 0.8, 0.5):
         add(part, f"p = {p}, Zipf sizes, n = 1,000, G = 200", unequal_clusters(_zipf(1000, 200), p, 0.3), 0.5)

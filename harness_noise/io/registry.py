@@ -98,8 +98,8 @@ def find(path: PathInput) -> list[tuple[Adapter, Path]]:
     return [(load(name), where) for name in _recognised(where)]
 
 
-def _recognised(path: Path) -> list[str]:
-    """The names of the adapters that recognise `path`; see `find`."""
+def _recognised(path: Path, *, tables: bool = True) -> list[str]:
+    """The names of the adapters that recognise `path`, also for a folder of `tables` alone; see `find`."""
     if not exists(path):
         raise InputError(f"{path}: no such file or directory")
     is_file = path.is_file()
@@ -112,7 +112,8 @@ def _recognised(path: Path) -> list[str]:
             found.append(name)
             if is_file:
                 break
-    found = found or [name for name in names() if (adapter := _load_or_warn(name)) and _below(adapter, path)]
+    others = names() if tables else [name for name in names() if name != LAST]
+    found = found or [name for name in others if (adapter := _load_or_warn(name)) and _below(adapter, path)]
     if found:
         return found
     if path.is_dir():
@@ -345,7 +346,8 @@ Claims = list[tuple[Path, list[Unit]]]
 
 def _claims(path: PathInput) -> Claims:
     where = resolve_path(path)
-    return [(where, _units(name, where)) for name in _recognised(where)]
+    # `_beside` has the tables of a folder, and what else is in it
+    return [(where, _units(name, where)) for name in _recognised(where, tables=False)]
 
 
 def _units(name: str, path: Path) -> list[Unit]:

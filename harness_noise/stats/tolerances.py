@@ -11,8 +11,8 @@ FEW_FAILURES = 10
 HEAVY_DF = 20.0
 """Degrees of freedom below which a few large clusters among many small ones decide how uncertain an end is."""
 SKEWED = 0.2
-"""Skewness of a mean above which the limit on the side of the long tail is moved; normal values have it in 6 % of
-samples of 20, and in none of 60. Wilson's interval allows for some, and is moved where half as much is left."""
+"""Skewness of a mean above which the limit on the side of the long tail is moved; normal values have it in 7 % of
+samples of 20, and in 1 % of 30. Wilson's interval allows for some, and is moved where half as much is left."""
 FEWEST_REPEATED = 10
 """Questions with two answers from which more questions than these may borrow their variance: the mean of fewer
 s², each of two or three answers, says next to nothing."""

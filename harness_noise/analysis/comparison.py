@@ -93,10 +93,8 @@ def _of_pair(
             rows.append(row)
             notes += [note for note in found if "answers are missing" in note]
     for whole_a, whole_b in wholes:
-        from .corpus import corpus_difference
-
         with _collected(left_out):
-            row = corpus_difference(whole_a, whole_b, run_a, run_b, settings)
+            row = _of_corpus(whole_a, whole_b, run_a, run_b, settings)
             rows.append(replace(row, family=family.get(whole_a.task, "")))
     if left_out and not rows:
         raise left_out[0]
@@ -119,6 +117,13 @@ def _collected(errors: list[NothingSharedError]) -> Iterator[None]:
         yield
     except NothingSharedError as error:
         errors.append(error)
+
+
+def _of_corpus(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> RowDecision:
+    """A − B of a metric that is no mean; most comparisons have none, and do without what it loads."""
+    from .corpus import corpus_difference
+
+    return corpus_difference(a, b, run_a, run_b, settings)
 
 
 def _both(a: Iterable[Measured], b: Iterable[Measured]) -> list[tuple[Measured, Measured]]:

@@ -76,7 +76,7 @@ def _verified(a: Questions, b: Questions, rows: Rows) -> Pairing:
     assert a.inputs is not None
     assert b.inputs is not None
     same = _equal(a.inputs, b.inputs, rows)
-    if a.kind == b.kind and a.targets is not None and b.targets is not None:  # harnesses write targets differently
+    if a.kind == b.kind and a.targets is not None and b.targets is not None:
         same &= _equal(a.targets, b.targets, rows)
     agree = int(np.count_nonzero(same))
     if agree and agree == len(rows[0]):
@@ -142,7 +142,7 @@ def _equal(a: Sequence[str], b: Sequence[str], rows: Rows) -> BoolArray:
 
 def _content(one: Questions, other: Questions) -> Sequence[str]:
     assert one.inputs is not None
-    if one.targets is None or other.targets is None:
+    if one.kind != other.kind or one.targets is None or other.targets is None:  # harnesses write targets differently
         return occurrences(one.inputs)
     return occurrences([f"{i}/{t}" for i, t in zip(one.inputs, one.targets, strict=True)])
 

@@ -71,6 +71,22 @@ def test_rows_inside_an_object(tmp_path):
         one(path, columns={"rows": "b"})
 
 
+def test_lists_under_the_names_of_questions_are_no_table(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"eval": {f"HumanEval/{i}": [{"status": "pass"}] for i in range(9)}}))
+    with pytest.raises(InputError, match="not a table: eval holds 9 lists of objects"):
+        one(path)
+    path.write_text(json.dumps({"rows": [], "settings": {"seeds": [1]}}))
+    assert not adapter.sniff(path)
+
+
+def test_random_ids_of_rows_are_not_the_questions(csv_file):
+    rows = [(f"{i:08x}-0000-4000-8000-{k:012x}", f"task-{i}", k, (i + k) % 2) for i in range(9) for k in range(2)]
+    run = one(table(csv_file, ("id", "taskId", "attempt", "isCorrect"), *rows))
+    assert array(run).shape == (9, 2)
+    assert "took taskId as question" in run.notes[0]
+
+
 def test_a_template_names_the_question(tmp_path):
     path = tmp_path / "t.jsonl"
     path.write_text("".join(json.dumps({"set": s, "n": n, "score": 1}) + "\n" for s in "ab" for n in (1, 2)))

@@ -103,7 +103,7 @@ def test_columns_say_the_rest(csv_file):
     assert array(run).tolist() == [[0.5, 0.25]]
     with pytest.raises(InputError, match=r"no such column; there are frage, punkte, lauf, score"):
         read(path, columns={"question": "nope"})
-    with pytest.raises(InputError, match="accepted names are rows, question, score"):
+    with pytest.raises(InputError, match="accepted names are question, score"):
         read(path, columns={"punkte": "score"})
 
 

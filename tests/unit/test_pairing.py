@@ -59,6 +59,11 @@ def test_two_harnesses_are_matched_by_text_whatever_their_keys() -> None:
     assert pair(a, b).by == "content"
 
 
+def test_targets_of_two_harnesses_are_not_compared() -> None:
+    a = questions("12", "doc_hash", inputs="pq", targets="xy")
+    assert pairs(a, questions("34", "sample id", inputs="qp", targets="uv")) == [("1", "4"), ("2", "3")]
+
+
 def test_the_nth_of_equal_texts_is_matched_with_the_nth() -> None:
     a, b = questions("123", "doc_hash", inputs="ppq"), questions("456", "sample id", inputs="qpp")
     assert pairs(a, b) == [("1", "5"), ("2", "6"), ("3", "4")]

@@ -120,7 +120,7 @@ class Columns:
         have = list(dict.fromkeys(name for record in head for name in record))
         unknown = [name for name in chosen if name not in NAMES]
         if unknown:
-            raise InputError(f"`columns` {unknown[0]}=…: accepted names are rows, {', '.join(NAMES)}")
+            raise InputError(f"`columns` {unknown[0]}=…: accepted names are {', '.join(NAMES)}, rows")
         off = [ours for ours, theirs in chosen.items() if theirs == OFF and OFF not in have and ours not in NEEDED]
         chosen = {ours: theirs for ours, theirs in chosen.items() if ours not in off}
         specs = {}

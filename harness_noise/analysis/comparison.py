@@ -52,9 +52,7 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         rows += [replace(item, row=replace(item.row, run_a=run_a.name, run_b=run_b.name)) for item in of_pair]
         flips += listed
         notes += [*run_a.notes, *run_b.notes, *remarks]
-    if unknown := dict.fromkeys(item.row.metric for item in rows if item.row.higher_is_better is None):
-        said = "the run does not say whether higher or lower is better; higher is taken to be better"
-        notes.append(f"{', '.join(unknown)}: {said}")
+    notes += _no_direction(rows)
     return Comparison(
         settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips),
         families=tuple(item.family for item in rows), skews=tuple(item.skew for item in rows),
@@ -99,6 +97,13 @@ def _of_pair(
     if left_out and not rows:
         raise left_out[0]
     return rows, flips, [*notes, *(f"left out: {error}" for error in left_out)]
+
+
+def _no_direction(rows: Sequence[RowDecision]) -> list[str]:
+    """A note on the metrics of which no run says whether higher or lower is better."""
+    unknown = dict.fromkeys(item.row.metric for item in rows if item.row.higher_is_better is None)
+    said = "the run does not say whether higher or lower is better; higher is taken to be better"
+    return [f"{', '.join(unknown)}: {said}"] if unknown else []
 
 
 def _families(groups: Sequence[Group]) -> dict[str, str]:

@@ -13,7 +13,9 @@ import numpy as np
 from harness_noise.errors import InputError
 
 if TYPE_CHECKING:
-    from harness_noise.data.scores import Run
+    from numpy.typing import NDArray
+
+    from harness_noise.data.scores import Run, Scores
     from harness_noise.io.registry import PartRead
 
 
@@ -51,6 +53,35 @@ def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
             for name, item in named
         ]
     return blake2b(f"{key}\x1f{epoch}\x1f{known}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def fingerprint(keys: Sequence[str], values: NDArray[np.float64]) -> str:
+    """A hash of the scores of some questions, in whatever order they and their answers come.
+
+    Args:
+        keys: (n,) ids.
+        values: (n, K) scores, NaN where there is none.
+    """
+    rows = [f"{key}\x1f{sorted(row[~np.isnan(row)].tolist())}" for key, row in zip(keys, values, strict=True)]
+    return blake2b("\x1e".join(sorted(rows)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def still_fits(row: Mapping[str, Any], parts: Sequence[Scores]) -> bool:
+    """Whether a decision still rests on the scores that a log has; one that does not say on which is believed.
+
+    Args:
+        row: an object of `sequential` as the log has it.
+        parts: the log's scores.
+    """
+    then, late = row.get("fingerprint"), row.get("late")
+    if not isinstance(then, str) or not isinstance(late, list):
+        return True
+    rest = set(map(str, late))
+    for part in [part for part in parts if part.scorer == row.get("scorer")] or parts:
+        kept = [i for i, key in enumerate(part.questions.keys) if key not in rest]
+        if fingerprint([part.questions.keys[i] for i in kept], part.values[kept]) == then:
+            return True
+    return False
 
 
 def marks(found: Iterable[bytes]) -> bytes:

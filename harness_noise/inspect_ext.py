@@ -180,8 +180,9 @@ def stop_when(
 ) -> EarlyStopping:
     """End a task when it is decided, for `Task(early_stopping=stop_when(against="logs/a.eval"))`.
 
-    The dataset must be shuffled with a seed (`--sample-shuffle SEED`). A look takes all answers of its questions, and
-    what was under way when one stops the task is finished. `results.early_stopping` of the log holds what was decided.
+    The dataset must be shuffled with a seed (`--sample-shuffle 42`; 1 means on, without a seed). A look takes all
+    answers of its questions, and what was under way when one stops the task is finished. `results.early_stopping` of
+    the log holds what was decided.
 
     Args:
         against: log, or folder with one log of the task, of the model to compare with.

@@ -12,6 +12,8 @@ import numpy as np
 
 from harness_noise.errors import InputError
 
+from .shards import one_run_each
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -98,9 +100,10 @@ def joined(found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
     """
     refused = [item for item in found if isinstance(item, InputError)]
     read = [item for item in found if not isinstance(item, InputError)]
-    logs, broken = _without_broken([(item.runs[0], item.about) for item in read if item.about is not None])
+    logs, remarks = one_run_each([(item.runs[0], item.about) for item in read if item.about is not None])
+    logs, broken = _without_broken(logs)
     kept, notes = _without_copies(logs)
-    notes += broken
+    notes += remarks + broken
     if notes:
         newest = max(range(len(kept)), key=lambda i: kept[i].date)
         kept[newest] = replace(kept[newest], notes=(*kept[newest].notes, *notes))
@@ -110,7 +113,7 @@ def joined(found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
 Logs = Sequence[tuple["Run", LogIdentity]]
 
 
-def _without_broken(logs: Logs) -> tuple[Logs, list[str]]:
+def _without_broken(logs: Logs) -> tuple[list[tuple[Run, LogIdentity]], list[str]]:
     """The logs without those that ended early where another one of the same task and model did not."""
     whole = {_what(about): about.path for _, about in logs if about.complete}
     notes = [

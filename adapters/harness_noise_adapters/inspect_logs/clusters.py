@@ -69,6 +69,20 @@ def cluster_labels(
     return tuple(labels), words, notes
 
 
+def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
+    """The clusters that a run has taken from the one it was compared with, as its record of the stopping has them.
+
+    Args:
+        record: `noise` of the metadata of `results.early_stopping`, whoever wrote it.
+        keys: (n,) sample ids.
+    """
+    found = record.get("clusters") if isinstance(record, Mapping) else None
+    labels = found.get("labels") if isinstance(found, Mapping) else None
+    if not isinstance(found, Mapping) or not isinstance(labels, Mapping) or not all(key in labels for key in keys):
+        return None, None
+    return tuple(str(labels[key]) for key in keys), str(found.get("spec", "cluster"))
+
+
 def own_clusters(
     task: str, keys: Sequence[str], metadata: Sequence[Mapping[str, Any] | None], notes: list[str]
 ) -> Callable[[str], Clusters]:

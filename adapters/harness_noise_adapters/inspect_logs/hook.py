@@ -32,7 +32,7 @@ from harness_noise.results.rows import Estimate
 from harness_noise.settings import Settings
 
 from . import inject, inside, panel, rescore
-from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for
+from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for, taken_clusters
 from .flags import Flag
 from .gather import Gathered, TaskAnswers, gather
 from .grid import Grid, grid
@@ -242,6 +242,8 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     except (MissingFieldError, InputError) as error:
         warnings = [f"{task}: {error}; the questions count as independent"]
     open_ = spec_for(live.flag.cluster, task) in (None, "auto") and clusters[1] in (None, "cluster")
+    if open_ and clusters[0] is None and (taken := taken_clusters(_record(results), keys))[0] is not None:
+        clusters, open_ = taken, False
     found = gather(
         TaskAnswers(
             name=task,
@@ -275,6 +277,11 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     return warnings
 
 
+def _record(results: EvalResults) -> Any:
+    """What we have written of the task's stopping; None where nothing stopped it."""
+    return None if results.early_stopping is None else results.early_stopping.metadata.get(RECORD)
+
+
 def _not_asked(results: EvalResults) -> int:
     """Answers that were not asked for, because the task was stopped early."""
     return 0 if results.early_stopping is None else len(results.early_stopping.early_stops)
@@ -300,8 +307,7 @@ def _estimates(
             continue
         part = replace(part, native=None)  # compared already
         run = Run(model=live.spec.model, name=live.spec.eval_id, harness="inspect", scores=(part,))
-        if results.early_stopping is not None:
-            run = with_record(run, *recorded(results.early_stopping.metadata.get(RECORD)))
+        run = with_record(run, *recorded(_record(results)))
         try:
             fresh.setdefault(index, {})[key] = analyze_run(run, live.flag.settings).estimates[0]
         except InputError as error:

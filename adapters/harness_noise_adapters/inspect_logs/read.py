@@ -20,13 +20,13 @@ from harness_noise.io.joining import usable
 from harness_noise.io.registry import PartRead
 
 from . import inject, logfile
-from .clusters import Clusters, auto_hint, cluster_labels, outer_fields, own_clusters, spec_for
+from .clusters import Clusters, auto_hint, cluster_labels, outer_fields, own_clusters, spec_for, taken_clusters
 from .finding import logs_in
 from .flags import cluster_text
 from .gather import Gathered, TaskAnswers, gather
 from .grid import Grid, grid
-from .header import RECORD, Header, uncomputed
-from .identity import LogIdentity, marks
+from .header import RECORD, Faults, Header, object_of, uncomputed
+from .identity import LogIdentity, marks, still_fits
 from .logfile import LogFile
 from .means import names_cluster
 from .presets import natural
@@ -166,6 +166,8 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
     setting = header.metadata.get("noise_cluster")
     if setting is not None:
         return spec_for(cluster_text(setting), header.task), False
+    if "clusters" in object_of(header.stopping.get(RECORD), "", Faults()):
+        return None, False  # the run has taken them from another, and no field of its samples has them
     for es in header.scores:
         for name in inject.injected(es):
             cluster = es.metrics[name].params.get("cluster")
@@ -225,8 +227,22 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
     ended = header.status != "success"
     if ended and len(answers.keys) * header.epochs < header.total_samples - header.not_asked:
         run = replace(run, scores=tuple(replace(x, diagnostics=(*x.diagnostics, PART)) for x in run.scores))
-    run = drawing.with_record(run, *drawing.recorded(header.stopping.get(RECORD)))
+    sequential, drawn = drawing.recorded(header.stopping.get(RECORD))
+    if sequential and not _still_decided(header, task):
+        words = " and ".join(row["decision"] for row in sequential)
+        told = (
+            f"{header.task}: its scores have changed since it was stopped, so what was decided then ({words}) is void"
+        )
+        run, sequential = replace(run, notes=(*run.notes, told)), []
+    run = drawing.with_record(run, sequential, drawn)
     return Log(path, header, run, gathered, marks(rows.marks))
+
+
+def _still_decided(header: Header, task: TaskAnswers) -> bool:
+    """Whether the scores that decided are those that the log has, whatever is left out of them now."""
+    rows = header.stopping.get(RECORD, {}).get("sequential", ())
+    parts = gather(replace(task, missing="drop", excluded=None)).scores
+    return all(still_fits(row, parts) for row in rows if isinstance(row, dict))
 
 
 def _clusters(
@@ -243,6 +259,8 @@ def _clusters(
     metadata = [row.metadata for row in firsts]
     spec, asked = _spec(header, options)
     spec = named = spec or spec_for(recorded, task)
+    if spec is None and (taken := taken_clusters(header.stopping.get(RECORD), answers.keys))[0] is not None:
+        return taken, "taken"
     if spec is None:
         labelled = sum(doc.get("cluster") is not None for doc in metadata)
         if labelled == len(metadata):

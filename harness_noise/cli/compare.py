@@ -82,9 +82,6 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
     if choices["wide"] and not questions:
         raise InputError("--wide shows the questions of --questions N whole: say how many, as in --questions 5 --wide")
-    if looks is not None and (by or together):
-        what, other = ("slices", "--by") if by else ("combined rows", "--combine")
-        raise InputError(f"--looks corrects rows for repeated looks, but {what} are not: leave --looks or {other} out")
     choices["columns"] = _of_sides(choices["columns"], runs)
     # a gate must not pass because the file with the regression could not be read
     reading, repeated = options.read_options(choices, strict=gate == "regression"), choices.pop("as_repeats")
@@ -112,12 +109,12 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
 
         rows, notes = of_pairs(pairs, references, chosen)
         result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
-    if looks is not None:
-        result = _looked(result, pairs, chosen, looks)
     if together:
         from ..analysis.combine import combined
 
         result = combined(result, pairs)
+    if looks is not None:
+        result = _looked(result, pairs, chosen, looks)
     return _finish(result, choices, gate, page, pairs)
 
 
@@ -175,6 +172,9 @@ def _looked(result: Comparison, pairs: list[tuple[Run, Run]], chosen: Settings, 
         raise InputError(
             "--looks is for one run that grows, in a local file or folder, and the one it is compared with"
         )
+    if result.slices or result.combined:
+        what, other = ("slices", "--by") if result.slices else ("combined rows", "--combine")
+        raise InputError(f"--looks corrects rows for repeated looks, but {what} are not: leave --looks or {other} out")
     memory = growing.beside(pairs[0][0].path)
     found = growing.look(*pairs[0], chosen, looks, memory)
     note = f"the looks at {pairs[0][0].model} are kept in {memory}"

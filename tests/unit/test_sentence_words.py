@@ -13,6 +13,7 @@ import harness_noise as hn
 from harness_noise.report.closing import closing_line
 from harness_noise.report.columns import by_test
 from harness_noise.report.sentences import sentence
+from harness_noise.report.text import markdown
 from harness_noise.report.verdicts import verdict_line
 
 
@@ -48,7 +49,7 @@ def test_how_often_a_pair_was_asked_is_told_of_each_side(a: np.ndarray, b: np.nd
     row = hn.estimate_difference(a, b)
     assert said in sentence(row)
     column = f"{row.repeats_a} : {row.repeats_b}" if row.repeats_a != row.repeats_b else f"{row.repeats_a}"
-    assert f"   {column}\n" in str(row)
+    assert f"| {column} |" in markdown(hn.Comparison({}, (row,)))
 
 
 def test_copies_of_one_answer_are_not_told_as_answers() -> None:

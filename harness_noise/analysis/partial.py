@@ -103,17 +103,18 @@ def estimate_from_part(
 
 
 def part_of(
-    asked: IntArray, n: int, clusters: Labels | None, strata: Labels | None, shares: list[float] | None = None
-) -> Part:
+    asked: IntArray, n: int, clusters: Labels | None, strata: Labels | None, shares: list[float] | None = None,
+    *, drawn: bool = False,
+) -> Part:  # fmt: skip
     """The part of n questions; `shares` are the weights of the strata in the order in which they appear."""
     codes = np.arange(n) if clusters is None else cluster_codes(clusters)[0]
     tasks = np.zeros(n, dtype=np.intp) if strata is None else cluster_codes(strata)[0]
-    return Part(asked, codes, tasks, None if shares is None else np.asarray(shares, dtype=np.float64))
+    return Part(asked, codes, tasks, None if shares is None else np.asarray(shares, dtype=np.float64), drawn)
 
 
 def full_benchmark(
     y: FloatArray, part: Part, X: FloatArray, names: tuple[str, ...], level: float = 0.95, what: str = "",
-    *, against: FloatArray | None = None, bounds: tuple[float, float] | None = None, drawn: bool = False,
+    *, against: FloatArray | None = None, bounds: tuple[float, float] | None = None,
 ) -> FullBenchmark:  # fmt: skip
     """`estimate_from_part` from question means.
 
@@ -126,7 +127,6 @@ def full_benchmark(
         what: the task, for messages.
         against: (N,) question means of the run that is subtracted.
         bounds: the range of the mean, or of the difference, in which the interval stays; None: not known.
-        drawn: whether the run says that its questions were drawn at random; else their places must look like it.
     """
     what = f"{what}: " if what else ""
     N, asked = len(X), part.asked
@@ -134,7 +134,7 @@ def full_benchmark(
         raise InputError(f"{what}fewer than two questions have a score: nothing can be said of the others")
     if len(asked) >= N:
         raise InputError(f"{what}all {N} questions were asked: their plain mean is that of the whole benchmark")
-    if not drawn and not positions_look_random(part):
+    if not part.drawn and not positions_look_random(part):
         raise NotRandomError(
             f"{what}the {len(asked)} of {N} questions that were asked were not drawn at random: they lie together in "
             "the order of the benchmark, as the first N of --limit do, and the first questions are no sample; "

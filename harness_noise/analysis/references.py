@@ -157,6 +157,7 @@ def _row(
         asked, int(start[-1]),
         [label for block in known for label in block.clusters] if any(block.clustered for block in known) else None,
         np.repeat(np.arange(len(known)), np.diff(start)), shares,
+        drawn=all(drawn.get(item.task) == block.n_all for item, block in zip(parts, known, strict=True)),
     )  # fmt: skip
     X = np.concatenate([block.X[:, [block.names.index(n) for n in names]] for block in known])
     y = np.concatenate([block.y for block in known])
@@ -164,7 +165,6 @@ def _row(
     found = full_benchmark(
         y, part, X, tuple(names), settings.level, name,
         against=np.concatenate(b) if b else None, bounds=_bounds(parts, others),
-        drawn=all(drawn.get(item.task) == block.n_all for item, block in zip(parts, known, strict=True)),
     )  # fmt: skip
     fields = asdict(found) | {"diagnostics": tuple(sorted((*found.diagnostics, *_stopped((*parts, *others)))))}
     return [FullRow(task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=model, **fields)]

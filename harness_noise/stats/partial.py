@@ -43,6 +43,8 @@ class Part:
     """(N,) task codes 0 … T−1."""
     shares: FloatArray | None = None
     """(T,) weights of the tasks; None: by size."""
+    drawn: bool = False
+    """Whether the run says that they were drawn at random; else their places must look like it."""
 
     @property
     def weights(self) -> FloatArray:

@@ -526,7 +526,7 @@ def _page_rest(found: dict[str, Any]) -> list[str]:
          "Coverage of the interval of `analyze` where it stopped; bias of the mean in its standard deviations.",
          (("covered", _percent), ("asked", _percent), ("bias", "{:.2f}".format)),
          "| run | replications | covered | asked | bias |"),
-        ("part", "From a part of the questions",
+        ("part", "What a part of the questions says",
          "Coverage of the mean (difference) of the whole benchmark, and of that of all questions that could be asked; "
          "mean squared error of the plain mean of the part over that of the estimate; what the estimates themselves "
          "say it is; reported over real standard error.",

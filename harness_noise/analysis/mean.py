@@ -25,7 +25,7 @@ from ..stats.flips import effective_flips
 from ..stats.moments import Moments, nothing, skewness
 from ..stats.passk import pass_at_k
 from ..stats.tests import welch_p
-from ..stats.tolerances import FEW_FAILURES, HEAVY_DF, SLACK, SMALLEST
+from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SLACK, SMALLEST
 from .missing import MISSING_SHARE, mean_if_missing
 from .ranges import score_range
 from .sample import (
@@ -128,7 +128,8 @@ def _interval(
     assert m.mean is not None
     se, t = math.sqrt(m.variance), intervals.t_quantile(settings.level, m.df)
     of_questions = settings.questions_are == "population" and settings.repeats_are == "answers"
-    gamma = skewness(c.d, plan) if of_questions and not m.zero_variance else 0.0
+    # of fewer clusters the skewness is hardly known, and `few_clusters` warns
+    gamma = skewness(c.d, plan) if of_questions and not m.zero_variance and m.df >= FEW_DF else 0.0
     if name == "t":
         moved = intervals.tail_shift(gamma, 0.0, t)
         return intervals.moved(intervals.t_interval(m.mean, se, m.df, settings.level), moved * se), name, moved
@@ -168,7 +169,8 @@ def _of_one_run(data: Sample, m: Moments, ends: _Ends | None) -> set[str]:
     """Diagnostics that only the scores of one run show."""
     found = set()
     if ends is not None and (ends.binary or m.variance is not None):
-        number = min(ends.failing, ends.heavy) if m.df is not None and m.df < HEAVY_DF else ends.failing
+        unequal = m.df is not None and m.df < min(HEAVY_DF, (m.n_clusters - 1) / 2)
+        number = min(ends.failing, ends.heavy) if unequal else ends.failing
         if number < FEW_FAILURES * (1 - SLACK):
             found.add("few_failures")
     single = data.stats.count < 2

@@ -77,8 +77,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     from ..data.native_values import agreed_pairs
 
     named, together, looks = choices.pop("references"), choices.pop("combine"), options.looks(choices.pop("looks"))
-    baseline, models = choices.pop("baseline"), choices.pop("models")
-    by = choices["by"]
+    baseline, models, by = choices.pop("baseline"), choices.pop("models"), choices["by"]
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
     if choices["wide"] and not questions:
         raise InputError("--wide shows the questions of --questions N whole: say how many, as in --questions 5 --wide")

@@ -160,7 +160,10 @@ def _cancelled() -> bool:
     """Whether the results that are being computed are those of a run that somebody ends."""
     from anyio import get_cancelled_exc_class
 
-    return isinstance(sys.exception(), get_cancelled_exc_class())
+    try:
+        return isinstance(sys.exception(), get_cancelled_exc_class())
+    except RuntimeError:  # there is no event loop where a log is scored again
+        return False
 
 
 def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> list[Mapping[str, SampleScore]]:

@@ -75,7 +75,7 @@ def test_columns_of_one_side_only(tmp_path: Path, capsys: pytest.CaptureFixture[
     two = table(tmp_path / "two.csv", ("question", "score"), ("a", 0), ("b", 0), ("c", 1))
     assert "one is not shown to differ from two" in shown(capsys, "compare", one, two, "--columns", "A:score=Correct?")
     assert "--columns two:question=COLUMN" in failed(capsys, "analyze", two, "--columns", "question=nowhere")
-    assert "accepted names are rows, question, score" in failed(capsys, "analyze", two, "--columns", "foo=question")
+    assert "accepted names are question, score" in failed(capsys, "analyze", two, "--columns", "foo=question")
 
 
 def test_a_run_without_samples_says_what_to_do_instead_of_dashes(

@@ -11,6 +11,7 @@ import numpy as np
 from ..data.clusters import in_words
 from ..data.scores import Run
 from ..errors import InputError
+from ..io.selection import check_clusters
 from ..io.sources import Source, names, only_run, reading
 from ..results.explanation import INTERCEPT, Coefficient, Explanation, Fit
 from ..results.forms import finite, merge_notes
@@ -64,6 +65,7 @@ def explain_runs(
         raise InputError("explain needs the fields by name (`on=['FIELD']`): auto would regress on all of them at once")
     if lone := [spec for spec in categories if spec not in on]:
         raise InputError(f"`categories` {lone[0]}: name it in `on`, too")
+    check_clusters(settings.cluster, [run] if other is None else [run, other])
     matched = [((item,), (run,)) for item in run.scores] if other is None else None
     notes: list[str] = [*run.notes, *(() if other is None else other.notes)]
     if matched is None:

@@ -8,6 +8,7 @@ from scipy import stats
 
 from harness_noise.analysis.comparison import estimate_difference
 from harness_noise.analysis.mean import estimate
+from support.simulations import simulation
 from support.slow import rest_slow
 
 
@@ -134,13 +135,11 @@ def test_coverage_of_a_difference_over_runs(K, n):
 @pytest.mark.parametrize(("K", "seen", "at_001"), [(3, 0.62, 0.36), (5, 0.90, 0.74)])
 def test_what_the_diagnostic_sees(K, seen, at_001):
     """Graded answers of 200 questions to K prompts whose interval, taken as that of answers, covers 79 %."""
-    rng, found, covered = np.random.default_rng(5), 0, 0
-    se2 = (1 / 18 + 0.04 / K) / 200
-    for _ in range(400):
-        x = rng.beta(2, 1, (200, 1)) + rng.normal(0, 0.2, (200, K)) + rng.normal(0, np.sqrt(1.5 * K * se2), K)
-        row = estimate(x, interval="t")
+    draw, rng = simulation("coverage_weak").shared_cause("graded", 200, K, 1.5), np.random.default_rng(5)
+    found = covered = 0
+    for row, truth in (draw(rng) for _ in range(400)):
         found += "shared_repeat_noise" in row.diagnostics
-        covered += row.ci_low <= 2 / 3 <= row.ci_high
+        covered += row.ci_low <= truth <= row.ci_high
     assert 0.73 < covered / 400 < 0.85
     assert abs(found / 400 - seen) < 4 * (seen * (1 - seen) / 400) ** 0.5
     assert found / 400 > at_001

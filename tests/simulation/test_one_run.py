@@ -16,6 +16,7 @@ from harness_noise.analysis.sample import as_scores
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run
 from harness_noise.settings import Settings
+from support.simulations import simulation
 
 R = 1000
 LOW, HIGH = 0.935, 0.985
@@ -220,16 +221,9 @@ RARE = {"2 %": (0.02, 0.8, 0.002), "10 %": (0.1, 0.7, 0.02), "30 %": (0.3, 0.8, 
 
 @pytest.mark.parametrize(("name", "n", "covers"), [("2 %", 100, 0.41), ("10 %", 50, 0.90), ("30 %", 200, 0.957)])
 def test_f1_of_a_rare_class_covers_or_says_so(name, n, covers):
-    p, found, wrong = RARE[name]
-    cells = [p * found, (1 - p) * wrong, p * (1 - found)]
-    truth = 2 * cells[0] / (2 * cells[0] + cells[1] + cells[2])
-    rows = []
-    for counts in np.random.default_rng([4, n]).multinomial(n, [*cells, 1 - sum(cells)], size=R // 2):
-        stats = np.repeat([[[1, 1, 1]], [[0, 1, 0]], [[0, 0, 1]], [[0, 0, 0]]], counts, axis=0).astype(float)
-        keys = Questions(tuple(map(str, range(n))))
-        item = CorpusScores("t", "f1", "none", keys, stats=stats, value=f1, bounds=(0.0, 1.0))
-        rows += analyze_run(Run("m", "r", "test", corpus=(item,)), Settings(resamples=100)).estimates
-    rows = [item for item in rows if item.ci_low is not None]
+    draw, rng = simulation("coverage_weak").rare_class(*RARE[name], n), np.random.default_rng([4, n])
+    truth = draw(rng)[1]
+    rows = [item for item, _ in (draw(rng) for _ in range(R // 2)) if item.ci_low is not None]
     covered = np.array([item.ci_low <= truth <= item.ci_high for item in rows])
     coded = np.array(["few_resampled" in item.diagnostics for item in rows])
     assert abs(covered.mean() - covers) < 4 * math.sqrt(covers * (1 - covers) / len(rows))

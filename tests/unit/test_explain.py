@@ -15,6 +15,7 @@ from harness_noise.cli.commands import cli
 from harness_noise.data.fields import FieldReader, Fields
 from harness_noise.results.schema import json_schema
 from support.commands import runner
+from support.simulations import simulation
 from support.slow import rest_slow
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -251,10 +252,8 @@ def test_a_real_run_of_lm_eval():
 )
 def test_a_rare_category_covers_or_says_so(m, p, covers):
     """A category of m of 120 questions that is no harder than the rest."""
-    rng, rows = np.random.default_rng([8, m]), []
-    fields = {"kind": ["rare"] * m + ["other"] * (120 - m)}
-    for _ in range(400):
-        rows.append(one("kind", hn.explain(run_of(rng.random(120) < p, fields), on=["kind"]), "rare"))
+    draw, rng = simulation("coverage_weak").rare_category(m, 120, p), np.random.default_rng([8, m])
+    rows = [draw(rng)[0] for _ in range(400)]
     covered = np.array([row.ci_low is not None and row.ci_low <= 0 <= row.ci_high for row in rows])
     coded = np.array(["rare_category" in row.diagnostics for row in rows])
     assert abs(covered.mean() - covers) < 4 * (covers * (1 - covers) / 400) ** 0.5

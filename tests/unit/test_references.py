@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -17,19 +15,14 @@ import harness_noise as hn
 from harness_noise.cli import main
 from harness_noise.errors import InputError
 from harness_noise.leaderboard import profiles, shipped
+from support.simulations import simulation
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def builder() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("reference_noise", ROOT / "benchmarks" / "reference_noise.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look there
-    spec.loader.exec_module(module)
-    return module
+    return simulation("reference_noise")
 
 
 def test_at_least_ten_benchmarks_are_there_and_all_have_a_recipe(builder: ModuleType) -> None:

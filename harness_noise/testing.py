@@ -14,7 +14,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import pickle
 import shutil
 import subprocess
 import sys
@@ -320,8 +319,8 @@ class _Checked:
             path=sys.path,
             module=kind.__module__,
             file=getfile(kind),
-            adapter=pickle.dumps(self.adapter),
-            place=pickle.dumps(self.place),
+            adapter=bytes(ForkingPickler.dumps(self.adapter)),
+            place=bytes(ForkingPickler.dumps(self.place)),
             answer=str(answer),
         )
         environment = os.environ | {"PYTHONHASHSEED": "20261122"}

@@ -180,8 +180,11 @@ def _json_lines(path: Path, rows: str | None) -> Iterator[tuple[int, Record]]:
 
 def _json(path: Path, rows: str | None) -> Iterator[tuple[int, Record]]:
     advice = "; write one object to a line (JSONL), which is read line by line"
-    with _opened(path) as file:
-        found = load(path, advice=advice, data=file)
+    if path.suffix.lower() == ".gz":
+        with _opened(path) as file:
+            found = load(path, advice=advice, data=file)
+    else:
+        found = load(path, advice=advice)
     if rows is None and isinstance(found, dict):
         places = [place for place, _ in lists_in(found)]
         if len(places) != 1:

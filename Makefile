@@ -12,10 +12,10 @@ GUESTS ?=
 PINS ?= .pins
 TORCH ?= torch==2.13.0
 
-.PHONY: demo check test test-slow corpus lint bench growth pictures docs coverage pins pins-check wheel compat compat-dev models faults fuzz guests pythons audit lowest clean help
+.PHONY: demo check test test-slow corpus lint bench bench-small growth pictures docs coverage pins pins-check wheel compat compat-dev models faults fuzz guests pythons audit lowest clean help
 
 help:
-	@echo "demo  check  test  test-slow  corpus  lint  bench  growth  pictures  docs  coverage  pins  pins-check  wheel  compat  models  faults  fuzz  guests  pythons  audit  lowest  clean"
+	@echo "demo  check  test  test-slow  corpus  lint  bench  bench-small  growth  pictures  docs  coverage  pins  pins-check  wheel  compat  models  faults  fuzz  guests  pythons  audit  lowest  clean"
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -60,6 +60,9 @@ lint: $(VENV)/.lint
 
 bench: $(VENV)/.test  ## side-by-side ratios, into benchmarks/README.md; BENCH=read for one section
 	PYTHONPATH=tests $(BIN)/python benchmarks/table.py $(BENCH)
+
+bench-small: $(VENV)/.test  ## every benchmark in a small size, to see that it runs; measures nothing
+	PYTHONPATH=tests $(BIN)/python benchmarks/table.py --small $(BENCH)
 
 growth: $(VENV)/.test  ## how time and memory grow, into the docs
 	$(BIN)/python benchmarks/growth.py docs/performance.md docs/assets/growth.svg

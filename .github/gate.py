@@ -99,26 +99,58 @@ def baseline(folder: Path) -> str:
     return str(folder / path) if path else str(folder)
 
 
-def plans(words: list[str], run: str, against: str) -> list[str]:
-    """What the budget could show, row by row, with the noise of these two runs."""
-    if not setting("BUDGET"):
+def plans(words: list[str]) -> list[str]:
+    """What the budget could show, row by row, with the noise that the comparison found; no reason to fail."""
+    text = setting("BUDGET")
+    if not text:
         return []
-    budget, margin, lines = int(setting("BUDGET")), float(setting("MARGIN") or 0), []
-    rows = json.loads(noise(*words, "--format", "json", "-q").stdout)["comparisons"]
-    for row in rows[:MOST_PLANS]:
-        only = [f"--{key}={row[key]}" for key in ("task", "metric", "scorer")]
-        done = noise("plan", "--from", run, against, "--n", str(budget), *only, "--format", "json", "-q")
-        if done.returncode:
-            lines.append(f"- {row['task']} {row['metric']}: {done.stderr.strip().removeprefix('harness-noise: ')}")
-            continue
-        seen = json.loads(done.stdout)["plan"]["mde"]
-        line = f"- {row['task']} {row['metric']}: {budget:,} questions show a true loss of {seen:.3g} with 80 % power"
-        if 0 < margin < seen:
-            line += f", not one of {margin:g}, the margin: a pass says less than it seems"
-        lines.append(line)
+    title = ["", "**What the budget could show**", ""]
+    if not text.isdecimal() or int(text) < 2:
+        return [
+            *title,
+            f"- The budget `{text}` is not a number of questions, such as 500. The outcome does not depend on it.",
+        ]
+    try:
+        rows = json.loads(noise(*words, "--format", "json", "-q").stdout)["comparisons"]
+    except (ValueError, KeyError):  # the arguments sent it elsewhere
+        return [
+            *title,
+            "- The comparison cannot be read again as JSON: leave `--format` and `-o` out of the arguments.",
+        ]
+    lines = [f"- {row['task']} {row['metric']}: {seen(row, int(text), len(rows))}" for row in rows[:MOST_PLANS]]
     if len(rows) > MOST_PLANS:
         lines.append(f"- … and {len(rows) - MOST_PLANS} rows more")
-    return ["", "**What the budget could show**", "", *lines]
+    return [*title, *lines]
+
+
+def seen(row: dict[str, Any], budget: int, rows: int) -> str:
+    """The smallest true loss that so many questions show in one row, at the level that Holm leaves it."""
+    import harness_noise as hn
+    from harness_noise.results.rows import Difference
+
+    known = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    pilot = Difference(**{name: value for name, value in known.items() if name in Difference.__dataclass_fields__})
+    K = 1 if pilot.var_prediction is None else min(pilot.repeats_a, pilot.repeats_b)
+    adjusted = rows > 1 and "--adjust none" not in " ".join(shlex.split(setting("ARGUMENTS"))).replace("=", " ")
+    alpha = (1 - pilot.level) / (rows if adjusted else 1)
+    try:
+        plan = hn.plan(runs=[pilot], n=budget, repeats=K, alpha=alpha)
+    except ValueError as error:
+        return str(error)
+    plug_in, margin = plan.plug_in, float(setting("MARGIN") or 0)
+    answers = "one answer" if K == 1 else f"{K} answers"
+    line = f"{budget:,} questions with {answers} each show a true loss of "
+    if plug_in is not None:
+        line += f"{plug_in.mde:.3g} with 80 % power if the noise is what these runs show, and of "
+    line += f"{plan.mde:.3g}" if plug_in is not None else f"{plan.mde:.3g} with 80 % power"
+    if plan.assurance is not None:
+        whose = "the noise" if plug_in is None else "it"
+        line += f" if {whose} is as large as {100 * plan.assurance:.0f} % of such runs would leave possible"
+    if adjusted:
+        line += f" (Holm over {rows} rows)"
+    if 0 < margin < plan.mde:
+        line += f"; not one of {margin:g}, the margin: a pass says less than it seems"
+    return line
 
 
 def judge(run: str, against: str) -> tuple[int, str]:
@@ -131,7 +163,7 @@ def judge(run: str, against: str) -> tuple[int, str]:
     said = [line.removeprefix("harness-noise: ") for line in done.stderr.splitlines()]
     head = "✅ no regression" if done.returncode == 0 else "❌ a regression"
     lines = [f"### {setting('NAME') or 'gate'}: {head}", "", *(f"> {line}" for line in said), "", done.stdout.strip()]
-    return done.returncode, "\n".join([*lines, *plans(words, run, against)]) + "\n"
+    return done.returncode, "\n".join([*lines, *plans(words)]) + "\n"
 
 
 def comment(report: str) -> None:

@@ -25,7 +25,7 @@ from itertools import combinations, islice
 
 import numpy as np
 import pandas as pd
-from table import Row, parser, show
+from table import Row, parser, show, size
 
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
@@ -80,7 +80,7 @@ def by_pandas(long: pd.DataFrame, pairs: list[tuple[str, str]]) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def best(*work: Callable[[], object], rounds: int = 9) -> list[float]:
+def best(*work: Callable[[], object], rounds: int) -> list[float]:
     """The least processor time of each, taken in turns so that all meet the same machine."""
     seconds = [float("inf")] * len(work)
     for _ in range(rounds):
@@ -91,13 +91,18 @@ def best(*work: Callable[[], object], rounds: int = 9) -> list[float]:
     return seconds
 
 
-def against_pandas(n_pairs: int) -> Row:
-    values = scores(100, 500, 10)
+def against_pandas(n_pairs: int) -> list[Row]:
+    M = size(100, 10)
+    values = scores(M, 500, 10)
     long = frame(values)
-    some = list(islice(combinations([f"m{m}" for m in range(100)], 2), n_pairs))
-    a, b = every_pair(100)
+    some = list(islice(combinations([f"m{m}" for m in range(M)], 2), n_pairs))
+    a, b = every_pair(M)
+    whole = boards(values)
     theirs = by_pandas(long, some)
-    ours, some_pairs = best(lambda: all_pairs(table(values), a, b, "cr0"), lambda: by_pandas(long, some), rounds=5)
+    ours, leaderboard, some_pairs = best(
+        lambda: all_pairs(table(values), a, b, "cr0"), lambda: arena(whole, Settings()), lambda: by_pandas(long, some),
+        rounds=size(5, 1),
+    )  # fmt: skip
     pandas_seconds = some_pairs / len(some) * len(a)
     columns = all_pairs(table(values), a, b, "cr0")
     for name, found in (
@@ -106,12 +111,15 @@ def against_pandas(n_pairs: int) -> Row:
         ("diff", columns.diff),
     ):
         np.testing.assert_allclose(found[: len(theirs)], theirs[name], rtol=1e-10, atol=1e-15)
-    return Row("all pairs of 100 models × 500 × K = 10", ours, f"pandas, pair by pair (scaled from {len(some)})",
-               pandas_seconds, 300, faster=True)  # fmt: skip
+    peer = f"pandas, pair by pair (scaled from {len(some)})"
+    return [
+        Row(f"all pairs of {M} models × 500 × K = 10", ours, peer, pandas_seconds, 300, faster=True),
+        Row("the whole arena of them, from Python", leaderboard, peer, pandas_seconds, 20, faster=True),
+    ]
 
 
 def against_a_product() -> list[Row]:
-    M = 300
+    M = size(300, 10)
     values = table(scores(M, 2000, 10))
     a, b = every_pair(M)
     x = np.ascontiguousarray(values.mean)
@@ -122,36 +130,42 @@ def against_a_product() -> list[Row]:
         facts = Facts(names, names, common, np.zeros(M, dtype=int), {}, width=1.0)
         return decided(all_pairs(values, a, b), values, facts, Settings())
 
-    product, errors, everything = best(lambda: x.T @ x, lambda: all_pairs(values, a, b, counts=False), every_column)
+    product, errors, everything = best(
+        lambda: x.T @ x, lambda: all_pairs(values, a, b, counts=False), every_column, rounds=size(9, 1)
+    )
     return [
-        Row("standard errors of all pairs of 300 models × 2,000", errors, "one matrix product XᵀX", product, 15),
+        Row(f"standard errors of all pairs of {M} models × 2,000", errors, "one matrix product XᵀX", product, 15),
         Row("every column of the same, with tests", everything, "one matrix product XᵀX", product, 100),
     ]
 
 
+def boards(values: list[np.ndarray]) -> list[Run]:
+    """The runs of these scores."""
+    questions = Questions(tuple(f"q{i}" for i in range(len(values[0]))))
+    return [
+        Run(f"m{m}", f"r{m}", "array", scores=(Scores("t", "acc", "none", questions, item),))
+        for m, item in enumerate(values)
+    ]
+
+
 def large() -> None:
-    M, N, K = 1000, 10_000, 4
-    rng = np.random.default_rng(0)
-    questions = Questions(tuple(f"q{i}" for i in range(N)))
-    u = rng.uniform(size=N)
-    runs = []
-    for m in range(M):
-        values = (rng.random((N, K)) < np.clip(u + 0.3 * m / M, 0, 1)[:, None]).astype(float)
-        runs.append(Run(f"m{m}", f"r{m}", "array", scores=(Scores("t", "acc", "none", questions, values),)))
+    M = size(1000, 10)
+    runs = boards(scores(M, size(10_000, 100), 4))
     assert len(arena(runs, Settings()).boards[0].pairs) == M * (M - 1) // 2
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("--pandas-pairs", type=int, default=100)
+    options.add_argument("--pandas-pairs", type=int, default=size(100, 3))
     options.add_argument("--large", action="store_true", help="only the large one: prints its peak memory in MB")
     arguments = options.parse_args()
     if arguments.large:
         large()
         return 0
-    rows = [against_pandas(arguments.pandas_pairs), *against_a_product()]
-    done = subprocess.run([sys.executable, __file__, "--large"], stdout=subprocess.PIPE, text=True, check=True)
+    rows = [*against_pandas(arguments.pandas_pairs), *against_a_product()]
+    command = [sys.executable, __file__, "--large", *(["--small"] if arguments.small else [])]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     rows.append(Row("arena of 1,000 models × 10,000 × K = 4", float(done.stdout), "8 GB of memory", 8 * 1024, 1, "MB"))
     return show(rows)
 

@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from table import Row, parser, show
+from table import Row, parser, show, size
 
 DATE = "2025-01-01T00-00-00.000000"
 
@@ -215,9 +215,9 @@ def main() -> int:
         print(json.dumps(read(sys.argv[4:], int(sys.argv[2]), sys.argv[3] == "1")))
         return 0
     options = parser(__doc__)
-    options.add_argument("--logs", type=int, default=32)
-    options.add_argument("--outputs", type=int, default=128)
-    options.add_argument("--rounds", type=int, default=2)
+    options.add_argument("--logs", type=int, default=size(32, 2))
+    options.add_argument("--outputs", type=int, default=size(128, 2))
+    options.add_argument("--rounds", type=int, default=size(2, 1))
     options.add_argument("--thousandth", type=Path, metavar="FOLDER")
     chosen = options.parse_args()
     if chosen.thousandth is not None:
@@ -225,8 +225,8 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_logs(folder / "logs", chosen.logs, 2000, 5)
-        write_outputs(folder / "outputs", chosen.outputs, 10_000)
+        write_logs(folder / "logs", chosen.logs, size(2000, 20), 5)
+        write_outputs(folder / "outputs", chosen.outputs, size(10_000, 20))
         rows = [
             in_turns(
                 f"read {chosen.logs} Inspect logs of 10,000 answers, --jobs 2", [folder / "logs"], chosen.rounds, 1.7

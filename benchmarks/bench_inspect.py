@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from table import Row, parser, show
+from table import Row, parser, show, size
 
 from harness_noise_adapters.inspect_logs import live as live_module
 
@@ -159,9 +159,9 @@ def running(questions: int, repeats: int, rounds: int) -> Row:
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("--questions", type=int, default=5000)
-    options.add_argument("--repeats", type=int, default=10)
-    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--questions", type=int, default=size(5000, 20))
+    options.add_argument("--repeats", type=int, default=size(10, 2))
+    options.add_argument("--rounds", type=int, default=size(5, 1))
     options.add_argument("--log", type=Path, help="a log to read, in place of a made one; made if it does not exist")
     chosen = options.parse_args()
     rows = [running(chosen.questions, chosen.repeats, chosen.rounds)]

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from table import Row, parser, show
+from table import Row, parser, show, size
 
 from harness_noise_adapters.lm_eval_harness.scoring import rescore
 
@@ -58,9 +58,9 @@ def attribute(target: Any, name: str, value: Any) -> Iterator[None]:
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("--docs", type=int, default=5000)
-    options.add_argument("--repeats", type=int, default=10)
-    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--docs", type=int, default=size(5000, 20))
+    options.add_argument("--repeats", type=int, default=size(10, 2))
+    options.add_argument("--rounds", type=int, default=size(3, 1))
     args = options.parse_args()
     from support import lm_eval_models as toys  # PYTHONPATH=tests: `make bench` says so
 

@@ -12,14 +12,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from table import Row, parser, show
+from table import Row, parser, show, size
 
 from harness_noise.leaderboard.build import arena
 from harness_noise.report import arena_html
 from harness_noise.settings import Settings
 from support.boards import leaderboard
 
-ROUNDS = 5
+ROUNDS = size(5, 1)
 
 
 def painted(page: Path, profile: str) -> tuple[float, float]:
@@ -49,9 +49,10 @@ def painted(page: Path, profile: str) -> tuple[float, float]:
 
 def main() -> int:
     parser(__doc__).parse_args()
+    M, N = size(300, 20), size(2000, 50)
     with tempfile.TemporaryDirectory() as folder:
-        page = arena_html.write(arena(leaderboard(300, 2000), Settings()), Path(folder))[1]
-        rows = [Row("page of 300 models × 2,000 questions", page.stat().st_size / 1e6, "a file of 5 MB", 5, 1, "MB")]
+        page = arena_html.write(arena(leaderboard(M, N), Settings()), Path(folder))[1]
+        rows = [Row(f"page of {M} models × {N:,} questions", page.stat().st_size / 1e6, "a file of 5 MB", 5, 1, "MB")]
         if shutil.which("chromium") and shutil.which("chromedriver"):
             first, all_ = painted(page, f"{folder}/profile")
             rows.append(Row("its first paint in Chromium", first, "2 s", 2, 1))

@@ -22,11 +22,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from table import Row, parser, show
+from table import Row, parser, show, size
 
 KINDS = ("choice", "generation", "ten answers")
-QUESTIONS = 1_000_000
-ROUNDS = 3
 STEM = "2026-01-01T00-00-00.000000"
 OURS, WITHOUT, PLAIN, PANDAS = "ours", "ours without orjson", "json", "pandas"
 
@@ -41,7 +39,7 @@ class Text:
     def __init__(self) -> None:
         self.draw = random.Random(1)
         letters = "abcdefghijklmnopqrstuvwxyz"
-        words = ("".join(self.draw.choices(letters, k=self.draw.randint(2, 9))) for _ in range(100_000))
+        words = ("".join(self.draw.choices(letters, k=self.draw.randint(2, 9))) for _ in range(size(100_000, 3000)))
         self.all = " ".join(word + (".\n" if self.draw.random() < 0.03 else "") for word in words)
 
     def __call__(self, n: int) -> str:
@@ -137,8 +135,7 @@ def measure(reader: str, small: Path, folder: Path) -> None:
                 return sum(json.loads(line) is not None for line in file)
         if reader == PANDAS:
             return len(pandas.read_json(samples(path), lines=True))
-        run = harness_noise.read(path)
-        assert isinstance(run, harness_noise.Run)
+        (run,) = harness_noise.read(path)
         assert {part.metric for part in run.scores} >= {"acc_prob"} or "choice" not in path.name
         return len(run.scores[0].questions)
 
@@ -216,9 +213,11 @@ def growing(folder: Path, questions: int) -> list[Row]:
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("--megabytes", type=int, default=1000, help="of samples files; default: 1 GB")
-    options.add_argument("--questions", type=int, default=QUESTIONS, help="short rows for the memory by question")
-    options.add_argument("--rounds", type=int, default=ROUNDS)
+    options.add_argument("--megabytes", type=int, default=size(1000, 3), help="of samples files; default: 1 GB")
+    options.add_argument(
+        "--questions", type=int, default=size(1_000_000, 2000), help="short rows for the memory by question"
+    )
+    options.add_argument("--rounds", type=int, default=size(3, 1))
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         return show([

@@ -17,10 +17,12 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy import stats
-from table import Row, parser, show
+from table import Row, parser, show, size
 
 from harness_noise.stats.contrast import design
 from harness_noise.stats.resampling import blocks, bootstrap, bootstrap_means, percentile_pairs
+
+RESAMPLES = size(10_000, 200)
 
 
 def best(*calls: Callable[[], object], rounds: int) -> list[float]:
@@ -35,28 +37,28 @@ def best(*calls: Callable[[], object], rounds: int) -> list[float]:
 
 
 def one_run() -> Row:
-    """10,000 resamples of one run with 10,000 questions."""
+    """Resamples of one run with 10,000 questions."""
     d = np.random.default_rng(0).random(10_000)
     plan = design(len(d))
 
     def ours() -> object:
-        found = bootstrap(d, plan, 10_000, np.random.default_rng(1))
+        found = bootstrap(d, plan, RESAMPLES, np.random.default_rng(1))
         assert found is not None
         return found.interval(0.95, "percentile")
 
     def theirs() -> object:
         return stats.bootstrap(
-            (d,), np.mean, n_resamples=10_000, batch=100, method="percentile", rng=np.random.default_rng(1)
+            (d,), np.mean, n_resamples=RESAMPLES, batch=100, method="percentile", rng=np.random.default_rng(1)
         )
 
-    a, b = best(ours, theirs, rounds=3)
+    a, b = best(ours, theirs, rounds=size(3, 1))
     return Row("bootstrap of one run, 10,000 questions", a, "scipy.stats.bootstrap", b, 1.5)
 
 
 def all_pairs() -> list[Row]:
     """All pairs of 50 runs × 2,000 questions in 200 clusters."""
     rng = np.random.default_rng(2)
-    M, n, G, B = 50, 2_000, 200, 10_000
+    M, n, G, B = size(50, 5), 2_000, 200, RESAMPLES
     values = (rng.random((n, M)) < rng.random((n, 1))).astype(float)
     clusters = np.concatenate([np.arange(G), rng.integers(0, G, n - G)])  # of unequal sizes, none empty
     sizes = np.bincount(clusters, minlength=G).astype(float)
@@ -92,7 +94,7 @@ def all_pairs() -> list[Row]:
     def few_pairs() -> object:
         return [scipy_pair(i, j) for i, j in few]
 
-    whole, bare, core, pairs = best(ours, weights_only, kernel, few_pairs, rounds=9)
+    whole, bare, core, pairs = best(ours, weights_only, kernel, few_pairs, rounds=size(9, 1))
     scaled = pairs / len(few) * len(first)
     what = f"{len(first):,} pairs in {G} clusters"
     return [

@@ -1,7 +1,7 @@
 """What starting costs: each command beside what it cannot do without, processor time of whole processes.
 
-Both run in turns and the medians are compared. `analyze` is measured on a run of 200 questions, beside
-the imports that it needs; a log of Inspect needs no more than a table.
+Both run in turns and the medians are compared. `analyze` and `compare` are measured on runs of 200 questions,
+beside the imports that they need; a log of Inspect needs no more than a table.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from table import Row, parser, show
+from table import Row, parser, show, size
 
 COMMAND = str(Path(sys.executable).parent / "harness-noise")
 ARRAYS = "import numpy, scipy.special"
@@ -42,8 +42,8 @@ def beside(what: str, ours: list[str], named: str, peer: str, target: float, cwd
     return Row(what, a, named, b, target)
 
 
-def write_table(path: Path) -> None:
-    rows = [f"q{i},{int(i * 7 % 10 < 6)},{i // 10}" for i in range(200)]
+def write_table(path: Path, right: int = 6) -> None:
+    rows = [f"q{i},{int(i * 7 % 10 < right)},{i // 10}" for i in range(200)]
     path.write_text("question,score,cluster\n" + "\n".join(rows) + "\n")
 
 
@@ -75,10 +75,11 @@ def write_lm_eval(folder: Path, questions: int = 200, model: str = "toy") -> Non
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("--rounds", type=int, default=15)
+    options.add_argument("--rounds", type=int, default=size(15, 1))
     rounds = options.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:
         write_table(Path(folder) / "scores.csv")
+        write_table(Path(folder) / "others.csv", right=7)
         write_lm_eval(Path(folder) / "lm_eval")
         analyze = [COMMAND, "analyze", "-q"]
         needed = f"{ARRAYS}\n{SHOWN}"
@@ -87,6 +88,8 @@ def main() -> int:
                    3.0, folder, rounds),
             beside("harness-noise --help", [COMMAND, "--help"], "import click", "import click", 1.6, folder, rounds),
             beside("analyze, table of 200 questions", [*analyze, "scores.csv"],
+                   "importing numpy, scipy.special, click, rich", needed, 1.5, folder, rounds),
+            beside("compare, two tables of 200 questions", [COMMAND, "compare", "-q", "scores.csv", "others.csv"],
                    "importing numpy, scipy.special, click, rich", needed, 1.5, folder, rounds),
             beside("analyze, lm-eval run of 200 questions", [*analyze, "lm_eval"],
                    "importing numpy, scipy.special, click, rich", needed, 1.5, folder, rounds),

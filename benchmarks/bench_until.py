@@ -22,20 +22,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from table import Row, parser, show
+from table import Row, parser, show, size
 
 SECONDS = 0.03
 """Of a question."""
-N = 400
+N = size(400, 60)
 SHARE = 0.5
 """Accuracy of the run that is compared with."""
 
 
 def main() -> int:
     options = parser(__doc__)
-    options.add_argument("--docs", type=int, default=5000)
+    options.add_argument("--docs", type=int, default=size(5000, 100))
     options.add_argument("--rounds", type=int, default=1)
-    options.add_argument("--runs", type=int, default=20)
+    options.add_argument("--runs", type=int, default=size(20, 1))
     args = options.parse_args()
     from support import lm_eval_models as toys  # PYTHONPATH=tests: `make bench` says so
 

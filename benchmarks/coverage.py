@@ -22,7 +22,9 @@ from scipy import special
 from harness_noise.analysis.comparison import estimate_difference
 from harness_noise.analysis.mean import estimate
 from harness_noise.stats.decision import t_limits
-from harness_noise.stats.flips import extended_task
+from harness_noise.stats.flips import extended_task, level_sums
+from harness_noise.stats.intervals import binomial_skewness, tail_shift
+from harness_noise.stats.tolerances import FEW_DF
 
 ICC = 0.3
 BETWEEN_MODELS = 0.8
@@ -147,7 +149,17 @@ def difference_interval(m: Moments) -> tuple[np.ndarray, np.ndarray]:
         p2 = (np.maximum(-means, 0).sum(axis=1) + 1) / (G + 2)
         half = Z * np.sqrt((p1 + p2 - (p1 - p2) ** 2) / (G + 2))
         low[flat], high[flat] = np.maximum(-1, p1 - p2 - half), np.minimum(1, p1 - p2 + half)
-    return low, high
+    return np.clip(low, -1, 1), np.clip(high, -1, 1)
+
+
+def skewness(m: Moments) -> np.ndarray:
+    """Of the means, from the level sums of their deviations; 0 where degrees of freedom are few or nothing varies."""
+    G = len(m.sizes)
+    spread = np.broadcast_to(m.sizes * (1 - m.sizes / m.sizes.sum()), m.sums.shape)
+    z = level_sums(m.sums - m.mean[:, None] * m.sizes, np.zeros(len(m.mean)), spread)
+    varies = (m.variance > 0) & (m.df >= FEW_DF)
+    squares = np.where(varies, (z**2).sum(axis=1), 1.0)
+    return np.where(varies, (z**3).sum(axis=1) / squares**1.5 * np.sqrt(G * (G - 1)) / (G - 2), 0.0)
 
 
 def wilson(p: np.ndarray, n: np.ndarray | float, critical: float) -> tuple[np.ndarray, np.ndarray]:
@@ -158,7 +170,8 @@ def wilson(p: np.ndarray, n: np.ndarray | float, critical: float) -> tuple[np.nd
 
 
 def run_interval(m: Moments, right: np.ndarray, K: int, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson with n = p(1 − p)/se² and t's critical value; n near G where few clusters hold a failure."""
+    """Wilson with n = p(1 − p)/se² and t's critical value, its end moved out on the side of a long tail; n near G where
+    few clusters hold a failure."""
     G, n_answers = len(m.sizes), right.shape[1] * K
     order = np.argsort(labels, kind="stable")
     starts = np.concatenate([[0], np.cumsum(m.sizes.astype(int))[:-1]])
@@ -167,7 +180,11 @@ def run_interval(m: Moments, right: np.ndarray, K: int, labels: np.ndarray) -> t
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.nan_to_num(m.variance / (m.mean * (1 - m.mean)))
     found = np.where(found < 1 / G, (1 - unknown) * found + unknown / G, found)
-    return wilson(m.mean, 1 / np.maximum(found, 1 / n_answers), float(special.stdtrit(m.df, 0.975)))
+    size, t = 1 / np.maximum(found, 1 / n_answers), float(special.stdtrit(m.df, 0.975))
+    low, high = wilson(m.mean, size, t)
+    shift = np.vectorize(tail_shift)(skewness(m), np.vectorize(binomial_skewness)(m.mean, size), t)
+    shift = shift * np.sqrt(m.variance)
+    return low + np.minimum(shift, 0), high + np.maximum(shift, 0)
 
 
 def covers(interval: tuple[np.ndarray, np.ndarray], truth: float) -> float:

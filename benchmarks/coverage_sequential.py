@@ -323,12 +323,15 @@ def se_rule(n: int, p: float, target: float, R: int) -> dict[str, Any]:
             "bias": float(np.mean(gap) / np.std(gap))}  # fmt: skip
 
 
-def leaderboard(rng: np.random.Generator, N: int, M: int, size: int) -> np.ndarray:
-    """(N, M) scores of M models, each better than the one before; clusters share difficulty."""
+LATENT_MEANS = np.linspace(-1, 1.5, 12)
+
+
+def leaderboard(rng: np.random.Generator, N: int, size: int) -> np.ndarray:
+    """(N, 12) scores of 12 models, each better than the one before; clusters share difficulty."""
     difficulty = 1.2 * rng.standard_normal(N)
     if size > 1:
         difficulty += 0.7 * np.repeat(rng.standard_normal(N // size), size)
-    latent = np.linspace(-1, 1.5, M) - difficulty[:, None] + 0.8 * rng.standard_normal((N, M))
+    latent = LATENT_MEANS - difficulty[:, None] + 0.8 * rng.standard_normal((N, len(LATENT_MEANS)))
     return (latent > 0).astype(float)
 
 
@@ -340,33 +343,59 @@ def drawn(rng: np.random.Generator, N: int, m: int, size: int) -> tuple[np.ndarr
     return rows.reshape(-1), np.repeat(np.arange(N // size), size)
 
 
+@dataclass(frozen=True)
+class Board:
+    """What all N questions would say, of which a part is seen."""
+
+    y: np.ndarray
+    """(N,) question means of the new model."""
+    X: np.ndarray
+    """(N, R) those of the references."""
+    b: np.ndarray | None = None
+    """(N,) those of the model that is subtracted."""
+    population: float | None = None
+    """The mean (difference) over all questions that could be asked."""
+
+    @property
+    def truth(self) -> float:
+        return float(self.y.mean() - (0.0 if self.b is None else self.b.mean()))
+
+
 def parts(table: Any, N: int, m: int, size: int, R: int, seed: list[int]) -> dict[str, Any]:
     """Coverage of the whole benchmark's mean, and the variance of the plain mean over that of the estimate."""
     rng = np.random.default_rng([SEED, *seed])
-    covered, errors, plain, gains, reported = 0, [], [], [], []
+    covered, population, errors, plain, gains, reported = 0, [], [], [], [], []
     for _ in range(R):
-        y, X = table(rng)
+        board = table(rng)
         rows, labels = drawn(rng, N, m, size)
-        found = estimate_from_part(y[rows], rows, X, labels)
+        found = estimate_from_part(board.y[rows], rows, board.X, labels, against=board.b)
         if found.estimate is None or found.se is None:  # a part that does not vary has no standard error
             continue
-        covered += found.ci_low <= y.mean() <= found.ci_high
-        errors.append(found.estimate - y.mean())
-        plain.append(y[rows].mean() - y.mean())
+        covered += found.ci_low <= board.truth <= found.ci_high
+        if board.population is not None:
+            population.append(found.ci_low_population <= board.population <= found.ci_high_population)
+        errors.append(found.estimate - board.truth)
+        seen = board.y[rows] if board.b is None else board.y[rows] - board.b[rows]
+        plain.append(seen.mean() - board.truth)
         gains.append(1.0 if found.gain is None else max(1.0, found.gain))
         reported.append(found.se**2)
     mse = float(np.mean(np.square(errors)))
     R = len(errors)
     return {"replications": R, "covered": covered / R, "ratio": float(np.mean(np.square(plain))) / mse,
-            "gain": float(np.mean(gains)), "se_ratio": math.sqrt(float(np.mean(reported)) / mse)}  # fmt: skip
+            "gain": float(np.mean(gains)), "se_ratio": math.sqrt(float(np.mean(reported)) / mse),
+            "population": float(np.mean(population)) if population else None}  # fmt: skip
 
 
 def new_model(N: int, size: int, difference: bool) -> Any:
     """Ten older models predict a new one that is better than all but one, or its lead over the one before it."""
+    spread = math.sqrt(1.2**2 + 0.8**2 + (0.7**2 if size > 1 else 0.0))
+    rates = special.ndtr(LATENT_MEANS[10:] / spread)
 
-    def table(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        Y = leaderboard(rng, N, 12, size)
-        return (Y[:, 11] - Y[:, 10] if difference else Y[:, 11]), Y[:, :10]
+    def table(rng: np.random.Generator) -> Board:
+        Y = leaderboard(rng, N, size)
+        if difference:
+            return Board(Y[:, 11], Y[:, :10], Y[:, 10], float(rates[1] - rates[0]))
+        return Board(Y[:, 11], Y[:, :10], None, float(rates[1]))
 
     return table
 
@@ -374,14 +403,15 @@ def new_model(N: int, size: int, difference: bool) -> Any:
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "tables"
 
 
-def real_tables() -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Question means (y, references) of public tables, where they are at hand."""
-    out: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+def real_tables() -> dict[str, Board]:
+    """Public tables, where they are at hand."""
+    out: dict[str, Board] = {}
     if (path := DATA / "gpqa_diamond_scores.csv").exists():
         import pandas as pd
 
         found = pd.read_csv(path).groupby(["item_id", "model_id"])["score"].mean().unstack().to_numpy()
-        out["GPQA diamond, the other model predicts"] = found[:, 0], found[:, 1:]
+        out["GPQA diamond, the other model predicts"] = Board(found[:, 0], found[:, 1:])
+        out["GPQA diamond, one model minus the other"] = Board(found[:, 0], found[:, :0], found[:, 1])
     if (path := DATA / "cruxeval_output_codellama-7b_T0.2.json").exists():
         means = []
         for name in ("output", "input"):
@@ -391,14 +421,14 @@ def real_tables() -> dict[str, tuple[np.ndarray, np.ndarray]]:
             means.append({key: float(np.mean(value)) for key, value in scored.items()})
         keys = sorted(means[0], key=lambda key: int(key.split("_")[1]))
         y, x = (np.array([item[key] for key in keys]) for item in means)
-        out["CRUXEval, the input task predicts the output task"] = y, x[:, None]
+        out["CRUXEval, the input task predicts the output task"] = Board(y, x[:, None])
     if (path := DATA / "matharena_aime_II.csv").exists():
         import pandas as pd
 
         aime = pd.read_csv(path).apply(pd.to_numeric, errors="coerce")
         question = aime["Question"].astype(int)
         means_of = aime.drop(columns="Question").groupby(question).mean().to_numpy()
-        out["AIME II, all other models predict"] = means_of[:, 0], means_of[:, 1:]
+        out["AIME II, all other models predict"] = Board(means_of[:, 0], means_of[:, 1:])
     return out
 
 
@@ -439,10 +469,11 @@ def work(R: int) -> dict[str, Any]:
             out[f"part: {what}, {m} of {N}, clusters of {size}"] = lambda N=N, m=m, size=size, difference=difference: (
                 parts(new_model(N, size, difference), N, m, size, max(200, R // 2), [N, m, size, difference])
             )
-    for name, (y, X) in real_tables().items():
-        m = round(len(y) * (0.25 if len(y) > 100 else 0.6))
-        out[f"part: {name}, {m} of {len(y)}"] = lambda y=y, X=X, m=m: parts(
-            lambda rng: (y, X), len(y), m, 1, max(200, R // 2), [len(y)]
+    for name, board in real_tables().items():
+        n = len(board.y)
+        m = round(n * (0.25 if n > 100 else 0.6))
+        out[f"part: {name}, {m} of {n}"] = lambda board=board, n=n, m=m: parts(
+            lambda rng: board, n, m, 1, max(200, R // 2), [n]
         )
     for spread in (0.2, 1.0, 5.0):
         out[f"repeats: 300 questions, Beta({spread:g}, {spread:g})"] = lambda spread=spread: auto_repeats(
@@ -495,11 +526,13 @@ def _page_rest(found: dict[str, Any]) -> list[str]:
          "Coverage of the interval of `analyze` where it stopped; bias of the mean in its standard deviations.",
          (("covered", _percent), ("asked", _percent), ("bias", "{:.2f}".format)),
          "| run | replications | covered | asked | bias |"),
-        ("part", "From a part of the questions",
-         "Coverage of the mean of the whole benchmark; mean squared error of the plain mean of the part over that of "
-         "the estimate; what the estimates themselves say it is; reported over real standard error.",
-         (("covered", _percent), ("ratio", "{:.2f}".format), ("gain", "{:.2f}".format), ("se_ratio", "{:.2f}".format)),
-         "| what is estimated | replications | covered | variance ratio | gain reported | SE ratio |"),
+        ("part", "What a part of the questions says",
+         "Coverage of the mean (difference) of the whole benchmark, and of that of all questions that could be asked; "
+         "mean squared error of the plain mean of the part over that of the estimate; what the estimates themselves "
+         "say it is; reported over real standard error.",
+         (("covered", _percent), ("population", lambda x: "–" if x is None else _percent(x)),
+          ("ratio", "{:.2f}".format), ("gain", "{:.2f}".format), ("se_ratio", "{:.2f}".format)),
+         "| what is estimated | replications | covered | population | variance ratio | gain reported | SE ratio |"),
         ("repeats", "K until enough",
          "Against a fixed K of 10: share of the answers used, and the standard error in units of that with all 10.",
          (("covered", _percent), ("answers", _percent), ("se_ratio", "{:.3f}".format), ("bias", "{:.2f}".format)),

@@ -4,7 +4,7 @@
 
 DIR holds clones of the repositories named below, as OWNER+NAME, OWNER/NAME or NAME, bare or not. Nothing is fetched:
 a file is read at the commit that stands here, so the same clones give the same profiles. Each profile is what
-`harness-noise arena TABLE --reference PROFILE` writes, plus a `source` that says where the table came from.
+`harness-noise arena TABLE --write-profile PROFILE` writes, plus a `source` that says where the table came from.
 """
 
 from __future__ import annotations
@@ -252,7 +252,7 @@ def make(name: str, clones: Path, out: Path) -> None:
         "licence_file": files.licence_file,
         "answers": max(repeats),
         "table": f"python benchmarks/reference_noise.py --clones DIR {name}",
-        "command": f"{command} --reference {name}.json",
+        "command": f"{command} --write-profile {name}.json",
     }
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
 
@@ -260,18 +260,20 @@ def make(name: str, clones: Path, out: Path) -> None:
 def page(path: Path) -> None:
     """Write the table of all profiles between the marks of a page."""
     lines = [
-        "| name | questions | clusters | models | answers | accuracy fits | SE of A − B | of it data | MDE | table |",
-        "|---|---:|---:|---:|---:|---|---:|---:|---:|---|",
+        "| name | questions | clusters | models | answers | best | ratio | SE of A − B | of it data | MDE | table |",
+        "|---|---:|---:|---:|---:|---:|---|---:|---:|---:|---|",
     ]
     for name in shipped.names():
         (one,), origin = profiles.read(name), shipped.source(name) or {}
         clusters = "" if one.cluster is None else f"{one.n_clusters} ({one.cluster})"
         data = "?" if one.se_data is None else f"{one.se_data.median:.3f}"
-        fits = "no" if one.beta_theory is None else f"{one.beta_theory.min:.2f} … {one.beta_theory.max:.2f}"
+        rule = one.rule_of_thumb
+        ratio = "?" if rule is None else f"{rule.median:.2f} ({rule.min:.2f} … {rule.max:.2f})"
+        best = "?" if one.best_mean is None else f"{one.best_mean:.3f}"
         mde = hn.plan(n=one.n_questions, **one.planning()).mde
         link = f"[{origin['repository'].partition('.com/')[2]}]({origin['repository']}/tree/{origin['commit']})"
         lines.append(
-            f"| `{name}` | {one.n_questions:,} | {clusters} | {one.n_models} | {origin['answers']} | {fits} "
+            f"| `{name}` | {one.n_questions:,} | {clusters} | {one.n_models} | {origin['answers']} | {best} | {ratio} "
             f"| {one.se_total.median:.3f} | {data} | {mde:.3f} | {link}, {origin['licence']}: {origin['what']} |"
         )
     before, mark, rest = path.read_text(encoding="utf-8").partition("<!-- the table -->\n")

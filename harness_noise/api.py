@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from .analysis.comparison import compare_runs
 from .analysis.mean import analyze_runs
@@ -17,9 +18,12 @@ from .results.arena import Arena
 from .results.rows import Analysis, Comparison
 from .settings import Adjust, Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings, Test
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 def read(
-    path: PathInput,
+    path: PathInput | pd.DataFrame,
     *,
     cluster: str | None = None,
     missing: Missing = "drop",
@@ -38,7 +42,8 @@ def read(
     Parameters
     ----------
     path
-        A file or a folder: a path, a URL that fsspec knows (``s3://``, ``gs://``, …) or a ``upath.UPath``.
+        A file or a folder: a path, a URL that fsspec knows (``s3://``, ``gs://``, …) or a ``upath.UPath``; or a
+        DataFrame (pandas, polars) with the columns of a score table.
     cluster
         What related questions share: a field, a dotted path, a Jinja template, ``"task"``, ``"none"`` or
         ``"auto"``; ``"A*B"`` for two crossed ways. None: the clusters that the run carries.
@@ -99,7 +104,7 @@ def analyze(
     Parameters
     ----------
     run
-        A path, a Run, or several of them.
+        A path, a Run, a DataFrame with a row for each answer, or several of them.
     cluster
         What related questions share: a field, a dotted path, a Jinja template, ``"task"``, ``"none"`` or
         ``"auto"``; ``"A*B"`` for two crossed ways. None: the clusters that the run carries.
@@ -194,7 +199,7 @@ def compare(
     Parameters
     ----------
     a
-        A path or a Run, of one model.
+        A path, a Run or a DataFrame, of one model.
     b
         The run that it is compared with.
     cluster

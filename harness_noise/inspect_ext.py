@@ -11,7 +11,7 @@ import os
 import sys
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from inspect_ai.hooks import Hooks, RunEnd, SampleEnd, TaskEnd, TaskStart, hooks
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
@@ -40,21 +40,30 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
     async def on_task_start(self, data: TaskStart) -> None:
         refused = self._start(data)
         if refused is not None:  # the one exception that Inspect lets out of a hook: the task ends here
-            raise LimitExceededError("custom", value=1, limit=0, message=refused)
+            refuse(LimitExceededError("custom", value=1, limit=0, message=refused))
 
     def _start(self, data: TaskStart) -> str | None:
         asks = False
         try:
-            from harness_noise_adapters.inspect_logs.flags import asks_less, flag
+            from harness_noise_adapters.inspect_logs.flags import asks_less, flag, misspelled
 
             asks = asks_less(data.spec.metadata)
             on = flag(data.spec.metadata)
+            if (refused := misspelled(data.spec.metadata, on=on is not None)) is not None:
+                return f"{data.spec.task}: {refused}"
             if on is None and not self._used:
                 return None
             from harness_noise_adapters.inspect_logs import hook
 
             hook.task_start(data, on)
-            if on is None or not on.asking:
+            if on is None:
+                return None
+            if on.cluster is not None and (data.spec.metadata or {}).get("noise_cluster") is not None:
+                from harness_noise_adapters.inspect_logs.starting import without_cluster
+
+                if (refused := without_cluster(data.spec, on.cluster)) is not None:
+                    return refused
+            if not on.asking:
                 return None
             from harness_noise_adapters.inspect_logs.stopping import stop_early
 
@@ -104,6 +113,12 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
             from harness_noise_adapters.inspect_logs import hook
 
             hook.task_off()
+
+
+def refuse(error: Exception) -> NoReturn:
+    """Raise an error of which Inspect shows the sentence alone, and not the way that it took through our code."""
+    _rich_traceback_guard = True  # what rich looks for: no frame down to this one is shown
+    raise error.with_traceback(None) from None
 
 
 def _warn(what: str, error: Exception) -> None:
@@ -165,8 +180,9 @@ def stop_when(
 ) -> EarlyStopping:
     """End a task when it is decided, for `Task(early_stopping=stop_when(against="logs/a.eval"))`.
 
-    The dataset must be shuffled with a seed (`--sample-shuffle SEED`). A look takes all answers of its questions, and
-    what was under way when one stops the task is finished. `results.early_stopping` of the log holds what was decided.
+    The dataset must be shuffled with a seed (`--sample-shuffle 42`; 1 means on, without a seed). A look takes all
+    answers of its questions, and what was under way when one stops the task is finished. `results.early_stopping` of
+    the log holds what was decided.
 
     Args:
         against: log, or folder with one log of the task, of the model to compare with.

@@ -14,12 +14,11 @@ from __future__ import annotations
 import io
 import json
 import os
-import pickle
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -126,32 +125,26 @@ def check_adapter(
         AssertionError: what does not hold, one line each.
     """
     checked = _Checked(adapter, Path(place), folder, [])
-    checks: list[Callable[[], Iterator[str]]] = [
-        checked.described,
-        checked.sniffing,
-        checked.names,
-        lambda: checked.models(models),
-        lambda: checked.scores(expected or {}),
-        checked.native,
-        checked.damage,
-        checked.again,
-        checked.elsewhere,
-        checked.missing,
-        checked.selection,
-        lambda: checked.clusters(cluster),
-        lambda: checked.keys(question),
-        lambda: checked.factors(factor),
-        checked.in_parts,
-        checked.writing,
-    ]
+    said = _Said(cluster, question, factor, expected or {}, models)
     printed = io.StringIO()
     with redirect_stdout(printed):
         checked.once.extend(checked.read())
-        problems = [problem for check in checks for problem in check()]
+        problems = [problem for check in checked.all(said) for problem in check]
     if printed.getvalue():
         problems.append(f"prints to standard output, where results go: {printed.getvalue()[:80]!r}")
     if problems:
         raise AssertionError("\n".join([f"the adapter {adapter.name!r} on {place}:", *problems]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the author of the adapter knows of the place."""
+
+    cluster: str | None
+    question: str | None
+    factor: str | None
+    expected: Mapping[tuple[str, ...], Sequence[float | None]]
+    models: Sequence[str] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +154,25 @@ class _Checked:
     folder: Path
     once: list[Run]
     """What was read first, for the checks that only look at it."""
+
+    def all(self, said: _Said) -> Iterator[Iterator[str]]:
+        """The problems that each check finds."""
+        yield self.described()
+        yield self.sniffing()
+        yield self.names()
+        yield self.models(said.models)
+        yield self.scores(said.expected)
+        yield self.native()
+        yield self.damage()
+        yield self.again()
+        yield self.elsewhere()
+        yield self.missing()
+        yield self.selection()
+        yield self.clusters(said.cluster)
+        yield self.keys(said.question)
+        yield self.factors(said.factor)
+        yield self.in_parts()
+        yield self.writing()
 
     def read(self, place: Path | None = None, **options: Any) -> list[Run]:
         return self.adapter.read(self.place if place is None else place, ReadOptions(**options))
@@ -307,8 +319,8 @@ class _Checked:
             path=sys.path,
             module=kind.__module__,
             file=getfile(kind),
-            adapter=pickle.dumps(self.adapter),
-            place=pickle.dumps(self.place),
+            adapter=bytes(ForkingPickler.dumps(self.adapter)),
+            place=bytes(ForkingPickler.dumps(self.place)),
             answer=str(answer),
         )
         environment = os.environ | {"PYTHONHASHSEED": "20261122"}

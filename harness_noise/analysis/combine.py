@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from ..results.rows import Difference
+    from ..data.scores import Run
+    from ..results.rows import Comparison, Difference
     from ..stats.combine import Combined
+    from ..stats.tests import Skew
 
 
-def combine(rows: Iterable[Difference]) -> tuple[Combined, ...]:
+def combined(result: Comparison, pairs: Iterable[tuple[Run, Run]]) -> Comparison:
+    """The comparison of these pairs with what its rows say together; groups hold the same questions again."""
+    groups = {group.name for pair in pairs for run in pair for group in run.groups}
+    alone = [item for item in zip(result.differences, result.skews, strict=True) if item[0].task not in groups]
+    return replace(result, combined=combine([row for row, _ in alone], [skew for _, skew in alone]))
+
+
+def combine(rows: Iterable[Difference], skews: Sequence[Skew | None] = ()) -> tuple[Combined, ...]:
     """Combine differences of independent tasks or models: equal weights, Stouffer, inverse variance, Wilcoxon.
 
     The first is the default. A metric where lower is better counts with its sign turned, so that above 0
@@ -22,13 +33,17 @@ def combine(rows: Iterable[Difference]) -> tuple[Combined, ...]:
     Args:
         rows: one for each task or pair of models, of one metric; not the rows of groups that hold the
             same questions again.
+        skews: of each row (`Comparison.skews`); Stouffer and inverse variance are refused where all rows are skewed
+            alike, which they add up. Unknown ones do not count.
 
     Raises:
         InputError: fewer than two rows, or several metrics.
     """
-    from ..stats.combine import equal_weights, inverse_variance, stouffer, wilcoxon
+    from ..stats.combine import equal_weights, inverse_variance, refused_as_skewed, stouffer, wilcoxon
+    from ..stats.tests import skewed_alike
 
-    found = [row for row in rows if row.diff is not None]
+    pairs = [(row, skew) for row, skew in zip_longest(rows, skews) if row is not None and row.diff is not None]
+    found = [row for row, _ in pairs]
     metrics = sorted({row.metric for row in found})
     if len(found) < 2 or len(metrics) != 1:
         raise InputError(
@@ -40,5 +55,13 @@ def combine(rows: Iterable[Difference]) -> tuple[Combined, ...]:
     out = [wilcoxon(signed)]
     if len(known) > 1:
         columns = [[item[i] for item in known] for i in range(3)]
-        out = [equal_weights(*columns), stouffer(*columns), inverse_variance(*columns), *out]
+        known_skews = [
+            skew.turned() if row.higher_is_better is False else skew
+            for row, skew in pairs
+            if skew and row.se and row.df
+        ]
+        summed = [stouffer(*columns), inverse_variance(*columns)]
+        if skewed_alike(known_skews):
+            summed = [refused_as_skewed(item) for item in summed]
+        out = [equal_weights(*columns), *summed, *out]
     return tuple(out)

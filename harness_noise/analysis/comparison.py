@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from ..data.scores import Group, Run, Scores
+from ..data.native_values import agreed_pairs
+from ..data.scores import CorpusScores, Group, Run, Scores
 from ..errors import InputError, NothingSharedError
+from ..io.selection import check_clusters
 from ..results.flips import Flip
 from ..results.forms import merge_notes
 from ..results.rows import Comparison, Difference
 from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings, Test
-from . import corpus
 from .difference import decided, run_difference
 from .evidence import Compared, RowDecision
 from .flips import flipped
-from .sample import as_scores, group_parts
+from .repeats import copies
+from .sample import as_scores, group_parts, named_repeats
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    pass
+Measured = TypeVar("Measured", Scores, CorpusScores)
 
 
 def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questions: int = 0) -> Comparison:
@@ -41,52 +43,67 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         InputError: nothing in common; says what each run has.
     """
     settings.check("compare")
+    check_clusters(settings.cluster, [run for pair in pairs for run in pair])
     rows: list[RowDecision] = []
     flips: list[Flip] = []
-    notes: list[str] = []
-    for run_a, run_b in pairs:
-        start = len(rows)
-        groups = [
-            (group, parts_a, parts_b)
-            for group in run_a.groups
-            if (parts_a := group_parts(run_a, group)) and (parts_b := group_parts(run_b, group))
-        ]
-        family = _families([group for group, _, _ in groups])
-        wholes = corpus.matched(run_a, run_b)
-        matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
+    named, notes = agreed_pairs(pairs)
+    for run_a, run_b in named:
+        of_pair, listed, remarks = _of_pair(run_a, run_b, settings, n_questions)
+        rows += [replace(item, row=replace(item.row, run_a=run_a.name, run_b=run_b.name)) for item in of_pair]
+        flips += listed
         notes += [*run_a.notes, *run_b.notes, *remarks]
-        left_out: list[NothingSharedError] = []
-        for one, other in matched:
-            with _collected(left_out):
-                row, found = run_difference(Compared([one], [other], run_a, run_b), settings)
-                rows.append(replace(row, family=family.get(one.task, "")))
-                notes += found
-                if n_questions and not settings.unpaired:
-                    listed, remarks = flipped(one, other, (run_a, run_b), n_questions)
-                    flips += listed
-                    notes += remarks
-        for group, parts_a, parts_b in groups:
-            with _collected(left_out):
-                row, found = run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)
-                rows.append(row)
-                notes += [note for note in found if "answers are missing" in note]
-        for whole_a, whole_b in wholes:
-            with _collected(left_out):
-                row = corpus.corpus_difference(whole_a, whole_b, run_a, run_b, settings)
-                rows.append(replace(row, family=family.get(whole_a.task, "")))
-        if left_out and len(rows) == start:
-            raise left_out[0]
-        notes += [f"left out: {error}" for error in left_out]
-        rows[start:] = [
-            replace(item, row=replace(item.row, run_a=run_a.name, run_b=run_b.name)) for item in rows[start:]
-        ]
-    if unknown := dict.fromkeys(item.row.metric for item in rows if item.row.higher_is_better is None):
-        said = "the run does not say whether higher or lower is better; higher is taken to be better"
-        notes.append(f"{', '.join(unknown)}: {said}")
-    families = tuple(item.family for item in rows)
+    notes += _no_direction(rows)
     return Comparison(
-        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips), families=families
-    )
+        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips),
+        families=tuple(item.family for item in rows), skews=tuple(item.skew for item in rows),
+    )  # fmt: skip
+
+
+def _of_pair(
+    run_a: Run, run_b: Run, settings: Settings, n_questions: int
+) -> tuple[list[RowDecision], list[Flip], list[str]]:
+    """The rows of two runs, the questions that flipped most, and notes."""
+    groups = [
+        (group, parts_a, parts_b)
+        for group in run_a.groups
+        if (parts_a := group_parts(run_a, group)) and (parts_b := group_parts(run_b, group))
+    ]
+    family = _families([group for group, _, _ in groups])
+    wholes = _both(run_a.corpus, run_b.corpus)
+    matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
+    notes = [*remarks, *copies((run_a, run_b))]
+    notes += named_repeats([part for parts in matched for part in parts], settings)
+    rows: list[RowDecision] = []
+    flips: list[Flip] = []
+    left_out: list[NothingSharedError] = []
+    for one, other in matched:
+        with _collected(left_out):
+            row, found = run_difference(Compared([one], [other], run_a, run_b), settings)
+            rows.append(replace(row, family=family.get(one.task, "")))
+            notes += found
+            if n_questions and not settings.unpaired:
+                listed, remarks = flipped(one, other, (run_a, run_b), n_questions)
+                flips += listed
+                notes += remarks
+    for group, parts_a, parts_b in groups:
+        with _collected(left_out):
+            row, found = run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)
+            rows.append(row)
+            notes += [note for note in found if "answers are missing" in note]
+    for whole_a, whole_b in wholes:
+        with _collected(left_out):
+            row = _of_corpus(whole_a, whole_b, run_a, run_b, settings)
+            rows.append(replace(row, family=family.get(whole_a.task, "")))
+    if left_out and not rows:
+        raise left_out[0]
+    return rows, flips, [*notes, *(f"left out: {error}" for error in left_out)]
+
+
+def _no_direction(rows: Sequence[RowDecision]) -> list[str]:
+    """A note on the metrics of which no run says whether higher or lower is better."""
+    unknown = dict.fromkeys(item.row.metric for item in rows if item.row.higher_is_better is None)
+    said = "the run does not say whether higher or lower is better; higher is taken to be better"
+    return [f"{', '.join(unknown)}: {said}"] if unknown else []
 
 
 def _families(groups: Sequence[Group]) -> dict[str, str]:
@@ -107,28 +124,68 @@ def _collected(errors: list[NothingSharedError]) -> Iterator[None]:
         errors.append(error)
 
 
+def _of_corpus(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> RowDecision:
+    """A − B of a metric that is no mean; most comparisons have none, and do without what it loads."""
+    from .corpus import corpus_difference
+
+    return corpus_difference(a, b, run_a, run_b, settings)
+
+
+def _both(a: Iterable[Measured], b: Iterable[Measured]) -> list[tuple[Measured, Measured]]:
+    """What both have of the same task, metric and scorer, in A's order."""
+    where = {(item.task, item.metric, item.scorer): item for item in b}
+    return [(item, where[key]) for item in a if (key := (item.task, item.metric, item.scorer)) in where]
+
+
 def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[str]]:
     """Scores of the same task, metric and scorer; or the only one of each run.
 
     `alone`: nothing else (a group, a corpus metric) can be compared.
     """
-    where = {(item.task, item.metric, item.scorer): item for item in run_b.scores}
-    matched = [(item, where[key]) for item in run_a.scores if (key := (item.task, item.metric, item.scorer)) in where]
+    matched = _both(run_a.scores, run_b.scores)
     if matched or not alone:
-        return matched, [*_only(run_a, run_b), *_only(run_b, run_a)]
+        kept, again = _each_once(matched)
+        return kept, [*_only(run_a, run_b), *_only(run_b, run_a), *again]
     if len(run_a.scores) == len(run_b.scores) == 1:
         one, other = run_a.scores[0], run_b.scores[0]
         return [(one, other)], [f"compared {_name(one)} of {run_a.name} with {_name(other)} of {run_b.name}"]
     for run in (run_a, run_b):
         if not run.scores and run.skipped:
             reasons = "; ".join(dict.fromkeys(item.reason for item in run.skipped[:3]))
+            bare = (
+                " Two bare numbers are compared with the noise of their benchmark: harness-noise compare 0.71 0.68 "
+                "--reference NAME"
+            )
             raise InputError(
-                f"{run.name} has no answers that can be compared question by question ({reasons}). Two bare numbers "
-                "are compared with the noise of their benchmark: harness-noise compare 0.71 0.68 --reference NAME"
+                f"{run.name} has no answers that can be compared question by question ({reasons})."
+                + bare * any(item.native is not None for item in run.skipped)
             )
     raise InputError(
         f"{run_a.name} and {run_b.name} measured nothing in common. The first has {_list(run_a.scores)}; the second "
         f"has {_list(run_b.scores)}. Name one of each with `tasks`, `metrics` and `scorers`"
+    )
+
+
+def _each_once(matched: Sequence[tuple[Scores, Scores]]) -> tuple[list[tuple[Scores, Scores]], list[str]]:
+    """Without the rows that a log has under two names (`scorer/Metric` and `Metric`); a note of each."""
+    kept: list[tuple[Scores, Scores]] = []
+    notes = []
+    for pair in matched:
+        same = next((old for old in kept if all(map(_same_quantity, old, pair))), None)
+        if same is None:
+            kept.append(pair)
+        else:
+            notes.append(f"{_name(pair[0])} is {_name(same[0])} under another name: the same scores are tested once")
+    return kept, notes
+
+
+def _same_quantity(one: Scores, other: Scores) -> bool:
+    names = [item.scorer.rpartition("/")[2] for item in (one, other)]
+    return (
+        (one.task, one.metric, names[0]) == (other.task, other.metric, names[1])
+        and one.scorer != other.scorer
+        and one.questions.keys == other.questions.keys
+        and np.array_equal(one.values, other.values, equal_nan=True)
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..data.matching import pair
-from ..data.native_values import reproduces
+from ..data.native_values import MISMATCH, reproduces
 from ..data.scores import CorpusScores, Run
 from ..errors import InputError, NothingSharedError
 from ..results.forms import finite
@@ -25,7 +25,7 @@ from ..settings import Settings, check_scale
 from ..stats import decision, intervals
 from ..stats.arrays import FloatArray
 from ..stats.contrast import cluster_codes
-from ..stats.tolerances import FEW_RESAMPLED, ROUNDING, SLACK
+from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
 from .corpus_noise import Noise, Side, noise_of, side_of, swap_p
 from .evidence import RowDecision, by_bootstrap, row_decision
 from .ranges import outside
@@ -76,6 +76,11 @@ def _interval(
     return intervals.rescaled(intervals.wilson(p, n, intervals.t_quantile(level, df)), bounds), name
 
 
+def _rests_on_few(noise: Noise, fewest: float) -> bool:
+    """Whether fewer clusters than these carry the metric, as a rare class's positives do."""
+    return noise.known is not None and noise.carried_by is not None and noise.carried_by < fewest
+
+
 def _df(noise: Noise) -> float | None:
     return None if noise.known is None else finite(noise.known.df)
 
@@ -91,15 +96,11 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
     settings.check("corpus", f"{item.task}, {item.metric}")
     side = side_of(item)
     noise = noise_of([side], [1.0], settings, paired=True)
-    found = set(noise.diagnostics) | set(item.diagnostics)
     theta = side.values()
-    if item.native is not None and len(theta):
-        ours = float(theta[0] if item.native_is_first else theta.mean())
-        if not reproduces(ours, item.native):
-            found.add("mean_mismatch")
+    found = set(noise.diagnostics) | _codes(item, theta)
     bounds = _range(item, theta, settings)
     ci, interval = _interval(item, noise, bounds, settings)
-    if ci is not None and side.G < FEW_RESAMPLED:
+    if ci is not None and (side.G < FEW_RESAMPLED or _rests_on_few(noise, FEW_CARRY)):
         found.add("few_resampled")
     return Estimate(
         task=item.task, metric=item.metric, scorer=item.scorer, model=run.model, run=run.name,
@@ -116,23 +117,27 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
     )  # fmt: skip
 
 
-def matched(run_a: Run, run_b: Run) -> list[tuple[CorpusScores, CorpusScores]]:
-    """The corpus metrics that both runs have."""
-    where = {(item.task, item.metric, item.scorer): item for item in run_b.corpus}
-    return [
-        (item, where[key]) for item in run_a.corpus if (key := (item.task, item.metric, item.scorer)) in where
-    ]  # fmt: skip
+def _codes(item: CorpusScores, theta: FloatArray) -> set[str]:
+    """The diagnostics that one run's metric brings along; `theta` is its value on each repeat."""
+    codes = set(item.diagnostics)
+    if item.native is None or not len(theta):
+        return codes
+    ours = float(theta[0] if item.native_is_first else theta.mean())
+    return codes if reproduces(ours, item.native) else codes | {MISMATCH}
 
 
-def _decide(noise: Noise, sides: Sequence[Side], settings: Settings, test: str) -> decision.Decision:
+def _decide(
+    noise: Noise, sides: Sequence[Side], bounds: tuple[float, float] | None, settings: Settings, test: str
+) -> decision.Decision:
     """The t test with the clusters' degrees of freedom, or the bootstrap or permutation test that is asked for."""
     known, distribution = noise.known, noise.distribution
     V, df = (np.nan, np.nan) if known is None else (known.value, known.df)
     diff = np.nan if noise.value is None else noise.value
     flat = known is not None and distribution is None
     of = decision.Differences(
-        np.array([diff]), np.array([V]), np.array([df]), np.array([flat]), p_zero=np.array([np.nan])
-    )
+        np.array([diff]), np.array([V]), np.array([df]), np.array([flat]), p_zero=np.array([np.nan]),
+        width=math.inf if bounds is None else bounds[1] - bounds[0],
+    )  # fmt: skip
     by = decision.Test()
     if distribution is not None and "bootstrap" in (test, settings.interval_of_difference):
         by = by_bootstrap(distribution.expanded(V, df), settings, "percentile")
@@ -178,14 +183,17 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
         sides, only = _shared(a, b, run_a, run_b)
         n, G = len(sides[0].rows), sides[0].G
     noise = noise_of(sides, [1.0, -1.0], settings, paired=not settings.unpaired)
-    codes = {*noise.diagnostics, *a.diagnostics, *b.diagnostics}
+    codes = set(noise.diagnostics).union(*(_codes(item, side_of(item).values()) for item in (a, b)))
+    if noise.distribution is not None and _rests_on_few(noise, FEW_CARRY_DIFFERENCE):
+        codes.add("few_resampled")
     codes |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
-    check_scale("margin", settings.margin, settings.range or a.bounds or b.bounds, a.metric)
+    bounds = settings.range or a.bounds or b.bounds
+    check_scale("margin", settings.margin, bounds, a.metric)
     test = settings.test if settings.test in ("bootstrap", "permutation") else "t"
     if "zero_variance" in codes and noise.value is not None and abs(noise.value) <= ROUNDING:
         codes.add("identical_scores")
     return row_decision(
-        _decide(noise, sides, settings, test), codes,
+        _decide(noise, sides, bounds, settings, test), codes,
         task=a.task, metric=a.metric, scorer=a.scorer,
         higher_is_better=a.higher_is_better if a.higher_is_better is not None else b.higher_is_better,
         model_a=run_a.model, model_b=run_b.model, n_questions=n, n_clusters=G, n_only_a=only[0], n_only_b=only[1],

@@ -19,6 +19,7 @@ from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.cluster_variance import Variance, cells, clustered_variance
 from ..stats.contrast import cluster_codes, design
 from ..stats.decision import noise_codes
+from ..stats.flips import effective_flips
 from ..stats.tolerances import ROUNDING
 
 _LEFT_OUT = 200
@@ -161,26 +162,31 @@ class Noise:
     distribution: resampling.Distribution | None
     diagnostics: frozenset[str]
     n_clusters: int = 0
+    carried_by: float | None = None
+    """The effective number of clusters that the metric rests on; None where that is not known."""
 
 
-def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: bool) -> Variance:
-    """The variance of Σ ± metric by leaving out clusters [Efron & Stein 1981], V where that cannot be computed.
+def _jackknife(sides: Sequence[Side], signs: Sequence[float], V: float, paired: bool) -> tuple[Variance, float | None]:
+    """The variance of Σ ± metric by leaving out clusters [Efron & Stein 1981], and how many clusters carry it.
 
-    Satterthwaite's degrees of freedom where the sides are independent samples, as in Welch's test.
+    The variance is V where the metric cannot be computed without each cluster. Sides that are independent samples have
+    Satterthwaite's degrees of freedom, as in Welch's test. The clusters that carry it are (Σ u²)²/Σ u⁴ with u what each
+    moves: of a rare class's F1 the true and false positives and the misses, however many questions there are. None
+    where leaving out takes too many calls.
     """
-    each: list[Variance] = []
     left = [side.left_out() for side in sides]
-    known = [a * theta for a, theta in zip(signs, left, strict=True) if theta is not None and np.isfinite(theta).all()]
-    whole = len(known) == len(sides)
+    values = [a * theta for a, theta in zip(signs, left, strict=True) if theta is not None]
+    if len(values) < len(sides) or not all(np.isfinite(theta).all() for theta in values):
+        # a cluster without which there is no such metric carries all of it
+        return Variance(V, min(side.df() for side in sides)), None if len(values) < len(sides) else 0.0
+    values = [np.sum(values, axis=0)] if paired else values
+    carry = float(np.nan_to_num(effective_flips(np.concatenate([theta - theta.mean() for theta in values]))))
     if paired:
-        found = _spread(np.sum(known, axis=0)) if whole else V
-        return Variance(found, sides[0].df())
-    if not whole:
-        return Variance(V, min(side.df() for side in sides))
-    each = [Variance(_spread(theta), side.df()) for theta, side in zip(known, sides, strict=True)]
+        return Variance(_spread(values[0]), sides[0].df()), carry
+    each = [Variance(_spread(theta), side.df()) for theta, side in zip(values, sides, strict=True)]
     total = sum(item.value for item in each)
     parts = sum(item.value**2 / item.df for item in each)
-    return Variance(total, total**2 / parts if parts > 0 else min(item.df for item in each))
+    return Variance(total, total**2 / parts if parts > 0 else min(item.df for item in each)), carry
 
 
 def _spread(theta: FloatArray) -> float:
@@ -223,10 +229,10 @@ def noise_of(sides: Sequence[Side], signs: Sequence[float], settings: Settings, 
         return Noise(value, each, None, None, None, None, None, None, frozenset({"too_few_questions"}))
     distribution: resampling.Distribution | None = resampling.Distribution(value, kept, 0.0)
     V = float(kept.var(ddof=1))
-    known = _jackknife(sides, signs, V, paired)
+    known, carry = _jackknife(sides, signs, V, paired)
     flat = math.sqrt(V) <= ROUNDING * max(1.0, *(float(np.abs(theta).max()) for theta in values))
     if flat:
-        V, distribution = 0.0, None  # a point is no interval
+        V, distribution, carry = 0.0, None, 0.0  # a point is no interval
     prediction = data = 0.0
     for side, theta, a in zip(sides, values, signs, strict=True):
         if side.repeats < 2:
@@ -242,7 +248,7 @@ def noise_of(sides: Sequence[Side], signs: Sequence[float], settings: Settings, 
     found |= noise_codes(known.df, zero=flat, var_data=V - data if identified else None)
     return Noise(
         value, each, V, V - data if identified else None, prediction if identified else None,
-        V + prediction - data, known, distribution, frozenset(found), min(side.G for side in sides),
+        V + prediction - data, known, distribution, frozenset(found), min(side.G for side in sides), carry,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..data.native_values import MISMATCH
 from ..errors import InputError
 from ..results.plan import Plan, PlanRow, PlugIn, TheoryRow
 from ..settings import check_scale
@@ -204,6 +205,11 @@ def _notes(noise: Noise, asked: Asked, found: PlugIn, plug_in: PlugIn | None) ->
     from .pilots import ONE_RUN, TWO_LIKE_THIS
 
     notes = []
+    if MISMATCH in noise.diagnostics:
+        notes.append(
+            "The pilot's scores do not have the mean that its harness reports (mean_mismatch): do not rely on this "
+            "plan."
+        )
     if noise.compared == ONE_RUN:
         notes.append(
             "The plan is for the mean of one run like this one against a fixed number; for two runs give both, or "

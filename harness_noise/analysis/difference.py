@@ -24,7 +24,7 @@ from .evidence import Compared, Evidence, RowDecision, row_of
 from .matching import Aligned, align
 from .missing import MISSING_SHARE, difference_if_missing
 from .ranges import check_margin, scales_differ, score_range
-from .sample import Sample, group_shares, kernel, sample
+from .sample import Sample, group_shares, kernel, outer_note, sample
 from .unpaired import unpaired_difference
 
 if TYPE_CHECKING:
@@ -59,6 +59,9 @@ def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision,
     if len(pairing.a) == 0:
         raise NothingSharedError(_no_question(compared, pairing))
     row, notes = _missing(_paired(compared, pairing, settings), compared, settings)
+    if compared.group is None:
+        with_clusters = next((part for part in compared.parts if part.clusters is not None), compared.parts_a[0])
+        remarks += outer_note(with_clusters, row.row.diagnostics)
     return row, (*pairing.notes, *remarks, *notes)
 
 
@@ -83,10 +86,11 @@ def _no_question(compared: Compared, pairing: Aligned) -> str:
     group, run_a, run_b = compared.group, compared.run_a, compared.run_b
     task, other = (group.name if group else parts[0].task for parts in (compared.parts_a, compared.parts_b))
     differs = f"the tasks differ ({task} and {other})" if task != other else task
+    why = f": {'; '.join(pairing.notes)}" if pairing.notes else ""
     return (
         f"{differs}: {run_a.name} and {run_b.name} have no question in common "
-        f"({pairing.only_a} and {pairing.only_b} questions); compare runs of one benchmark, name the column "
-        "that identifies a question (`columns={'question': …}`), or use `unpaired=True`"
+        f"({pairing.only_a} and {pairing.only_b} questions{why}); compare runs of one benchmark, name the column "
+        "that identifies a question whatever its words (`columns={'question': …}`), or use `unpaired=True`"
     )
 
 

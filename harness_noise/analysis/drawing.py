@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ..data.clusters import CROSS
+from ..data.matching import pair
+from ..data.questions import Questions
 from ..data.scores import CorpusScores, Run, Scores
 from ..errors import InputError
 from ..results.sequential import Drawn, Sequential
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from .sequential import Labels
 
 STOPPED = "stopped_early"
+NOT_RANDOM = "not_a_random_part"
 Part = TypeVar("Part", Scores, CorpusScores)
 
 
@@ -70,15 +74,27 @@ def wanted(size: str | float, n: int) -> int:
     return min(n, max(1, round(value * n)) if share else int(value))
 
 
-def with_record(run: Run, sequential: Iterable[Mapping[str, Any]], drawn: Iterable[Mapping[str, Any]]) -> Run:
-    """The run with what it says of its stopping, and the code `stopped_early` where that came before the end."""
+def with_record(
+    run: Run, sequential: Iterable[Mapping[str, Any]], drawn: Iterable[Mapping[str, Any]],
+    sizes: Mapping[str, int] | None = None,
+) -> Run:  # fmt: skip
+    """The run with what it says of its stopping, in the codes of its rows too.
+
+    Args:
+        run: without them.
+        sequential: objects of the block's `sequential`.
+        drawn: objects of its `drawn`; `stopped_early` where they say so.
+        sizes: task → all its questions, where that is known; `not_a_random_part` where fewer could be drawn.
+    """
     drawn = tuple(drawn)
-    early = {item["task"] for item in drawn if item["stopped_early"]}
+    codes: dict[str, list[str]] = {}
+    for item in drawn:
+        fewer = item["n_total"] < (sizes or {}).get(item["task"], 0)
+        codes[item["task"]] = [*[STOPPED] * bool(item["stopped_early"]), *[NOT_RANDOM] * fewer]
 
     def marked(part: Part) -> Part:
-        if part.task not in early or STOPPED in part.diagnostics:
-            return part
-        return replace(part, diagnostics=(*part.diagnostics, STOPPED))
+        found = tuple(dict.fromkeys((*part.diagnostics, *codes.get(part.task, ()))))
+        return part if found == part.diagnostics else replace(part, diagnostics=found)
 
     return replace(
         run, sequential=tuple(sequential), drawn=drawn, scores=tuple(map(marked, run.scores)),
@@ -106,6 +122,58 @@ def check_against(run: Run, task: str) -> None:
         "which are therefore a little too extreme: a difference from them would be wrong, and would be taken for real "
         "too often. Compare with a run of all questions, or of a part whose size was fixed before "
         "(--noise_sample, in Inspect noise_sample)"
+    )
+
+
+def carried(questions: Questions, other: Scores, option: str) -> tuple[tuple[str, ...], str] | None:
+    """Clusters for a run that names none, taken from the run it is compared with.
+
+    They draw the order of the questions, so every row of the new run has them as well.
+
+    Args:
+        questions: all questions of the new run's task.
+        other: scores of the run compared with.
+        option: what names clusters, as this harness spells it.
+
+    Returns:
+        (n,) labels, where a question that `other` lacks is a cluster of its own, and their SPEC in words; None where
+        `other` has no clusters.
+
+    Raises:
+        InputError: `other` is clustered in two crossed ways, of which no part of the questions has whole clusters.
+    """
+    if other.clusters is None:
+        return None
+    if any(CROSS in label for label in other.clusters):
+        raise InputError(
+            f"{other.task}: the run compared with clusters the questions in two crossed ways, and no part of them has "
+            f"whole clusters of both: name one way with {option}, or ask all questions"
+        )
+    labels = [f"{other.task}: question {i} alone" for i in range(len(questions))]
+    found = pair(questions, other.questions)
+    for i, j in zip(found.rows_a, found.rows_b, strict=True):
+        labels[i] = other.clusters[j]
+    return tuple(labels), other.cluster_spec or "cluster"
+
+
+def about_clusters(what: str, spec: str, against: str, option: str, *, refused: bool = False) -> str:
+    """What to tell the user about the clusters of the run compared with.
+
+    Args:
+        what: the task or tasks.
+        spec: the clusters in words (see `carried`).
+        against: name of the run compared with.
+        option: see `carried`.
+        refused: whether the user said `none`, so that they are not used.
+    """
+    if refused:
+        return (
+            f"{what}: {against} is clustered by {spec}, and {option} none counts the questions as independent, in "
+            "the looks too; if they are not, the standard errors are too small"
+        )
+    return (
+        f"{what}: clustered by {spec}, as {against} is: whole clusters are asked, and every row counts them "
+        f"({option} names others, or none)"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,15 +13,16 @@ import numpy as np
 from ..data.scores import Group, Run, Scores
 from ..results.rows import Difference, difference
 from ..settings import Settings
-from ..stats import decision, intervals, resampling, tests
+from ..stats import decision, intervals, tests
 from ..stats.contrast import Design
 from ..stats.decision import Decision, Differences, Limits
 from ..stats.flips import Far
 from ..stats.moments import Moments
-from ..stats.wild import wild_test
-from .sample import Sample, noise_fields
+from ..stats.tests import Skew, skew_of
+from .sample import Sample, codes_of, noise_fields, own_group
 
 if TYPE_CHECKING:
+    from ..stats import resampling
     from ..stats.arrays import FloatArray
 
 
@@ -37,6 +39,13 @@ class Compared:
     @property
     def parts(self) -> tuple[Scores, ...]:
         return (*self.parts_a, *self.parts_b)
+
+    def codes(self) -> set[str]:
+        """The diagnostics that the scores of both runs bring along."""
+        sides = ((self.parts_a, self.run_a), (self.parts_b, self.run_b))
+        return set[str]().union(
+            *(codes_of(parts, None if self.group is None else own_group(run, self.group)) for parts, run in sides)
+        )
 
     def names(self) -> dict[str, Any]:
         """The fields of the row that say what it is about."""
@@ -83,6 +92,7 @@ class Evidence:
         of = Differences(
             mean, variance, df, np.array([m.zero_variance]), p_zero, small, self.far,
             "bonett-price" if self.sides is None else "agresti-caffo",
+            math.inf if self.bounds is None else self.bounds[1] - self.bounds[0],
         )  # fmt: skip
         return decision.decide(of, level, self.settings.margin, None if m.variance is None else self._test())
 
@@ -97,6 +107,8 @@ class Evidence:
         if "bootstrap" in (settings.test, settings.interval) and varies:
             test = self._bootstrapped()
         if settings.test == "wild" and varies:
+            from ..stats.wild import wild_test
+
             assert self.d is not None
             assert self.plan is not None
             wild = wild_test(self.d, self.plan, settings.resamples, np.random.default_rng(settings.seed))
@@ -107,22 +119,26 @@ class Evidence:
             p = np.array([1.0 if self.p_sign is None else self.p_sign])
             test = replace(test, p=p, by_p=True, of_all=True)
         elif settings.test == "permutation":
+            from ..stats.resampling import sign_flip_p
+
             assert self.d is not None
             assert self.plan is not None
             rng = np.random.default_rng(settings.seed)
-            p = np.array([resampling.sign_flip_p(self.d, self.plan, settings.resamples, rng)])
+            p = np.array([sign_flip_p(self.d, self.plan, settings.resamples, rng)])
             test = replace(test, p=p, by_p=True, of_all=True)
         return test
 
     def _bootstrapped(self) -> decision.Test:
         """The bootstrap's interval, and its p if that is the test; read with the closed-form variance."""
+        from ..stats.resampling import bootstrap
+
         rng, resamples = np.random.default_rng(self.settings.seed), self.settings.resamples
         if self.sides is not None:
-            found = resampling.bootstrap(*self.sides[0], resamples, rng, minus=self.sides[1])
+            found = bootstrap(*self.sides[0], resamples, rng, minus=self.sides[1])
         else:
             assert self.d is not None
             assert self.plan is not None
-            found = resampling.bootstrap(self.d, self.plan, resamples, rng)
+            found = bootstrap(self.d, self.plan, resamples, rng)
         if found is None or self.m.variance is None or self.m.df is None:
             nothing = np.array([np.nan])
             return decision.Test(nothing, limits=lambda level: Limits(nothing, nothing), interval="bootstrap")
@@ -158,6 +174,14 @@ class Evidence:
         values = plan.weights * d * len(d) if plan.strata.any() else d
         return tests.sign_test(values, plan.clusters if plan.clustered else None)
 
+    @cached_property
+    def skew(self) -> Skew | None:
+        """Skewness of the questions' (clusters') paired differences; None where there are none, or several tasks."""
+        d, plan = self.d, self.plan
+        if d is None or plan is None or plan.strata.any() or self.settings.questions_are == "fixed":
+            return None
+        return skew_of(np.bincount(plan.clusters, weights=d - d.mean()).astype(np.float64))
+
 
 def by_bootstrap(
     found: resampling.Distribution, settings: Settings, method: resampling.Method = "bca"
@@ -182,6 +206,8 @@ class RowDecision:
     decision: Decision
     """What the row says for itself; (1,)."""
     family: str = ""
+    skew: Skew | None = None
+    """Of its paired differences; None where they are no sample, or are unpaired."""
 
 
 def row_decision(found: Decision, codes: Iterable[str], **known: Any) -> RowDecision:
@@ -210,13 +236,13 @@ def row_of(
         **known: further fields.
     """
     m, settings = evidence.m, evidence.settings
-    codes = codes.union(m.diagnostics, *(part.diagnostics for part in compared.parts))
+    codes = codes.union(m.diagnostics, compared.codes())
     codes |= decision.noise_codes(m.df, zero=m.zero_variance, var_data=m.var_data, far=evidence.far)
     noise = noise_fields(m, clustered)
     if "uses_all_repeats" in codes:
         codes.discard("single_repeat")
         noise["se_total"] = None
-    return row_decision(
+    found = row_decision(
         evidence.decide(), codes,
         n_questions=m.n,
         n_clusters=m.n_clusters,
@@ -234,3 +260,4 @@ def row_of(
         **noise,
         **known,
     )  # fmt: skip
+    return replace(found, skew=evidence.skew)

@@ -11,15 +11,17 @@ import numpy as np
 from ..data.clusters import in_words
 from ..data.scores import Run
 from ..errors import InputError
+from ..io.selection import check_clusters
 from ..io.sources import Source, names, only_run, reading
 from ..results.explanation import INTERCEPT, Coefficient, Explanation, Fit
 from ..results.forms import finite, merge_notes
 from ..settings import Adjust, Missing, Settings
 from ..stats import decision
-from ..stats.arrays import FloatArray, IntArray
+from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.contrast import Design, QuestionStats, contrast
+from ..stats.flips import effective_flips
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
-from ..stats.tolerances import FEW_DF, FEWEST_DF
+from ..stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING
 from .comparison import _matched
 from .known import Known, check_known, known, numbers, text_of
 from .sample import Sample
@@ -35,6 +37,11 @@ class _Column:
     values: FloatArray
     value: str | None = None
     reference: str | None = None
+
+    @property
+    def is_category(self) -> bool:
+        """Whether it tells two kinds of questions apart, by name or by a number with two values."""
+        return self.field != INTERCEPT and len(np.unique(self.values)) == 2
 
 
 def explain_runs(
@@ -58,6 +65,7 @@ def explain_runs(
         raise InputError("explain needs the fields by name (`on=['FIELD']`): auto would regress on all of them at once")
     if lone := [spec for spec in categories if spec not in on]:
         raise InputError(f"`categories` {lone[0]}: name it in `on`, too")
+    check_clusters(settings.cluster, [run] if other is None else [run, other])
     matched = [((item,), (run,)) for item in run.scores] if other is None else None
     notes: list[str] = [*run.notes, *(() if other is None else other.notes)]
     if matched is None:
@@ -123,7 +131,37 @@ def _explained(
         weighted=weights is not None, r2=finite(found.r2), diagnostics=tuple(sorted(codes)),
     )  # fmt: skip
     rows = [_row(j, column, found, common, flat, settings.level) for j, column in enumerate(columns)]
+    rare = (
+        set()
+        if flat
+        else _rare(columns, np.where(np.abs(found.residuals) > ROUNDING * spread, found.residuals, 0), plan)
+    )
+    rows = [
+        replace(row, diagnostics=tuple(sorted({*row.diagnostics, "rare_category"})))
+        if j in rare and row.se is not None
+        else row
+        for j, row in enumerate(rows)
+    ]
     return rows, fit, notes
+
+
+def _rare(columns: Sequence[_Column], residuals: FloatArray, plan: Design) -> set[int]:
+    """The columns of categories of which too few questions (clusters) show how much the scores of either side vary.
+
+    Four right answers of four say nothing of their spread, and a standard error made of them is far too small; so the
+    residuals count, and not the questions.
+    """
+
+    def varies_in_few(rows: BoolArray) -> bool:
+        sums = np.bincount(plan.clusters[rows], weights=residuals[rows]).astype(np.float64)
+        return not float(effective_flips(sums)) >= RARE_CATEGORY
+
+    found = set[int]()
+    for field in dict.fromkeys(column.field for column in columns if column.is_category):
+        levels = {j: column.values == column.values.max() for j, column in enumerate(columns) if column.field == field}
+        reference = ~np.any(list(levels.values()), axis=0)
+        found |= set(levels) if varies_in_few(reference) else {j for j, rows in levels.items() if varies_in_few(rows)}
+    return found
 
 
 _CLUSTER = (

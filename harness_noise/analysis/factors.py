@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..data.clusters import both_ways
+from ..data.questions import occurrences
 from ..errors import InputError
 from ..results.factors import FactorRow, Factors
 
@@ -91,7 +92,8 @@ def _little(item: Component) -> str:
     if item.high is None or item.low is None:
         return f"{text}, too few to say how large its variance is."
     width = f", {item.high / item.low:,.0f} times as large" if item.low > 0 else ""
-    return f"{text}: its variance lies anywhere between {item.low:.2g} and {item.high:.2g}{width} (95 % interval)."
+    low = max(0.0, item.low)
+    return f"{text}: its variance lies anywhere between {low:.2g} and {item.high:.2g}{width} (95 % interval)."
 
 
 def _advice(gains: Mapping[str, float | None], more: int, residual: str) -> str:
@@ -126,7 +128,8 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
     scores: list[np.ndarray] = []
     questions: list[str] = []
     levels: dict[str, list[str]] = {name: [] for name in factors}
-    by_text = all(item.questions.inputs is not None for run in runs for item in run.scores)
+    items = [item for run in runs for item in run.scores]
+    by_text = len(items) > 1 and all(item.questions.inputs is not None for item in items)
     for run in runs:
         for item in run.scores:
             if both_ways(item.clusters) is not None:
@@ -136,7 +139,7 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
                 )
             n, K = item.values.shape
             scores.append(item.values.ravel())
-            keys = (item.questions.inputs if by_text else None) or item.questions.keys
+            keys = occurrences(item.questions.inputs or ()) if by_text else item.questions.keys
             questions += [key for key in keys for _ in range(K)]
             for name, column in factors.items():
                 levels[name] += _levels(run, item, name, column, n, K)

@@ -1,8 +1,9 @@
 """The regression gate: is A worse than B by more than a margin, anywhere in a comparison?
 
 It reads the intervals that the rows show, so that with one row it trips exactly where the interval, in
-the metric's direction, lies wholly below the margin. With more rows Holm keeps the chance that a
-comparison without any regression trips at (1 − level)/2 in each family.
+the metric's direction, lies wholly below the margin. A gate is one decision, so all rows that it judges are one
+family: Holm's method keeps the chance that a comparison without any regression trips at (1 − level)/2, however many
+tasks and groups it has.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..data.native_values import MISMATCH
 from ..stats import decision
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ class Gate:
     p_values: tuple[float | None, ...]
     """One-sided p of "A is not worse than B by more than the margin"; None where the row cannot be judged."""
     p_adjusted: tuple[float | None, ...]
-    """The same, adjusted in its family."""
+    """The same, adjusted over all rows that can be judged."""
 
     @property
     def worse(self) -> tuple[Difference, ...]:
@@ -48,9 +50,16 @@ class Gate:
     def tripped(self) -> bool:
         return bool(self.worse)
 
+    @property
+    def blind(self) -> bool:
+        """Whether a pass would say more than was seen: no row could be judged, or the scores of one are not those of
+        the harness's own value."""
+        odd = any(MISMATCH in row.diagnostics for row in self.rows)
+        return not self.tripped and (odd or len(self.unjudged) == len(self.rows))
+
 
 def regressions(result: Comparison, margin: float | None = None) -> Gate:
-    """Test of every row that A is not worse than B by more than a margin, adjusted in each family of rows.
+    """Test every row for "A is not worse than B by more than a margin", adjusted over all rows.
 
     One-sided at (1 − level)/2, in the metric's direction, by the limits of the row's own interval
     (`interval`): t's, or the bootstrap's or a small-sample rule's, read through t (see
@@ -71,16 +80,16 @@ def regressions(result: Comparison, margin: float | None = None) -> Gate:
     rows = result.differences
     p = [_p_not_worse(row, margin) for row in rows]
     adjust = "none" if result.settings.get("adjust") == "none" else "holm"
-    families = result.families or None
-    adjusted = decision.adjusted([math.nan if value is None else value for value in p], adjust, families)
+    adjusted = decision.adjusted([math.nan if value is None else value for value in p], adjust)
     level = rows[0].level if rows else float(result.settings.get("level", 0.95))
     found = tuple(None if np.isnan(value) else float(value) for value in adjusted)
     return Gate(margin, (1 - level) / 2, adjust, rows, tuple(p), found)
 
 
 def _p_not_worse(row: Difference, margin: float) -> float | None:
-    """One-sided p of one row; None without an interval or anything that stands in for it."""
-    if row.diff is None:
+    """One-sided p of one row; None without an interval or anything that stands in for it, and where the scores are
+    not those of the harness's own value."""
+    if row.diff is None or MISMATCH in row.diagnostics:
         return None
     up = row.higher_is_better is not False
     gain = row.diff if up else -row.diff

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from .._version import __version__
 from ..data.matching import pair
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
-from ..results.forms import SCHEMA_VERSION
+from ..results.forms import SCHEMA_VERSION, finite
+from ..results.rows import Comparison
 from ..results.sequential import Sequential
 from ..settings import Settings
+from ..stats import decision
 from ..stats.contrast import question_stats
 from ..stats.partial import positions_look_random
 from .comparison import _matched
@@ -69,6 +74,48 @@ def look(run_a: Run, run_b: Run, settings: Settings, looks: Looks, memory: Path)
     return tuple(out)
 
 
+def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: Settings) -> Comparison:
+    """The comparison with what the looks say in every row: estimate, interval, p and decision.
+
+    The plain interval and p hold for a run that nobody has looked at before; whatever reads a row (headline, verdict,
+    sentence, gate) must not take them for the answer. Rows without looks, metrics that are no mean of question scores,
+    are left out with a note.
+    """
+    by_what = {(item.task, item.metric, item.scorer): item for item in found}
+    keys = [(row.task, row.metric, row.scorer) for row in result.differences]
+    kept = [i for i, key in enumerate(keys) if key in by_what]
+    looks = [by_what[keys[i]] for i in kept]
+    families = tuple(result.families[i] for i in kept) if result.families else ()
+    p = decision.adjusted(
+        [np.nan if item.p_value is None else item.p_value for item in looks], settings.adjust, families or None
+    )
+    rows = []
+    for i, item, adjusted in zip(kept, looks, p, strict=True):
+        better = item.decision in decision.WORDS[1:]
+        back = better and adjusted >= 1 - settings.level and item.p_value is not None and adjusted > item.p_value
+        codes = set(result.differences[i].diagnostics) - {"few_flips", "not_after_adjustment"}
+        rows.append(
+            replace(
+                result.differences[i], diff=item.estimate, ci_low=item.ci_low, ci_high=item.ci_high,
+                p_value=item.p_value, p_adjusted=finite(float(adjusted)), statistic=None, mde=None, test="sequential",
+                interval="none" if item.ci_low is None else "sequential",
+                verdict=decision.WORDS[0] if back else item.decision,
+                diagnostics=tuple(sorted(codes | {"not_after_adjustment"} if back else codes)),
+            )
+        )  # fmt: skip
+    lost = [" ".join(key[:2]) for i, key in enumerate(keys) if i not in kept]
+    notes = [f"left out: {', '.join(lost)}: looks are taken at means of question scores only"] if lost else []
+    notes += [
+        f"{item.task} {item.metric}: decided at look {item.look}, after {item.n_asked:,} questions; estimate, interval "
+        "and p are those of that look"
+        for i, item in zip(kept, looks, strict=True)
+        if item.n_asked < result.differences[i].n_questions
+    ]
+    return replace(
+        result, differences=tuple(rows), families=families, sequential=tuple(found), notes=(*result.notes, *notes)
+    )
+
+
 def _comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores], Group | None]]:
     matched, _ = _matched(run_a, run_b, alone=not run_a.groups)
     out: list[tuple[list[Scores], list[Scores], Group | None]] = [([a], [b], None) for a, b in matched]
@@ -108,8 +155,6 @@ def _answered(one: Scores, other: Scores) -> int:
     order = benchmark_order(other.questions)
     place = {int(i): at for at, i in enumerate(order)}
     clusters = None if other.clusters is None else [other.clusters[i] for i in order]
-    import numpy as np
-
     part = part_of(np.array([place[j] for j in both], dtype=np.intp), len(order), clusters, None)
     if 2 <= len(both) < len(order) and not positions_look_random(part):
         raise InputError(

@@ -129,7 +129,6 @@ def taken(part: Scores, rows: IntArray) -> Scores:
         factors=None,
         native=None,
         n_missing=int(np.isnan(values).sum()) if part.n_missing else 0,
-        diagnostics=tuple(code for code in part.diagnostics if code != "mean_mismatch"),
     )
 
 

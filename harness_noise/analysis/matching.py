@@ -50,7 +50,10 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
         if clusters is not None and theirs is not None and not same_partition(clusters, theirs):
             notes.append(f"{one.task}: the two runs cluster the questions differently; A's clusters count")
         keys = Questions(tuple(one.questions.keys[i] for i in rows_a), one.questions.kind)
-        kept_a.append(replace(one, questions=keys, values=one.values[rows_a], clusters=clusters, cluster_spec=spec))
+        outer = one.outer if one.clusters is not None else other.outer
+        kept_a.append(
+            replace(one, questions=keys, values=one.values[rows_a], clusters=clusters, cluster_spec=spec, outer=outer)
+        )
         kept_b.append(replace(other, questions=keys, values=other.values[rows_b], clusters=clusters, cluster_spec=spec))
     spec = next((part.cluster_spec for part in kept_a if part.cluster_spec), None)
     a, b = sample(kept_a, shares), sample(kept_b, shares)

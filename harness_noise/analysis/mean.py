@@ -10,27 +10,41 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data.clusters import in_words
-from ..data.native_values import reproduces
+from ..data.native_values import agreed
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
+from ..io.selection import check_clusters
 from ..results.forms import finite, merge_notes
 from ..results.rows import Analysis, Estimate
 from ..results.sequential import looks_of
 from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings
 from ..stats import intervals
-from ..stats.contrast import Contrast, Design, question_stats
-from ..stats.moments import Moments, nothing
+from ..stats.cluster_variance import sum_by
+from ..stats.contrast import Contrast, Design
+from ..stats.flips import effective_flips
+from ..stats.moments import Moments, nothing, skewness
 from ..stats.passk import pass_at_k
 from ..stats.tests import welch_p
-from ..stats.tolerances import FEW_FAILURES, SLACK
+from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SLACK, SMALLEST
 from .missing import MISSING_SHARE, mean_if_missing
 from .ranges import score_range
-from .sample import Sample, as_scores, group_parts, group_shares, kernel, noise_fields, root, sample
+from .sample import (
+    Sample,
+    as_scores,
+    codes_of,
+    group_parts,
+    group_shares,
+    kernel,
+    named_repeats,
+    noise_fields,
+    outer_note,
+    root,
+    sample,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from ..stats.arrays import FloatArray, IntArray
 
 __all__ = ["analyze_run", "analyze_runs", "as_scores", "estimate", "pass_at_k_estimates"]
 
@@ -45,10 +59,13 @@ class _Ends:
     mixed: int
     """Clusters that hold a score below the highest, or above the lowest, whichever are fewer."""
     failing: float
-    """The same, each cluster counted by the highest failure rate of its questions.
+    """The same, but by effective number, (Σ f_c)²/Σ f_c² of the clusters' failures: one cluster may hold most of them.
 
-    With one answer per question it is the same number. With more, a question that fails once in twenty times tells
-    less of how failures are spread than one that always fails."""
+    Of right and wrong answers, and where most scores lie at that end, no more than the highest failure rates of the
+    clusters' questions add up to: a question that fails once in twenty times, or by a twentieth, tells less of how
+    failures are spread than one that fails."""
+    heavy: float
+    """(Σ f_c²)²/Σ f_c⁴, which a few large clusters decide."""
 
 
 def _ends(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> _Ends | None:
@@ -60,17 +77,18 @@ def _ends(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> _En
     with np.errstate(invalid="ignore"):
         holds = [(data.values < high).any(axis=1) & used, (data.values > low).any(axis=1) & used]
     mixed = min(len(np.unique(plan.clusters[rows])) for rows in holds)
-    below = (high - data.stats.mean, data.stats.mean - low)
-    failing = min(
-        _failing(side[rows] / (high - low), plan.clusters[rows]) for side, rows in zip(below, holds, strict=True)
-    )
-    return _Ends(bounds, bool(((scored == low) | (scored == high)).all()), mixed, failing)
-
-
-def _failing(rates: FloatArray, clusters: IntArray) -> float:
-    worst = np.zeros(int(clusters.max(initial=-1)) + 1)
-    np.maximum.at(worst, clusters, rates)
-    return float(worst.sum())
+    binary = bool(((scored == low) | (scored == high)).all())
+    failing, heavy = [], []
+    for side in (high - data.stats.mean, data.stats.mean - low):
+        rates = np.maximum(side, 0.0) * used / (high - low)
+        sums = sum_by(plan.clusters, plan.weights * rates, plan.n_clusters)
+        effective = float(sums.sum() ** 2 / max(sums @ sums, SMALLEST))
+        worst = np.zeros(plan.n_clusters)
+        np.maximum.at(worst, plan.clusters, rates)
+        whole = binary or 2 * np.count_nonzero(rates) < np.count_nonzero(used)
+        failing.append(min(effective, float(worst.sum())) if whole else effective)
+        heavy.append(float(effective_flips(sums)) if sums.any() else 0.0)
+    return _Ends(bounds, binary, mixed, min(failing), min(heavy))
 
 
 def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, ends: _Ends | None) -> str:
@@ -91,39 +109,46 @@ def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, e
     if m.variance is None or m.df is None or m.mean is None:
         return "none"
     name = ("t" if ends is None else "wilson") if wanted == "auto" else wanted
-    if m.zero_variance and name in ("t", "bootstrap"):  # a point is no interval
-        return "none" if ends is None else "wilson"
-    return name
+    if not m.zero_variance:
+        return name
+    if ends is None or not ends.binary:  # a point is no interval
+        return "none"
+    return "wilson" if name in ("t", "bootstrap") else name
 
 
 def _interval(
     data: Sample, c: Contrast, m: Moments, plan: Design, settings: Settings, ends: _Ends | None
-) -> tuple[intervals.ConfidenceInterval | None, str]:
+) -> tuple[intervals.ConfidenceInterval | None, str, float]:
+    """The interval, its name, and how far its end on the side of the long tail was moved, in standard errors."""
     name = _interval_name(data, m, plan, settings, ends)
     if name == "none":
-        return None, name
+        return None, name, 0.0
     assert m.variance is not None
     assert m.df is not None
     assert m.mean is not None
-    se = math.sqrt(m.variance)
+    se, t = math.sqrt(m.variance), intervals.t_quantile(settings.level, m.df)
+    of_questions = settings.questions_are == "population" and settings.repeats_are == "answers"
+    # of fewer clusters the skewness is hardly known, and `few_clusters` warns
+    gamma = skewness(c.d, plan) if of_questions and not m.zero_variance and m.df >= FEW_DF else 0.0
     if name == "t":
-        return intervals.t_interval(m.mean, se, m.df, settings.level), name
+        moved = intervals.tail_shift(gamma, 0.0, t)
+        return intervals.moved(intervals.t_interval(m.mean, se, m.df, settings.level), moved * se), name, moved
     if name == "bootstrap":
         from ..stats import resampling
 
         found = resampling.bootstrap(c.d, plan, settings.resamples, np.random.default_rng(settings.seed))
         if found is None:
-            return None, "none"
+            return None, "none", 0.0
         ci = found.expanded(m.variance, m.df).interval(settings.level)
         low, high = ends.bounds if ends is not None else (-math.inf, math.inf)
-        return intervals.ConfidenceInterval(max(low, ci.low), min(high, ci.high)), name
+        return intervals.ConfidenceInterval(max(low, ci.low), min(high, ci.high)), name, 0.0
     assert ends is not None
     # a vote has one value per question, but is made of more answers than are at hand to cap it, and of fixed
     # questions only the answers' own variance is left, which no number of answers caps
     free = (not c.identified and data.uses_all_repeats) or settings.questions_are == "fixed"
     answers = float(data.stats.count.sum()) if ends.binary and not free else math.inf
     width = ends.bounds[1] - ends.bounds[0]
-    p = min(max((m.mean - ends.bounds[0]) / width, 0.0), 1.0)
+    p, moved = min(max((m.mean - ends.bounds[0]) / width, 0.0), 1.0), 0.0
     if name == "clopper-pearson":
         ci = intervals.clopper_pearson(p, answers, settings.level)
     else:
@@ -131,19 +156,23 @@ def _interval(
         if name == "korn-graubard":
             ci = intervals.korn_graubard(p, n, answers, m.df, settings.level)
         else:
-            ci = intervals.wilson(p, n, intervals.t_quantile(settings.level, m.df))
-    return intervals.rescaled(ci, ends.bounds), name
+            moved = intervals.tail_shift(gamma, intervals.binomial_skewness(p, n), t)
+            ci = intervals.moved(intervals.wilson(p, n, t), moved * se / width)
+    return intervals.rescaled(intervals.within(ci, 0.0, 1.0), ends.bounds), name, moved
 
 
 BORROWED_P = 0.05
 """Below this p of Welch's test, questions with one answer are said to differ from those they borrow a variance from."""
 
 
-def _of_one_run(data: Sample, ends: _Ends | None) -> set[str]:
+def _of_one_run(data: Sample, m: Moments, ends: _Ends | None) -> set[str]:
     """Diagnostics that only the scores of one run show."""
     found = set()
-    if ends is not None and ends.binary and ends.failing < FEW_FAILURES * (1 - SLACK):
-        found.add("few_failures")
+    if ends is not None and (ends.binary or m.variance is not None):
+        unequal = m.df is not None and m.df < min(HEAVY_DF, (m.n_clusters - 1) / 2)
+        number = min(ends.failing, ends.heavy) if unequal else ends.failing
+        if number < FEW_FAILURES * (1 - SLACK):
+            found.add("few_failures")
     single = data.stats.count < 2
     if 2 <= single.sum() <= len(data) - 2:
         sizes = np.maximum(np.bincount(data.strata), 1)
@@ -167,13 +196,10 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
         of_first = any(part.native_is_first for part in parts)
         c, m = kernel([replace(data, first=of_first)], [1.0], plan, settings)
         ends = _ends(data, plan, bounds)
-        ci, interval = _interval(data, c, m, plan, settings, ends)
-        found |= _of_one_run(data, ends)
-    found |= set(m.diagnostics).union(*(part.diagnostics for part in parts))
-    native = group.native if group is not None else first.native
-    ours = _native_mean(parts, group) if native is not None else None
-    if native is not None and ours is not None and not reproduces(ours, native):
-        found.add("mean_mismatch")
+        ci, interval, moved = _interval(data, c, m, plan, settings, ends)
+        found |= _of_one_run(data, m, ends) - (set() if ci is not None else {"few_failures"})
+        found |= {"skewed"} if moved else set()
+    found |= codes_of(parts, group).union(m.diagnostics)
     fields = noise_fields(m, clustered)
     if "uses_all_repeats" in found:  # there is no such thing as one answer of it
         found.discard("single_repeat")
@@ -215,23 +241,13 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
     )
 
 
-def _native_mean(parts: Sequence[Scores], group: Group | None) -> float | None:
-    """The mean that the harness itself reports: over all repeats, or over repeat 0."""
-    means, sizes = [], []
-    for part in parts:
-        stats = question_stats(part.values[:, :1] if part.native_is_first else part.values)
-        scored = stats.count > 0
-        if not scored.any():
-            return None
-        means.append(float(stats.mean[scored].mean()))
-        sizes.append(float(scored.sum()))
-    return float(np.average(means, weights=group_shares(parts, group) or sizes))
-
-
 def analyze_run(run: Run, settings: Settings) -> Analysis:
     """All estimates of one run, in the order of the run: tasks, groups, corpus metrics, then what was skipped."""
     estimates = [_estimate([part], run, settings) for part in run.scores]
-    notes = list(run.notes)
+    notes = [*run.notes, *named_repeats(run.scores, settings)]
+    notes += [
+        note for part, row in zip(run.scores, estimates, strict=True) for note in outer_note(part, row.diagnostics)
+    ]
     for group in run.groups:
         parts = group_parts(run, group)
         if parts is None:
@@ -299,10 +315,12 @@ def pass_at_k_estimates(item: Scores, settings: Settings, run: Run | None = None
 def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:
     """All estimates of several runs, one after the other."""
     settings.check("analyze")
-    runs = list(runs)
+    runs, notes = agreed(list(runs))
+    check_clusters(settings.cluster, runs)
     parts = [analyze_run(run, settings) for run in runs]
     estimates = tuple(item for part in parts for item in part.estimates)
-    return Analysis(settings.to_dict(), estimates, merge_notes(*(part.notes for part in parts)), **looks_of(runs))
+    notes_ = merge_notes(*(part.notes for part in parts), notes)
+    return Analysis(settings.to_dict(), estimates, notes_, **looks_of(runs))
 
 
 def estimate(

@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..results.forms import finite
 from ..results.sequential import FullBenchmark
 from ..stats.contrast import cluster_codes
-from ..stats.partial import Part, from_part, plain, positions_look_random
+from ..stats.partial import Part, from_part, positions_look_random
 from ..stats.tolerances import FEW_DF, FEW_FAILURES
 
 if TYPE_CHECKING:
@@ -34,15 +34,15 @@ def estimate_from_part(
     clusters: Labels | None = None,
     *,
     strata: Labels | None = None,
+    against: ArrayLike | None = None,
     level: float = 0.95,
 ) -> FullBenchmark:
-    """The mean over all N questions of a benchmark, of which m were answered at random.
+    """The mean over all N questions of a benchmark, of which m were answered at random; or a difference of two.
 
     Parameters
     ----------
     scores
-        (m, K) scores of the questions that were asked, NaN where a repeat is missing; or (m,); for a comparison
-        the differences of the question means.
+        (m, K) scores of the questions that were asked, NaN where a repeat is missing; or (m,).
     asked
         (m,) indexes into the N questions, in the order of `scores`.
     references
@@ -51,13 +51,16 @@ def estimate_from_part(
         (N,) labels of what was drawn together; None: single questions.
     strata
         (N,) labels of the tasks in which questions were drawn in proportion; None: one task.
+    against
+        (N,) question means of a second run that has answered all N questions. The result is then the difference: the
+        mean of `scores`, estimated with this run and the references, minus the second run's mean, which is known.
     level
         Coverage of the interval.
 
     Returns
     -------
     FullBenchmark
-        The `full_benchmark` object; where the references gain nothing, the plain mean of the part.
+        The `full_benchmark` object; the plain mean of the part where that has fewer than 30 questions (clusters).
 
     Raises
     ------
@@ -93,21 +96,25 @@ def estimate_from_part(
     scored = ~np.isnan(values).all(axis=1)
     y = np.array([row[~np.isnan(row)].mean() for row in values[scored]])
     part = part_of(rows[scored].astype(np.intp), N, clusters, strata)
-    return full_benchmark(y, part, X, tuple(f"reference {r + 1}" for r in range(X.shape[1])), level)
+    other = None if against is None else np.asarray(against, dtype=np.float64)
+    if other is not None and (other.shape != (N,) or not np.isfinite(other).all()):
+        raise InputError(f"`against` must be {N} question means, one for each question of the references, none missing")
+    return full_benchmark(y, part, X, tuple(f"reference {r + 1}" for r in range(X.shape[1])), level, against=other)
 
 
 def part_of(
-    asked: IntArray, n: int, clusters: Labels | None, strata: Labels | None, shares: list[float] | None = None
-) -> Part:
+    asked: IntArray, n: int, clusters: Labels | None, strata: Labels | None, shares: list[float] | None = None,
+    *, drawn: bool = False,
+) -> Part:  # fmt: skip
     """The part of n questions; `shares` are the weights of the strata in the order in which they appear."""
     codes = np.arange(n) if clusters is None else cluster_codes(clusters)[0]
     tasks = np.zeros(n, dtype=np.intp) if strata is None else cluster_codes(strata)[0]
-    return Part(asked, codes, tasks, None if shares is None else np.asarray(shares, dtype=np.float64))
+    return Part(asked, codes, tasks, None if shares is None else np.asarray(shares, dtype=np.float64), drawn)
 
 
 def full_benchmark(
     y: FloatArray, part: Part, X: FloatArray, names: tuple[str, ...], level: float = 0.95, what: str = "",
-    *, bounds: tuple[float, float] | None = None, drawn: bool = False,
+    *, against: FloatArray | None = None, bounds: tuple[float, float] | None = None,
 ) -> FullBenchmark:  # fmt: skip
     """`estimate_from_part` from question means.
 
@@ -118,8 +125,8 @@ def full_benchmark(
         names: of the references.
         level: coverage of the interval.
         what: the task, for messages.
-        bounds: the metric's range, in which the interval stays; None of differences, and where it is not known.
-        drawn: whether the run says that its questions were drawn at random; else their places must look like it.
+        against: (N,) question means of the run that is subtracted.
+        bounds: the range of the mean, or of the difference, in which the interval stays; None: not known.
     """
     what = f"{what}: " if what else ""
     N, asked = len(X), part.asked
@@ -127,7 +134,7 @@ def full_benchmark(
         raise InputError(f"{what}fewer than two questions have a score: nothing can be said of the others")
     if len(asked) >= N:
         raise InputError(f"{what}all {N} questions were asked: their plain mean is that of the whole benchmark")
-    if not drawn and not positions_look_random(part):
+    if not part.drawn and not positions_look_random(part):
         raise NotRandomError(
             f"{what}the {len(asked)} of {N} questions that were asked were not drawn at random: they lie together in "
             "the order of the benchmark, as the first N of --limit do, and the first questions are no sample; "
@@ -136,32 +143,39 @@ def full_benchmark(
     missing = int((part.unknown() >= 1).sum())
     if missing:
         raise InputError(f"{what}{missing} tasks have no question in the part: every task needs one")
-    found = from_part(y, part, X)
-    used = found if found is not None and found.gain > 1 else plain(y, part)
+    used = from_part(y, part, X, against)
     if used is None:
         raise InputError(f"{what}the part has fewer than two clusters in some task: no standard error")
-    codes = _codes(y, part, used.df)
-    se = low = high = None
+    values = y if against is None else y - against[asked]
+    codes = _codes(values, part, used.df, difference=against is not None)
+    se = population = None
+    low = high = population_low = population_high = None
     if used.variance > 0:
         codes.discard("zero_variance")
-        half, se = used.half_width(level), math.sqrt(used.variance)
-        low, high = used.estimate - half, used.estimate + half
-        if bounds is not None:
-            low, high = max(bounds[0], low), min(bounds[1], high)
+        se, population = math.sqrt(used.variance), math.sqrt(used.population_variance)
+        low, high = _limits(used.estimate, used.half_width(level), bounds)
+        population_low, population_high = _limits(used.estimate, used.half_width(level, population=True), bounds)
     return FullBenchmark(
         estimate=finite(used.estimate), se=se, ci_low=low, ci_high=high, n_asked=len(asked), n_total=N,
-        r2=None if found is None else found.r2, gain=None if found is None else found.gain, references=names,
-        diagnostics=tuple(sorted(codes)),
+        r2=used.r2, gain=used.gain, references=names,
+        diagnostics=tuple(sorted(codes)), se_population=population, ci_low_population=population_low,
+        ci_high_population=population_high,
     )  # fmt: skip
 
 
-def _codes(y: FloatArray, part: Part, df: float) -> set[str]:
+def _limits(estimate: float, half: float, bounds: tuple[float, float] | None) -> tuple[float, float]:
+    """The limits of an interval, within the bounds."""
+    low, high = (-math.inf, math.inf) if bounds is None else bounds
+    return max(low, estimate - half), min(high, estimate + half)
+
+
+def _codes(values: FloatArray, part: Part, df: float, *, difference: bool) -> set[str]:
     """What makes a standard error uncertain: nothing varies, few clusters, or few whose score is not the usual one."""
-    values, which, counts = np.unique(np.round(y, 12), return_inverse=True, return_counts=True)
+    kinds, which, counts = np.unique(np.round(values, 12), return_inverse=True, return_counts=True)
     others = len(np.unique(part.clusters[part.asked][which != counts.argmax()]))
     known = {
-        "zero_variance": len(values) == 1,
+        "zero_variance": len(kinds) == 1,
         "few_clusters": df < FEW_DF,
-        "few_flips" if values[0] < 0 else "few_failures": others < FEW_FAILURES,  # below 0: differences
+        "few_flips" if difference or kinds[0] < 0 else "few_failures": others < FEW_FAILURES,
     }
     return {code for code, holds in known.items() if holds}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..data.clusters import both_ways
+from ..data.native_values import agreed
 from ..errors import InputError
 from ..results.rows import Difference, Estimate
 from ..stats.moments import upper_variance
@@ -126,7 +127,7 @@ def _measured(
     from .mean import analyze_runs
 
     settings.check("plan")
-    runs = [run for source in sources for run in runs_of(source, options)]
+    runs, _ = agreed([run for source in sources for run in runs_of(source, options)])
     if len(runs) > 2:
         models = ", ".join(run.model for run in runs[:6])
         raise InputError(f"`runs` takes one run or two, not {len(runs)} ({models})")

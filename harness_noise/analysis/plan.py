@@ -189,14 +189,20 @@ def _without_runs(asked: Asked) -> Noise:
         asked.check_alone("accuracy", asked.omega2, None, "a theory")
         noise = Noise(rule_of_thumb(asked.accuracy), split=False, scale=(0.0, 1.0))
     elif asked.omega2 is None:
+        more = "" if asked.cluster_size is None else ": `cluster_size` needs an `omega2` that holds the clustering"
         raise InputError(
-            "the noise comes from one of `omega2` (with `sigma2`), `runs` RUN [RUN] and `accuracy` P; 0 of them are "
-            "given"
+            "the noise comes from one of `omega2` (with `sigma2`), `runs` RUN [RUN] and `accuracy` P, and none of them "
+            f"is given{more}"
         )
     else:
         noise = from_numbers(asked.omega2, asked.sigma2)
     if asked.cluster_size is not None:
-        if asked.design_effect is not None or asked.accuracy is not None:
+        if asked.accuracy is not None:
+            raise InputError(
+                "`cluster_size` is for an `omega2` that holds the clustering, and there is none: with `accuracy` say "
+                "the `design_effect` of the clusters in its place"
+            )
+        if asked.design_effect is not None:
             raise InputError("`cluster_size` is for an `omega2` that holds the clustering: leave `design_effect` out")
         noise = replace(noise, units=Units(asked.cluster_size), clustered=True)
     if asked.design_effect is not None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..data.native_values import agreed
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError
 from ..results.plan import Plan
@@ -67,7 +68,7 @@ def replayed(
 
     if any(isinstance(source, (Estimate, Difference)) for source in sources):
         return None
-    found = [run for source in sources for run in runs_of(source, options)]
+    found, _ = agreed([run for source in sources for run in runs_of(source, options)])
     if len(found) != 2:
         return None
     rows = compare_runs([(found[0], found[1])], settings).differences

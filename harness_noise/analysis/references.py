@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import compress, zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..data.matching import pair
-from ..data.questions import Questions
 from ..data.scores import Run, Scores
 from ..errors import InputError
 from ..results.sequential import FullRow
@@ -22,7 +22,11 @@ from .ranges import hull
 from .sample import group_parts, group_shares
 
 if TYPE_CHECKING:
+    from ..data.questions import Questions
     from ..stats.arrays import FloatArray, IntArray
+
+NEARLY_ALL = 0.95
+"""Share of a task's questions that a run must have answered for its mean to count as known."""
 
 
 def of_runs(
@@ -42,7 +46,7 @@ def of_runs(
     rows: list[FullRow] = []
     notes: list[str] = []
     for run in runs:
-        others = [item for item in references if item.path != run.path or not run.path or item.model != run.model]
+        others = [item for item in references if not _is(item, run)]
         for parts, name, shares in _tasks(run):
             try:
                 rows += _row(parts, others, name, run, shares, settings, notes)
@@ -57,37 +61,54 @@ def of_runs(
 def of_pairs(
     pairs: Sequence[tuple[Run, Run]], references: Sequence[Run], settings: Settings
 ) -> tuple[tuple[FullRow, ...], list[str]]:
-    """The differences A − B on whole benchmarks, as `of_runs` has the means."""
+    """The differences A − B on whole benchmarks: A's mean, which B and the references predict, minus B's mean."""
     rows: list[FullRow] = []
     notes: list[str] = []
     for run_a, run_b in pairs:
         matched, _ = _matched(run_a, run_b, alone=False)
-        differences = [_difference(one, other) for one, other in matched]
-        both = {item["task"] for item in run_a.drawn} & {item["task"] for item in run_b.drawn}
-        whole = replace(
-            run_a, model=f"{run_a.model} − {run_b.model}", scores=tuple(differences), parts=(),
-            drawn=tuple(item for item in run_a.drawn if item["task"] in both),
-        )  # fmt: skip
-        for parts, name, shares in _tasks(whole):
-            rows += _row(parts, references, name, whole, shares, settings, notes)
+        others = [item for item in references if not (_is(item, run_a) or _is(item, run_b))]
+        against = _Against(run_b, {_key(one): other for one, other in matched})
+        shared = replace(run_a, scores=tuple(one for one, _ in matched), parts=())
+        for parts, name, shares in _tasks(shared):
+            rows += _row(parts, others, name, shared, shares, settings, notes, against)
     return _checked(rows, notes, references)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Against:
+    """The run that is subtracted."""
+
+    run: Run
+    scores: Mapping[tuple[str, str, str], Scores]
+    """By task, metric and scorer."""
+
+
+def _is(one: Run, other: Run) -> bool:
+    """Whether two runs are one, given twice."""
+    return bool(one.path) and one.path == other.path and one.model == other.model
+
+
+def _key(scores: Scores) -> tuple[str, str, str]:
+    return scores.task, scores.metric, scores.scorer
 
 
 def _checked(rows: list[FullRow], notes: list[str], references: Sequence[Run]) -> tuple[tuple[FullRow, ...], list[str]]:
     if not rows and not notes:
-        names = ", ".join(run.model for run in references[:6])
+        models = ", ".join(run.model for run in references[:6])
         raise InputError(
-            f"the references ({names}) have measured nothing that the runs have: name runs of the same tasks"
+            f"the references ({models}) have measured nothing that the runs have: name runs of the same tasks"
         )
-    nothing = [
-        f"{row.task} {row.metric}".strip()
-        for row in rows
-        if row.estimate is not None and (row.gain is None or row.gain <= 1)
-    ]
-    if nothing:
-        notes.append(
-            f"{', '.join(dict.fromkeys(nothing))}: the references gain nothing, so the plain mean of the part is shown"
-        )
+    known = [row for row in rows if row.estimate is not None]
+    for said, these in (
+        ("the references gain nothing", [row for row in known if row.gain is not None and row.gain <= 1]),
+        (
+            "nothing varies, or the part has too few questions (clusters) to learn from the references, so its plain "
+            "mean is shown",
+            [row for row in known if row.gain is None],
+        ),
+    ):
+        names = dict.fromkeys(f"{row.task} {row.metric}".strip() for row in these)
+        notes += [f"{', '.join(names)}: {said}"] if names else []
     return tuple(rows), notes
 
 
@@ -101,19 +122,6 @@ def _tasks(run: Run) -> list[tuple[list[Scores], str, list[float] | None]]:
     return out
 
 
-def _difference(one: Scores, other: Scores) -> Scores:
-    """A − B of the question means, as scores of one answer."""
-    found = pair(one.questions, other.questions)
-    d = question_stats(one.values).mean[found.rows_a] - question_stats(other.values).mean[found.rows_b]
-    keys, rows = one.questions, found.rows_a
-    inputs = None if keys.inputs is None else tuple(keys.inputs[i] for i in rows)
-    return replace(
-        one, values=d[:, None], clusters=None if one.clusters is None else tuple(one.clusters[i] for i in rows),
-        questions=Questions(tuple(keys.keys[i] for i in rows), keys.kind, inputs=inputs), bounds=None, native=None,
-        factors=None, n_missing=0, diagnostics=_stopped((one, other)),
-    )  # fmt: skip
-
-
 def _stopped(parts: Sequence[Scores]) -> tuple[str, ...]:
     """The code of a row with a part whose number of questions its scores decided."""
     return (STOPPED,) if any(STOPPED in part.diagnostics for part in parts) else ()
@@ -121,41 +129,70 @@ def _stopped(parts: Sequence[Scores]) -> tuple[str, ...]:
 
 def _row(
     parts: Sequence[Scores], references: Sequence[Run], name: str, run: Run, shares: list[float] | None,
-    settings: Settings, notes: list[str],
+    settings: Settings, notes: list[str], against: _Against | None = None,
 ) -> list[FullRow]:  # fmt: skip
     """One row, or a note that says why there is none; nothing where no reference has measured it."""
-    blocks = [_block(part, references) for part in parts]
+    others = [] if against is None else [against.scores[_key(part)] for part in parts]
+    blocks = [_block(part, references, other) for part, other in zip_longest(parts, others)]
     known = [block for block in blocks if block is not None]
     if len(known) < len(blocks) or not known:
         return []
     names = [n for n in known[0].names if all(n in block.names for block in known)]
-    if not names:
+    if not names and against is None:
         return []
+    what, model, drawn = f"{name} {parts[0].metric}", run.model, {item["task"]: item["n_total"] for item in run.drawn}
+    if against is not None:
+        known, said = _with_known(known, against.run.model)
+        notes += [f"{what}: {text}" for text in said]
+        model = f"{run.model} − {against.run.model}"
+        if known[0].b is None:  # what both have answered is a random part if both are
+            both = {item["task"] for item in against.run.drawn}
+            drawn = {task: n for task, n in drawn.items() if task in both}
     start = np.cumsum([0, *(len(block.X) for block in known)])
     asked = np.concatenate([block.asked + at for block, at in zip(known, start, strict=False)])
     if len(asked) >= start[-1]:
-        notes.append(
-            f"{name} {parts[0].metric}: {run.model} has answered all {start[-1]:,} questions of the references"
-        )
+        notes.append(f"{what}: {run.model} has answered all {start[-1]:,} questions of the references")
         return []
     part = part_of(
         asked, int(start[-1]),
         [label for block in known for label in block.clusters] if any(block.clustered for block in known) else None,
         np.repeat(np.arange(len(known)), np.diff(start)), shares,
+        drawn=all(drawn.get(item.task) == block.n_all for item, block in zip(parts, known, strict=True)),
     )  # fmt: skip
     X = np.concatenate([block.X[:, [block.names.index(n) for n in names]] for block in known])
     y = np.concatenate([block.y for block in known])
-    bounds = hull([item.bounds for item in parts])  # differences have none
-    sizes = {item["task"]: item["n_total"] for item in run.drawn}
-    drawn = all(sizes.get(item.task) == len(block.X) for item, block in zip(parts, known, strict=True))
-    found = full_benchmark(y, part, X, tuple(names), settings.level, name, bounds=bounds, drawn=drawn)
-    fields = asdict(found) | {"diagnostics": tuple(sorted((*found.diagnostics, *_stopped(parts))))}
-    return [FullRow(task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=run.model, **fields)]
+    b = [block.b for block in known if block.b is not None]
+    found = full_benchmark(
+        y, part, X, tuple(names), settings.level, name,
+        against=np.concatenate(b) if b else None, bounds=_bounds(parts, others),
+    )  # fmt: skip
+    fields = asdict(found) | {"diagnostics": tuple(sorted((*found.diagnostics, *_stopped((*parts, *others)))))}
+    return [FullRow(task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=model, **fields)]
+
+
+def _bounds(parts: Sequence[Scores], others: Sequence[Scores]) -> tuple[float, float] | None:
+    """The range of a mean, or of a difference where something is subtracted."""
+    found = hull([item.bounds for item in (*parts, *others)])
+    return found if found is None or not others else (found[0] - found[1], found[1] - found[0])
+
+
+def _with_known(blocks: list[_Block], name: str) -> tuple[list[_Block], list[str]]:
+    """The questions of which the subtracted run has answers, if that is nearly all; else the differences; and notes."""
+    have = [0 if block.b is None else int(np.isfinite(block.b).sum()) for block in blocks]
+    every = [len(block.X) for block in blocks]
+    if any(n < NEARLY_ALL * N for n, N in zip(have, every, strict=True)):
+        said = (
+            f"{name} has answered {sum(have):,} of {sum(every):,} questions only: the references predict A − B itself"
+        )
+        return [block.subtracted() for block in blocks], [f"{said}, which gains little"]
+    left = sum(every) - sum(have)
+    said = f"{name} has no answer to {left:,} of {sum(every):,} questions, which are left out of the whole benchmark"
+    return [block.of_known() for block in blocks], [said] if left else []
 
 
 def _nothing(parts: Sequence[Scores], references: Sequence[Run], name: str, run: Run) -> FullRow:
     """The row of a part that says nothing of the whole."""
-    blocks = [block for part in parts if (block := _block(part, references)) is not None]
+    blocks = [block for part in parts if (block := _block(part, references, None)) is not None]
     return FullRow(
         task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=run.model, estimate=None, se=None, ci_low=None,
         ci_high=None, n_asked=sum(len(block.asked) for block in blocks), n_total=sum(len(block.X) for block in blocks),
@@ -164,52 +201,84 @@ def _nothing(parts: Sequence[Scores], references: Sequence[Run], name: str, run:
     )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Block:
     """One task: all its N questions in the benchmark's order, and which of them a run has answered."""
 
-    def __init__(self, part: Scores, references: Sequence[tuple[str, Scores]]) -> None:
-        whole = max((item for _, item in references), key=lambda item: len(item.questions))
-        order = benchmark_order(whole.questions)
-        place = np.empty(len(order), dtype=np.intp)
-        place[order] = np.arange(len(order))
-        found = pair(part.questions, whole.questions)
-        means = question_stats(part.values).mean
-        scored = ~np.isnan(means)
-        if len(found.rows_a) < len(part.questions):
-            lost = len(part.questions) - len(found.rows_a)
-            raise InputError(
-                f"{part.task}, {part.metric}: {lost} of {len(part.questions)} questions are not among those of the "
-                "references, which must have answered the whole benchmark"
-            )
-        rows_a, rows_b = np.array(found.rows_a, dtype=np.intp), np.array(found.rows_b, dtype=np.intp)
-        kept = scored[rows_a]
-        self.y: FloatArray = means[rows_a[kept]]
-        self.asked: IntArray = place[rows_b[kept]]
-        self.names = [name for name, _ in references]
-        self.X: FloatArray = np.full((len(order), len(references)), np.nan)
-        for r, (_, item) in enumerate(references):
-            same = pair(item.questions, whole.questions)
-            self.X[place[same.rows_b], r] = question_stats(item.values).mean[same.rows_a]
-        labels = [f"\x1f{i}" for i in range(len(order))]
-        self.clustered = part.clusters is not None or whole.clusters is not None
-        if whole.clusters is not None:
-            for i, label in enumerate(whole.clusters):
-                labels[place[i]] = label
-        elif part.clusters is not None:  # of the questions that were not asked nothing is known
-            for i, j in zip(found.rows_a, found.rows_b, strict=True):
-                labels[place[j]] = part.clusters[i]
-        self.clusters = labels
+    y: FloatArray
+    """(m,) question means."""
+    asked: IntArray
+    """(m,) indexes of the questions."""
+    names: list[str]
+    """Of the references."""
+    X: FloatArray
+    """(N, R) question means of the references, NaN where one has none."""
+    b: FloatArray | None
+    """(N,) question means of the run that is subtracted, NaN where it has none."""
+    clusters: list[str]
+    clustered: bool
+    n_all: int
+    """Questions of the task."""
+
+    def subtracted(self) -> _Block:
+        """The differences, of the questions that both have answered."""
+        assert self.b is not None
+        both = np.isfinite(self.b[self.asked])
+        asked = self.asked[both]
+        return replace(self, y=self.y[both] - self.b[asked], asked=asked, b=None)
+
+    def of_known(self) -> _Block:
+        """The questions that the subtracted run has answered, as if they were all."""
+        assert self.b is not None
+        known = np.isfinite(self.b)
+        place, both = np.cumsum(known) - 1, known[self.asked]
+        return replace(
+            self, y=self.y[both], asked=place[self.asked[both]], X=self.X[known], b=self.b[known],
+            clusters=list(compress(self.clusters, known)),
+        )  # fmt: skip
 
 
-def _block(part: Scores, references: Sequence[Run]) -> _Block | None:
-    """None where no reference has measured it."""
+def _block(part: Scores, references: Sequence[Run], against: Scores | None) -> _Block | None:
+    """None where neither a reference nor the run that is subtracted has measured it."""
     found: list[tuple[str, Scores]] = []
     for run in references:
         for item in (*run.scores, *run.parts):
-            if (item.task, item.metric, item.scorer) == (part.task, part.metric, part.scorer):
+            if _key(item) == _key(part):
                 found.append((run.model if run.model not in dict(found) else run.name, item))
                 break
-    return _Block(part, found) if found else None
+    every = [item for _, item in found] + ([] if against is None else [against])
+    if not every:
+        return None
+    whole = max(every, key=lambda item: len(item.questions))
+    order = benchmark_order(whole.questions)
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.arange(len(order))
+    same = pair(part.questions, whole.questions)
+    if len(same.rows_a) < len(part.questions):
+        lost = len(part.questions) - len(same.rows_a)
+        raise InputError(
+            f"{part.task}, {part.metric}: {lost} of {len(part.questions)} questions are not among those of the "
+            "references, which must have answered the whole benchmark"
+        )
+    rows_a, rows_b = np.array(same.rows_a, dtype=np.intp), np.array(same.rows_b, dtype=np.intp)
+    means = question_stats(part.values).mean
+    scored = ~np.isnan(means[rows_a])
+    columns = np.full((len(order), len(every)), np.nan)
+    for r, item in enumerate(every):
+        shared = pair(item.questions, whole.questions)
+        columns[place[shared.rows_b], r] = question_stats(item.values).mean[shared.rows_a]
+    labels = [f"\x1f{i}" for i in range(len(order))]
+    if whole.clusters is not None:
+        for i, label in enumerate(whole.clusters):
+            labels[place[i]] = label
+    elif part.clusters is not None:  # of the questions that were not asked nothing is known
+        for i, j in zip(same.rows_a, same.rows_b, strict=True):
+            labels[place[j]] = part.clusters[i]
+    return _Block(
+        means[rows_a[scored]], place[rows_b[scored]], [name for name, _ in found], columns[:, : len(found)],
+        None if against is None else columns[:, -1], labels,
+        part.clusters is not None or whole.clusters is not None, len(order),
+    )  # fmt: skip
 
 
 def benchmark_order(questions: Questions) -> IntArray:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from filecmp import cmp
 from os.path import realpath
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -43,8 +45,35 @@ def once(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
     return list(kept.values()), notes
 
 
+def copies(runs: Sequence[Run]) -> list[str]:
+    """What to say of runs that were read from one file, or from files that are equal byte for byte."""
+    notes = []
+    files: dict[int, list[Run]] = {}
+    for run in runs:
+        file = Path(run.path)
+        size = file.stat().st_size if run.path and file.is_file() else 0
+        same = next((other for other in files.get(size, ()) if size and _copied(other, run)), None)
+        if same is not None:
+            one = realpath(same.path) == realpath(run.path)
+            what = f"{run.name} is given twice" if one else f"{same.name} and {run.name} hold the same bytes"
+            notes.append(f"ONE RUN TWICE: {what}, so there is nothing to compare; was another file meant?")
+        files.setdefault(size, []).append(run)
+    return notes
+
+
+def _copied(one: Run, other: Run) -> bool:
+    if realpath(one.path) == realpath(other.path):
+        return one.model == other.model
+    values = [[item.values for item in run.scores] for run in (one, other)]
+    alike = len(values[0]) == len(values[1]) and all(
+        np.array_equal(a, b, equal_nan=True) for a, b in zip(*values, strict=True)
+    )
+    return alike and cmp(one.path, other.path, shallow=False)
+
+
 def _join(runs: Sequence[Run]) -> Run:
     runs, twice = once(runs)
+    twice = [*twice, *copies(runs)]
     first = runs[0]
     notes = list(merge_notes(*(run.notes for run in runs), twice))
     if len(runs) == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import is_, ne
@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data.clusters import CROSS, both_ways
-from ..data.native_values import fitting, is_proportion
+from ..data.clusters import CROSS, both_ways, in_words
+from ..data.native_values import MISMATCH, fitting, is_proportion, is_reproduced, native_mean, reproduces
 from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.diagnostics import UNSPLIT
 from ..results.forms import finite
 from ..settings import Settings
+from ..stats.cluster_variance import clustered_variance
 from ..stats.contrast import Contrast, Design, QuestionStats, cluster_codes, contrast, design, question_stats
 from ..stats.decision import noise_codes
 from ..stats.fixed import fixed_moments
@@ -32,8 +33,13 @@ if TYPE_CHECKING:
 
     from ..stats.arrays import FloatArray, IntArray
 
-SHARED_NOISE_P = 0.001
-"""Below this p of the F test, repeats that should be independent are said not to be."""
+SHARED_NOISE_P = 0.05
+"""Below this p of the F test, repeats that should be independent are said not to be: one sound run in twenty, and of
+those whose interval covers 71 to 86 % for it 40 to 73 % with three repeats, 66 to 95 % with five (.001: 10 to 47 and 34
+to 84 %)."""
+WIDER_OUTSIDE = 1.1
+"""How many times the standard error by outer clusters has to be that by the inner ones for these to be called inner:
+intervals that cover 74 to 90 % in simulation then cover or have the code in 95 to 100 % (6 to 50 outer clusters)."""
 FIRST_ANSWER_P = 0.005
 """Below this p the first answers are said to be others than the rest: one contrast, named in advance."""
 
@@ -65,6 +71,8 @@ class Sample:
     """Whether the harness's own value stands on the first answers, which are then held against the others."""
     repeats_are_runs: bool = False
     """The adapter knows that the repeats share a cause, whatever the F test says."""
+    outer: Mapping[str, Mapping[str, str]] | None = None
+    """See `Scores`; None for several tasks."""
 
     def __len__(self) -> int:
         return len(self.stats)
@@ -139,6 +147,7 @@ def sample(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sa
         is_proportion(parts[0].metric),
         any(part.answers_differ for part in parts),
         repeats_are_runs=any(part.repeats_are_runs for part in parts),
+        outer=parts[0].outer if len(parts) == 1 else None,
     )
     return whole if stats.count.all() else whole.take(np.flatnonzero(stats.count))
 
@@ -161,6 +170,30 @@ def group_parts(run: Run, group: Group) -> list[Scores] | None:
     found = {part.task: part for part in (*run.parts, *run.scores) if (part.metric, part.scorer) == wanted}
     parts = [found[task] for task in group.tasks if task in found]
     return parts if parts and len(parts) == len(group.tasks) else None
+
+
+def own_group(run: Run, group: Group) -> Group:
+    """A group with the value that this run reports for it; None where it reports none."""
+    key = (group.name, group.metric, group.scorer)
+    native = next((own.native for own in run.groups if (own.name, own.metric, own.scorer) == key), None)
+    return replace(group, native=native)
+
+
+def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
+    """The diagnostics that one run's scores bring along, and whether they reproduce the harness's own value.
+
+    Args:
+        parts: of one task, or of the tasks of a group.
+        group: with this run's own value; None for one task.
+    """
+    codes = {code for part in parts for code in part.diagnostics}
+    means = [] if group is None or group.native is None else [native_mean(part) for part in parts]
+    ours = None
+    if group is not None and means and None not in means:
+        sizes = [int((~np.isnan(part.values)).any(axis=1).sum()) for part in parts]
+        ours = float(np.average(np.array(means, dtype=np.float64), weights=group_shares(parts, group) or sizes))
+    wrong = ours is not None and group is not None and group.native is not None and not reproduces(ours, group.native)
+    return codes | {MISMATCH} if wrong or not all(map(is_reproduced, parts)) else codes
 
 
 def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | None:
@@ -212,7 +245,35 @@ def kernel(
             )
         return c, fixed_moments(stats, coefficients, c, plan)
     m = moments(c, plan, settings.se)
+    if wider_outside(runs[0], c, plan, m, settings):
+        m = replace(m, diagnostics=tuple(sorted({*m.diagnostics, "inner_clusters"})))
     return c, _with_runs(m, components, coefficients) if components else m
+
+
+def wider_outside(data: Sample, c: Contrast, plan: Design, m: Moments, settings: Settings) -> bool:
+    """Whether clustering by a field that contains the clusters would make the standard error clearly larger."""
+    if not data.outer or data.labels is None or plan.crossed is not None or not m.variance:
+        return False
+    for known in data.outer.values():
+        values = [known.get(label) for label in data.labels]
+        if None in values:  # questions that only another run has, whose field is not known
+            continue
+        outside = clustered_variance(c.d - c.d.mean(), design(len(data), [str(value) for value in values]), settings.se)
+        if outside is not None and outside.value > WIDER_OUTSIDE**2 * m.variance:
+            return True
+    return False
+
+
+def outer_note(part: Scores, codes: Iterable[str]) -> list[str]:
+    """What to do about `inner_clusters`, by the names of the fields; nothing where the row has no such code."""
+    if part.outer is None or "inner_clusters" not in codes:
+        return []
+    fields = ", ".join(map(repr, part.outer))
+    return [
+        f"{part.task} {part.metric}: each cluster ({in_words(part.cluster_spec)}) lies within one value of {fields}, "
+        f"whose questions vary together, too: use `cluster={next(iter(part.outer))!r}`, unless these values are all "
+        "there are"
+    ]
 
 
 def _moving_together(run: Sample, component: RunComponent | None) -> set[str]:
@@ -228,6 +289,16 @@ def _moving_together(run: Sample, component: RunComponent | None) -> set[str]:
     together = component.others_p_value if first else component.p_value
     out = {"first_answer_differs"} if first else set()
     return out | ({"shared_repeat_noise"} if run.repeats_are_runs or below(together, SHARED_NOISE_P) else set())
+
+
+def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[str]:
+    """A sentence for each column of prompts or seeds whose answers are computed as if they were independent."""
+    names = {part.repeats_named: None for part in parts if part.values.shape[1] > 1}
+    return [
+        f"the column {name!r} tells the repeats apart, and all questions share its values: use `repeats_are='runs'` "
+        "if it moves their answers together, as prompts, judges and training seeds do; now they count as independent"
+        for name in names if name is not None and settings.repeats_are == "answers"
+    ]  # fmt: skip
 
 
 def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:

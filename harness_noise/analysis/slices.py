@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from ..data.matching import same_partition
+from ..data.native_values import agreed_pairs
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.arena import Arena
@@ -87,7 +88,7 @@ def slices_of_runs(runs: Sequence[Run], by: Sequence[str], settings: Settings) -
 def slices_of_pairs(pairs: Sequence[tuple[Run, Run]], by: Sequence[str], settings: Settings) -> Sliced:
     """A − B of each pair by slice; as `slices_of_runs`."""
     found: list[_Measured] = []
-    for pair in pairs:
+    for pair in agreed_pairs(pairs)[0]:
         with suppress(InputError):  # groups and corpus metrics alone are shared
             found += [((parts,), pair, None) for parts in _matched(*pair, alone=True)[0]]
         for group in pair[0].groups:
@@ -165,7 +166,8 @@ def _one(cut: _Cut, settings: Settings) -> _Slices:
     bounds = score_range(samples, settings)
     noise = np.where(joint.identified, by_slice.pooled_unit(joint) / joint.sizes, np.nan)
     drawn = by_slice.shrink(joint.means, noise, settings.level)
-    ends = bounds if bounds is not None and len(samples) == 1 else (-np.inf, np.inf)
+    width = np.inf if bounds is None else bounds[1] - bounds[0]
+    ends = bounds if bounds is not None and len(samples) == 1 else (-width, width)
     extras = []
     for s, label in enumerate(cut.labels):
         values = [np.nan] * 3 if drawn is None else [drawn.values[s], *np.clip([drawn.low[s], drawn.high[s]], *ends)]

@@ -18,6 +18,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:  # here everything begins: what is imported above this line, Ctrl-C finds unguarded
         arguments = list(sys.argv[1:] if argv is None else argv)
         if argv is None and arguments[:1] != ["lm-eval"]:
+            import gc
+
+            gc.set_threshold(100_000)  # imports make many objects and hardly any garbage: a tenth of a small command
             from ..io.stopping import stop_on_interrupt
 
             stop_on_interrupt()

@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 @click.option("--html", type=options.Output(file_okay=False), metavar="DIR", help="Write a report.")
 @click.option("--figures", type=options.Output(file_okay=False), metavar="DIR", help="Write each figure as an SVG.")
 @click.option(
-    "--reference",
+    "--write-profile",
+    "profile",
     type=options.Output(dir_okay=False),
     metavar="FILE",
-    help="Write the benchmarks' noise profile, which compare and plan take with --reference.",
+    help="Write the benchmarks' noise profile, which compare and plan read with --reference.",
 )
-@click.option("--questions", is_flag=True, help="With --reference: also what every model scored on each question.")
+@click.option("--questions", is_flag=True, help="With --write-profile: also what every model scored on each question.")
+@click.option("--force", is_flag=True, help="With --write-profile: replace FILE even if it is not a profile.")
+@click.option("--reference", hidden=True)
 @click.option(
     "--budget",
     is_flag=True,
@@ -67,19 +70,20 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     if dask is not None and jobs is not None:
         raise click.UsageError("--jobs is for processes of this machine and --dask for a cluster: give one of them.")
 
-    from ..leaderboard.build import arena
-
     baseline, pages, pictures, profile, strict = (
-        choices.pop(name) for name in ("baseline", "html", "figures", "reference", "strict")
+        choices.pop(name) for name in ("baseline", "html", "figures", "profile", "strict")
     )
     with_questions, budget = choices.pop("questions"), choices.pop("budget")
+    _check_profile(profile, choices.pop("reference"), force=choices.pop("force"))
     top = choices.pop("top")
     if with_questions and profile is None:
-        raise InputError("--questions adds means by question to the profile of --reference FILE: name the FILE")
+        raise InputError("--questions adds means by question to the profile of --write-profile FILE: name the FILE")
     tables, kind = choices.pop("tables"), choices.pop("tables_format")
     by = choices["by"]
     reading, joined = options.read_options(choices, strict=strict), choices.pop("as_repeats")
     found = _read(runs, reading, jobs or 1, dask)
+    from ..leaderboard.build import arena
+
     if joined:
         from ..analysis.repeats import as_repeats
 
@@ -108,8 +112,27 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
 
         reference.write(result, profile, questions=with_questions)
         written.append(profile)
-    if not choices["quiet"]:
-        options.hints(f"wrote {path}" for path in written)
+    options.wrote(written, choices)
+
+
+def _check_profile(profile: Path | None, reference: str | None, *, force: bool) -> None:
+    """Refuse to write a profile over a file that is none, before anything is read."""
+    if reference is not None:
+        raise InputError(
+            f"--reference {reference}: --reference names what is read, and an arena reads its RUNs only. To write the "
+            f"noise profile use --write-profile {reference}"
+        )
+    if force and profile is None:
+        raise InputError("--force replaces the file of --write-profile FILE: name the FILE")
+    if profile is None or force or not profile.exists():
+        return
+    from ..leaderboard.question_means import is_profile
+
+    if not is_profile(profile):
+        raise InputError(
+            f"--write-profile {profile}: the file is there and is not a noise profile, so it is left as it is; "
+            "write to another file, or replace it with --force"
+        )
 
 
 def _read(paths: tuple[str, ...], reading: ReadOptions, jobs: int, dask: str | None) -> list[Run]:

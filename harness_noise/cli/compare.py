@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     type=click.Choice(["regression", "none"]),
     default="none",
     show_default=True,
-    help="Exit with 1 if A is worse than B by more than the margin in any row (Holm within each family).",
+    help="Exit with 1 if A is worse than B by more than the margin in any row (Holm over all rows).",
 )
 @click.option("--combine", is_flag=True, help="What all rows (independent tasks or models) say together.")
 @options.BY
@@ -59,8 +59,8 @@ if TYPE_CHECKING:
     "references",
     multiple=True,
     metavar="RUN|NAME|FILE",
-    help="A run that has answered all questions of which these are a random part (repeatable); or, where A and B are "
-    "bare numbers, the benchmark's noise profile (see references, arena).",
+    help="A complete run, used to extrapolate from a random subset of the questions (repeatable); or, where A and B "
+    "are bare numbers, the benchmark's noise profile (see references, arena).",
 )
 @click.option(
     "--looks", metavar="L", help="A is a run that grows: allow for the looks that were taken at it, 5 or anytime."
@@ -74,10 +74,10 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     are known, write them as 74/100 66/100.
     """
     from ..analysis.comparison import compare_runs
+    from ..data.native_values import agreed_pairs
 
     named, together, looks = choices.pop("references"), choices.pop("combine"), options.looks(choices.pop("looks"))
-    baseline, models = choices.pop("baseline"), choices.pop("models")
-    by = choices["by"]
+    baseline, models, by = choices.pop("baseline"), choices.pop("models"), choices["by"]
     gate, page, questions = choices.pop("fail_on"), choices.pop("html"), choices.pop("questions")
     if choices["wide"] and not questions:
         raise InputError("--wide shows the questions of --questions N whole: say how many, as in --questions 5 --wide")
@@ -96,18 +96,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
         result = _bare(runs, Path(named[0]), models, reading, options.settings(choices))
         return _finish(result, choices, gate, page)
     references = options.references(named, reading)
-    # of two places, what lies in one is joined, though both may call the model by one name
-    sides = [(run,) for run in runs] if repeated and len(runs) == 2 and baseline is None else [runs]
-    found = [run for side in sides for run in options.read_runs(side, reading, as_repeats=repeated)]
-    if baseline is not None:
-        if models is not None:
-            raise InputError("--models chooses A and B; with --baseline all given runs are A: leave one of the two out")
-        against = _one(options.read_runs([baseline], reading, as_repeats=repeated), baseline)
-        pairs = [(run, against) for run in found if not _same(run, against)]
-        if not pairs:
-            raise InputError(f"--baseline {baseline}: no other run is given; name what is compared with it")
-    else:
-        pairs = [pair_of(found, runs, models)]
+    pairs, _ = agreed_pairs(_pairs(runs, baseline, models, reading, repeated))
     chosen = options.settings(choices)
     result = compare_runs(pairs, chosen, questions)
     if by:
@@ -119,14 +108,31 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
 
         rows, notes = of_pairs(pairs, references, chosen)
         result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
+    if together:
+        from ..analysis.combine import combined
+
+        result = combined(result, pairs)
     if looks is not None:
         result = _looked(result, pairs, chosen, looks)
-    if together:
-        from ..analysis.combine import combine
-
-        groups = {group.name for pair in pairs for run in pair for group in run.groups}
-        result = replace(result, combined=combine(row for row in result.differences if row.task not in groups))
     return _finish(result, choices, gate, page, pairs)
+
+
+def _pairs(
+    runs: tuple[str, ...], baseline: str | None, models: str | None, reading: ReadOptions, repeated: bool
+) -> list[tuple[Run, Run]]:
+    """The runs that are compared: A and B, or all that are given with the baseline."""
+    # of two places, what lies in one is joined, though both may call the model by one name
+    sides = [(run,) for run in runs] if repeated and len(runs) == 2 and baseline is None else [runs]
+    found = [run for side in sides for run in options.read_runs(side, reading, as_repeats=repeated)]
+    if baseline is None:
+        return [pair_of(found, runs, models)]
+    if models is not None:
+        raise InputError("--models chooses A and B; with --baseline all given runs are A: leave one of the two out")
+    against = _one(options.read_runs([baseline], reading, as_repeats=repeated), baseline)
+    pairs = [(run, against) for run in found if not _same(run, against)]
+    if not pairs:
+        raise InputError(f"--baseline {baseline}: no other run is given; name what is compared with it")
+    return pairs
 
 
 def _of_sides(columns: str | None, runs: tuple[str, ...]) -> str | None:
@@ -165,10 +171,13 @@ def _looked(result: Comparison, pairs: list[tuple[Run, Run]], chosen: Settings, 
         raise InputError(
             "--looks is for one run that grows, in a local file or folder, and the one it is compared with"
         )
+    if result.slices or result.combined:
+        what, other = ("slices", "--by") if result.slices else ("combined rows", "--combine")
+        raise InputError(f"--looks corrects rows for repeated looks, but {what} are not: leave --looks or {other} out")
     memory = growing.beside(pairs[0][0].path)
     found = growing.look(*pairs[0], chosen, looks, memory)
     note = f"the looks at {pairs[0][0].model} are kept in {memory}"
-    return replace(result, sequential=found, notes=(*result.notes, note))
+    return growing.judged_by_looks(replace(result, notes=(*result.notes, note)), found, chosen)
 
 
 def _finish(
@@ -184,28 +193,29 @@ def _finish(
 
         asked = () if result.settings.get("unpaired") else by_question(pairs)
         write_text(page, result_html.page(result, command=options.typed(), questions=asked))
+        options.wrote([page], choices)
     if gate != "regression":
         return 0
     from ..analysis.gate import regressions
 
     found = regressions(result)
     options.hints(_told(found))
-    if len(found.unjudged) == len(found.rows):  # a gate that has seen nothing must not let anything pass
-        return 2
-    return 1 if found.tripped else 0
+    return 2 if found.blind else 1 if found.tripped else 0
 
 
 def _told(found: Gate) -> list[str]:
     """What the gate did, also where it lets everything pass."""
     from ..report.columns import interval_words
 
-    how = "Holm over each family of rows" if found.adjust == "holm" else "unadjusted (--adjust none)"
+    how = "Holm over all rows" if found.adjust == "holm" else "unadjusted (--adjust none)"
     kinds = dict.fromkeys(interval_words(row) for row in found.rows if row.interval != "none")
     shown = ", ".join(list(kinds)[:4]) + (", …" if len(kinds) > 4 else "")
     test = f"one-sided at {100 * found.alpha:g} %, {how}, by the intervals shown: {shown or 'none'}"
     rows = f"{len(found.worse)} of {len(found.rows)} rows shown to be worse by more than {found.margin:g}"
-    judged = len(found.unjudged) < len(found.rows)
-    said = "fail" if found.tripped else "pass" if judged else "no row could be judged, which is no pass (exit code 2)"
+    said = "fail" if found.tripped else "pass"
+    if found.blind:
+        few = "no row" if len(found.unjudged) == len(found.rows) else "not every row"
+        said = f"{few} could be judged, which is no pass (exit code 2)"
     lines = [f"--fail-on regression: {said}, {rows} ({test})"]
     lines += [
         f"--fail-on regression: the {row.n_missing:,} missing answers of {_name(row)} could change this: "
@@ -216,7 +226,12 @@ def _told(found: Gate) -> list[str]:
     for a, b in dict.fromkeys((row.model_a, row.model_b) for row in found.worse):
         names = [_name(row) for row in found.worse if (row.model_a, row.model_b) == (a, b)]
         lines.append(f"{a} is worse than {b} on {', '.join(names)}")
-    return [*lines, *(f"--fail-on regression cannot judge {_name(row)}: it has no interval" for row in found.unjudged)]
+    odd = "its scores do not have the mean that the harness reports (mean_mismatch)"
+    return lines + [
+        f"--fail-on regression cannot judge {_name(row)}: "
+        + (odd if "mean_mismatch" in row.diagnostics else "it has no interval")
+        for row in found.unjudged
+    ]
 
 
 def _name(row: Difference) -> str:
@@ -290,6 +305,17 @@ def pair_of(found: list[Run], paths: tuple[str, ...], models: str | None) -> tup
         f"{len(found)} runs are given: {listed}. Name two files or folders, choose two models with --models A,B, "
         "compare all of them with one by --baseline RUN, or join the runs of one model with --as-repeats"
     )
+
+
+def chosen(found: list[Run], paths: tuple[str, ...], models: str | None) -> list[Run]:
+    """The one run of the one model that is named, or the two of `pair_of`."""
+    if models is None or "," in models:
+        return [*pair_of(found, paths, models)]
+    out = [run for run in found if run.model == models.strip()]
+    if len(out) != 1:
+        names = ", ".join(dict.fromkeys(run.model for run in found))
+        raise InputError(f"--models {models}: {len(out)} runs are of it; the models are {names}")
+    return out
 
 
 def _one(found: list[Run], path: str) -> Run:

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from ..errors import InputError
 from . import options
 from .flags import noted_in_flags
 
@@ -37,16 +36,12 @@ def command(runs: tuple[str, ...], on: tuple[str, ...], categories: tuple[str, .
     where the questions are, with degrees of freedom for each coefficient.
     """
     from ..analysis.explain import explain_runs
-    from .compare import pair_of
+    from .compare import chosen
 
     models, repeated = choices.pop("models"), choices.pop("as_repeats")
     reading = replace(options.read_options(choices), fields=on)
     found = options.read_runs(runs, reading, as_repeats=repeated)
-    if models is not None and "," not in models:
-        chosen = [run for run in found if run.model == models.strip()]
-        if len(chosen) != 1:
-            names = ", ".join(dict.fromkeys(run.model for run in found))
-            raise InputError(f"--models {models}: {len(chosen)} runs are of it; the models are {names}")
-        found = chosen
-    a, b = (found[0], None) if len(found) == 1 and len(runs) == 1 else pair_of(found, runs, models)
+    if not (models is None and len(found) == len(runs) == 1):
+        found = chosen(found, runs, models)
+    a, b = found[0], found[1] if len(found) > 1 else None
     options.show(noted_in_flags(explain_runs(a, b, on, options.settings(choices), categories)), choices)

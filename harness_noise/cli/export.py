@@ -32,6 +32,7 @@ def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choice
     nothing.
     """
     from ..analysis.mean import analyze_run
+    from ..data.native_values import checked
     from ..io import registry as adapters
 
     if (output is None) == (not in_place):
@@ -46,10 +47,10 @@ def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choice
     analyzed: list[Path] = []
 
     def analyze(run: Run) -> Analysis:
-        result = noted_in_flags(analyze_run(run, chosen))
+        result = noted_in_flags(analyze_run(checked(run), chosen))
         if not quiet:
             options.hints(result.notes)
-            if all("skipped_metric" in item.diagnostics for item in result.estimates):
+            if not any({"skipped_metric", "mean_mismatch"}.isdisjoint(item.diagnostics) for item in result.estimates):
                 options.hints([f"{run.name}: nothing to add, so it is not written"])
             else:
                 analyzed.append(Path(run.name))

@@ -37,7 +37,25 @@ class Output(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if is_url(value):
             self.fail(f"{value} is a URL; results are written to local files: copy them afterwards.", param, ctx)
-        return super().convert(value, param, ctx)
+        path = Path(str(super().convert(value, param, ctx)))
+        if path.is_file() and sum(_names(word, path) for word in _typed_words(ctx)) > 1:
+            self.fail(f"{path} is named twice, and no input is ever overwritten: write to another file.", param, ctx)
+        return path
+
+
+def _typed_words(ctx: click.Context | None) -> Sequence[str]:
+    return () if ctx is None else ctx.find_root().obj or ()
+
+
+def _names(word: str, path: Path) -> bool:
+    """Whether a word of the command line, perhaps joined to its option (--html=FILE, -oFILE), names that file."""
+    for text in (word, word.partition("=")[2], word.removeprefix("-o")):
+        try:
+            if text and Path(text).is_file() and Path(text).samefile(path):
+                return True
+        except (OSError, ValueError):  # no name that a file can have
+            continue
+    return False
 
 
 class Range(ParamType):
@@ -77,8 +95,8 @@ REFERENCES = click.option(
     "references",
     multiple=True,
     metavar="RUN",
-    help="A run that has answered all questions of which these are a random part, or a profile that has its questions "
-    "(arena --reference FILE --questions); repeatable.",
+    help="A complete run, used to extrapolate from this random subset, or a profile that has its questions "
+    "(arena --write-profile FILE --questions); repeatable.",
 )
 
 BY = click.option(
@@ -215,6 +233,8 @@ def settings(choices: dict[str, Any]) -> Settings:
 
 def references(paths: Sequence[str], options: ReadOptions) -> list[Run]:
     """The runs of --reference: of each path, or of a noise profile that has means by question."""
+    if not paths:
+        return []
     from ..leaderboard import question_means
 
     found = []
@@ -295,6 +315,13 @@ def show(table: Result, choices: dict[str, Any]) -> None:
         from ..io.atomic import write_text
 
         write_text(output, text)
+        wrote([output], choices)
+
+
+def wrote(paths: Iterable[Path], choices: dict[str, Any]) -> None:
+    """Name on stderr every file that was written."""
+    if not choices["quiet"]:
+        hints(f"wrote {path}" for path in paths)
 
 
 def rendered(table: Result, form: str, **shown: bool) -> str:

@@ -20,6 +20,10 @@ CROSS = " ⨯ "
 """Between the two labels of a question that is in two crossed clusters; the labels themselves never hold it. One text
 passes through every file and every sequence of labels as any other label does."""
 
+FEWEST_OUTER = 5
+"""Values of a field below which it is a kind of question rather than a sample of clusters, and too few to be one."""
+LONGEST_NAME = 200
+"""Characters of a value beyond which it is a text of its own and names nothing."""
 _WAYS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|(?P<cross>\s*[*×]\s*)")
 _PER_TASK = re.compile(r"\s*([^\s=,{}]+)=((?:\{\{.*?\}\}|[^,])+)(?:,|$)")
 
@@ -69,6 +73,27 @@ class ClusterSpec:
             if fnmatchcase(task, pattern):
                 return spec
         return self.default
+
+
+def check_tasks(spec: ClusterSpec, tasks: Iterable[str], option: str = "`cluster`") -> None:
+    """Refuse a SPEC of a task that is not there: it would be ignored in silence.
+
+    Args:
+        spec: the user's.
+        tasks: names of all tasks; each may be called by what stands behind its last slash, too.
+        option: how the SPEC is given.
+
+    Raises:
+        InputError: lists the tasks.
+    """
+    have = list(dict.fromkeys(tasks))
+    for pattern, way in spec.by_task:
+        if not any(fnmatchcase(name, pattern) for task in have for name in (task, task.rpartition("/")[2])):
+            more = f" and {len(have) - 20} more" if len(have) > 20 else ""
+            raise InputError(
+                f"{option} {pattern}={way}: there is no task {pattern}; the tasks are {', '.join(have[:20])}{more} (a "
+                "group has the clusters of its tasks: name these, with * for several)"
+            )
 
 
 def resolved(spec: ClusterSpec, task: str, natural: Callable[[str], str | None]) -> tuple[str | None, str | None]:
@@ -144,6 +169,44 @@ def both_ways(labels: Sequence[str] | None) -> tuple[list[str], list[str]] | Non
         return None
     pairs = [label.split(CROSS) for label in labels]
     return [one for one, _ in pairs], [other for _, other in pairs]
+
+
+class OuterFields:
+    """Finds the fields of the documents that contain the clusters: articles of passages, repositories of files.
+
+    Args:
+        fields: those that it may be; None: of the first document.
+    """
+
+    def __init__(self, fields: Iterable[str] | None = None) -> None:
+        self._questions: set[str] = set()
+        self._values: dict[str, dict[str, str]] | None = None if fields is None else {field: {} for field in fields}
+        """Field → cluster label → the value that all its documents have so far."""
+
+    def add(self, question: str, label: str, doc: Mapping[str, Any]) -> None:
+        """What a document says of its question, which is in this cluster."""
+        if self._values is None:
+            self._values = {str(field): {} for field in doc}
+        if not self._values:
+            return
+        self._questions.add(question)
+        for field, known in list(self._values.items()):
+            value = doc.get(field)
+            name = str(value) if isinstance(value, (str, int)) else ""
+            if not 0 < len(name) <= LONGEST_NAME or known.setdefault(label, name) != name:
+                del self._values[field]
+
+    def found(self) -> dict[str, dict[str, str]]:
+        """Field → cluster label → its value, of the fields with at least `FEWEST_OUTER` values and fewer than clusters.
+
+        Where most clusters hold one question, every property of a question would be such a field: there are none.
+        """
+        most = len(self._questions) / 2
+        return {
+            field: known
+            for field, known in (self._values or {}).items()
+            if FEWEST_OUTER <= len(set(known.values())) < len(known) <= most
+        }
 
 
 def labeller(spec: str, task: str | None = None) -> Callable[[Mapping[str, Any]], str]:

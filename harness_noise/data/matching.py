@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from ..errors import InputError
-from .questions import CONTENT_KEYS, Questions, occurrences
+from .questions import CONTENT_KEYS, Questions, content_hash, occurrences
 from .scores import Scores
 
 if TYPE_CHECKING:
     from ..stats.arrays import BoolArray
+
+
+Rows: TypeAlias = tuple[list[int], list[int]]
+"""Row numbers of A and of B, of equal length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,35 +37,97 @@ def pair(a: Questions, b: Questions) -> Pairing:
 
     Automatic ids are worth nothing after a shuffle, so one id with two texts sends the whole
     matching to the content. A document's hash changes with a field that another version adds, so
-    the text decides where it finds more. Keys of different kinds (two harnesses) are matched by
-    content at once.
+    the text decides where it finds more. Ids that only number the questions never outweigh their
+    texts; names do where hardly any text agrees, because prompts are worded in many ways.
     """
-    if a.kind == b.kind in CONTENT_KEYS:
-        rows = _match(a.keys, b.keys)
-        if len(rows[0]) == min(len(a), len(b)):  # before the texts are asked for, which may have to be read
+    hashed = a.kind == b.kind in CONTENT_KEYS
+    rows = _match_ids(a.keys, b.keys)
+    if hashed and len(rows[0]) == min(len(a), len(b)):  # before the texts are asked for, which may have to be read
+        return Pairing(*rows, by=a.kind)
+    if a.inputs is None or b.inputs is None:
+        return _unverified(a, b, rows)
+    if hashed:
+        by_text = _match(occurrences(a.inputs), occurrences(b.inputs))
+        if len(by_text[0]) <= len(rows[0]):
             return Pairing(*rows, by=a.kind)
-    if a.kind == b.kind or a.inputs is None or b.inputs is None:
-        rows = _match(a.keys, b.keys)
-        if a.inputs is None or b.inputs is None:
-            return Pairing(*rows, by=a.kind)
-        if a.kind == b.kind in CONTENT_KEYS:
-            by_text = _match(occurrences(a.inputs), occurrences(b.inputs))
-            if len(by_text[0]) <= len(rows[0]):
-                return Pairing(*rows, by=a.kind)
-            note = f"only {len(rows[0])} questions share a {a.kind} and {len(by_text[0])} their text: matched by text"
-            return Pairing(*by_text, by="content", note=note)
-        same = _equal(a.inputs, b.inputs, rows)
-        if a.targets is not None and b.targets is not None:
-            same &= _equal(a.targets, b.targets, rows)
-        if same.all() and len(same):
-            return Pairing(*rows, by=a.kind)
-        by_content = _match(_content(a, b), _content(b, a))
-        clash = f"{np.count_nonzero(~same)} questions share a {a.kind} but not their text"
-        if len(by_content[0]) > np.count_nonzero(same):
-            return Pairing(*by_content, by="content", note=f"{clash}: matched by text" if rows[0] else None)
-        kept = list(compress(rows[0], same)), list(compress(rows[1], same))
-        return Pairing(*kept, by=a.kind, note=f"{clash}: left out" if rows[0] else None)
-    return Pairing(*_match(occurrences(a.inputs), occurrences(b.inputs)), by="content")
+        note = f"only {len(rows[0])} questions share a {a.kind} and {len(by_text[0])} their text: matched by text"
+        return Pairing(*by_text, by="content", note=note)
+    return _verified(a, b, rows)
+
+
+def _unverified(a: Questions, b: Questions, rows: Rows) -> Pairing:
+    """The pairs by key of two runs one of which has no texts; its keys may be the texts of the other's questions."""
+    if a.inputs is b.inputs:  # neither has any
+        return Pairing(*rows, by=a.kind)
+    if not rows[0]:
+        texts_a, texts_b = (one.inputs or tuple(map(content_hash, one.keys)) for one in (a, b))
+        return Pairing(*_match(occurrences(texts_a), occurrences(texts_b)), by="content")
+    note = None
+    if numbers_rows([a.keys[i] for i in rows[0]]):
+        note = (
+            f"{len(rows[0])} questions are paired by ids that only number them; one of the runs has no texts, so "
+            "nothing shows that they are the same questions"
+        )
+    return Pairing(*rows, by=a.kind, note=note)
+
+
+def _verified(a: Questions, b: Questions, rows: Rows) -> Pairing:
+    """The pairs by key whose texts agree, or those by text where these are more."""
+    assert a.inputs is not None
+    assert b.inputs is not None
+    same = _equal(a.inputs, b.inputs, rows)
+    if a.kind == b.kind and a.targets is not None and b.targets is not None:
+        same &= _equal(a.targets, b.targets, rows)
+    agree = int(np.count_nonzero(same))
+    if agree and agree == len(rows[0]):
+        return Pairing(*rows, by=a.kind)
+    by_content = _match(_content(a, b), _content(b, a))
+    what = a.kind if a.kind == b.kind != "question" else "id"
+    clash = f"{len(rows[0]) - agree} questions share a{'n' * (what == 'id')} {what} but not their text"
+    if 2 * max(agree, len(by_content[0])) < len(rows[0]) and not numbers_rows([a.keys[i] for i in rows[0]]):
+        return Pairing(*rows, by=a.kind, note=f"{clash}: matched by {what}, which is a name; is it the same question?")
+    if len(by_content[0]) > agree:
+        return Pairing(*by_content, by="content", note=f"{clash}: matched by text" if rows[0] else None)
+    kept = list(compress(rows[0], same)), list(compress(rows[1], same))
+    return Pairing(*kept, by=a.kind, note=f"{clash}: left out" if rows[0] else None)
+
+
+_LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
+_DENSE = 10
+"""Numbers that come from a range at most this many times as long as they are many count something."""
+
+
+def numbers_rows(keys: Sequence[str]) -> bool:
+    """Whether most ids only number the questions (`7`, `q7`, `test/7`), so that other questions may have the same."""
+    frames: dict[str, list[int]] = {}
+    for key in map(_plain_number, keys):
+        found = _LAST_NUMBER.search(key)
+        if found is not None and len(found[0]) < _LONGEST_NUMBER:
+            frames.setdefault(f"{key[: found.start()]}\x1f{key[found.end() :]}", []).append(int(found[0]))
+    counted = [n for frame, n in frames.items() if len(n) > 1 or frame == "\x1f"]
+    return 2 * sum(len(n) for n in counted if max(n) - min(n) < _DENSE * len(n)) > len(keys)
+
+
+_LONGEST_NUMBER = 19
+_DECIMAL = re.compile(r"0*(\d+?)(?:\.0+)?")
+
+
+def _plain_number(key: str) -> str:
+    """`7` for `007` and `7.0`, as spreadsheets and data frames write it; any other key as it is."""
+    found = _DECIMAL.fullmatch(key)
+    return key if found is None else found[1]
+
+
+def _match_ids(a: Sequence[str], b: Sequence[str]) -> Rows:
+    """As `_match`; where numbers are written in two ways (`7`, `007`, `7.0`), by their value."""
+    rows = _match(a, b)
+    if len(rows[0]) == min(len(a), len(b)) or not (a and b and _DECIMAL.fullmatch(a[0]) and _DECIMAL.fullmatch(b[0])):
+        return rows
+    plain = [list(map(_plain_number, keys)) for keys in (a, b)]
+    if any(len(set(keys)) < len(keys) for keys in plain):
+        return rows
+    by_value = _match(*plain)
+    return by_value if len(by_value[0]) > len(rows[0]) else rows
 
 
 def same_partition(a: Sequence[str], b: Sequence[str]) -> bool:
@@ -69,18 +136,18 @@ def same_partition(a: Sequence[str], b: Sequence[str]) -> bool:
     return len(pairs) == len({x for x, _ in pairs}) == len({y for _, y in pairs})
 
 
-def _equal(a: Sequence[str], b: Sequence[str], rows: tuple[list[int], list[int]]) -> BoolArray:
+def _equal(a: Sequence[str], b: Sequence[str], rows: Rows) -> BoolArray:
     return np.fromiter((a[i] == b[j] for i, j in zip(*rows, strict=True)), np.bool_, len(rows[0]))
 
 
 def _content(one: Questions, other: Questions) -> Sequence[str]:
     assert one.inputs is not None
-    if one.targets is None or other.targets is None:
+    if one.kind != other.kind or one.targets is None or other.targets is None:  # harnesses write targets differently
         return occurrences(one.inputs)
     return occurrences([f"{i}/{t}" for i, t in zip(one.inputs, one.targets, strict=True)])
 
 
-def _match(a: Sequence[str], b: Sequence[str]) -> tuple[list[int], list[int]]:
+def _match(a: Sequence[str], b: Sequence[str]) -> Rows:
     """Rows of equal keys, which are unique in each; most runs have the same ones in the same order."""
     if a == b:
         return list(range(len(a))), list(range(len(b)))

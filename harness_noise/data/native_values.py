@@ -1,13 +1,17 @@
-"""The ranges that metrics have by their names, and whether our mean is the harness's own value."""
+"""Which native value a mean is: its name, the range that the name implies, whether it is reproduced."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from .scores import Run, Scores
 
     FloatArray = NDArray[np.float64]
 
@@ -59,5 +63,107 @@ def _agree(ours: float, native: float, fewest: int) -> bool:
     return abs(ours - native) <= tolerance
 
 
+MISMATCH = "mean_mismatch"
+
+
+def native_mean(part: Scores) -> float | None:
+    """The mean that the harness itself would report: over all repeats, or over repeat 0; None without a score."""
+    import numpy as np
+
+    values = part.values[:, :1] if part.native_is_first else part.values
+    count = (~np.isnan(values)).sum(axis=1)
+    scored = count > 0
+    if not scored.any():
+        return None
+    return float((np.nansum(values, axis=1)[scored] / count[scored]).mean())
+
+
+def is_reproduced(part: Scores) -> bool:
+    """Whether the scores have the mean that the harness reports; True where it reports none."""
+    ours = None if part.native is None else native_mean(part)
+    return ours is None or part.native is None or reproduces(ours, part.native)
+
+
+def checked(run: Run) -> Run:
+    """The run with `mean_mismatch` on all scores whose mean is not the harness's own value, and a note that says so.
+
+    The code stays with the scores in whatever is made of them: comparisons, pairs, slices.
+    """
+    odd = [part for part in (*run.scores, *run.parts) if not is_reproduced(part)]
+    if not odd:
+        return run
+
+    def marked(parts: Sequence[Scores]) -> tuple[Scores, ...]:
+        wrong = set(map(id, odd))
+        return tuple(
+            replace(part, diagnostics=(*part.diagnostics, MISMATCH))
+            if id(part) in wrong and MISMATCH not in part.diagnostics
+            else part
+            for part in parts
+        )
+
+    said = [f"{part.task} {part.metric} {part.native:.4g} and {native_mean(part):.4g}" for part in odd[:3]]
+    more = f" and {len(odd) - 3} more" if len(odd) > 3 else ""
+    note = (
+        f"{run.name}: the scores that are here do not have the mean that the harness reports (reported and found: "
+        f"{'; '.join(said)}{more}), so do not rely on what is made of them (mean_mismatch)"
+    )
+    notes = run.notes if note in run.notes else (*run.notes, note)
+    return replace(run, scores=marked(run.scores), parts=marked(run.parts), notes=notes)
+
+
 _SHARE, _PERCENT = 4, 2
 """Decimals that a harness keeps at least where it rounds: 0.2692, 26.92 %."""
+
+
+UNNAMED = "mean"
+"""The metric of scores whose mean several native values equal."""
+
+
+def agreed(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
+    """The runs with one metric for the same scorer of the same task, and a note where several native values fit.
+
+    A run that scores 0 throughout cannot tell its win rate from its mean reward; a run beside it can (`Scores.names`).
+    """
+    common: dict[tuple[str, str, str], tuple[str, ...]] = {}
+    for run in runs:
+        for part in run.scores:
+            if part.names is not None:
+                key = (run.harness, part.task, part.scorer)
+                common[key] = tuple(name for name in common.get(key, part.names) if name in part.names)
+    notes = [
+        f"{task}: the mean of the scores of {scorer} may be any of its metrics {', '.join(names)}; "
+        f"the row is called {UNNAMED}, and --metric names the right one"
+        for (_, task, scorer), names in common.items()
+        if len(names) > 1
+    ]
+    return [_renamed(run, common) for run in runs], notes
+
+
+def agreed_pairs(pairs: Sequence[tuple[Run, Run]]) -> tuple[list[tuple[Run, Run]], list[str]]:
+    """Pairs of runs, each metric named as all of them let it be; see `agreed`."""
+    runs, notes = agreed([run for pair in pairs for run in pair])
+    return list(zip(runs[::2], runs[1::2], strict=True)), notes
+
+
+def _renamed(run: Run, common: dict[tuple[str, str, str], tuple[str, ...]]) -> Run:
+    def named(part: Scores) -> Scores:
+        names = common.get((run.harness, part.task, part.scorer)) if part.names is not None else None
+        return part if names is None else replace(part, metric=names[0] if len(names) == 1 else UNNAMED, names=names)
+
+    scores = tuple(map(named, run.scores))
+    old = {(part.task, part.scorer, part.metric): new.metric for part, new in zip(run.scores, scores, strict=True)}
+    if all(key[2] == metric for key, metric in old.items()):
+        return run
+    of_tasks = [
+        {old.get((task, group.scorer, group.metric), group.metric) for task in group.tasks} for group in run.groups
+    ]
+    groups = [
+        replace(group, metric=names.pop()) if len(names) == 1 else group
+        for group, names in zip(run.groups, of_tasks, strict=True)
+    ]
+    sequential = [
+        {**item, "metric": old.get((item["task"], item["scorer"], item["metric"]), item["metric"])}
+        for item in run.sequential
+    ]
+    return replace(run, scores=scores, groups=tuple(groups), sequential=tuple(sequential))

@@ -66,6 +66,14 @@ class Scores:
     repeats_are_runs: bool = False
     """Whether repeat j of all questions shares a cause (a seed, a prompt, a judge), as its harness says: unless
     they are computed with `--repeats-are runs`, its rows have the diagnostic `shared_repeat_noise`."""
+    outer: Mapping[str, Mapping[str, str]] | None = None
+    """Field → cluster label → its value there, of the fields whose values contain whole clusters."""
+    repeats_named: str | None = None
+    """The column of prompts, seeds or judges, shared by all questions, that tells the repeats apart; None: there is
+    none, or it only numbers them."""
+    names: tuple[str, ...] | None = None
+    """The harness's metrics that these may be the scores of, as far as this run tells by their values; None: `metric`
+    is certain. `native_values.agreed` chooses among several by what other runs tell."""
 
     def __post_init__(self) -> None:
         shape = self.values.shape

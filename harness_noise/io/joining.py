@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from os.path import commonpath, split
 from pathlib import Path
@@ -63,9 +63,9 @@ def left_out_message(error: InputError, runs: Sequence[Run]) -> str:
 def joined(runs: Sequence[Run], place: object) -> list[Run]:
     """The runs found at one place, those of one model as one run: the union of their tasks.
 
-    Of a task that one harness wrote twice into one folder the newest counts, and a note says which do not. Where
-    that cannot be told (files without a date), where one name stands for two sets of questions (a task with
-    other arguments), or where a task lies in two folders (two experiments), the model's runs stay apart.
+    Of a task that one harness wrote twice into one folder the newest with its answers counts, and a note says which
+    do not. Where that cannot be told (files without a date), where one name stands for two sets of questions (a task
+    with other arguments), or where a task lies in two folders (two experiments), the model's runs stay apart.
 
     Args:
         runs: as adapters read them.
@@ -95,22 +95,19 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
     if len(runs) < 2:
         return list(runs)
     owners: dict[tuple[str, str], Run] = {}
-    replaced: dict[tuple[int, int], list[str]] = {}
-    index = {id(run): i for i, run in enumerate(runs)}
+    behind: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         for task in tasks_of(run):
             other = owners.setdefault((run.harness, task), run)
             if other is run:
                 continue
-            newest, older = (run, other) if run.date > other.date else (other, run)
-            dated, copied = newest.date and older.date, newest.date == older.date
-            known = dated and (_equal(run, other, task) if copied else choose)
+            known, one, rest = _which(run, other, task, choose)
             if not known or not _same_questions(run, other, task):
                 return list(runs)
-            owners[run.harness, task] = newest
-            replaced.setdefault((index[id(newest)], index[id(older)]), []).append(task)
+            owners[run.harness, task] = one
+            behind.setdefault((run.harness, task), []).append(rest)
     kept = [run for run in runs if any(owners[run.harness, task] is run for task in tasks_of(run))]
-    notes = merge_notes(*(run.notes for run in kept), _said(runs, replaced, place))
+    notes = merge_notes(*(run.notes for run in kept), _said(owners, behind))
     if len(kept) == 1:
         return [replace(kept[0], notes=notes)]
     where = _common([run.path for run in kept], place)
@@ -134,6 +131,24 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
             notes=notes,
         )
     ]
+
+
+def _which(run: Run, other: Run, task: str, choose: bool) -> tuple[bool, Run, Run]:
+    """Whether it is known which of two runs of a task counts, that run, and the other one.
+
+    The newest counts, unless it has only lm-eval's or Inspect's own values of the task, and the other its answers.
+    """
+    newest, older = (run, other) if run.date > other.date else (other, run)
+    if _answered(newest, task) != _answered(older, task):
+        return choose, *((newest, older) if _answered(newest, task) else (older, newest))
+    dated, copied = bool(newest.date and older.date), newest.date == older.date
+    return dated and (_equal(run, other, task) if copied else choose), newest, older
+
+
+def _answered(run: Run, task: str) -> bool:
+    """Whether a run has the scores of single answers of a task."""
+    items: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
+    return any(item.task == task for item in items)
 
 
 def _groups(runs: Sequence[Run], owners: dict[tuple[str, str], Run]) -> Iterable[Group]:
@@ -179,16 +194,28 @@ def _same_questions(one: Run, other: Run, task: str) -> bool:
         return True
 
 
-def _said(runs: Sequence[Run], replaced: dict[tuple[int, int], list[str]], place: object) -> list[str]:
-    """One sentence for every run that another one takes the place of, in some of its tasks or all."""
+def _said(owners: Mapping[tuple[str, str], Run], behind: Mapping[tuple[str, str], Sequence[Run]]) -> list[str]:
+    """One sentence for the tasks that are read from one run in place of the same others: the run that counts in the
+    end, and all that it takes the place of."""
+    alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for key, runs in behind.items():
+        alike.setdefault((owners[key].name, *(run.name for run in runs)), []).append(key)
     out = []
-    for (newest, older), tasks in replaced.items():
-        one, other = runs[newest], runs[older]
+    for keys in alike.values():
+        one, others, tasks = owners[keys[0]], behind[keys[0]], [task for _, task in keys]
         names = ", ".join(tasks[:3]) + (f" and {len(tasks) - 3} more" if len(tasks) > 3 else "")
-        why = "an older run of it by the same model" if one.date > other.date else "its copy"
+        left = ", ".join(run.name for run in others[:3]) + (f" and {len(others) - 3} more" if len(others) > 3 else "")
+        copies = [run.date == one.date for run in others]
+        if len(others) == 1:
+            why = "is its copy" if copies[0] else "is an older run of it by the same model"
+            if not all(_answered(others[0], task) for task in tasks) and all(_answered(one, task) for task in tasks):
+                why = "is another run of it by the same model, without the samples,"
+        else:
+            why = "are its copies" if all(copies) else "are older runs of it by the same model, or copies"
+            why = why if any(copies) else "are older runs of it by the same model"
         out.append(
-            f"{names}: read from {one.name}; {other.name} is {why} and is left out (name a file to choose it, or join "
-            "the runs with --as-repeats)"
+            f"{names}: read from {one.name}; {left} {why} and {'is' if len(others) == 1 else 'are'} left out (name a "
+            "file to choose it, or join the runs with --as-repeats)"
         )
     return out
 

@@ -24,6 +24,24 @@ def is_url(place: object) -> bool:
     return _URL.match(str(place)) is not None
 
 
+FRAME = "DataFrame"
+"""What a table in memory is called."""
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a table in memory: a DataFrame of pandas or polars."""
+    return hasattr(value, "columns") and (hasattr(value, "to_dicts") or hasattr(value, "iterrows"))
+
+
+def rows_of(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a DataFrame; what is missing in it is None."""
+    if hasattr(frame, "to_dicts"):
+        return [{str(name): value for name, value in row.items()} for row in frame.to_dicts()]
+    named = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
+    rows = named.astype(object).where(named.notna(), None).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
 def is_path(value: object) -> bool:
     """Whether a value names a file or a folder."""
     return isinstance(value, (str, PathLike)) or hasattr(value, "iterdir")

@@ -9,15 +9,18 @@ from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from ..data.native_values import agreed, checked
 from ..data.scores import ReadOptions, Run, with_groups
 from ..errors import FaultyScoresError, FinalError, InputError, NotThereError
 from .joining import joined, left_out_message, usable
-from .paths import PathInput, exists, is_url, reason, refuse_pointer, resolve_path
+from .paths import FRAME, PathInput, exists, is_frame, is_url, reason, refuse_pointer, resolve_path, rows_of
 from .selection import select
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from harness_noise_adapters.base import Adapter, AdapterInParts
 
 T = TypeVar("T")
@@ -95,8 +98,8 @@ def find(path: PathInput) -> list[tuple[Adapter, Path]]:
     return [(load(name), where) for name in _recognised(where)]
 
 
-def _recognised(path: Path) -> list[str]:
-    """The names of the adapters that recognise `path`; see `find`."""
+def _recognised(path: Path, *, tables: bool = True) -> list[str]:
+    """The names of the adapters that recognise `path`, also for a folder of `tables` alone; see `find`."""
     if not exists(path):
         raise InputError(f"{path}: no such file or directory")
     is_file = path.is_file()
@@ -109,13 +112,14 @@ def _recognised(path: Path) -> list[str]:
             found.append(name)
             if is_file:
                 break
-    found = found or [name for name in names() if (adapter := _load_or_warn(name)) and _below(adapter, path)]
+    others = names() if tables else [name for name in names() if name != LAST]
+    found = found or [name for name in others if (adapter := _load_or_warn(name)) and _below(adapter, path)]
     if found:
         return found
     if path.is_dir():
         raise InputError(
             f"{path}: no run in this folder for any adapter ({', '.join(names())}); expected an lm-eval "
-            "results_….json or Inspect logs (.eval, .json); name a score table by its file"
+            "results_….json, Inspect logs (.eval, .json), or score tables (CSV, JSONL, Parquet)"
         )
     raise InputError(
         f"{path}: not a run that any adapter reads ({', '.join(names())}); expected an lm-eval results or "
@@ -123,8 +127,8 @@ def _recognised(path: Path) -> list[str]:
     )
 
 
-def read(path: PathInput, options: ReadOptions | None = None) -> list[Run]:
-    """The runs at `path`, one of each model, with the tasks, metrics and scorers that were asked for.
+def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> list[Run]:
+    """The runs at `path`, or in a DataFrame, one of each model, with the tasks, metrics and scorers asked for.
 
     A file of a folder that cannot be used is a note of the runs beside it; see `joining.usable`.
 
@@ -134,6 +138,11 @@ def read(path: PathInput, options: ReadOptions | None = None) -> list[Run]:
     """
     options = options or ReadOptions()
     single = _of_each_file(options)
+    if is_frame(path):
+        table: Any = load("table")
+        found = table.read_rows(FRAME, rows_of(path), single)
+        return chosen([replace(run, path="") for run in found], FRAME, options)
+    path = cast("PathInput", path)
     answers = [item for adapter, where in find(path) for item in _answers(adapter, where, single)]
     runs = usable(answers, path, strict=options.strict)
     if not runs:
@@ -158,6 +167,7 @@ def chosen(runs: Sequence[Run], path: PathInput, options: ReadOptions) -> list[R
     Raises:
         NotThereError: no run has what was asked for.
     """
+    runs, _ = agreed(runs)
     if not options.apart:
         runs = joined(runs, path)
     return those_with((partial(_asked_of, run, options) for run in runs), path)
@@ -208,7 +218,8 @@ def _joined(
     adapter: AdapterInParts, path: Path, found: Sequence[PartRead | InputError], options: ReadOptions
 ) -> list[Run | InputError]:
     try:
-        return adapter.join(path, found, options)
+        runs = adapter.join(path, found, options)
+        return [run if isinstance(run, InputError) else checked(run) for run in runs]
     except FaultyScoresError as error:
         return [_faulty(adapter, path, error)]
 
@@ -250,15 +261,16 @@ LEVELS = 3
 def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
     """The runs in a folder that is none itself, for an adapter that reads each in one go; by the alphabet.
 
-    An adapter that reads in parts walks its folders itself, and a score table is named by its file.
+    An adapter that reads in parts walks its folders itself; of score tables only those that lie in the folder count.
     """
-    if hasattr(adapter, "parts") or adapter.name == LAST or levels == 0 or not folder.is_dir():
+    if hasattr(adapter, "parts") or levels == 0 or not folder.is_dir():
         return []
+    deeper = 0 if adapter.name == LAST else levels - 1
     found: list[Path] = []
     for child in sorted(folder.iterdir()):
         if child.name.startswith(".") or child.is_symlink() or not exists(child):
             continue
-        found += [child] if adapter.sniff(child) else _below(adapter, child, levels - 1)
+        found += [child] if adapter.sniff(child) else _below(adapter, child, deeper)
     return found
 
 
@@ -334,7 +346,8 @@ Claims = list[tuple[Path, list[Unit]]]
 
 def _claims(path: PathInput) -> Claims:
     where = resolve_path(path)
-    return [(where, _units(name, where)) for name in _recognised(where)]
+    # `_beside` has the tables of a folder, and what else is in it
+    return [(where, _units(name, where)) for name in _recognised(where, tables=False)]
 
 
 def _units(name: str, path: Path) -> list[Unit]:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..data.scores import ReadOptions, Run
+from ..data.clusters import ClusterSpec, check_tasks
+from ..data.scores import ReadOptions, Run, Scores
 from ..errors import NotThereError
-
-if TYPE_CHECKING:
-    pass
+from .joining import tasks_of
 
 
 def select(run: Run, options: ReadOptions) -> Run:
     """The part of a run that `--task`, `--metric` and `--scorer` name (globs)."""
     from fnmatch import fnmatchcase
 
+    run = replace(run, scores=tuple(_called(part, options.metrics) for part in run.scores))
     kept: list[Any] = [*run.scores, *run.groups, *run.corpus, *run.skipped]
     notes = run.notes
     for option, attribute, wanted in (
@@ -46,6 +47,25 @@ def select(run: Run, options: ReadOptions) -> Run:
         notes=notes,
         sequential=tuple(item for item in run.sequential if item["task"] in names),
     )
+
+
+def check_clusters(cluster: str | None, runs: Iterable[Run]) -> None:
+    """Refuse a `cluster` of a task that none of the runs has.
+
+    Raises:
+        InputError: lists the tasks.
+    """
+    if cluster is not None:
+        check_tasks(ClusterSpec.parse(cluster), (task for run in runs for task in tasks_of(run)))
+
+
+def _called(part: Scores, wanted: Sequence[str]) -> Scores:
+    """The scores under the name that is asked for, where it is one of those that they may have."""
+    from fnmatch import fnmatchcase
+
+    known = (part.metric, *(part.names or ()))
+    found = next((name for name in known if any(fnmatchcase(name, item) for item in wanted)), part.metric)
+    return part if found == part.metric else replace(part, metric=found, names=(found,))
 
 
 def _name(item: Any, attribute: str) -> str:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..data.native_values import checked
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError
 from ..settings import Settings
 from . import registry as adapters
-from .paths import PathInput, is_path
+from .paths import PathInput, is_frame, is_path
 from .selection import select
 
-Source: TypeAlias = PathInput | Run
+if TYPE_CHECKING:
+    import pandas as pd
+
+Source: TypeAlias = "PathInput | Run | pd.DataFrame"
 
 
 def runs_of(source: Source, options: ReadOptions) -> list[Run]:
@@ -23,7 +27,7 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
         refill = options.missing == "zero" and lost > 0
         fields = bool(options.fields) and all(item.questions.fields is None for item in source.scores)
         if options.cluster is None and not refill and not fields:
-            return [select(source, options)]
+            return [select(checked(source), options)]
         if not source.path:
             what = "missing answers can be counted as wrong" if refill else "clusters can be chosen"
             what = "what is known of its questions can be read" if fields else what
@@ -34,7 +38,7 @@ def runs_of(source: Source, options: ReadOptions) -> list[Run]:
 
 
 def listed(given: Any) -> list[Source]:
-    return [given] if isinstance(given, Run) or is_path(given) else list(given)
+    return [given] if isinstance(given, Run) or is_path(given) or is_frame(given) else list(given)
 
 
 def reading(

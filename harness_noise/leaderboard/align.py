@@ -213,7 +213,7 @@ def _union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], l
             continue
         found = pair(union, one)
         if found.note is not None:
-            notes.append(found.note)
+            notes.append(found.note.replace(": left out", ": taken for different questions"))
         at = np.full(len(one), -1, dtype=np.intp)
         at[found.rows_b] = found.rows_a
         new = np.flatnonzero(at < 0)

@@ -12,7 +12,7 @@ import numpy as np
 from ..analysis.mean import analyze_run
 from ..analysis.missing import MISSING_SHARE, mean_if_missing
 from ..analysis.ranges import Unread, check_margin, score_range
-from ..analysis.sample import group_shares
+from ..analysis.sample import codes_of, group_shares, own_group
 from ..data.scores import Group, Run, Scores
 from ..results.arena import Benchmark, BenchmarkResult, Model, Pairs, QuestionColumns, Spread, Step
 from ..results.rows import Estimate
@@ -38,15 +38,80 @@ class _Measured:
     run: Run
     parts: tuple[Scores, ...]
 
-    @property
-    def diagnostics(self) -> set[str]:
-        return {code for part in self.parts for code in part.diagnostics}
+    def codes(self, group: Group | None) -> set[str]:
+        """The diagnostics that the scores bring along."""
+        return codes_of(self.parts, None if group is None else own_group(self.run, group))
+
+
+def _boards(
+    measured: list[_Measured], group: Group | None, settings: Settings, top: int | None = None
+) -> tuple[list[tuple[list[_Measured], BenchmarkResult]], list[str]]:
+    """The benchmark of these runs; or one of each set of runs that share questions, which no mean compares across."""
+    grid_, notes = _grid(measured, group)
+    sets = _sets(grid_.table)
+    if len(sets) == 1:
+        found, more = _board(measured, grid_, group, settings, top)
+        return [] if found is None else [(measured, found)], [*notes, *more]
+    name, metric = measured[0].parts[0].task if group is None else group.name, measured[0].parts[0].metric
+    shared = [of_set for of_set in sets if len(of_set) > 1]
+    alone = [measured[of_set[0]].name for of_set in sets if len(of_set) == 1]
+    out, said = [], []
+    for i, of_set in enumerate(shared):
+        task = f"{name}#{i + 1}" if i else name
+        some = [_renamed(measured[m], group, task) for m in of_set]
+        boards, more = _boards(some, None if group is None else replace(group, name=task), settings, top)
+        out += boards
+        notes += more
+        said.append(f"{task} of {_listed([item.name for item in some])}")
+    if shared:
+        left = f"; {_listed(alone)} {'has' if len(alone) == 1 else 'have'} no question of another run" if alone else ""
+        notes.append(
+            f"{name}, {metric}: {len(measured)} runs answered {len(sets)} sets of questions that share none, and means "
+            f"of different questions are not compared: {'; '.join(said)}{left}"
+        )
+    return out, notes
+
+
+def _renamed(item: _Measured, group: Group | None, task: str) -> _Measured:
+    return item if group is not None else replace(item, parts=tuple(replace(part, task=task) for part in item.parts))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _sets(table: Table) -> list[list[int]]:
+    """The runs that share questions, directly or by way of others."""
+    asked = (table.count > 0).astype(np.float64)
+    linked = asked.T @ asked > 0
+    sets: list[list[int]] = []
+    left = list(range(len(linked)))
+    while left:
+        reached = linked[left[0]].copy()
+        reached[left[0]] = True
+        while (wider := linked[reached].any(axis=0) | reached).sum() > reached.sum():
+            reached = wider
+        sets.append(np.flatnonzero(reached).tolist())
+        left = [m for m in left if not reached[m]]
+    return sets
+
+
+def _grid(measured: Sequence[_Measured], group: Group | None) -> tuple[Grid, list[str]]:
+    """The runs on the union of their questions."""
+    parts = [item.parts for item in measured]
+    if group is None:
+        board = grid([items[0] for items in parts])
+    else:
+        board = stacked(
+            [grid(column) for column in zip(*parts, strict=True)], group.tasks, group_shares(parts[0], group)
+        )
+    return board, list(board.notes)
 
 
 def _board(
-    measured: list[_Measured], group: Group | None, settings: Settings, top: int | None = None
+    measured: list[_Measured], board: Grid, group: Group | None, settings: Settings, top: int | None
 ) -> tuple[BenchmarkResult | None, list[str]]:
-    board, pairs, notes = _paired(measured, group, settings)
+    pairs, notes = _pairs(measured, board, group, settings)
     if pairs is None:
         return None, notes
     common = pairs.common
@@ -58,26 +123,21 @@ def _board(
     return BenchmarkResult(row, models, pairs, questions, board.table.mean), notes
 
 
-def _paired(
-    measured: Sequence[_Measured], group: Group | None, settings: Settings
-) -> tuple[Grid, Pairs | None, list[str]]:
-    """The runs on the union of their questions, and all pairs of them; None where no two share a question."""
+def _pairs(
+    measured: Sequence[_Measured], board: Grid, group: Group | None, settings: Settings
+) -> tuple[Pairs | None, list[str]]:
+    """All pairs of the runs; None where no two share a question."""
     parts = [item.parts for item in measured]
     first = parts[0][0]
     check_margin(settings, [part for items in parts for part in items])
     task = first.task if group is None else group.name
-    if group is None:
-        board = grid([items[0] for items in parts])
-    else:
-        tasks = [grid(column) for column in zip(*parts, strict=True)]
-        board = stacked(tasks, group.tasks, group_shares(parts[0], group))
-    notes = list(board.notes)
+    notes: list[str] = []
     a, b = every_pair(len(parts))
     fixed = settings.questions_are == "fixed"
     columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se, fixed=fixed)
     columns = _scores_alone_agree(columns, board.table, [any(x.answers_differ for x in items) for items in parts])
     if not (columns.n > 0).any():
-        return board, None, notes
+        return None, notes
     apart = int((columns.n == 0).sum())
     if apart:
         notes.append(f"{task}, {first.metric}: {apart} of {len(columns)} pairs share no question")
@@ -99,12 +159,13 @@ def _paired(
     }
     bounds = score_range([Unread.of(part) for items in parts for part in items], settings)
     names, runs = tuple(item.name for item in measured), tuple(item.run.name for item in measured)
-    codes = _codes(measured, board, a, b) | {"missing_matters": _missing_matters(parts, group, bounds, columns)}
+    codes = _codes([item.codes(group) for item in measured], board, a, b)
+    codes["missing_matters"] = _missing_matters(parts, group, bounds, columns)
     facts = Facts(
         names, runs, common, codes=codes, width=None if bounds is None else bounds[1] - bounds[0],
         n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
     )  # fmt: skip
-    return board, decided(columns, board.table, facts, settings), notes
+    return decided(columns, board.table, facts, settings), notes
 
 
 def _missing_matters(
@@ -136,11 +197,11 @@ def _questions(common: Mapping[str, Any], board: Grid) -> QuestionColumns:
     )  # fmt: skip
 
 
-def _codes(measured: Sequence[_Measured], board: Grid, a: IntArray, b: IntArray) -> dict[str, BoolArray]:
+def _codes(each: Sequence[set[str]], board: Grid, a: IntArray, b: IntArray) -> dict[str, BoolArray]:
     """Diagnostics of the runs, as pairs have them."""
     out: dict[str, BoolArray] = {}
-    for code in sorted(set().union(*(item.diagnostics for item in measured))):
-        has = np.array([code in item.diagnostics for item in measured])
+    for code in sorted(set().union(*each)):
+        has = np.array([code in codes for codes in each])
         out[code] = has[a] | has[b]
     out["shared_repeat_noise"] = board.shared_noise[a] | board.shared_noise[b]
     if board.prompts is not None:
@@ -188,7 +249,7 @@ def _models(
     for m, item in enumerate(measured):
         alone = replace(item.run, scores=item.parts, groups=(), skipped=(), corpus=(), parts=())
         if group is not None:
-            alone = replace(alone, scores=(), groups=(group,), parts=item.parts)
+            alone = replace(alone, scores=(), groups=(own_group(item.run, group),), parts=item.parts)
         estimate = analyze_run(alone, settings).estimates[0]
         rates = share[m][~np.isnan(share[m])]
         known = not np.isnan(p_best[m])

@@ -10,18 +10,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from ..analysis.repeats import once
+from ..analysis.repeats import copies, once
 from ..analysis.sample import group_parts
 from ..analysis.slices import slices_of_runs
 from ..data.matching import pair
+from ..data.native_values import agreed
 from ..data.questions import occurrences
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..io.paths import telling_parts
+from ..io.selection import check_clusters
 from ..results.arena import Arena, BenchmarkResult
 from ..results.forms import merge_notes
 from ..settings import Settings
-from .benchmark import _board, _Measured
+from .benchmark import _boards, _Measured
 from .pair_slices import pair_slices
 
 
@@ -44,12 +46,14 @@ def arena(
     """
     settings.check("arena")
     runs, twice = once(runs)
+    runs, unnamed = agreed(runs)
+    check_clusters(settings.cluster, runs)
     if len(runs) < 2:
         have = f"only {runs[0].model} ({runs[0].name})" if runs else "no run"
         raise InputError(f"arena compares models and got {have}: give at least two runs")
     names = distinct_names(runs)
     runs, names, chosen = _baseline_last(runs, names, baseline)
-    notes = list(merge_notes(*(run.notes for run in runs), twice))
+    notes = list(merge_notes(*(run.notes for run in runs), twice, unnamed, copies(runs)))
     boards: list[BenchmarkResult] = []
     lonely: dict[tuple[str, str], list[str]] = {}
     benchmarks, remarks = _across_harnesses(_benchmarks(runs, names))
@@ -60,10 +64,10 @@ def arena(
             if group is None:
                 lonely.setdefault((first.task, measured[0].name), []).append(first.metric)
             continue
-        board, remarks = _board(measured, group, settings, top)
+        found, remarks = _boards(measured, group, settings, top)
         notes += remarks
-        if board is not None:
-            of_pairs = pair_slices(board, measured, by, settings) if by and group is None else ()
+        for of_board, board in found:
+            of_pairs = pair_slices(board, of_board, by, settings) if by and group is None else ()
             boards.append(replace(board, slices=of_pairs))
     if not boards:
         raise InputError(_nothing_shared(runs, names, bool(lonely)))
@@ -71,11 +75,11 @@ def arena(
         f"{task}, {_some(metrics)}: only {name} has {'it' if len(metrics) == 1 else 'them'}: nothing to compare"
         for (task, name), metrics in lonely.items()
     ]
-    found = Arena(settings.to_dict(), tuple(boards), chosen, merge_notes(notes, left, _corpus_notes(runs)))
+    result = Arena(settings.to_dict(), tuple(boards), chosen, merge_notes(notes, left, _corpus_notes(runs)))
     if not by:
-        return found
+        return result
     sliced = slices_of_runs([replace(run, model=name) for run, name in zip(runs, names, strict=True)], by, settings)
-    return sliced.beside(found)
+    return sliced.beside(result)
 
 
 def _corpus_notes(runs: Sequence[Run]) -> list[str]:

@@ -9,11 +9,12 @@ import numpy as np
 
 from ..analysis.known import Known, taken
 from ..analysis.slices import divided
+from ..data.matching import Pairing, pair
 from ..data.scores import Scores
 from ..results.arena import BenchmarkResult, PairSlice
 from ..settings import Settings
 from ..stats import decision
-from .benchmark import _Measured, _paired
+from .benchmark import _grid, _Measured, _pairs
 
 MOST = 50_000
 """Pairs × slices that are computed; of more, `compare` has those of any two models."""
@@ -34,10 +35,16 @@ def pair_slices(
     if not found or len(found) * len(board.pairs) > MOST:
         return ()
     alone = replace(settings, adjust="none")
+    questions = widest.parts[0].questions
+    places = [pair(questions, item.parts[0].questions) for item in measured]
     out = []
     for field, value, keys in found:
-        some = [replace(item, parts=tuple(_of(part, keys) for part in item.parts)) for item in measured]
-        pairs = _paired(some, None, alone)[1]
+        chosen = [key in keys for key in questions.keys]
+        some = [
+            replace(item, parts=(_of(item.parts[0], same, chosen),))
+            for item, same in zip(measured, places, strict=True)
+        ]
+        pairs = _pairs(some, _grid(some, None)[0], None, alone)[0]
         if pairs is not None:
             out.append(PairSlice(field, value, len(keys), pairs))
     p = np.array([one.pairs.columns["p_value"] for one in out])
@@ -57,5 +64,6 @@ def _slices(item: Known, by: Sequence[str]) -> Iterator[tuple[str, str, frozense
             yield cut.field, label, frozenset(keys[cut.codes == code])
 
 
-def _of(part: Scores, keys: frozenset[str]) -> Scores:
-    return taken(part, np.array([i for i, key in enumerate(part.questions.keys) if key in keys], dtype=np.intp))
+def _of(part: Scores, same: Pairing, chosen: Sequence[bool]) -> Scores:
+    rows = sorted(j for i, j in zip(same.rows_a, same.rows_b, strict=True) if chosen[i])
+    return taken(part, np.array(rows, dtype=np.intp))

@@ -5,6 +5,7 @@ It says of every pair what `compare` says of one; the tests hold the two togethe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -54,7 +55,8 @@ def decided(c: Columns, table: Table, facts: Facts, settings: Settings) -> Pairs
     level, common = settings.level, facts.common
     p_sign = tests.sign_p(c.signs_a, c.signs_b)
     small = None if facts.width is None else partial(_small_sample, c, facts.width)
-    of = decision.Differences(c.diff, c.variance, c.df, c.zero, p_sign, small, c.far)
+    width = math.inf if facts.width is None else facts.width
+    of = decision.Differences(c.diff, c.variance, c.df, c.zero, p_sign, small, c.far, width=width)
     found = decision.decide(of, level, settings.margin, _test(c, table, p_sign, settings))
     a_better = (c.diff > 0) == (common["higher_is_better"] is not False)
     verdicts = decision.settle(found, a_better, level, settings.margin, settings.adjust)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,7 @@ from ..results.forms import SCHEMA_VERSION
 from ..results.rows import Difference
 from ..settings import Settings, check_scale
 from ..stats import decision, theory
-from ..stats.flips import Far, extended_flips
-from ..stats.tolerances import LARGEST
+from ..stats.tolerances import LARGEST, SLACK
 from . import shipped
 from .question_means import KIND, to_json
 
@@ -45,9 +44,10 @@ class Profile:
     se_total: Spread
     se_data: Spread | None
     se_prediction: Spread | None
-    beta_theory: Spread | None
-    solved: float | None
-    """Share of questions that any model solved."""
+    rule_of_thumb: Spread | None
+    """The noise of close pairs over √(p(1 − p)/n), p the mean of the two; None for a metric outside [0, 1]."""
+    best_mean: float | None
+    """Of the best model in the table."""
     higher_is_better: bool | None
     cluster: str | None
     n_clusters: int
@@ -58,32 +58,43 @@ class Profile:
     def se(self, a: float, b: float, repeats: tuple[int, int] = (1, 1)) -> float:
         """The standard error of a − b, each the mean over that many answers to every question.
 
-        One answer each: the Beta theory at the mean of a and b, times what the arena found it to be
-        off by; the median of the arena's pairs for a metric outside [0, 1]. More answers leave the
-        data noise and less of the prediction noise, in the proportion that the arena found.
+        One answer each: the rule of thumb at the mean of a and b, times what the table found it to be off by; the
+        median of the table's pairs for a metric outside [0, 1]. More answers leave the data noise and less of the
+        prediction noise.
         """
         total = self.se_total.median
-        if self.beta_theory is not None and self.solved:
-            p = np.array([min(max((a + b) / 2, 0.0), 1.0)])
-            # models that solve more than all of the arena's together are not bound by what those solved
-            solved = self.solved if p[0] < self.solved else 1.0
-            variance = float(theory.beta_variance(p, solved)[0]) / self.n_questions
-            total = self.beta_theory.median * math.sqrt(variance)
+        if self.rule_of_thumb is not None:
+            p = min(max((a + b) / 2, 0.0), 1.0)
+            total = self.rule_of_thumb.median * math.sqrt(theory.rule_of_thumb(p).omega2 / self.n_questions)
         if repeats == (1, 1):
             return total
-        if self.se_data is None or self.se_prediction is None:
+        if self.data_share is None:
             raise InputError(
                 f"the profile of {self.task} has one answer per question, so it cannot say how much noise is left "
                 "in the mean of several: make it from runs with repeats, or compare means of one answer"
             )
+        left = self.data_share + (1 - self.data_share) * (1 / repeats[0] + 1 / repeats[1]) / 2
+        return total * math.sqrt(left)
+
+    @property
+    def data_share(self) -> float | None:
+        """Share of the data noise in the variance at one answer each; None where the table has one answer each."""
+        if self.se_data is None or self.se_prediction is None:
+            return None
         data, prediction = self.se_data.median**2, self.se_prediction.median**2
-        share = (data + prediction * (1 / repeats[0] + 1 / repeats[1]) / 2) / (data + prediction)
-        return total * math.sqrt(share)
+        return data / (data + prediction) if data + prediction > 0 else None
+
+    def beyond(self, *scores: float) -> bool:
+        """Whether a score is better than that of every model in the table."""
+        if self.best_mean is None:
+            return False
+        sign = -1.0 if self.higher_is_better is False else 1.0
+        return any(sign * (score - self.best_mean) > SLACK for score in scores)
 
     @property
     def scale(self) -> tuple[float, float] | None:
         """Lowest and highest value of the metric; None where the profile does not say."""
-        return None if self.beta_theory is None else (0.0, 1.0)
+        return None if self.rule_of_thumb is None else (0.0, 1.0)
 
     def check(self, *scores: float) -> None:
         """Refuse numbers that the metric cannot have.
@@ -98,17 +109,21 @@ class Profile:
                     + (f"write {value / 100:g} for {value:g} %" if 1 < value <= 100 else "write 0.71 for 71 %")
                 )
 
-    def planning(self) -> dict[str, Any]:
+    def planning(self, accuracy: float | None = None) -> dict[str, Any]:
         """ω² of the difference, σ² of each run and the size of clusters, as `plan` takes them.
 
         Where the profile cannot split the noise, ω² is all of it, right for one answer per question, and σ² None.
+
+        Args:
+            accuracy: of the models to be compared; None: as that of the table's close pairs.
         """
         size = None if self.cluster is None else self.n_questions / max(1, self.n_clusters)
-        if self.se_data is None or self.se_prediction is None:
-            return {"omega2": self.n_questions * self.se_total.median**2, "sigma2": None, "cluster_size": size}
-        sigma2 = self.n_questions * self.se_prediction.median**2 / 2
-        omega2 = self.n_questions * self.se_data.median**2
-        return {"omega2": omega2, "sigma2": (sigma2, sigma2), "cluster_size": size}
+        se = self.se_total.median if accuracy is None else self.se(accuracy, accuracy)
+        variance, share = self.n_questions * se**2, self.data_share
+        if share is None:
+            return {"omega2": variance, "sigma2": None, "cluster_size": size}
+        sigma2 = variance * (1 - share) / 2
+        return {"omega2": variance * share, "sigma2": (sigma2, sigma2), "cluster_size": size}
 
 
 def write(arena: Arena, path: str | Path, *, questions: bool = False) -> None:
@@ -146,8 +161,10 @@ def _profile(board: BenchmarkResult, questions: bool) -> dict[str, Any] | None:
     known = np.isfinite(pairs.columns["df"])
     if questions:
         out["questions"] = to_json(board)
+    means = [model.mean for model in board.models if model.mean is not None]
+    best = min if pairs.common["higher_is_better"] is False else max
     return out | {
-        "solved": None if row.solved_by_none is None else 1 - row.solved_by_none / row.n_questions,
+        "best_mean": best(means, default=None),
         "higher_is_better": pairs.common["higher_is_better"],
         "n_clusters": int(np.median(pairs.columns["n_clusters"])),
         "df": float(np.median(pairs.columns["df"][known])) if known.any() else None,
@@ -165,10 +182,15 @@ def read(path: str | Path) -> tuple[Profile, ...]:
         InputError: not such a file; says where it differs.
     """
     path = shipped.locate(path)
-    content = load(path, "; make a profile with `arena RUN… --reference FILE`")
+    content = load(path, "; make a profile with `arena RUN… --write-profile FILE`")
     if not isinstance(content, dict) or content.get("kind") != KIND:
-        raise InputError(f"{path}: not a noise profile; make one with `arena RUN… --reference FILE`")
+        raise InputError(f"{path}: not a noise profile; make one with `arena RUN… --write-profile FILE`")
     try:
+        if any("rule_of_thumb" not in row for row in content["benchmarks"]):
+            raise InputError(
+                f"{path}: an earlier version made this noise profile, and it lacks `rule_of_thumb`; make it again with "
+                "`arena RUN… --write-profile FILE`"
+            )
         return tuple(_parse(row) for row in content["benchmarks"])
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: a noise profile with a broken entry ({_short(error)}); make it again") from None
@@ -176,7 +198,7 @@ def read(path: str | Path) -> tuple[Profile, ...]:
 
 _TEXTS = ("task", "metric", "scorer")
 _COUNTS = ("n_questions", "n_models", "n_close_pairs", "n_clusters")
-_SPREADS = ("se_total", "se_data", "se_prediction", "beta_theory")
+_SPREADS = ("se_total", "se_data", "se_prediction", "rule_of_thumb")
 
 
 def _parse(row: dict[str, Any]) -> Profile:
@@ -184,9 +206,10 @@ def _parse(row: dict[str, Any]) -> Profile:
     for name in _SPREADS:
         if values[name] is not None:
             values[name] = Spread(*(_number(values[name][key], name) for key in ("median", "min", "max")))
-    for name in ("solved", "df"):
-        if values[name] is not None:
-            values[name] = _number(values[name], name)
+    if values["df"] is not None:
+        values["df"] = _number(values["df"], "df")
+    if values["best_mean"] is not None:
+        values["best_mean"] = math.copysign(_number(abs(values["best_mean"]), "best_mean"), values["best_mean"])
     for names, kinds in (
         (_TEXTS, str),
         (_COUNTS, int),
@@ -198,8 +221,6 @@ def _parse(row: dict[str, Any]) -> Profile:
                 raise TypeError(f"{name} {values[name]!r}")
     if not (values["n_questions"] >= 2 and values["se_total"].median > 0):
         raise ValueError(f"n_questions {values['n_questions']}, se_total {values['se_total']}")
-    if values["solved"] is not None and values["solved"] > 1:
-        raise ValueError(f"solved {values['solved']}")
     return Profile(**values)
 
 
@@ -261,16 +282,21 @@ def compare(
     """
     check_scale("margin", margin, profile.scale, profile.metric)
     profile.check(a, b)
-    diff, se = a - b, profile.se(a, b, repeats)
-    known = se > 0  # the theory has no noise at 0 and 1, where nothing is known of it
-    far = _far(profile, diff, se, repeats) if known else None
+    diff, se, total, share = a - b, profile.se(a, b, repeats), profile.se(a, b), profile.data_share
+    known = se > 0  # the rule of thumb has no noise at 0 and 1, where nothing is known of it
     df = float(profile.df or profile.n_questions - 1) if known else math.nan
     of = decision.Differences(
         np.array([diff]), np.array([se**2 if known else math.nan]), np.array([df]), zero=np.array([False]),
-        p_zero=np.array([math.nan]), far=far,
+        p_zero=np.array([math.nan]),
     )  # fmt: skip
+    data, prediction = (None, None) if share is None or not known else (share * total**2, (1 - share) * total**2)
     row = row_decision(
-        decision.decide(of, level, margin), {"reference_noise", *decision.noise_codes(None, far=far)},
+        decision.decide(of, level, margin),
+        {
+            "reference_noise",
+            *({"beyond_reference"} if profile.beyond(a, b) else ()),
+            *decision.noise_codes(df if profile.cluster and known else None),
+        },
         task=profile.task,
         metric=profile.metric,
         scorer=profile.scorer,
@@ -288,22 +314,14 @@ def compare(
         level=level,
         df=df,
         test="reference",
-        se_total=profile.se(a, b) or None,
-        se_data=None if profile.se_data is None else profile.se_data.median,
-        se_prediction=None if profile.se_prediction is None else profile.se_prediction.median,
+        se_total=total or None,
+        se_data=None if data is None else math.sqrt(data),
+        se_prediction=None if prediction is None else math.sqrt(prediction),
+        var_data=data,
+        var_prediction=prediction,
         cluster=profile.cluster,
     )  # fmt: skip
-    return decided([row], Settings(level=level, margin=margin))[0]
-
-
-def _far(profile: Profile, diff: float, se: float, repeats: tuple[int, int]) -> Far | None:
-    """(1,) the far limit of a difference whose questions nobody has, as for 0/1 scores with this noise.
-
-    Such scores with one answer each differ on n(n se² + diff²) questions. With clusters, more answers or
-    a metric without that scale nothing says how many differ.
-    """
-    if profile.cluster is not None or profile.beta_theory is None or repeats != (1, 1):
-        return None
-    n = float(profile.n_questions)
-    flips = np.array([n * (n * se**2 + diff**2)])
-    return extended_flips(flips, np.array([n * diff]), np.array([n]))
+    found = decided([row], Settings(level=level, margin=margin))[0]
+    if profile.scale is None or found.ci_low is None or found.ci_high is None:
+        return found
+    return replace(found, ci_low=max(found.ci_low, -1.0), ci_high=min(found.ci_high, 1.0))

@@ -53,7 +53,8 @@ def read_runs(path: str | Path) -> list[Run]:
         boards = [(row, row["questions"]) for row in content["benchmarks"] if row.get("questions") is not None]
         if not boards:
             raise InputError(
-                f"{path}: the profile has no means by question; make it with `arena RUN… --reference FILE --questions`"
+                f"{path}: the profile has no means by question; make it with `arena RUN… --write-profile FILE "
+                "--questions`"
             )
         scores: dict[str, list[Scores]] = {}
         for row, item in boards:

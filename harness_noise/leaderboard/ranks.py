@@ -11,10 +11,10 @@ from ..results.arena import Benchmark, Model, Pairs
 from ..settings import Settings
 from ..stats import decision
 from ..stats.arrays import BoolArray, FloatArray, IntArray
-from ..stats.cluster_variance import clustered_variance
+from ..stats.cluster_variance import cluster_scores
 from ..stats.contrast import design
 from ..stats.pair_table import Table
-from ..stats.passk import pass_at_k, pass_hat_k, steps_of_k
+from ..stats.passk import pass_curves, steps_of_k
 from ..stats.rank_sets import RankSets, from_decisions, rank_sets, stability
 
 FEWEST_TOP = 2
@@ -140,12 +140,12 @@ def passes(values: FloatArray, clusters: IntArray | None) -> Passes | None:
     if len(values) == 0:
         return None
     plan = design(len(values), None if clusters is None else clusters[scored])
-    out = Passes({}, {}, {}, {})
-    for k in steps_of_k(int((~np.isnan(values)).sum(axis=1).min())):
-        for found, se, of in ((out.at, out.at_se, pass_at_k), (out.hat, out.hat_se, pass_hat_k)):
-            each = of(values, k)
-            found[k] = float(each.mean())
-            variance = clustered_variance(each - each.mean(), plan)
-            if variance is not None:
-                se[k] = float(np.sqrt(variance.value))
-    return out
+    ks = steps_of_k(int((~np.isnan(values)).sum(axis=1).min()))
+    each = np.concatenate(pass_curves(values, ks), axis=1)
+    means = each.mean(axis=0)
+    S = cluster_scores(each - means, plan)
+    at, hat = (dict(zip(ks, part.tolist(), strict=True)) for part in np.split(means, 2))
+    if S is None:
+        return Passes(at, {}, hat, {})
+    at_se, hat_se = np.split(np.sqrt((S * S).sum(axis=0)), 2)
+    return Passes(at, dict(zip(ks, at_se.tolist(), strict=True)), hat, dict(zip(ks, hat_se.tolist(), strict=True)))

@@ -34,7 +34,7 @@ def locate(path: str | Path) -> Path:
     raise InputError(
         f"{path}: neither a file nor a benchmark whose noise comes with this package"
         f"{'; did you mean ' + ' or '.join(near) + '?' if near else '.'} `harness-noise references` lists them; "
-        "`arena RUN… --reference FILE` makes a profile of your own runs"
+        "`arena RUN… --write-profile FILE` makes a profile of your own runs"
     )
 
 
@@ -54,7 +54,8 @@ def sentence(path: str | Path) -> str | None:
         return None
     return (
         f"the noise is that of {locate(path).stem}: {found['what']} ({found['repository'].partition('//')[2]}, "
-        f"{found['licence']}); it holds for models as good and as close, asked in the same way"
+        f"{found['licence']}). It applies to models of similar accuracy that agree about as often, prompted the same "
+        "way"
     )
 
 

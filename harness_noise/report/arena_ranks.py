@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 SHOWN = 8
 """Models that a sentence names."""
 NAME = 60
+SIMILAR = 0.7
+"""Median Kendall τ, 17 pairs of models in 20 in the same order, from which a ranking is said to stay similar."""
 
 
 def rank_sentences(board: BenchmarkResult, name: str) -> list[str]:
-    """Who may be among the best, how stable the order is, and on how many questions the best differ."""
+    """Which models may be among the best, how stable the ranking is, and on how many questions the best differ."""
     row = board.benchmark
     out = []
     asked = [item for item in board.models if item.in_top is not None]
@@ -28,10 +30,12 @@ def rank_sentences(board: BenchmarkResult, name: str) -> list[str]:
             f"({100 * board.pairs.common['level']:g} %, all together)."
         )
     if row.order_tau is not None and row.same_best is not None:
+        leaders = [shorten(item.model, NAME) for item in board.models if item.rank == 1]
+        first = f"{_list(leaders)} is" if len(leaders) == 1 else "the same model is"
         out.append(
-            f"{name}: with other questions of the kind the order would be the same up to Kendall's τ = "
-            f"{number(row.order_tau, 2)} (median over resampled questions), with the same model first in "
-            f"{100 * row.same_best:.0f} % of cases."
+            f"{name}: when the questions are resampled, the ranking {_stays(row.order_tau)} (median Kendall τ "
+            f"{number(row.order_tau, 2)}) and {first} first in {100 * row.same_best:.0f} % of resamples; that is "
+            "stability, not a test."
         )
     if row.dead_for_top is not None and row.n_top is not None and row.n_questions:
         left = row.n_questions - row.dead_for_top
@@ -40,6 +44,11 @@ def rank_sentences(board: BenchmarkResult, name: str) -> list[str]:
             f"({100 * left / row.n_questions:.0f} %)."
         )
     return out
+
+
+def _stays(tau: float) -> str:
+    """What the median τ of the resamples says, in words."""
+    return "stays similar" if tau >= SIMILAR else "changes"
 
 
 def _list(names: list[str]) -> str:

@@ -30,6 +30,7 @@ from .columns import (
     shorten,
     span,
 )
+from .sentences import ODD
 from .sequential import budget_section
 from .words import NOTES, difference_column, mean_column
 
@@ -131,6 +132,8 @@ def sentences(board: BenchmarkResult) -> list[str]:
             some = ", ".join(best[:8]) + (f" and {len(best) - 8} more" if len(best) > 8 else "")
             these = f"{len(best)} of {row.n_models} models are not significantly worse than the best"
             out.append(f"{name}: {these} ({level}): {some}.")
+    if odd := [shorten(item.model, NAME) for item in board.models if "mean_mismatch" in item.diagnostics]:
+        out = [f"{out[0].rstrip('.') if out else name}; {', '.join(odd[:8])}: {ODD}."]
     if row.se_total is not None:
         digits = decimals(row.se_total.median)
         low, high = number(row.se_total.min, digits), number(row.se_total.max, digits)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ..results.rows import Estimate
-from .columns import decimals, metric_name, number, plain, shorten, span
+from .columns import _level, decimals, interval, metric_name, number, plain, shorten
+from .sentences import ODD, answers
 
 _NAME = 60
 
@@ -28,15 +29,19 @@ def closing_line(item: Estimate, harness: str = "", native_se: float | None = No
     start = f"{shorten(name, _NAME)}: " if name else ""
     digits = decimals(item.se, item.mean)
     if item.mean is None:
-        return plain(f"{start}no mean.")
+        return plain(f"{start}no mean{'' if 'skipped_metric' in item.diagnostics else ': there is no score'}.")
     if "skipped_metric" in item.diagnostics:
         return plain(f"{start}{number(item.mean, digits)}, the harness's own value, without an error bar.")
+    if item.n_questions == 1:
+        return plain(f"{start}{number(item.mean, digits)} on one question, which has no standard error.")
     if item.se is None:
         return plain(f"{start}{number(item.mean, digits)}, whose noise is not known.")
-    answers = "one answer each" if item.repeats_max == 1 else f"{span(item.repeats_min, item.repeats_max)} answers each"
-    if "uses_all_repeats" in item.diagnostics:
-        answers = "one value each of all their answers"
-    text = f"{start}{number(item.mean, digits)} ± {number(item.se, digits)} ({_asked(item)}, {answers})"
+    known = f" ± {number(item.se, digits)}"
+    if not item.se:  # what never varied is not certain
+        known = "" if item.ci_low is None else f", {_level([item])} CI {interval(item.ci_low, item.ci_high, digits)}"
+    text = f"{start}{number(item.mean, digits)}{known} ({_asked(item)}, {answers(item)})"
+    if not item.se:
+        text += f"; all {'clusters' if item.cluster else 'questions'} have the same mean"
     if native_se is not None:
         own = number(native_se, digits)
         if item.cluster:
@@ -48,7 +53,7 @@ def closing_line(item: Estimate, harness: str = "", native_se: float | None = No
         else:
             takes = f"takes {item.n_questions} independent questions by its own formula"
         text += f"; {harness}'s own ± {own} {takes}"
-    return plain(f"{text}.")
+    return plain(f"{text}; {ODD}." if "mean_mismatch" in item.diagnostics else f"{text}.")
 
 
 def closing_lines(

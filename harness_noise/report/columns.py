@@ -118,7 +118,16 @@ def if_missing(item: Estimate, digits: int) -> str:
 
 
 def interval(low: float | None, high: float | None, digits: int) -> str:
-    return MISSING if low is None or high is None else f"[{number(low, digits)}, {number(high, digits)}]"
+    if low is None or high is None:
+        return MISSING
+    return f"[{limit(low, digits)}, {limit(high, digits)}]"
+
+
+def limit(value: float, digits: int) -> str:
+    """An end of an interval. None but 0 itself is written as 0: on which side of 0 it lies is what it says."""
+    while digits < MOST_DECIMALS and abs(value) > ROUNDING and float(f"{value:.{digits}f}") == 0:
+        digits += 1
+    return number(value, digits)
 
 
 def p_text(p: float | None) -> str:
@@ -142,6 +151,11 @@ def metric_name(metric: str, scorer: str) -> str:
 
 def span(low: int, high: int) -> str:
     return str(high) if low == high else f"{low}–{high}"
+
+
+def of_each(a: int, b: int) -> str:
+    """A number of A and of B; one where they are equal."""
+    return str(a) if a == b else f"{a} : {b}"
 
 
 def _marks(codes: Iterable[Sequence[str]]) -> dict[str, str]:
@@ -180,7 +194,7 @@ def _drop_empty(columns: Sequence[Column], rows: Sequence[Sequence[str]], option
 
 _TESTS = {
     "t": "t", "reference": "t", "sign": "sign test", "permutation": "permutation", "bootstrap": "bootstrap",
-    "wild": "wild bootstrap",
+    "wild": "wild bootstrap", "sequential": "sequential",
     "fisher": "Fisher's exact", "bonett-price": "Bonett–Price", "agresti-caffo": "Agresti–Caffo",
 }  # fmt: skip
 
@@ -188,7 +202,8 @@ _TESTS = {
 def _named(what: str, item: Difference) -> str:
     name = _TESTS.get(what, what)
     if name == "t":
-        return "t" if item.df is None else f"t, {degrees(item.df)} df"
+        borrowed = ", borrowed noise" if item.test == "reference" else ""
+        return ("t" if item.df is None else f"t, {degrees(item.df)} df") + borrowed
     return f"cluster {name}" if what in ("bootstrap", "permutation", "wild") and item.cluster else name
 
 
@@ -213,10 +228,15 @@ def interval_words(item: Difference) -> str:
     return name if as_t else f"{name}, far end extended"
 
 
+def has_t(item: Difference) -> bool:
+    """Whether its p may be a t test's: where nothing varies there is no t, and p is 1 or the sign test's."""
+    return item.test != "t" or "zero_variance" not in item.diagnostics
+
+
 def by_test(item: Difference) -> str:
     """What p comes from, and what the interval, where that is something else."""
     test = item.test
-    if item.p_value is None:
+    if item.p_value is None or not has_t(item):
         test = "sign" if item.p_sign is not None and item.interval != "t" else item.interval
     if test == "none" or (item.p_value is None and item.ci_low is None and item.p_sign is None):
         return MISSING
@@ -227,6 +247,21 @@ def by_test(item: Difference) -> str:
 def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
     """What the rows are about, where that is not the population that the questions come from."""
     return [THESE_QUESTIONS] if any(item.estimand == "these_questions" for item in items) else []
+
+
+def pairing(item: Difference) -> str:
+    """How the two runs' questions were compared; of bare numbers, whose noise it is."""
+    if item.test == "reference":
+        return f"standard error borrowed from other models on {plain(item.task)}, no answer of either was seen"
+    return "unpaired" if "unpaired" in item.diagnostics else "paired"
+
+
+def borrowed_line(items: Iterable[Difference]) -> list[str]:
+    """Whose noise it is, where bare numbers are compared."""
+    tasks = dict.fromkeys(item.task for item in items if item.test == "reference")
+    return [
+        f"The noise is borrowed from other models on {plain(task)}; no answer of A or B was seen." for task in tasks
+    ]
 
 
 def names_of(item: Difference) -> tuple[str, str]:

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING
 
 from ..results.diagnostics import TO_DO
 from ..results.rows import Analysis, Comparison, Difference, Estimate
-from .columns import Column, Section, _level, by_test, decimals, digits_of, mean_interval_name, names_of, number
+from .columns import (
+    Column,
+    Section,
+    _level,
+    by_test,
+    decimals,
+    digits_of,
+    mean_interval_name,
+    names_of,
+    number,
+    pairing,
+)
 from .sentences import sentence
 from .summary import summarise
 
@@ -191,12 +202,13 @@ def _caption(table: Analysis | Comparison) -> str:
         what = f"{a} (A) against {b} (B)"
     else:
         what = "Differences A − B"
-    unpaired = any("unpaired" in item.diagnostics for item in table.differences)
+    each = dict.fromkeys(map(pairing, table.differences))
+    paired = "unpaired" if "unpaired" in each else ", ".join("paired by question" if x == "paired" else x for x in each)
     tests = ", ".join(dict.fromkeys(map(by_test, table.differences)))
     methods = {"holm": "; p adj.: Holm", "bh": "; p adj.: Benjamini–Hochberg"}
     adjusted = methods.get(str(table.settings.get("adjust")), "")
     return (
-        f"{what}, {'unpaired' if unpaired else 'paired by question'}. ± is the standard error of the difference"
+        f"{what}, {paired}. ± is the standard error of the difference"
         f"{f' ({kind})' if kind else ''}; CI: {_level(table.differences)} confidence interval; p: two-sided ({tests})"
         f"{adjusted if len(items) > 1 else ''}."
     )

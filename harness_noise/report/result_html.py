@@ -13,7 +13,7 @@ from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import html, pair_figures
 from .columns import Column, Section, _drop_empty, decimals, interval, names_of, number, p_text, plain, shorten
 from .foot import foot
-from .sentences import sentence
+from .sentences import ODD, sentence
 from .summary import summarise, taken_back
 
 if TYPE_CHECKING:
@@ -167,7 +167,8 @@ def _of_one(row: Difference) -> Headline:
     if row.p_adjusted is not None:
         p = p_text(row.p_adjusted)
         how += f", p {p}" if p.startswith("<") else f", p = {p}"
-    return Headline(html.kind(row), said, f"{how}, on {row.n_questions} questions.")
+    odd = f"; {ODD}" if "mean_mismatch" in row.diagnostics else ""
+    return Headline(html.kind(row), said, f"{how}, on {row.n_questions} questions{odd}.")
 
 
 def _details(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from ..results.arena import Arena, Budget
 from ..results.rows import Analysis
-from ..results.sequential import FullRow, PlanLooks, Sequential
 from ..stats.decision import WORDS
 from .columns import MISSING, Column, Section, decimals, interval, metric_name, number, plain
+
+if TYPE_CHECKING:
+    from ..results.arena import Arena, Budget
+    from ..results.sequential import FullRow, PlanLooks, Sequential
 
 
 def plan_section(found: PlanLooks, effect: float, digits: int) -> Section:
@@ -114,10 +117,11 @@ def full_section(items: Sequence[FullRow], marks: Mapping[str, str]) -> Section:
         Column("Metric", text=True),
         Column("Model", text=True),
         Column("asked", hint="questions that were answered, of all"),
-        Column("whole benchmark", hint="estimate from the reference runs; the plain mean where these gain nothing"),
+        Column("whole benchmark", hint="estimate from the references (and B); the plain mean of a small part"),
         Column("SE", hint="of the mean over all these questions"),
-        Column("interval"),
-        Column("R²", hint="share of the variance between questions that the references predict"),
+        Column("interval", hint="of the mean over all these questions"),
+        Column("population", hint="interval of the mean over all questions that could be asked", rank=1),
+        Column("R²", hint="share of the variance between questions that is predicted", rank=2),
         Column("gain", hint="variance of the plain mean of the part over that of the estimate"),
         Column("", text=True, hint="letters refer to the notes below"),
     )
@@ -129,6 +133,7 @@ def full_section(items: Sequence[FullRow], marks: Mapping[str, str]) -> Section:
             (
                 plain(item.task), plain(item.metric), plain(item.model), f"{item.n_asked:,} of {item.n_total:,}",
                 number(item.estimate, digits), number(item.se, digits), interval(item.ci_low, item.ci_high, digits),
+                interval(item.ci_low_population, item.ci_high_population, digits),
                 MISSING if item.r2 is None else f"{max(0.0, item.r2):.2f}",
                 f"{item.gain:.2f}" if gained else "none",
                 " ".join(marks[code] for code in item.diagnostics),

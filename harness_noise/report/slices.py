@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..results.rows import Analysis, Comparison, Difference, Estimate
-from ..results.slices import DifferenceSlice, EstimateSlice, Heterogeneity
 from .columns import (
     MISSING,
     Column,
@@ -25,6 +24,7 @@ from .words import NOTES
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
+    from ..results.slices import DifferenceSlice, EstimateSlice, Heterogeneity
 
 SHOWN = 60
 """Slices that a table shows; of more, those with the smallest p."""

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..io.paths import telling_parts
-from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import slices
 from .closing import closing_line
@@ -22,6 +21,7 @@ from .columns import (
     _legend,
     _level,
     _marks,
+    borrowed_line,
     by_test,
     count,
     data_noise,
@@ -34,6 +34,7 @@ from .columns import (
     metric_name,
     names_of,
     number,
+    of_each,
     p_text,
     plain,
     span,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from ..results.arena import Arena
     from ..results.explanation import Explanation
     from ..results.factors import Factors
+    from ..results.plan import Plan
 
     Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena | Explanation
 
@@ -64,13 +66,14 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
         return _analysis(table, brief=brief)
     if isinstance(table, Comparison):
         return _comparison(table, brief=brief, wide=wide)
+    from ..results.explanation import Explanation
+    from ..results.factors import Factors
+    from ..results.plan import Plan
+
     if isinstance(table, Plan):
         from . import planning
 
         return planning.summarise(table)
-    from ..results.explanation import Explanation
-    from ..results.factors import Factors
-
     if isinstance(table, Factors):
         return _factors(table)
     if isinstance(table, Explanation):
@@ -120,6 +123,11 @@ NO_SAMPLES = (
     "--log_samples (lm-eval) and run again; or compare two such numbers by the noise of their benchmark, as in "
     "harness-noise compare 0.71 0.68 --reference gpqa_diamond."
 )
+NOT_SCORED = (
+    "There are no means and no error bars, because the run only predicted: the answers are there, but nothing was "
+    "scored. What to do: run again without --predict_only (with lm-eval's --use_cache, greedy answers are not asked "
+    "for again), or score the answers yourself and read them as a table."
+)
 SENTENCES = 1
 """Sentences for a paper below a terminal's table."""
 
@@ -131,28 +139,10 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
     methods = {name for item in table.estimates if (name := mean_interval_name(item))}
     runs = _run_names(table.estimates)
     for item in table.estimates:
-        digits = decimals(item.se, item.mean)
+        model, run = plain(item.model) if several else "", plain(runs.get((item.model, item.run), ""))
+        method = mean_interval_name(item) if len(methods) > 1 else ""
         rows.append(
-            (
-                plain(item.model) if several else "",
-                plain(runs.get((item.model, item.run), "")),
-                plain(item.task),
-                metric_name(item.metric, item.scorer),
-                number(item.mean, digits),
-                interval(item.ci_low, item.ci_high, digits),
-                mean_interval_name(item) if len(methods) > 1 else "",
-                number(item.se, digits),
-                number(item.se_total, digits),
-                data_noise(item, digits),
-                number(item.se_prediction, digits),
-                str(item.n_questions) if item.n_questions else MISSING,
-                span(item.repeats_min, item.repeats_max) if item.n_questions else MISSING,
-                (str(item.n_clusters) if item.cluster else MISSING) if clustered else "",
-                number(item.design_effect, 2) if item.cluster else (MISSING if clustered else ""),
-                str(item.n_missing) if item.n_missing else "",
-                if_missing(item, digits),
-                " ".join(marks[code] for code in item.diagnostics),
-            )
+            (model, run, *_estimate_cells(item, method, clustered), " ".join(marks[c] for c in item.diagnostics))
         )
     keys = ("mean", "ci", "interval", "se", "total", "data", "prediction", "n", "k", "g", "deff", "missing")
     columns = (
@@ -181,9 +171,32 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
     more = [*slices.sections(table, marks), *stopped]
     notes = _legend(marks, (*table.estimates, *table.slices))
     first_table = Section("", *shown)
-    if brief and table.estimates and all(item.n_questions == 0 for item in table.estimates):
-        return Summary(tuple(more), (), (NO_SAMPLES,), tuple(lead))  # instead of a table of dashes
+    if brief and table.estimates and all("skipped_metric" in item.diagnostics for item in table.estimates):
+        why = NOT_SCORED if any("predict_only" in note for note in table.notes) else NO_SAMPLES
+        return Summary(tuple(more), (), (why,), tuple(lead))  # instead of a table of dashes
     return Summary((first_table, *more), notes, tuple(sentences), tuple(lead))
+
+
+def _estimate_cells(item: Estimate, method: str, clustered: bool) -> tuple[str, ...]:
+    """The cells of an estimate from its task to its missing answers."""
+    digits = decimals(item.se, item.mean)
+    return (
+        plain(item.task),
+        metric_name(item.metric, item.scorer),
+        number(item.mean, digits),
+        interval(item.ci_low, item.ci_high, digits),
+        method,
+        number(item.se, digits),
+        number(item.se_total, digits),
+        data_noise(item, digits),
+        number(item.se_prediction, digits),
+        str(item.n_questions) if item.n_questions else MISSING,
+        span(item.repeats_min, item.repeats_max) if item.n_questions else MISSING,
+        (str(item.n_clusters) if item.cluster else MISSING) if clustered else "",
+        number(item.design_effect, 2) if item.cluster else (MISSING if clustered else ""),
+        str(item.n_missing) if item.n_missing else "",
+        if_missing(item, digits),
+    )
 
 
 def _marks_of(table: Analysis | Comparison, rows: Sequence[Estimate] | Sequence[Difference]) -> dict[str, str]:
@@ -245,6 +258,7 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
         sections.append(flip_table(table.flips))
     sentences = [f"{item.method}: {item.note}." for item in table.combined if item.note]
     sentences += [*taken_back(table), *slices.sentences(table), *estimand_line(every)]
+    sentences += borrowed_line(every)
     notes = _legend(marks, (*items, *table.slices))
     listings = flip_listings(table.flips) if wide else ()
     return Summary(tuple(sections), notes, tuple(sentences), tuple(verdict_lines(table)), listings)
@@ -278,7 +292,7 @@ _NOISE: _Cells = (
     ),
     (difference_column("n"), lambda x: str(x.n_questions)),
     (difference_column("only"), lambda x: f"{x.n_only_a} + {x.n_only_b}" if x.n_only_a or x.n_only_b else ""),
-    (difference_column("k"), lambda x: span(*sorted((x.repeats_a, x.repeats_b)))),
+    (difference_column("k"), lambda x: of_each(x.repeats_a, x.repeats_b)),
     (difference_column("g"), lambda x: str(x.n_clusters) if x.cluster else ""),
     (difference_column("missing"), lambda x: str(x.n_missing) if x.n_missing else ""),
 )

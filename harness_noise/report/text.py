@@ -7,7 +7,6 @@ import json as json_
 import re
 from typing import TYPE_CHECKING, Any
 
-from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison
 from .columns import Section
 from .summary import summarise
@@ -50,6 +49,8 @@ def _flat(key: str, value: Any) -> Any:
 
 
 def _rows(table: Result) -> list[dict[str, Any]]:
+    from ..results.plan import Plan
+
     found = table.to_dict()
     if isinstance(table, Comparison) and table.flips:
         return list(found["questions"])

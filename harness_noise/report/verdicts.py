@@ -7,11 +7,27 @@ from collections import Counter
 from ..data.native_values import is_proportion
 from ..results.diagnostics import explained
 from ..results.rows import Comparison, Difference
-from .columns import _level, _named, digits_of, interval_name, metric_name, names_of, number, p_text, plain, shorten
+from .columns import (
+    _level,
+    _named,
+    digits_of,
+    has_t,
+    interval_name,
+    limit,
+    metric_name,
+    names_of,
+    number,
+    p_text,
+    plain,
+    shorten,
+)
+from .sentences import ODD
 
 FEW = 12
 """Rows of which each has a line, and which a table shows; of more, those that say something."""
 _NAME = 60
+NOT_DECIDED = "not decided"
+"""The verdict of a run that grows, at a look that did not decide."""
 
 
 def verdict_lines(table: Comparison) -> list[str]:
@@ -50,6 +66,7 @@ def _count(table: Comparison) -> str:
     parts += [f"{n} {verdict}" for verdict, n in found.items() if verdict.startswith("equivalent")]
     if same := found["not separable"] - unjudged:
         parts.append(f"{same} not separable{after}")
+    parts += [f"{found[NOT_DECIDED]} {NOT_DECIDED}"] if found[NOT_DECIDED] else []
     parts += [f"{unjudged} that cannot be judged"] if unjudged else []
     pairs = {names_of(item) for item in table.differences}
     a, b = next(iter(pairs)) if len(pairs) == 1 else ("A", "B")
@@ -75,12 +92,17 @@ def verdict_line(item: Difference, *, alone: bool = True, settings: object = Non
         p = p_text(item.p_adjusted)
         test += f", {'p' if item.p_adjusted == item.p_value else 'adjusted p'} {p if p.startswith('<') else '= ' + p}"
     text += f"; {test}" if test else ""
+    if item.verdict == NOT_DECIDED:
+        text += f"; {NOT_DECIDED} yet"
     if item.mde is not None and not _decided(item):
-        text += f"; smallest detectable {_amount(item, item.mde, settings, unit=False)}"
+        none = _in_points(item, settings) and item.mde > 1  # no two scores of a question differ by so much
+        text += f"; smallest detectable {'none' if none else _amount(item, item.mde, settings, unit=False)}"
     if "not_after_adjustment" in item.diagnostics:
         text += "; no longer significant after adjustment"
     if "missing_matters" in item.diagnostics:
         text += f"; its {item.n_missing:,} missing answers could change this"
+    if "mean_mismatch" in item.diagnostics:
+        text += f"; {ODD}"
     return plain(f"{where}{text}.")
 
 
@@ -108,10 +130,11 @@ def _verdict(item: Difference, a: str, b: str, settings: object) -> str:
 
 def _test(item: Difference) -> str:
     shown = interval_name(item)
-    name = _named(item.test, item) if item.p_value is not None else (shown if item.interval != "none" else "")
+    tested = item.p_value is not None and has_t(item)
+    name = _named(item.test, item) if tested else (shown if item.interval != "none" else "")
     if name == "t" or name.startswith("t, "):
         name = name.replace("t", "t test", 1)
-    if name == "Fisher's exact":
+    if name in ("Fisher's exact", "sequential"):
         return f"{name} test"
     unpaired = "unpaired " if "unpaired" in item.diagnostics else ""
     return f"{unpaired}{name}"
@@ -140,5 +163,5 @@ def _amount(item: Difference, value: float, settings: object, *, unit: bool = Tr
 
 def _signed(item: Difference, value: float, settings: object) -> str:
     scale, digits = _digits(item, settings)
-    text = number(scale * value, digits)
+    text = limit(scale * value, digits)
     return text if text.startswith("−") or float(scale * value) == 0 else f"+{text}"

@@ -82,7 +82,7 @@ DIFFERENCES: dict[str, Term] = {
     "wins": Term("wins A : B : ties", "expected over all pairs of answers", "wins_a, wins_b, ties", rank=6),
     "n": Term("n", "questions that both runs have", "n_questions", rank=4),
     "only": Term("unpaired n", "questions that only A has + that only B has", "n_only_a, n_only_b", rank=4),
-    "k": Term("K", "scored answers per question", "repeats_a, repeats_b", rank=5),
+    "k": Term("K", "scored answers per question; A : B where they differ", "repeats_a, repeats_b", rank=5),
     "g": Term("G", "clusters: groups of questions that are right or wrong together", "n_clusters", rank=5),
     "missing": Term("missing", "answers without a score", "n_missing", rank=4),
 }

@@ -119,9 +119,9 @@ class Benchmark:
     dead_for_top: int | None = None
     """Questions on which all models at the top score the same: they no longer tell these apart."""
     order_tau: float | None = None
-    """Kendall's tau between the order of the models and that on resampled questions, the median."""
+    """Stability: median Kendall tau between the order of the models and their order on resampled questions."""
     same_best: float | None = None
-    """Share of resamples in which the same model is first."""
+    """Stability: share of resamples in which the same model is first; no probability that it is the best."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,10 @@ class Diagnostic(NamedTuple):
 
 
 _LOOK = "Look for errored answers"
-_REPEATS = "Run with K > 1 repeats (--noise_repeats, --epochs; in a table several rows for a question)."
+_REPEATS = (
+    "Where answers are sampled, run with K > 1 repeats (--noise_repeats, --epochs; in a table several rows for a "
+    "question); multiple choice by log-likelihoods has nothing to repeat."
+)
 
 DIAGNOSTICS: dict[str, Diagnostic] = {
     "partly_single_repeat": Diagnostic(
@@ -33,8 +36,7 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Do not use the split; ask the missing answers again.",
     ),
     "single_repeat": Diagnostic(
-        "one answer per question (perhaps more for a few): data and prediction noise cannot be separated; the SE and "
-        "the total are right",
+        "one answer per question (perhaps more for a few): data and prediction noise cannot be separated",
         _REPEATS,
     ),
     "missing_repeats": Diagnostic(
@@ -62,11 +64,15 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Sample at the temperature you report; switch the cache off; let repeats have seeds of their own.",
     ),
     "shared_repeat_noise": Diagnostic(
-        "a repeat is better or worse on all questions at once: the repeats are not independent answers",
+        "a repeat is better or worse on all questions at once, as one run in twenty is by chance (p < .05): perhaps "
+        "the repeats are not independent answers, and then the interval is too short",
         "If repeats are training seeds, prompts or judges, use --repeats-are runs; else look for a drifting server.",
     ),
     "too_few_questions": Diagnostic("fewer than two questions: no standard error", "Run more questions."),
-    "too_few_clusters": Diagnostic("fewer than two clusters: no standard error", "Name a finer cluster."),
+    "too_few_clusters": Diagnostic(
+        "fewer than two clusters: no standard error",
+        "Name a finer cluster; where the slices are the clusters themselves, slice by something else.",
+    ),
     "few_clusters": Diagnostic(
         f"few {{units}}, fewer than {FEW_DF:g} degrees of freedom: the interval is wide, and less reliable",
         "More clusters help; more questions in the same clusters do not.",
@@ -76,10 +82,20 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         f"fewer than {FEWEST_DF:g} degrees of freedom: neither p nor the interval is reliable",
         "Take a coarser field, or questions in more clusters.",
     ),
+    "rare_category": Diagnostic(
+        "so few questions show how scores vary inside the category, or inside the one that it is compared with, that "
+        "its standard error may be far too small",
+        "Merge the category with another, or do not read its interval.",
+    ),
     "few_resampled": Diagnostic(
-        f"a metric over all questions at once, of fewer than {FEW_RESAMPLED} {{units}}: its interval may be a little "
-        "too short",
-        "More questions; compare runs, whose difference covers 97 % in simulation, rather than reading one interval.",
+        f"a metric over all questions at once, of fewer than {FEW_RESAMPLED} {{units}}, or carried by next to none of "
+        "them, as F1 is by a rare class: its interval may be too short",
+        "More questions, above all of the rare class; the difference of two runs is more reliable than the interval of "
+        "one.",
+    ),
+    "inner_clusters": Diagnostic(
+        "the clusters lie within larger ones that the file names, and by these the standard error is clearly larger",
+        "Name the outer field with --cluster, unless its values are all there are; a note names it.",
     ),
     "singleton_clusters": Diagnostic(
         "every cluster holds one question: clustering changed nothing",
@@ -91,8 +107,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Nothing; more repeats would show it.",
     ),
     "zero_variance": Diagnostic(
-        "all questions have the same value, or difference: for a metric with a known range the interval comes from a "
-        "small-sample rule, for others there is none",
+        "all questions have the same value, or difference, so an SE of 0 is no certainty: scores at an end of a known "
+        "range, and differences, have the interval of a small-sample rule, others none",
         "Nothing; with few questions the interval is honest and wide. Say --range where the range is not known.",
     ),
     "identical_scores": Diagnostic("the two runs score the same on every question", "Check that they are two runs."),
@@ -107,8 +123,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "the same questions were asked with different prompts", "Remember that the difference includes the prompt's."
     ),
     "mean_mismatch": Diagnostic(
-        "our mean is not the harness's own value: the scores may be read wrongly",
-        "Do not trust the row before you know why; please report it.",
+        "the mean of the scores is not the harness's own value: samples are missing, or the scores are read wrongly",
+        "Do not rely on the row before you know why. If all samples are there, please report it.",
     ),
     "few_flips": Diagnostic(
         "the difference rests on few {units}: the end of the interval away from 0 is the farther of two rules (SE and "
@@ -122,6 +138,12 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "More questions or clusters help; --interval korn-graubard is the cautious choice.",
         "More questions help; --interval korn-graubard is the cautious choice.",
     ),
+    "skewed": Diagnostic(
+        "the scores have a long tail on one side, and the {units} are few for that: the end of the interval on that "
+        "side is moved out (SE unchanged), and it may still be too near",
+        "More clusters help; more questions in the same clusters do not.",
+        "More questions help.",
+    ),
     "not_after_adjustment": Diagnostic(
         "the interval alone shows a difference, which is no longer significant after adjustment for the rows that are "
         "tested together",
@@ -130,7 +152,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
     "missing_matters": Diagnostic(
         "answers are missing, and counting them all as wrong or all as right moves the mean by more than a third of "
         "its standard error",
-        "Find out why answers are missing (time-outs are often hard questions); --missing zero counts them as wrong.",
+        "If the run was cancelled, ask the rest; else find out why answers are missing (time-outs are often hard "
+        "questions). --missing zero counts them as wrong.",
     ),
     "copied_repeats": Diagnostic(
         "native answers that share a seed are copies of each other and count as one",
@@ -157,6 +180,14 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
     "reference_noise": Diagnostic(
         "no samples were compared: the noise is what the benchmark's profile gives for models of this accuracy",
         "Compare the runs themselves where you have their samples.",
+    ),
+    "skewed_rows": Diagnostic(
+        "the rows are skewed in the same direction, so methods that add up their z would reject a true null too often",
+        "Take equal weights.",
+    ),
+    "beyond_reference": Diagnostic(
+        "a score is better than that of every model in the benchmark's noise profile, so the noise is extrapolated",
+        "Compare the runs themselves, or make a profile of newer models (arena --write-profile).",
     ),
     "skipped_metric": Diagnostic(
         "no samples, or not a mean of question scores: only the harness's own value is shown",

@@ -23,7 +23,7 @@ class FactorRow:
     var: float | None
     """Variance component per answer, raw: it may be negative; null where it is not identified."""
     var_low: float | None
-    """95 % confidence interval of the component, at least 0; null where it is not known."""
+    """95 % confidence interval of the component; raw like `var`, which it holds; null where it is not known."""
     var_high: float | None
     share: float | None
     """Of the sum of all identified components, those below 0 counted as 0."""

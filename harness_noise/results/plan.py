@@ -89,7 +89,7 @@ class Plan(Shown):
     """Of all questions and all answers of all models."""
     table: tuple[PlanRow, ...]
     basis: str
-    """Where the noise comes from: omega2, from, accuracy."""
+    """Where the noise comes from: omega2, from, accuracy, reference."""
     compared: str
     """What is compared: A − B of two runs, one mean against a number, or two runs like one."""
     assurance: float | None = None

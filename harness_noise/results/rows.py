@@ -15,13 +15,14 @@ from .._version import __version__
 from .display import Shown
 from .flips import Flip
 from .forms import SCHEMA_VERSION, finite, frame, row
-from .sequential import Drawn, FullRow, Sequential
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
     from ..stats.combine import Combined
+    from ..stats.tests import Skew
+    from .sequential import Drawn, FullRow, Sequential
     from .slices import DifferenceSlice, EstimateSlice, Heterogeneity
 
 
@@ -193,7 +194,8 @@ class Difference(_Row):
     p_adjusted: float | None
     """`p_value` adjusted over its family of rows; the verdict follows it."""
     test: str
-    """t, sign, permutation, bootstrap, wild; fisher of counts, reference of bare numbers."""
+    """t, sign, permutation, bootstrap, wild; sequential with looks at a run that grows, whose estimate, interval, p and
+    decision then stand in the row; fisher of counts, reference of bare numbers."""
     p_sign: float | None
     """Two-sided exact sign test over questions (clusters)."""
     wins_a: float | None
@@ -221,7 +223,7 @@ class Difference(_Row):
     mde: float | None
     """The smallest difference that this comparison detects with 80 % power: noncentral t with its df."""
     verdict: str
-    """A better, B better, not separable, or equivalent within M; by `p_adjusted`."""
+    """A better, B better, not separable, or equivalent within M; by `p_adjusted`. With looks also not decided."""
     run_a: str = ""
     """Where A was read from: tells two runs of one model apart."""
     run_b: str = ""
@@ -237,8 +239,8 @@ class Difference(_Row):
     estimand: str = "questions_population"
     """As in an estimate."""
     interval: str = "t"
-    """Whose interval it is: t, bootstrap, bonett-price, agresti-caffo; none. With `test` sign or permutation,
-    which have none of their own, it is t's."""
+    """Whose interval it is: t, bootstrap, sequential, bonett-price, agresti-caffo; none. With `test` sign or
+    permutation, which have none of their own, it is t's."""
 
 
 _NUMBERS = [item.name for item in fields(Difference) if item.type == "float | None"]
@@ -352,6 +354,8 @@ class Comparison(_Table):
     families: tuple[str, ...] = ()
     """The family in which each row's p is adjusted: "" for groups and tasks outside any group, else the
     group whose subtask it is; not part of the JSON. Without any: one family."""
+    skews: tuple[Skew | None, ...] = ()
+    """How skewed each row's paired differences are, for `combined`; not part of the JSON."""
     slices: tuple[DifferenceSlice, ...] = ()
     """The same by slice of the questions, if that was asked for."""
     heterogeneity: tuple[Heterogeneity, ...] = ()

@@ -69,10 +69,14 @@ class Drawn(_Object):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FullBenchmark(_Object):
-    """The mean over all N questions of a benchmark, estimated from a random part of them and reference runs."""
+    """The mean over all N questions of a benchmark, estimated from a random part of them and reference runs.
+
+    Of a comparison with a run B that has answered them all, it is A's mean, estimated with B and the references, minus
+    B's, which is known.
+    """
 
     estimate: float | None
-    """The plain mean of the part where the references gain nothing."""
+    """The plain mean of the part where that is too small for a regression (fewer than 30 questions or clusters)."""
     se: float | None
     """For these N questions: (1 − n_asked/N) of the variance of the residuals' mean."""
     ci_low: float | None
@@ -80,14 +84,20 @@ class FullBenchmark(_Object):
     n_asked: int
     n_total: int
     r2: float | None
-    """Share of the variance between questions that the references explain, cross-fitted; below 0: none."""
+    """Share of the variance between A's question means that B and the references explain, cross-fitted; below 0: none;
+    null without a regression."""
     gain: float | None
-    """Variance of the plain mean of the part over that of the regression estimate; at most 1: nothing gained."""
+    """Variance of the plain mean of the part over that of the regression estimate; at most 1: nothing gained;
+    null without a regression."""
     references: tuple[str, ...]
     """The runs that predict."""
     diagnostics: tuple[str, ...] = ()
     """Codes, each explained in docs/diagnostics.md; with `zero_variance` there is neither `se` nor an interval: a part
     whose questions all say the same does not tell how far the others differ."""
+    se_population: float | None = None
+    """For other questions of the kind, too: with the variance that the mean of all N questions has."""
+    ci_low_population: float | None = None
+    ci_high_population: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,17 @@ class Combined:
     """Of the t test that the p-value comes from; None where it comes from another distribution."""
     note: str | None = None
     """Why a method says nothing here."""
+    diagnostics: tuple[str, ...] = ()
+    """Codes, each explained in docs/diagnostics.md."""
+
+
+def refused_as_skewed(found: Combined) -> Combined:
+    """The method without its result, because the rows are skewed alike."""
+    note = (
+        "the rows are skewed in the same direction: each row's t test withstands that, but their sum would reject a "
+        "true null far too often, so it is refused; use equal weights"
+    )
+    return Combined(found.method, found.n, None, None, None, None, note=note, diagnostics=("skewed_rows",))
 
 
 @dataclass(frozen=True, slots=True)

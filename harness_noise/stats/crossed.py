@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from .arrays import Estimator, FloatArray, IntArray
 from .cluster_variance import Variance, clustered_variance
@@ -68,6 +67,8 @@ def _interaction(e: FloatArray, plan: Design, cell: IntArray) -> Variance | None
     Scaled to be unbiased for independent questions of equal variance. The way with more clusters is eliminated from
     the normal equations first, so that what is solved is no larger than the other way. None without any residual.
     """
+    from scipy.sparse import csr_array  # most commands need nothing of scipy but its special functions
+
     assert plan.crossed is not None
     used = plan.weights > 0
     a, e, cell = plan.weights[used], e[used], np.unique(cell[used], return_inverse=True)[1]

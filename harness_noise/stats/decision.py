@@ -7,6 +7,7 @@ of `arena` goes through both, and the gate reads the same limits, so that no two
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,8 @@ class Differences:
     far: Far | None = None
     """What the far limits come from, where few questions (clusters) differ."""
     small_name: str = "bonett-price"
+    width: float = math.inf
+    """Of the metric's range, beyond which no difference can lie."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,10 +209,12 @@ def two_one_sided(level: float) -> float:
 
 
 def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, test: Test) -> Limits:
-    """The limits of the test, or t's, with far ones; where nothing varies the small-sample rule's. NaN: none."""
+    """The limits of the test, or t's, with far ones, within the metric's range; where nothing varies the small-sample
+    rule's. NaN: none."""
     own = t_limits(of.diff, se, of.df, level) if test.limits is None else test.limits(level)
     own = own.reaching(of.diff, of.far, level)
     ends = varies & np.isfinite(own.low) & np.isfinite(own.high)
+    own = Limits(np.clip(own.low, -of.width, of.width), np.clip(own.high, -of.width, of.width))
     low, high = np.full((2, len(se)), np.nan)
     if of.small is not None and of.zero.any():
         small = of.small(level)

@@ -39,8 +39,8 @@ class Component:
     df: float
     """Levels − 1; for the residual, answers − cells."""
     low: float | None
-    """Confidence interval of the component [Tukey 1951, Williams 1962], with the chance `level`, at least 0;
-    None with the variance, and without degrees of freedom."""
+    """Confidence interval of the component [Tukey 1951, Williams 1962], with the chance `level`; raw like the variance,
+    which it always holds, so `low` may be negative. None with the variance, and without degrees of freedom."""
     high: float | None
     diagnostics: tuple[str, ...]
 
@@ -147,7 +147,7 @@ def _with_limits(
             continue
         if item.name == RESIDUAL:
             low, high = (item.df * item.variance / _chi2(item.df, p) for p in (1 - alpha / 2, alpha / 2))
-            out.append(replace(item, low=max(0.0, low), high=max(0.0, high)))
+            out.append(_limited(item, low, high))
             continue
         # of several coarser groupings, those that contain no other: main effects of an interaction, or the parent
         parents = [g for g in above[h] if not any(g in above[k] for k in above[h])]
@@ -165,8 +165,14 @@ def _with_limits(
         limits = [
             (df * ms / _chi2(df, p) - r * df / _chi2(df, p) * _f(df, df_r, p)) / c for p in (1 - alpha / 2, alpha / 2)
         ]
-        out.append(replace(item, low=max(0.0, float(limits[0])), high=max(0.0, float(limits[1]))))
+        out.append(_limited(item, *limits))
     return out
+
+
+def _limited(item: Component, low: float, high: float) -> Component:
+    """The component with its interval, which holds the raw estimate and some variance that there can be."""
+    assert item.variance is not None
+    return replace(item, low=min(float(low), item.variance), high=max(float(high), item.variance, 0.0))
 
 
 def _chi2(df: float, p: float) -> float:

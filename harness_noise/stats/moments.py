@@ -9,11 +9,12 @@ import numpy as np
 from scipy import special
 
 from .arrays import Estimator, FloatArray
-from .cluster_variance import clustered_variance
+from .cluster_variance import cells, clustered_variance
 from .contrast import Contrast, Design
 from .crossed import crossed_variance
 from .decision import noise_codes
-from .tolerances import ROUNDING
+from .flips import Extension
+from .tolerances import ROUNDING, SMALLEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,9 @@ def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2") -> Moments:
     a2 = plan.weights**2
     var_prediction = float(a2 @ c.v) if c.identified else None
     var_data = float(without_rounding(V, float(a2 @ c.w))) if c.identified else None
-    found |= noise_codes(df, zero=zero, var_data=var_data)
+    # of two crossed ways the one with fewer clusters decides, whatever both together have
+    fewest = df if plan.crossed is None else min(df, *(float(codes.max()) for codes in plan.crossed))
+    found |= noise_codes(fewest, zero=zero, var_data=var_data)
     if plan.clustered and plan.n_clusters == n:
         found.add("singleton_clusters")
     return Moments(
@@ -92,6 +95,25 @@ def nothing(n: int, n_clusters: int, code: str = "too_few_questions") -> Moments
     """What is known where there is no variance to speak of."""
     empty = dict.fromkeys(("mean", "variance", "df", "naive", "var_data", "var_prediction", "var_total", "icc"))
     return Moments(n, n_clusters, **empty, zero_variance=False, diagnostics=(code,))
+
+
+def skewness(d: FloatArray, plan: Design) -> float:
+    """Skewness of the mean: that of the clusters' `level_sums` of residuals, as of a sample (G₁), over √G.
+
+    0 for questions clustered in two crossed ways, and where there are fewer than three clusters.
+    """
+    G = plan.n_clusters
+    if plan.crossed is not None or G < 3:
+        return 0.0
+    sizes = np.maximum(np.bincount(plan.strata), 1)
+    means = (np.bincount(plan.strata, weights=d) / sizes)[plan.strata]
+    found = cells(plan)
+    e = found.sums(means - float(plan.weights @ d) if plan.between_tasks else d - means)
+    z = Extension(found, "cr2").level_sums(e[None, :])[0]
+    squares = float(z @ z)
+    if squares <= SMALLEST:
+        return 0.0
+    return float((z / math.sqrt(squares)) ** 3 @ np.ones(G)) * math.sqrt(G * (G - 1)) / (G - 2)
 
 
 def upper_variance(V: FloatArray | float, df: FloatArray | float, assurance: float) -> FloatArray:

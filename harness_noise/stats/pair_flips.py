@@ -1,7 +1,7 @@
 """Which of many pairs differ on few questions, and their extended samples; see `flips`.
 
-n_f is a ratio of sums over questions of (x_a − x_b)² and (x_a − x_b)⁴, so matrix products of powers give it
-for all pairs. Only pairs that are few by them, or nearly, are looked at question by question.
+n_f is a ratio of sums over questions (clusters, by their `level_sums`) of (x_a − x_b)² and (x_a − x_b)⁴, so matrix
+products of powers give it for all pairs. Only pairs that are few by them, or nearly, are looked at one by one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .arrays import BoolArray, Estimator, FloatArray, IntArray
-from .flips import MOST, SHARE, Extension, Far, extended_questions, extended_task
+from .flips import MOST, SHARE, Extension, Far, extended_questions, extended_task, level_sums
 from .ranks import one_hot
 
 CHUNK = 400_000
@@ -43,9 +43,9 @@ def of_task(
             pairs = np.flatnonzero((pattern[a] == code) & (pattern[b] == code))
             rows = np.flatnonzero(W[:, pattern == code].any(axis=1))
             if len(pairs) and len(rows):
-                sums = hot[rows].T @ x[rows]
-                used = np.asarray(hot[rows].sum(axis=0)).reshape(-1) > 0
-                maybe[pairs] = _maybe_few(np.asarray(sums)[used], None, a[pairs], b[pairs])
+                used = hot[rows]
+                level = _level(np.asarray(used.T @ x[rows]), np.asarray(used.sum(axis=0), dtype=np.float64).reshape(-1))
+                maybe[pairs] = _maybe_few(level, None, a[pairs], b[pairs])
     out = Far.none(P)
     order = np.arange(len(x)) if clusters is None else np.argsort(clusters, kind="stable")
     starts = None if clusters is None else np.flatnonzero(np.diff(clusters[order], prepend=-1))
@@ -56,22 +56,32 @@ def of_task(
         if not whole:
             d *= shared
         if starts is None:
-            out.put(rows, _of_questions(d, shared.sum(axis=1).astype(np.float64), estimator))
+            out.put(rows, _of_questions(d, shared, estimator))
             continue
         sums, sizes = (np.add.reduceat(block, starts, axis=1, dtype=np.float64) for block in (d, shared))
         out.put(rows, extended_task(sums, sizes, estimator))
     return out
 
 
-def _of_questions(d: FloatArray, n: FloatArray, estimator: Estimator) -> Far:
-    """Of (P, N) differences of independent questions, 0 where a pair has none; `d` is overwritten."""
-    total, top = d.sum(axis=1), np.maximum(d.max(axis=1, initial=0.0), -d.min(axis=1, initial=0.0))
+def _level(sums: FloatArray, sizes: FloatArray) -> FloatArray:
+    """(G′, M) `level_sums` of M models from their (G, M) sums over the same questions, `sizes` of them by cluster."""
+    here = sizes > 0
+    n_c, S = sizes[here], sums[here].T
+    mean = S.mean(axis=1)
+    return level_sums(S - np.outer(mean, n_c / n_c.mean()), mean, n_c * (1 - n_c / n_c.sum())).T
+
+
+def _of_questions(d: FloatArray, shared: BoolArray, estimator: Estimator) -> Far:
+    """The extended samples of (P, N) differences of independent questions; `d`, 0 where not shared, is overwritten."""
+    total, n = d.sum(axis=1), shared.sum(axis=1).astype(np.float64)
+    high, low = (end(d, axis=1, where=shared, initial=-sign * np.inf) for end, sign in ((np.max, 1), (np.min, -1)))
     with np.errstate(invalid="ignore", divide="ignore"):
-        d /= top[:, None]
+        mean, largest = total / n, np.maximum(np.abs(high), np.abs(low))
+        d /= largest[:, None]
         d *= d
         two = d.sum(axis=1)
         n_f = two**2 / np.einsum("ij,ij->i", d, d)
-    return extended_questions(n_f, two * top**2, top, total, n, estimator)
+        return extended_questions(n_f, two * largest**2, np.maximum(high - mean, mean - low), total, n, estimator)
 
 
 def of_group(sums: FloatArray, extension: Extension, a: IntArray, b: IntArray) -> Far:
@@ -85,8 +95,8 @@ def of_group(sums: FloatArray, extension: Extension, a: IntArray, b: IntArray) -
     """
     out = Far.none(len(a))
     columns = np.ascontiguousarray(sums.T)
-    weighted = extension.cluster_sums(columns).T
-    for rows in chunks(np.flatnonzero(_maybe_few(weighted, None, a, b)), len(sums)):
+    level = extension.level_sums(columns).T
+    for rows in chunks(np.flatnonzero(_maybe_few(level, None, a, b)), len(sums)):
         out.put(rows, extension(columns[a[rows]] - columns[b[rows]]))
     return out
 
@@ -101,7 +111,7 @@ def _maybe_few(sums: FloatArray, W: BoolArray | None, a: IntArray, b: IntArray) 
     """Pairs whose flips are few, or so nearly that rounding could decide.
 
     Args:
-        sums: (G, M) what each model has of each cluster; of one question its mean.
+        sums: (G, M) the `level_sums` of each model; of one question its mean.
         W: (G, M) where it has any; None: everywhere.
         a: (P,) columns of the first models.
         b: (P,) columns of the second.

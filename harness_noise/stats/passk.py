@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .arrays import FloatArray
@@ -15,18 +17,8 @@ def pass_at_k(values: FloatArray, k: int) -> FloatArray:
     Raises:
         ValueError: scores other than 0 and 1, or k < 1.
     """
-    if k < 1:
-        raise ValueError(f"pass@k needs k ≥ 1, not k = {k}")
-    present = ~np.isnan(values)
-    if not np.isin(values[present], (0.0, 1.0)).all():
-        raise ValueError("pass@k is for answers that are right or wrong: scores of 0 or 1")
-    K = present.sum(axis=1).astype(np.float64)
-    c = np.where(present, values, 0.0).sum(axis=1)
-    # C(K − c, k)/C(K, k) as a product of k ratios, so that nothing overflows
-    steps = np.arange(k)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratios = np.maximum(K[:, None] - c[:, None] - steps, 0.0) / (K[:, None] - steps)
-    return np.where(k <= K, 1 - ratios.prod(axis=1), np.nan)
+    K, right = _counts(values)
+    return 1 - _none_of(K, right, k)
 
 
 def pass_hat_k(values: FloatArray, k: int) -> FloatArray:
@@ -37,8 +29,40 @@ def pass_hat_k(values: FloatArray, k: int) -> FloatArray:
     Raises:
         ValueError: as for `pass_at_k`.
     """
-    out: FloatArray = 1 - pass_at_k(1 - values, k)
-    return out
+    K, right = _counts(values)
+    return _none_of(K, K - right, k)
+
+
+def pass_curves(values: FloatArray, ks: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+    """(n, len(ks)) pass@k and pass^k of (n, K) scores of 0 and 1, a column for each k.
+
+    Raises:
+        ValueError: as for `pass_at_k`.
+    """
+    K, right = _counts(values)
+    most = K.max(initial=0.0) + 1
+    kinds, of = np.unique(K * most + right, return_inverse=True)  # few: (K_i, c_i) is all that counts
+    K, right = np.divmod(kinds, most)
+    at = np.stack([1 - _none_of(K, right, k) for k in ks], axis=1)
+    return at[of], np.stack([_none_of(K, K - right, k) for k in ks], axis=1)[of]
+
+
+def _counts(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(n,) answers K_i, and (n,) right ones c_i."""
+    present = ~np.isnan(values)
+    if not (~present | (values == 0.0) | (values == 1.0)).all():
+        raise ValueError("pass@k is for answers that are right or wrong: scores of 0 or 1")
+    return present.sum(axis=1).astype(np.float64), np.where(present, values, 0.0).sum(axis=1)
+
+
+def _none_of(K: FloatArray, c: FloatArray, k: int) -> FloatArray:
+    """(n,) C(K − c, k)/C(K, k), the chance that none of k answers is one of c; NaN where K < k."""
+    if k < 1:
+        raise ValueError(f"pass@k needs k ≥ 1, not k = {k}")
+    steps = np.arange(k)  # a product of k ratios, so that nothing overflows
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratios = np.maximum(K[:, None] - c[:, None] - steps, 0.0) / (K[:, None] - steps)
+    return np.where(k <= K, ratios.prod(axis=1), np.nan)
 
 
 def steps_of_k(K: int) -> list[int]:

@@ -104,12 +104,12 @@ def _largest(flipped: FloatArray, inverse: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """How the order of the models fares when other questions of the kind are asked."""
+    """How similar the order of the models stays when their questions are resampled; no test of who is better."""
 
     tau: float
     """Median of Kendall's tau between the order found and that of resampled questions; NaN where no model differs."""
     same_best: float
-    """Share of resamples that have the same model first."""
+    """Share of resamples in which the same model is first."""
 
 
 def stability(sums: FloatArray, sizes: FloatArray, rng: np.random.Generator, draws: int = 500) -> Stability:

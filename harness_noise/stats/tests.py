@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,13 +12,19 @@ from scipy import special
 
 from .arrays import FloatArray, IntArray
 from .power import noncentrality
-from .tolerances import ROUNDING
+from .tolerances import ROUNDING, SMALLEST
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 MANY_PAIRS = 10_000
 """Pairs of answers per question beyond which sorting the answers is faster than comparing each with each."""
+
+SKEW_P = 0.05
+"""Below this p of the pooled skewness the rows are said to be skewed alike, if that matters."""
+MOST_SHIFT = 0.15
+"""What skewness may shift Stouffer's z by (and twice that the z of inverse variance): a test at 5 % then rejects a true
+null in 5.3 % (6 %). A difference of 0/1 scores is skewed as soon as it is one, and shifts far less."""
 
 
 def t_test(estimate: float, se: float, df: float) -> tuple[float, float]:
@@ -32,6 +41,45 @@ def welch_p(x: FloatArray, y: FloatArray) -> float:
         return 1.0 if abs(gap) <= ROUNDING else 0.0
     df = (a + b) ** 2 / (a**2 / (len(x) - 1) + b**2 / (len(y) - 1))
     return t_test(gap, float(np.sqrt(a + b)), float(df))[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """What one row adds to the test of the skewness that all rows share."""
+
+    third: float
+    """Σ (z³ − 3z) over the standardised values z of its questions (clusters), 0 in expectation where they are
+    symmetric; −3z allows for the mean, which is estimated."""
+    spread: float
+    """Σ (z³ − 3z)², its variance."""
+    shift: float
+    """−γ/(2√G), which skewness γ adds to the expectation of t [Johnson 1978]."""
+
+    def turned(self) -> Skew:
+        """That of the values with the other sign."""
+        return Skew(-self.third, self.spread, -self.shift)
+
+
+def skew_of(sums: FloatArray) -> Skew | None:
+    """The skewness of (G,) centred values of questions, or sums of clusters; None where they do not vary."""
+    scale = float(np.abs(sums).max(initial=0.0))
+    if scale <= SMALLEST:
+        return None
+    z = sums / scale
+    z = z / math.sqrt(float(z @ z) / len(z))
+    third = z**3 - 3 * z
+    shift = -float((z**3).mean()) / (2 * math.sqrt(len(z)))
+    return Skew(float(third.sum()), float(third @ third), shift)
+
+
+def skewed_alike(rows: Sequence[Skew]) -> bool:
+    """Whether the rows share a skewness that is significant and shifts the z of all rows together too far."""
+    spread = sum(row.spread for row in rows)
+    if not spread > 0:
+        return False
+    z = sum(row.third for row in rows) / math.sqrt(spread)
+    shift = sum(row.shift for row in rows) / math.sqrt(len(rows))
+    return 2 * float(special.ndtr(-abs(z))) < SKEW_P and abs(shift) > MOST_SHIFT
 
 
 def sign_test(d: FloatArray, clusters: IntArray | None = None) -> float | None:

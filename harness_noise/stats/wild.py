@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from .arrays import BoolArray, FloatArray, IntArray
 from .contrast import Design
@@ -144,6 +143,8 @@ def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Genera
         resamples: how many weight vectors, where not all are taken.
         rng: source of the draws.
     """
+    from scipy.sparse import csr_array  # not on the way of every comparison
+
     a, G = plan.weights, plan.n_clusters
     estimate = float(a @ d)
     if plan.between_tasks:  # the tasks are the clusters of one mean

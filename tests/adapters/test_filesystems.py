@@ -178,7 +178,7 @@ def test_what_a_file_system_raises_is_one_paragraph(
         assert f"{url}: {error} (Unable to locate credentials)" in line
 
 
-@pytest.mark.parametrize("option", ["-o", "--html", "--figures", "--tables", "--reference"])
+@pytest.mark.parametrize("option", ["-o", "--html", "--figures", "--tables", "--write-profile"])
 def test_results_are_written_to_local_files_only(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

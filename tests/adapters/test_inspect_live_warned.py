@@ -25,13 +25,15 @@ def broken_wrapper(canned, monkeypatch):
 
 
 def missing_cluster_key(canned, monkeypatch):
-    return canned.task(), {"noise_cluster": "nope"}, "nope"
+    monkeypatch.setenv("HARNESS_NOISE_CLUSTER", "nope")  # named by the run itself it is refused
+    return canned.task(), {}, "nope"
 
 
 def cluster_key_in_some(canned, monkeypatch):
     samples = canned.samples()
     del samples[5].metadata["passage"]
-    return canned.task(samples), {"noise_cluster": "passage"}, "passage"
+    monkeypatch.setenv("HARNESS_NOISE_CLUSTER", "passage")
+    return canned.task(samples), {}, "passage"
 
 
 def unhashable_cluster(canned, monkeypatch):

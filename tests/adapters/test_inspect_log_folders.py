@@ -118,12 +118,15 @@ def unfinished(log: EvalLog):
     log.status, log.results = "started", None
 
 
-def unscored(log: EvalLog):
-    log.results.scores = []
+def without_scores(log: EvalLog):
+    for sample in log.samples:
+        sample.scores = None
+    log.results, log.reductions = None, None
 
 
 def failed(log: EvalLog):
-    log.status, log.results = "error", None
+    without_scores(log)
+    log.status = "error"
 
 
 def only_mode(log: EvalLog):
@@ -138,8 +141,8 @@ def unknown_scorer(log: EvalLog):
     ("edit", "reason"),
     [
         (unfinished, "has not finished"),
-        (unscored, "no scores"),
-        (failed, "ended with an error"),
+        (without_scores, "no sample of the log has a score; `inspect score"),
+        (failed, "no sample of the log has a score (status error); `inspect eval-retry"),
         (only_mode, "no native value is what its reducer mode makes of the scores"),
         (unknown_scorer, "no sample has a score of this scorer"),
     ],

@@ -48,7 +48,8 @@ def test_cluster_specs(inspect_logs):
     assert n_clusters() == 12
     assert n_clusters(cluster="passage") == 4
     assert n_clusters(cluster="coins=passage") == 4
-    assert n_clusters(cluster="other=passage") == 12
+    with pytest.raises(hn.InputError, match="there is no task other; the tasks are coins"):
+        n_clusters(cluster="other=passage")
     assert n_clusters(cluster="{{passage}}{{id}}") == 12
     assert n_clusters(cluster="none") == 12
     assert n_clusters(cluster="auto") == 12
@@ -63,7 +64,6 @@ def test_a_missing_cluster_field_lists_the_fields(inspect_logs):
         hn.analyze(inspect_logs.a, cluster="nope")
     with pytest.raises(hn.InputError, match="nope"):
         hn.analyze(inspect_logs.folder, cluster="nope")
-    assert hn.analyze(inspect_logs.a, cluster="other=nope").estimates
 
 
 def test_clusters_that_the_log_carries(canned, inspect_logs, tmp_path):
@@ -316,3 +316,15 @@ def test_a_given_key_identifies_the_questions(canned, inspect_logs):
     assert (row.diff, row.se) == pytest.approx((want.diff, want.se), rel=1e-9)
     with pytest.raises(hn.InputError, match=r"'nope' does not exist.*input, name, passage, target"):
         hn.read(inspect_logs.automatic, columns={"question": "nope"})
+
+
+def test_a_key_of_the_metadata_that_contains_the_clusters_is_known(shared_data, tmp_path):
+    def told(log):
+        for i, sample in enumerate(log.samples):
+            sample.metadata |= {"passage": f"p{i // 3}", "article": f"a{i // 12}", "text": "x" * 1000}
+
+    path = change(shared_data / "inspect" / "mmlu_gpt-4_285.eval", tmp_path / "log.json", told)
+    (run,) = hn.read(path, cluster="passage")
+    assert set(run.scores[0].outer) == {"article"}
+    assert len(set(run.scores[0].outer["article"].values())) == 24
+    assert not hn.read(path, cluster="article")[0].scores[0].outer

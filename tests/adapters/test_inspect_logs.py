@@ -44,7 +44,7 @@ READ = {
     "mmlu-summary-choices.eval": (0.0, None, 1, 1),
 }
 
-REFUSED = {"2025-02-11T15-17-00-05-00_popularity_dPiJifoWeEQBrfWsAopzWr.eval": "has no scores"}
+REFUSED = {"2025-02-11T15-17-00-05-00_popularity_dPiJifoWeEQBrfWsAopzWr.eval": "no sample of the log has a score"}
 
 
 def test_every_version_is_read_or_refused_with_a_reason(shared_data):
@@ -65,7 +65,7 @@ def test_a_folder_of_them_notes_what_it_leaves_out(shared_data):
     runs = hn.read(shared_data / "inspect" / "versions", apart=True)
     assert len(runs) == len(READ)
     assert len({run.name for run in runs}) == len(READ)
-    assert [note for run in runs for note in run.notes if "has no scores" in note]
+    assert [note for run in runs for note in run.notes if "no sample of the log has a score" in note]
 
 
 # agreement with Inspect's own

@@ -15,8 +15,17 @@ from harness_noise_adapters.inspect_logs import reducers
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
 from inspect_ai import Epochs
-from inspect_ai.log import write_eval_log
-from inspect_ai.scorer import Score, at_least, max_score, median_score, mode_score, pass_at
+from inspect_ai.log import read_eval_log, write_eval_log
+from inspect_ai.scorer import (
+    Score,
+    at_least,
+    max_score,
+    median_score,
+    mode_score,
+    pass_at,
+    score_reducer,
+    value_to_float,
+)
 
 from support.inspect_evals import PASSAGES
 
@@ -92,9 +101,14 @@ def test_values_of_several_epochs_have_rows_with_errors(canned, tmp_path):
 
 
 def test_a_threshold_that_the_log_does_not_name_is_left_out_with_its_value(canned, tmp_path):
-    """`at_least(2, value=0)` is called at_least_2 in the log."""
+    """`at_least(2, value=0)` is called at_least_2 in the log; its reductions alone tell what it has made."""
     log = canned.eval(canned.task(), tmp_path, epochs=Epochs(3, [mode_score(), at_least(2, value=0.0)]))[0]
-    (run,) = hn.read(log.location)
+    found = {row.scorer: row.mean for row in hn.analyze(log.location).estimates}
+    assert found["match (at_least_2)"] == 1.0
+    whole = read_eval_log(log.location)
+    whole.reductions = None
+    write_eval_log(whole, str(tmp_path / "less.eval"))
+    (run,) = hn.read(tmp_path / "less.eval")
     assert {item.scorer for item in run.scores} == {"match (mode)"}
     (skipped,) = run.skipped
     assert (skipped.scorer, skipped.native) == ("match (at_least_2)", 1.0)
@@ -118,3 +132,37 @@ def test_a_reducer_of_more_answers_than_any_question_has_is_left_out(canned, tmp
     rows = hn.analyze(tmp_path / "shortened.eval").estimates
     shown = [(row.scorer, row.n_questions, "skipped_metric" in row.diagnostics) for row in rows]
     assert shown == [("match", 12, False), ("match (pass_at_2)", 0, True)]
+
+
+@score_reducer(name="second_best")
+def second_best():
+    def reduce(scores):
+        return Score(value=sorted(value_to_float()(item.value) for item in scores)[-2])
+
+    return reduce
+
+
+@pytest.mark.parametrize("kind", ["eval", "json"])
+def test_a_reducer_of_the_tasks_own_is_read_from_the_reductions(canned, tmp_path, kind):
+    """The log holds what it has made of each question, which nobody can compute again."""
+    (log,) = canned.eval(canned.task(), tmp_path, epochs=Epochs(3, [second_best(), "mean"]), log_format=kind)
+    assert log.status == "success", log.error.message
+    values = [sorted(canned.truth(f"q{i}", epoch) for epoch in (1, 2, 3))[-2] for i in range(12)]
+    native = {es.reducer: es.metrics["accuracy"].value for es in log.results.scores}
+    rows = {row.scorer: row for row in hn.analyze(log.location, cluster="passage").estimates}
+    found = rows["match (second_best)"]
+    want = hn.estimate(np.array(values, float), PASSAGES)
+    assert found.mean == pytest.approx(native["second_best"]) == pytest.approx(want.mean)
+    assert (found.se, found.n_questions) == (pytest.approx(want.se), 12)
+    assert "uses_all_repeats" in found.diagnostics
+    assert rows["match"].mean == pytest.approx(native["mean"])
+
+
+def test_reductions_that_are_not_in_the_log_leave_the_row_without_error_bars(canned, tmp_path):
+    (log,) = canned.eval(canned.task(), tmp_path, epochs=Epochs(3, [second_best(), "mean"]), log_format="json")
+    log = read_eval_log(log.location)
+    log.reductions = None
+    write_eval_log(log, str(tmp_path / "less.json"))
+    rows = {row.scorer: row for row in hn.analyze(tmp_path / "less.json").estimates}
+    assert rows["match (second_best)"].se is None
+    assert rows["match"].se > 0

@@ -101,3 +101,34 @@ def test_all_questions_are_a_part_too(canned, tmp_path):
     assert log.status == "success", log.error
     assert len(answers(log)) == N
     assert "drawn" not in record(log)
+
+
+@pytest.mark.parametrize("changed", ["deciding", "late", "none"])
+def test_a_decision_is_void_where_the_scores_that_decided_are_changed_later(canned, tmp_path, weak, changed):
+    """Scores of what was under way when it stopped have decided nothing, and writing the log again changes none."""
+    from inspect_ai.log import read_eval_log, recompute_metrics, write_eval_log
+
+    (log,) = canned.eval(
+        task(canned, STRONG), tmp_path, model="mockllm/strong", max_samples=5,
+        metadata={"noise_until": "decided", "noise_against": weak},
+    )  # fmt: skip
+    assert log.status == "success", log.error
+    (found,) = record(log)["sequential"]
+    assert found["decision"] == "A better"
+    assert [row.decision for row in hn.analyze(log.location).sequential] == ["A better"]
+    whole = read_eval_log(log.location)
+    late = set(found["late"])
+    assert len(whole.samples) == found["n_asked"] + len(late)
+    if changed == "late" and not late:
+        pytest.skip("nothing was under way when it stopped")
+    for sample in whole.samples:
+        if changed != "none" and (sample.id in late) == (changed == "late"):
+            sample.scores["match"].value = "C"
+    recompute_metrics(whole)
+    write_eval_log(whole, str(tmp_path / "changed.eval"))
+    analysis = hn.analyze(tmp_path / "changed.eval")
+    void = changed == "deciding"
+    assert [row.decision for row in analysis.sequential] == ([] if void else ["A better"])
+    assert any("what was decided then (A better) is void" in note for note in analysis.notes) == void
+    assert "stopped_early" in analysis.estimates[0].diagnostics
+    assert hn.analyze(tmp_path / "changed.eval", missing="zero").sequential == analysis.sequential

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harness_noise.errors import InputError
 from support.inspect_stopping import MIDDLE, STRONG, N, answers, record, task, weak_log
 
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
@@ -79,3 +80,57 @@ def test_a_log_that_stopped_early_itself_is_nothing_to_compare_with(canned, tmp_
     )[0]
     assert log.status == "success", log.error
     assert record(log)["sequential"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"noise": True, "noise_cluster": "pasage"}, "cluster field 'pasage' does not exist; the fields are"),
+        ({"noise": True, "noise_clusters": "passage"}, "noise_clusters is no setting: write noise_cluster"),
+        ({"noise_untill": "decided"}, "noise_untill is no setting: write noise_until"),
+        ({"noise_until": "foo"}, "write decided"),
+    ],
+)
+def test_a_wrong_name_ends_the_task_before_its_first_question(canned, tmp_path, wrong, words):
+    assert words in refused(canned, tmp_path, wrong)
+
+
+def test_inspect_shows_the_sentence_of_a_refusal_without_a_traceback():
+    """It has rich show the error of a task."""
+    from rich.traceback import Traceback
+
+    from harness_noise.inspect_ext import refuse
+
+    def start():
+        try:
+            raise KeyError("cause")
+        except KeyError:
+            refuse(InputError("one sentence"))
+
+    with pytest.raises(InputError) as caught:
+        start()
+    (stack,) = Traceback.from_exception(caught.type, caught.value, caught.tb).trace.stacks
+    assert (stack.frames, stack.exc_value) == ([], "one sentence")
+
+
+def test_metadata_that_only_begin_like_ours_are_the_tasks_own(canned, tmp_path):
+    log = canned.eval(task(canned, STRONG), tmp_path, metadata={"noise": True, "noise_std": 0.1, "noise_type": "white"})
+    assert log[0].status == "success"
+    off = canned.eval(task(canned, STRONG), tmp_path / "off", metadata={"noise_clusters": "passage"})
+    assert off[0].status == "success"
+
+
+def test_a_cluster_of_the_whole_fleet_ends_no_task(canned, tmp_path, warned, monkeypatch):
+    monkeypatch.setenv("HARNESS_NOISE", "1")
+    monkeypatch.setenv("HARNESS_NOISE_CLUSTER", "pasage")
+    assert canned.eval(task(canned, STRONG), tmp_path)[0].status == "success"
+    assert any("'pasage' does not exist" in text for text in warned())
+
+
+def test_a_shuffle_without_a_seed_is_told_before_the_first_question(canned, tmp_path, warned):
+    said = []
+    canned.eval(
+        task(canned, STRONG, seed=None, before=lambda _: said.append([t for t in warned() if "without a seed" in t])),
+        tmp_path, metadata={"noise_sample": 0.5}, sample_shuffle=True,
+    )  # fmt: skip
+    assert len(said[0]) == 1

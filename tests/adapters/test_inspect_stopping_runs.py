@@ -52,6 +52,36 @@ def test_epochs_of_a_question_are_asked_together(canned, tmp_path, weak, warned)
     assert answers(plain).items() <= done.items()
 
 
+@pytest.mark.parametrize("max_samples", [2, 5])
+def test_no_more_run_ahead_of_a_look_that_waits_than_run_at_once(canned, tmp_path, weak, max_samples):
+    """An answer of the second block ends only when nothing else begins any more."""
+    import anyio
+    from inspect_ai.solver import solver
+
+    found = task(canned, STRONG)
+    slow, inner = found.dataset[39].id, found.solver
+    begun = 0
+
+    @solver
+    def late():
+        async def solve(state, generate):
+            nonlocal begun
+            begun, seen = begun + 1, 0
+            while state.sample_id == slow and seen < begun:
+                seen = begun
+                await anyio.sleep(0.5)
+            return await inner(state, generate)
+
+        return solve
+
+    found.solver = late()
+    log = canned.eval(found, tmp_path, model="mockllm/strong", metadata=until(weak), max_samples=max_samples)[0]
+    assert log.status == "success", log.error
+    asked = record(log)["sequential"][0]["n_asked"]
+    assert asked == 40
+    assert asked <= len(answers(log)) <= asked + max_samples
+
+
 def test_clusters_are_asked_whole(canned, tmp_path, weak):
     log = canned.eval(
         task(canned, STRONG), tmp_path, model="mockllm/strong", metadata=until(weak, noise_cluster="passage"),
@@ -357,7 +387,8 @@ def test_questions_without_ids_are_known_by_their_text(canned, tmp_path):
         task(canned, STRONG), tmp_path / "ids", model="mockllm/strong", max_samples=1,
         metadata=until(weak_log(canned, tmp_path / "weak_ids")),
     )[0]  # fmt: skip
-    assert record(log)["sequential"] == record(with_ids)["sequential"]
+    (mine,), (theirs,) = record(log)["sequential"], record(with_ids)["sequential"]
+    assert {**mine, "fingerprint": "", "late": []} == {**theirs, "fingerprint": "", "late": []}  # of other ids
 
 
 def test_a_log_of_other_questions_is_refused(canned, tmp_path):

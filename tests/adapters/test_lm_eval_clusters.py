@@ -1,6 +1,7 @@
 """Clusters, keys and texts of the questions of finished lm-eval runs."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -138,3 +139,22 @@ def test_clusters_that_only_some_samples_carry_are_not_dropped_in_silence(tmp_pa
     assert isinstance(run, Run)
     assert run.scores[0].clusters is not None
     assert not any("carry no cluster" in note for note in run.notes)
+
+
+def test_a_field_of_the_documents_that_contains_the_clusters_is_named(shared_data, tmp_path):
+    folder = Path(shutil.copytree(shared_data / "lm_eval" / "asdiv", tmp_path / "run"))
+
+    def told(rows):
+        for i, row in enumerate(rows):
+            row["doc"] |= {"passage": f"p{i // 2}", "article": f"a{i // 8}"}
+            row["acc"] = float(i // 8 % 2)
+        return rows
+
+    edit(samples_file(folder, "asdiv"), told)
+    assert score(one(folder, cluster="passage"), "asdiv", "acc").outer == {
+        "article": {f"p{i}": f"a{i // 4}" for i in range(25)}
+    }
+    found = hn.analyze(folder, cluster="passage")
+    assert "inner_clusters" in found.rows[0].diagnostics
+    assert any("lies within one value of 'article'" in note for note in found.notes)
+    assert not score(one(folder), "asdiv", "acc").outer

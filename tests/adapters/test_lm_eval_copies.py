@@ -245,7 +245,7 @@ class FirstIsWorse(toys.HashModel):
 def test_a_first_answer_that_stands_apart_is_said(tmp_path: Path) -> None:
     toys.write_task(tmp_path, "gen", toys.docs(120))
     with noise(repeats=5) as session:
-        results = toys.simple_evaluate(tmp_path, ["gen"], FirstIsWorse())
+        results = toys.simple_evaluate(tmp_path, ["gen"], FirstIsWorse(seed=1))
     found = estimate(session, "gen")
     assert "first_answer_differs" in found.diagnostics
     assert "shared_repeat_noise" not in found.diagnostics

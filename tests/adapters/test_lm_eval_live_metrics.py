@@ -41,6 +41,10 @@ def test_majority_vote_keeps_its_native_value(tmp_path: Path, own: int) -> None:
     native = noisy["results"]["vote"]["exact_match,maj"]
     voted = any("majority vote" in note for note in session.analysis.notes)
     assert voted is (own > 1)
+    if voted:
+        (note,) = [note for note in session.analysis.notes if "majority vote" in note]
+        assert f"the first {own} of the 7 answers" in note
+        assert note.endswith("of all 7 (avg@7)")
     assert bool(native == pytest.approx(first)) is (own == 1)
 
 

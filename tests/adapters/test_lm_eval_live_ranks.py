@@ -188,13 +188,14 @@ def test_the_padding_of_native_repeats_is_cut_off(tmp_path: Path) -> None:
 )
 def test_the_harness_gets_its_own_call(tasks: list[tuple[int, int]], K: int, padding: int, batched: bool) -> None:
     """Whatever the tasks and the padding, the first call is the one lm-eval would have made without us."""
-    blocks, repeats = [], Repeats(types.SimpleNamespace(), {}, K, reseed=True, say=print)
+    blocks, repeats = [], Repeats(types.SimpleNamespace(), {}, {}, reseed=True, say=print)
     if batched:
         repeats.lm = types.SimpleNamespace(_create_payload=print, _batch_size=4)
     for i, (n, own) in enumerate(tasks):
         requests = [types.SimpleNamespace(repeats=own, request_type="generate_until") for _ in range(n)]
         if own < K:
             repeats.tasks[str(i)] = types.SimpleNamespace(instances=requests)
+            repeats.counts[str(i)] = own, K
         blocks += requests
     blocks += [blocks[-1]] * padding
     cloned = [request for request in blocks for _ in range(request.repeats)]

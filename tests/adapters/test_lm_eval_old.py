@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,27 @@ def test_an_array_that_is_cut_or_holds_something_else_is_refused(tmp_path, text,
     (tmp_path / "old.jsonl").write_text(text)
     with pytest.raises(hn.InputError, match=reason):
         hn.read(tmp_path / "old.jsonl")
+
+
+def test_the_lines_of_mid_2024_are_read_under_the_name_that_they_had(shared_data, tmp_path):
+    new = shared_data / "lm_eval" / "asdiv"
+    for file in new.glob("*/*"):
+        shutil.copy(file, tmp_path / file.name.replace(".jsonl", ".json"))
+    (samples,) = tmp_path.glob("samples_asdiv_*.json")
+    (results,) = tmp_path.glob("results_*.json")
+    for place in (tmp_path, results, samples):
+        assert figures(place) == figures(new)
+    for file in (results, samples):
+        (run,) = hn.read(file)
+        assert run.scores[0].native is not None
+    results.unlink()
+    for place in (tmp_path, samples):
+        assert figures(place) == figures(new)
+
+
+def test_a_results_file_may_be_called_samples(shared_data, tmp_path):
+    new = shared_data / "lm_eval" / "asdiv"
+    for file in new.glob("*/*"):
+        shutil.copy(file, tmp_path / file.name.replace("results_", "samples_x_"))
+    (run,) = hn.read(tmp_path)
+    assert run.scores[0].native is not None

@@ -14,6 +14,8 @@ from lm_eval.api.registry import register_model
 from harness_noise.cli import main
 from harness_noise.report.summary import summarise
 from harness_noise_adapters.lm_eval_harness import noise
+from harness_noise_adapters.lm_eval_harness.live.hook import Session, installed
+from harness_noise_adapters.lm_eval_harness.live.options import Options
 from support import lm_eval_models as toys
 from support.lm_eval_live import estimate, native_part, run, saved
 
@@ -54,6 +56,23 @@ def test_a_wrong_cluster_is_refused_before_the_model_is_loaded(
     assert main(["lm-eval", *arguments]) == 2
     assert "--noise_cluster does not fit" in capsys.readouterr().err
     assert LOADED == []
+
+
+@pytest.mark.parametrize("spec", ["gne=template", "both=none"])
+def test_so_is_one_of_a_task_that_is_not_in_the_run(
+    folder: Path, spec: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["run", "--model", "sim-slow", *run(folder, tasks="both,choice")[3:], "--noise"]
+    assert main(["lm-eval", *arguments, "--noise_cluster", spec]) == 2
+    task = spec.partition("=")[0]
+    assert f"--noise_cluster {spec}: there is no task {task}; the tasks are gen, choice" in capsys.readouterr().err
+    assert LOADED == []
+    # the default of many runs may name tasks of others
+    monkeypatch.setenv("HARNESS_NOISE_CLUSTER", f"{spec},gen=template")
+    monkeypatch.setenv("HARNESS_NOISE_REPEATS", "2,other*=3")
+    with installed(Session(Options.from_environment())) as session:
+        toys.simple_evaluate(folder, ["gen"])
+    assert (estimate(session, "gen").cluster, estimate(session, "gen").repeats_max) == ("template", 2)
 
 
 @pytest.mark.parametrize("spec", ["template", "auto", "task"])

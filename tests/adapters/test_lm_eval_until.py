@@ -314,7 +314,30 @@ def test_a_run_that_has_answered_a_part_leaves_only_that_part_to_be_asked(folder
     (look,) = session.analysis.sequential
     assert look.n_total == N // 2
     assert all(i % 2 == 0 for i in results["config"]["samples"]["gen"])
-    assert any("only these are asked" in note for note in session.analysis.notes)
+    assert any("only these are asked, and they are no random part" in note for note in session.analysis.notes)
+    assert session.analysis.drawn[0].n_total == N // 2
+    assert all("not_a_random_part" in row.diagnostics for row in session.analysis.estimates)
+
+
+def test_nor_do_the_first_questions_become_a_random_part_by_asking_all_of_them(folder: Path, tmp_path: Path) -> None:
+    save(folder, tmp_path / "b", ["gen"], toys.HashModel(seed=9, share=0.35), limit=60)
+    with noise(until="decided", against=str(tmp_path / "b")) as session:
+        save(folder, tmp_path / "a", ["gen"], toys.HashModel(seed=9, share=0.36))
+    assert session.analysis.sequential[0].n_asked == 60
+    (again,) = read(str(tmp_path / "a"), ReadOptions())
+    for found in (session.analysis.estimates, again.scores):
+        assert all("not_a_random_part" in item.diagnostics for item in found)
+
+
+def test_a_random_part_of_a_random_part_is_one_of_the_benchmark(folder: Path, tmp_path: Path) -> None:
+    with noise(sample="100", seed=3):
+        save(folder, tmp_path, ["gen"], toys.HashModel(seed=9, share=0.35))
+    with noise(until="decided", against=str(tmp_path)) as session:
+        toys.simple_evaluate(folder, ["gen"], better())
+    (drawn,) = session.analysis.drawn
+    assert drawn.n_asked < 100
+    assert drawn.n_total == N
+    assert not any("not_a_random_part" in row.diagnostics for row in session.analysis.estimates)
 
 
 def test_a_fault_of_ours_costs_the_looks_and_not_the_run(
@@ -338,43 +361,6 @@ def test_a_fault_of_the_model_is_the_runs_own(folder: Path, worse: str) -> None:
     model.fail_after = 1
     with pytest.raises(ConnectionError), noise(until="decided", against=worse):
         toys.simple_evaluate(folder, ["gen"], model)
-
-
-def test_answers_until_more_of_them_no_longer_pay(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model = toys.HashModel(seed=3, share=0.7)
-    with noise(repeats="auto") as session:
-        results = toys.simple_evaluate(folder, ["few", "more"], model)
-    assert session.problems == []
-    K = {row.repeats_max for row in session.analysis.estimates if row.task in ("few", "more")}
-    assert len(K) == 1
-    (k,) = K
-    assert set(model.asked.values()) == {k}
-    assert results["configs"]["few"]["repeats"] == k
-    lines = [line for line in capsys.readouterr().err.splitlines() if "answers per question" in line]
-    assert lines[-1].endswith(": enough") or k == 16
-    plain = toys.simple_evaluate(folder, ["few", "more"], toys.HashModel(seed=3, share=0.7))
-    assert native_part(results) == native_part(plain)
-    # each answer is the one that a fixed number of repeats would have given
-    with noise(repeats=k) as fixed:
-        toys.simple_evaluate(folder, ["few", "more"], toys.HashModel(seed=3, share=0.7))
-    for one, other in zip(session.collected.run.scores, fixed.collected.run.scores, strict=True):
-        np.testing.assert_array_equal(one.values, other.values)
-
-
-def test_auto_with_a_rule_keeps_one_number_of_answers(folder: Path, worse: str) -> None:
-    model = better()
-    with noise(repeats="auto", until="decided", against=worse) as session:
-        toys.simple_evaluate(folder, ["gen"], model)
-    (look,) = session.analysis.sequential
-    assert len(set(model.asked.values())) == 1
-    assert len(model.asked) == look.n_asked < N
-
-
-def test_answers_that_never_differ_are_enough(folder: Path) -> None:
-    model = toys.HashModel(same=True)
-    with noise(repeats="auto"):
-        toys.simple_evaluate(folder, ["gen"], model)
-    assert set(model.asked.values()) == {2}
 
 
 def test_ctrl_c_in_the_further_answers_keeps_what_is_there(folder: Path, worse: str) -> None:

@@ -88,9 +88,20 @@ def test_the_block_of_the_configuration(folder: Path, tmp_path: Path, capsys: py
     assert "The whole benchmark, from a part of it" in out
 
 
+def test_the_seed_of_the_order_and_answers_by_task(folder: Path, tmp_path: Path) -> None:
+    flags = ("--noise_sample", "30", "--noise_seed", "3", "--noise_repeats", "2", "--noise_repeats", "g*=3")
+    assert main(better(folder, tmp_path / "a", *flags)) == 0
+    results, _ = saved(tmp_path / "a")
+    (drawn,) = results["noise"]["drawn"]
+    assert (drawn["n_asked"], drawn["order_seed"]) == (30, 3)
+    assert results["configs"]["gen"]["repeats"] == 3
+    assert {row["repeats_max"] for row in results["noise"]["estimates"]} == {3}
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
+        (("--noise_repeats", "gne=3"), "--noise_repeats gne=3: no task matches; this run has gen"),
         (("--noise_until", "decided"), "needs the run to compare with"),
         (("--noise_until", "se=0.1", "--limit", "20"), "leave --limit out"),
         (("--noise_sample", "nothing"), "neither a share"),
@@ -111,4 +122,4 @@ def test_options_from_the_environment() -> None:
     )
     assert found.rule is not None
     assert found.rule.se == 0.02
-    assert (found.auto, found.repeats, found.reference) == (True, 2, ("a", "b"))
+    assert (found.repeats.auto, found.repeats.begin("gen"), found.reference) == (True, 2, ("a", "b"))

@@ -130,11 +130,10 @@ def test_our_own_name_wins(csv_file):
 
 def test_an_overlooked_model_column_is_pointed_at(csv_file):
     rows = [(q, llm, "x", 1) for q in ("a", "b") for llm in ("gpt", "claude")]
-    notes = one(table(csv_file, ("question", "llm", "same", "score"), *rows)).notes
-    assert any(
-        "'llm' tells the rows of each question apart" in note and "--columns model=llm" in note for note in notes
-    )
-    assert not any("'same'" in note for note in notes)
+    path = table(csv_file, ("question", "llm", "same", "score"), *rows)
+    with pytest.raises(InputError, match=r"differ in 'llm' \('gpt', 'claude'\).*a model: `columns={'model': 'llm'}`"):
+        read(path)
+    assert [run.model for run in read(path, columns={"model": "llm"})] == ["gpt", "claude"]
 
 
 def test_a_wide_table_is_refused_with_the_way_out(csv_file, shared_data):
@@ -281,7 +280,7 @@ def test_named_groups(csv_file):
         ("t.csv", "question,repeat,score\na,,1\n", r"line 2: no 'repeat'"),
         ("t.jsonl", '{"question": 1, "score": 1}\n{"question": 2, "sco', r"t\.jsonl, line 2: not JSON"),
         ("t.jsonl", "[1, 2]\n", r"line 1: not an object with columns, but list"),
-        ("t.jsonl", '{"question": 1, "score": [1]}\n', r"line 1: score \[1\] is not a finite number"),
+        ("t.jsonl", '{"question": 1, "score": [[1]]}\n', r"line 1: score \[\[1\]\] is not a finite number"),
         ("t.jsonl", '{"question": 1, "score": 1' + "0" * 400 + "}\n", r"line 1: score .* is not a finite number"),
         ("t.jsonl", "[" * 100_000 + "\n", r"line 1: not JSON"),
         ("t.jsonl", "\n\n", "the table has no rows"),
@@ -421,3 +420,25 @@ def test_a_row_without_its_model_is_refused(tmp_path: Path, column: str) -> None
     path = table(tmp_path / "t.csv", ("question", "score", column), ("a", 1, "M"), ("b", 0, ""))
     with pytest.raises(hn.InputError, match=f"line 3: no '{column}'"):
         hn.read(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "label", "asked"),
+    [
+        ("prompt", lambda q, j: f"p{j}", True),
+        ("seed", lambda q, j: j, True),
+        ("judge_name", lambda q, j: f"m{j}", True),
+        ("seed", lambda q, j: 100 * q + j, False),  # a seed of its own for each answer
+        ("epoch", lambda q, j: j, False),
+    ],
+)
+def test_repeats_that_are_prompts_or_seeds_are_asked_for_as_runs(tmp_path, column, label, asked):
+    x = np.random.default_rng(0).integers(0, 2, (12, 3))
+    rows = [(q, label(q, j), x[q, j]) for q in range(12) for j in range(3)]
+    paths = [table(tmp_path / name, ("question", column, "score"), *rows) for name in ("a.csv", "b.csv")]
+    given = {"columns": {"repeat": column}}
+    for found in (hn.analyze(paths[0], **given), hn.compare(*paths, **given)):
+        said = [note for note in found.notes if "`repeats_are='runs'`" in note]
+        assert len(said) == asked
+        assert all(f"the column {column!r} tells the repeats apart" in note for note in said)
+    assert not any("repeats_are" in note for note in hn.analyze(paths[0], repeats_are="runs", **given).notes)

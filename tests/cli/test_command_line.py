@@ -37,6 +37,21 @@ def test_what_need_not_be_loaded_is_not(statement: str, tmp_path: Path) -> None:
     assert out.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize("command", [["analyze", "a.csv"], ["compare", "a.csv", "b.csv"]])
+def test_a_small_command_loads_what_it_needs_only(command: list[str], tmp_path: Path) -> None:
+    """A second of scipy.stats, or a tenth of scipy.sparse, is much beside the third of a second that it takes."""
+    for name in ("a", "b"):
+        rows = [f"q{i},{(i * 7 + len(name)) % 10 % 2},{i // 5}" for i in range(50)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["question,score,cluster", *rows]))
+    heavy = [
+        "pandas", "jinja2", "lm_eval", "inspect_ai", "scipy.sparse", "scipy.stats", "scipy.optimize", "scipy.linalg",
+        *(f"harness_noise.{name}" for name in ("results.arena", "results.plan", "stats.resampling", "analysis.corpus")),
+    ]  # fmt: skip
+    code = f"import sys\nfrom harness_noise.cli import main\nmain({command})\n"
+    out = python(f"{code}print([m for m in {heavy} if m in sys.modules])", tmp_path).stdout
+    assert out.splitlines()[-1] == "[]"
+
+
 def test_estimators_know_neither_pandas_nor_files(tmp_path: Path) -> None:
     code = (
         "import sys, pkgutil, importlib, harness_noise.stats as e\n"

@@ -15,7 +15,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+import harness_noise as hn
 
 ROOT = Path(__file__).parents[2]
 
@@ -189,10 +192,63 @@ def test_the_budget_tells_what_it_could_show_and_changes_nothing(tmp_path: Path,
     code, summary, _ = gate(tmp_path, forge, run=str(new), baseline=str(old), margin="0.01", budget="500")
     assert code == 0
     (line,) = summary.partition("**What the budget could show**")[2].split("\n- ")[1:]
-    found = re.search(r"500 questions show a true loss of (0\.\d+) with 80 % power", line)
+    found = re.search(r"500 questions with one answer each show a true loss of (0\.\d+) with 80 % power if", line)
     assert found is not None
     assert float(found[1]) > 0.01
     assert "a pass says less than it seems" in line
+
+
+def test_the_budget_plans_as_the_comparison_was_made(tmp_path: Path, forge: Forge) -> None:
+    """K answers, clusters, columns and range are the comparison's; the plan is that of the library."""
+    rng = np.random.default_rng(4)
+    p = np.repeat(rng.random(30), 4)
+    for model, shift in (("new", np.zeros(120)), ("old", np.repeat(rng.normal(0, 0.4, 30), 4))):
+        rows = [
+            f"q{i},{i // 4},{model},{k},{int(100 * (rng.random() < p[i] + shift[i]))}"
+            for i in range(120)
+            for k in range(5)
+        ]
+        (tmp_path / f"{model}.csv").write_text("item,story,model,try,points\n" + "\n".join(rows) + "\n")
+    new, old = str(tmp_path / "new.csv"), str(tmp_path / "old.csv")
+    columns = {"question": "item", "score": "points", "repeat": "try"}
+    arguments = "--columns question=item,score=points,repeat=try --cluster story --range 0,100"
+    code, summary, _ = gate(tmp_path, forge, run=new, baseline=old, budget="400", arguments=arguments)
+    assert code == 0
+    row = hn.compare(new, old, columns=columns, cluster="story", range=(0, 100)).rows[0]
+    plan = hn.plan(runs=[row], n=400, repeats=5)
+    assert row.n_clusters == 30
+    assert plan.plug_in is not None
+    said = f"400 questions with 5 answers each show a true loss of {plan.plug_in.mde:.3g} with 80 % power"
+    assert said in summary
+    assert f"and of {plan.mde:.3g} if it is as large as 80 % of such runs would leave possible" in summary
+    whole = hn.plan(runs=[new, old], n=400, repeats=5, columns=columns, cluster="story", range=(0, 100))
+    assert plan.plug_in.mde == pytest.approx(whole.plug_in.mde)  # type: ignore[union-attr]
+    assert hn.plan(runs=[row], n=400).mde > 1.05 * plan.mde
+
+
+@pytest.mark.parametrize("budget", ["lots", "1e3", "-5", "0", "1.5", "1,000"])
+def test_a_budget_that_is_no_number_does_not_decide(tmp_path: Path, forge: Forge, budget: str) -> None:
+    new, old = table(tmp_path / "new.csv", "new", 135), table(tmp_path / "old.csv", "old", 140)
+    code, summary, outputs = gate(tmp_path, forge, run=str(new), baseline=str(old), margin="0.1", budget=budget)
+    assert (code, outputs["outcome"]) == (0, "pass")
+    assert f"The budget `{budget}` is not a number of questions" in summary
+
+
+def test_the_budget_is_at_the_level_that_all_rows_leave_one(tmp_path: Path, forge: Forge) -> None:
+    for model, right in (("new", 60), ("old", 70)):
+        rows = [f"t{t},q{i},{model},{int((i * 37 + t) % 100 < right)}" for t in range(4) for i in range(100)]
+        (tmp_path / f"{model}.csv").write_text("task,question,model,score\n" + "\n".join(rows) + "\n")
+    new, old = str(tmp_path / "new.csv"), str(tmp_path / "old.csv")
+    row = hn.compare(new, old).rows[0]
+    for arguments, alpha, said in (("", 0.0125, "(Holm over 4 rows)"), ("--adjust none", 0.05, "")):
+        _, summary, _ = gate(tmp_path, forge, run=new, baseline=old, margin="0.5", budget="300", arguments=arguments)
+        plan = hn.plan(runs=[row], n=300, alpha=alpha)
+        assert plan.plug_in is not None
+        assert f"{plan.plug_in.mde:.3g} with 80 % power" in summary
+        assert (said in summary) if said else "Holm over 4 rows" not in summary
+    code, summary, _ = gate(tmp_path, forge, run=new, baseline=old, margin="0.5", budget="300", arguments="-o x.md")
+    assert code == 0
+    assert "cannot be read again as JSON" in summary
 
 
 def test_what_cannot_be_compared_is_an_error_with_a_reason(tmp_path: Path, forge: Forge) -> None:

@@ -139,7 +139,7 @@ def test_bare_numbers_are_judged_by_the_benchmarks_profile(
     scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     profile = tmp_path / "profile.json"
-    assert main(["arena", str(scores), "--reference", str(profile), "-q"]) == 0
+    assert main(["arena", str(scores), "--write-profile", str(profile), "-q"]) == 0
     capsys.readouterr()
     (row,) = run(capsys, "compare", "0.9", "0.2", "--reference", str(profile), "--models", "x,y")["comparisons"]
     assert (row["model_a"], row["verdict"], row["test"]) == ("x", "A better", "reference")
@@ -148,6 +148,52 @@ def test_bare_numbers_are_judged_by_the_benchmarks_profile(
     assert run(capsys, "plan", "--n", "500", "--reference", str(profile))["plan"]["mde"] > 0
     assert main(["compare", "x", "0.5", "--reference", str(profile)]) == 2
     assert "two numbers" in capsys.readouterr().err
+
+
+def test_nothing_of_a_users_is_overwritten_by_a_profile(
+    scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    precious, profile = tmp_path / "precious.csv", tmp_path / "profile.json"
+    precious.write_text("question,score\n1,1\n")
+    before = precious.read_text()
+    assert main(["arena", str(scores), "--reference", str(precious)]) == 2
+    assert f"use --write-profile {precious}" in capsys.readouterr().err
+    assert main(["arena", str(scores), "--write-profile", str(precious)]) == 2
+    assert "is not a noise profile" in capsys.readouterr().err
+    assert precious.read_text() == before
+    for _ in range(2):  # a profile is ours
+        assert main(["arena", str(scores), "--write-profile", str(profile)]) == 0
+        assert f"wrote {profile}" in capsys.readouterr().err
+    assert main(["arena", str(scores), "--write-profile", str(precious), "--force", "-q"]) == 0
+    assert "noise-profile" in precious.read_text()
+    assert main(["arena", str(scores), "--force"]) == 2
+
+
+@pytest.mark.parametrize("option", ["-o", "--html=", "--write-profile"])
+def test_no_output_takes_the_place_of_an_input(
+    option: str, scores: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = scores.read_bytes()
+    monkeypatch.chdir(scores.parent)
+    other = f"./{scores.name}"
+    written = [option + other] if option.endswith("=") else [option, other]
+    command = "arena" if option == "--write-profile" else "analyze" if option == "-o" else "compare"
+    models = ["--models", "m0,m3"] if command == "compare" else []
+    assert main([command, str(scores), *models, *written]) == 2
+    assert "no input is ever overwritten" in capsys.readouterr().err
+    assert main(["analyze", str(scores), f"-o{scores}"]) == 2
+    assert scores.read_bytes() == before
+
+
+def test_what_is_written_is_named(scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command, option in (("compare", "--html"), ("compare", "-o"), ("analyze", "-o")):
+        path = tmp_path / f"{command}{option}"
+        models = ["--models", "m0,m3"] if command == "compare" else []
+        assert main([command, str(scores), *models, option, str(path)]) == 0
+        assert f"wrote {path}" in capsys.readouterr().err
+    plot = tmp_path / "plan.svg"
+    assert main(["plan", "--n", "100", "--accuracy", "0.7", "--plot", str(plot)]) == 0
+    assert f"wrote {plot}" in capsys.readouterr().err
 
 
 def test_a_run_that_cannot_be_read_is_left_out_or_ends_it_all(
@@ -272,3 +318,31 @@ def test_noise_by_factor_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["factors", str(path), "--factor", "judge=judge"]) == 2
     assert "there are question, prompt, seed, score" in capsys.readouterr().err
     assert main(["factors", str(path)]) == 2
+
+
+def test_a_plan_reads_its_runs_as_other_commands_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(3)
+    path, plain = tmp_path / "own.csv", tmp_path / "plain.csv"
+    rows = [
+        (model, f"q{i}", k, "" if rng.random() < 0.2 else int(rng.random() < 0.6))
+        for model in "abc" for i in range(60) for k in range(2)
+    ]  # fmt: skip
+    path.write_text("model,frage,attempt,gut\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    zero = [(*row[:3], row[3] or 0) for row in rows if row[0] != "c"]
+    plain.write_text("model,question,repeat,score\n" + "".join(",".join(map(str, row)) + "\n" for row in zero))
+    columns = ["--columns", "question=frage,score=gut"]
+    asked = ["plan", "--effect", "0.1", "--from", str(path), *columns, "--models", "a,b", "--missing", "zero"]
+    want = run(capsys, "plan", "--effect", "0.1", "--from", str(plain))["plan"]
+    assert run(capsys, *asked)["plan"] == want
+    alone = run(capsys, "plan", "--effect", "0.1", "--from", str(path), *columns, "--models", "c")["plan"]
+    assert alone["sigma2_b"] is None
+    one, two = tmp_path / "m.csv", tmp_path / "again"
+    two.mkdir()
+    for k, place in enumerate((one, two / "m.csv")):
+        some = [row for row in zero if row[0] == "a" and row[2] == k]
+        place.write_text("model,question,score\n" + "".join(f"a,{row[1]},{row[3]}\n" for row in some))
+    joined = run(capsys, "plan", "--effect", "0.1", "--from", str(one), str(two / "m.csv"), "--as-repeats")["plan"]
+    both = run(capsys, "plan", "--effect", "0.1", "--from", str(plain), "--models", "a")["plan"]
+    assert joined["n_questions"] == both["n_questions"]
+    assert main(["plan", "--effect", "0.1", "--accuracy", "0.7", *columns]) == 2
+    assert "say how --from is read" in capsys.readouterr().err

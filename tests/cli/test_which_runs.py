@@ -111,6 +111,20 @@ def test_of_a_task_that_was_run_twice_the_newest_counts_and_the_rest_is_said(tmp
     assert DATE.format(1) in note.split(";")[1]
 
 
+def test_a_newer_run_without_samples_hides_no_older_one_with_them(tmp_path):
+    results(tmp_path, {"t0": coin(2, 20), "t1": coin(1)}, day=1)
+    results(tmp_path, {"t0": [1.0] * 20}, day=2)
+    (tmp_path / f"samples_t0_{DATE.format(2)}.jsonl").unlink()
+    (run,) = adapters.read(tmp_path)
+    assert {item.task: float(item.values.mean()) for item in run.scores} == {
+        "t0": np.mean(coin(2, 20)), "t1": np.mean(coin(1)),
+    }  # fmt: skip
+    assert run.skipped == ()
+    (note,) = [note for note in run.notes if "without the samples" in note]
+    assert note.startswith(f"t0: read from {tmp_path / f'results_{DATE.format(1)}.json'}")
+    assert DATE.format(2) in note.split(";")[1]
+
+
 def test_the_order_of_the_files_does_not_say_which_is_newer(tmp_path):
     for name, day, scores in (("b", 1, [1.0, 0.0]), ("a", 2, [1.0, 1.0])):
         path = results(tmp_path, {"t0": scores}, day=day)
@@ -303,10 +317,85 @@ def test_only_a_real_mismatch_is_flagged(tmp_path, reported, flagged):
     assert ("mean_mismatch" in row.diagnostics) is flagged
 
 
-def test_the_placeholder_of_a_run_that_scored_nothing_is_no_mean(tmp_path):
+def test_of_many_runs_of_a_task_the_one_that_counts_is_named_once(tmp_path):
+    for day in (1, 2, 3, 4):
+        results(tmp_path, {"t": coin(day), "u": coin(day)}, day=day)
+    results(tmp_path, {"v": coin(7)}, day=5)
+    (run,) = hn.read(tmp_path)
+    (note,) = [item for item in run.notes if "read from" in item]
+    kept, *others = (str(tmp_path / f"results_{DATE.format(day)}.json") for day in (4, 1, 2, 3))
+    assert note.startswith(f"t, u: read from {kept}; {', '.join(others)} are older runs of it by the same model")
+
+
+@pytest.fixture
+def partly_kept(tmp_path):
+    """Two runs of 100 questions, with the samples of the first three: what a repository keeps as test data."""
+    places = []
+    for model, reported, kept in (("new", 0.75, [1.0, 0.0, 0.0]), ("old", 0.77, [1.0, 1.0, 0.0])):
+        results(tmp_path / model, {"t": kept, "u": kept}, model=model, reported={"t": reported, "u": sum(kept) / 3})
+        file = next((tmp_path / model).rglob("results_*.json"))
+        found = json.loads(file.read_text())
+        found["n-samples"] = {"t": {"original": 1319, "effective": 100}}
+        found.setdefault("config", {})["limit"] = 100
+        file.write_text(json.dumps(found))
+        places.append(file)
+    return places
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["analyze"], ["compare"], ["arena"], ["compare", "--format", "sentence"], ["analyze", "--format", "sentence"],
+     ["compare", "--format", "latex"], ["arena", "--format", "sentence"], ["plan", "--n", "100", "--from"]],
+)  # fmt: skip
+def test_scores_that_are_not_those_of_the_native_value_are_told_by_every_command(partly_kept, command, capsys):
+    assert main([command[0], "--task", "t", *command[1:], *map(str, partly_kept)]) == 0
+    out = capsys.readouterr()
+    shown = " ".join((out.out + out.err).split())
+    legend = "the mean of the scores is not the harness"  # LaTeX has the table and what its letters mean
+    assert (legend if "latex" in command else "do not have the mean that") in " ".join(out.out.split())
+    if command[0] != "plan":
+        assert "the samples file has 3 of the 100 questions" in shown
+        assert "t acc 0.75 and 0.3333" in shown
+
+
+def test_a_gate_does_not_judge_scores_that_are_not_those_of_the_native_value(partly_kept, capsys):
+    files = list(map(str, partly_kept))
+    assert main(["compare", *files, "--task", "t", "--fail-on", "regression"]) == 2
+    assert "no row could be judged, which is no pass" in capsys.readouterr().err
+    assert main(["compare", *files, "--task", "u", "--fail-on", "regression"]) == 0
+    assert main(["compare", *files, "--fail-on", "regression"]) == 2  # u alone would pass
+    said = capsys.readouterr().err
+    assert "not every row could be judged, which is no pass (exit code 2)" in said
+    assert "cannot judge t acc: its scores do not have the mean that the harness reports (mean_mismatch)" in said
+    t, u = hn.compare(*files).rows
+    assert ("mean_mismatch" in t.diagnostics, "mean_mismatch" in u.diagnostics) == (True, False)
+    assert [
+        [bool(pairs.flags.get("mean_mismatch", [False])[0]) for pairs in [board.pairs]]
+        for board in hn.arena(files).boards
+    ] == [[True], [False]]
+    assert "mean_mismatch" in hn.compare(*hn.read(files[0]), *hn.read(files[1]), tasks="t").diagnostics
+
+
+def test_no_error_bar_is_exported_beside_a_value_that_the_scores_do_not_reproduce(partly_kept, tmp_path, capsys):
+    assert main(["export", str(partly_kept[0]), "-o", str(tmp_path / "out")]) == 0
+    written = json.loads(next((tmp_path / "out").rglob("results_*.json")).read_text())
+    assert not any("total_stderr" in key for key in written["results"]["t"])
+    assert "acc_total_stderr,none" in written["results"]["u"]
+    assert written["results"]["t"]["acc,none"] == 0.75
+    (row,) = [item for item in written["noise"]["estimates"] if item["task"] == "t"]
+    assert "mean_mismatch" in row["diagnostics"]
+    assert "do not have the mean that the harness reports" in capsys.readouterr().err
+
+
+def test_the_placeholder_of_a_run_that_scored_nothing_is_no_mean(tmp_path, capsys):
     results(tmp_path, {"t": [999.0] * 3}, metric="bypass")
     (row,) = hn.analyze(tmp_path).estimates
     assert (row.mean, row.diagnostics) == (None, ("skipped_metric",))
+    assert main(["analyze", str(tmp_path)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "the run only predicted: the answers are there, but nothing was scored" in told
+    with pytest.raises(InputError, match=r"nothing was scored\)\.$"):
+        hn.compare(tmp_path, tmp_path)
 
 
 # export
@@ -336,6 +425,22 @@ def test_score_tables_are_asked_last():
     assert adapters.names()[:-1] == sorted(adapters.names()[:-1])
 
 
+def test_a_folder_of_score_tables_is_its_tables(tmp_path, capsys):
+    """In every command, and with what is no table beside them; a harness's own folder is not searched for tables."""
+    for name, right in (("b", 3), ("a", 4)):
+        rows = "".join(f"q{i},{int(i % 6 < right)}\n" for i in range(30))
+        (tmp_path / f"{name}.csv").write_text("question,score\n" + rows)
+    (tmp_path / "notes.json").write_text('{"by": "me"}')
+    assert [run.model for run in hn.read(tmp_path)] == ["a", "b"]
+    assert [item.mean for item in hn.analyze(tmp_path).estimates] == pytest.approx([4 / 6, 3 / 6])
+    assert len(hn.arena([tmp_path]).benchmarks) == 1
+    assert main(["compare", str(tmp_path), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["comparisons"][0]["diff"] == pytest.approx(1 / 6)
+    results(tmp_path / "runs", {"t": [1, 0, 1]})
+    (tmp_path / "runs" / "x.csv").write_text("question,score\nq,1\n")
+    assert [run.harness for run in hn.read(tmp_path / "runs")] == ["lm-eval"]
+
+
 def test_a_folder_without_runs_names_all_that_were_asked(tmp_path):
     with pytest.raises(InputError) as refused:
         adapters.read(tmp_path)
@@ -354,3 +459,17 @@ def test_apart_gives_every_run_by_itself(tmp_path):
         results(tmp_path, {"t0": coin(day)}, day=day)
     assert len(adapters.read(tmp_path)) == 1
     assert len(adapters.read(tmp_path, ReadOptions(apart=True))) == 2
+
+
+@pytest.mark.parametrize("command", ["analyze", "compare", "arena"])
+def test_clusters_of_a_task_that_no_run_has_are_refused(folders, capsys, command):
+    paths = [str(folder) for folder in folders]
+    assert main([command, *paths, "--cluster", "t1=question", "--cluster", "t9=question"]) == 2
+    assert "--cluster t9=question: there is no task t9; the tasks are t0, t1, t2, t3 (" in capsys.readouterr().err
+    results(folders[0], {"t9": coin(9)}, model="A", day=9)  # one of the runs has it
+    assert main([command, *paths, "--cluster", "t1=question", "--cluster", "t9=question"]) == 0
+
+
+def test_so_they_are_in_python(folders):
+    with pytest.raises(InputError, match="there is no task t9"):
+        hn.analyze(folders[0], cluster="t9=question")

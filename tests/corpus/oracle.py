@@ -90,7 +90,7 @@ def table(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
         records = list(csv.DictReader(io.StringIO(text)))
     else:
         records = json.loads(text) if paths[0].suffix == ".json" else [json.loads(line) for line in text.splitlines()]
-    for record in records:
+    for record in records if isinstance(records, list) else records[columns["rows"]]:
         score = number(record.get(columns["score"]))
         if score is not None:
             key = (str(record.get(columns.get("model", ""), "")), str(record.get(columns.get("task", ""), "")), "", "")

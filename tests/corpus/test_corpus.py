@@ -66,6 +66,8 @@ def test_every_file_is_read_with_the_recorded_figures_or_refused_in_the_recorded
                 assert estimate.n_questions == n, row
                 assert (estimate.se is None) == (se is None), row
                 assert se is None or isclose(estimate.se, se, rel_tol=1e-9, abs_tol=1e-9), row
+    hidden = set(entry.get("not_shown", ()))
+    assert not [estimate for estimate in estimates if estimate.metric in hidden and estimate.mean is not None]
     if entry["kind"] != "lm-eval":  # which also shows groups of tasks
         for estimate in estimates:
             known = estimate.scorer in entry.get("also", ()) or estimate.n_questions == 0

@@ -73,7 +73,7 @@ CASES = [
     Case("lm-eval in place", "lm_eval", ("export", "{in}", "--in-place", "--cluster", "template", "-q")),
     Case("inspect", "inspect", ("export", "{in}", "-o", "{out}", "--cluster", "passage", "-q")),
     Case("inspect in place", "inspect", ("export", "{in}", "--in-place", "--cluster", "passage", "-q")),
-    Case("arena", "table", ("arena", "{in}/scores.csv", "--tables", "{out}/tables", "--reference",
+    Case("arena", "table", ("arena", "{in}/scores.csv", "--tables", "{out}/tables", "--write-profile",
                             "{out}/reference.json", "-o", "{out}/arena.md", "--format", "markdown", "-q")),
     Case("arena pages", "table", ("arena", "{in}/scores.csv", "--html", "{out}/html", "--figures", "{out}/figures",
                                   "-q")),

@@ -38,3 +38,30 @@ def test_answers_and_choices_stop_each_for_itself(model: str, tmp_path: Path) ->
     ours, theirs = native_part(results), native_part(plain)
     assert ours["results"] == theirs["results"]
     assert str(ours["samples"]) == str(theirs["samples"])
+
+
+def test_the_batch_size_is_looked_for_once_in_all_blocks(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lm_eval.models.huggingface import HFLM
+
+    looked: list[bool] = []
+    original = HFLM._detect_batch_size
+
+    def detect(self: Any, requests: Any = None, pos: int = 0) -> int:
+        looked.append(bool(requests))
+        return original(self, requests, pos)
+
+    monkeypatch.setattr(HFLM, "_detect_batch_size", detect)
+    for name in ("sampled", "choice"):
+        toys.write_task(tmp_path, name, documents(N), TASKS[name])
+    options: dict[str, Any] = {
+        "model_args": f"pretrained={model},dtype=float32", "device": "cpu", "batch_size": "auto", "max_batch_size": 8,
+    }  # fmt: skip
+    with noise(until="se=0.0001", repeats=2) as session:
+        results = toys.simple_evaluate(tmp_path, ["sampled", "choice"], "hf", **options)
+    assert session.problems == []
+    assert min(look.look for look in session.analysis.sequential) > 10
+    assert looked.count(False) == 1  # for answers
+    assert looked.count(True) < 5  # for choices: where a request is longer than all before
+    assert "samples" not in results["config"]

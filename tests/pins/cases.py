@@ -287,7 +287,7 @@ def _arenas() -> Iterator[Case]:
     yield Case("arena/many/jobs", (*many, "--jobs", "1", "--task", "hard", *JSON))
     for kind in ("csv", "json", "parquet"):
         yield Case(f"arena/many/tables-{kind}", (*many, "--tables", "out/tables", "--tables-format", kind, "-q"))
-    yield Case("arena/many/profile", (*many, "--reference", "out/profile.json", "-q"))
+    yield Case("arena/many/profile", (*many, "--write-profile", "out/profile.json", "-q"))
     yield Case("arena/one", ("arena", "tables/side_a.csv", *JSON))
     bad = ("arena", "tables/side_a.csv", "tables/damaged/words.csv", "tables/side_b.csv")
     yield Case("arena/left-out", (*bad, *JSON))

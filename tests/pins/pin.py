@@ -91,7 +91,9 @@ def _make_inputs(folder: Path, data: Path) -> None:
         shutil.rmtree(folder / "demo/.cache", ignore_errors=True)
     if not (folder / "profile.json").exists():
         many, profile = str(folder / "tables/many.csv"), str(folder / "profile.json")
-        subprocess.run([*_own_python(), "arena", many, "--reference", profile], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [*_own_python(), "arena", many, "--write-profile", profile], check=True, stdout=subprocess.DEVNULL
+        )
 
 
 def _own_python() -> list[str]:

@@ -5,13 +5,12 @@ The whole grid is in docs/methods/coverage.md. Bounds leave 3.5 simulation error
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import sys
 from pathlib import Path
 
 import pytest
 
+from support import simulations
 from support.slow import rest_slow
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,12 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def simulation():
-    spec = importlib.util.spec_from_file_location("coverage_simulation", ROOT / "benchmarks" / "coverage.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    return simulations.simulation("coverage")
 
 
 replications = pytest.mark.parametrize("replications", rest_slow([200, 2000]))

@@ -10,10 +10,13 @@ import math
 import numpy as np
 import pytest
 
-from harness_noise.analysis.mean import analyze_run, estimate
+from harness_noise.analysis.comparison import estimate_difference
+from harness_noise.analysis.mean import analyze_run, estimate, pass_at_k_estimates
+from harness_noise.analysis.sample import as_scores
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run
 from harness_noise.settings import Settings
+from support.simulations import simulation
 
 R = 1000
 LOW, HIGH = 0.935, 0.985
@@ -72,6 +75,100 @@ def test_near_the_ceiling_with_many_answers(p, n, concentration):
     assert LOW - SLACK <= covered <= HIGH + SLACK
 
 
+def zipf(n, G):
+    """(n,) labels of G clusters whose sizes fall as 1/rank."""
+    share = 1 / np.arange(1, G + 1)
+    sizes = np.maximum(1, np.floor(share / share.sum() * n)).astype(int)
+    sizes[0] += n - sizes.sum()
+    return np.repeat(np.arange(G), sizes)
+
+
+@pytest.mark.parametrize("p", [0.97, 0.8])
+@pytest.mark.parametrize("unequal", [True, False])
+def test_a_few_large_clusters_are_coded(p, unequal):
+    rng = np.random.default_rng([7, round(100 * p), unequal])
+    labels = zipf(1000, 200) if unequal else np.arange(1000) % 200
+    found = []
+    for _ in range(R // 2):
+        q = rng.beta(p * 7 / 3, (1 - p) * 7 / 3, 200)  # ICC .3
+        found.append(estimate((rng.random(1000) < q[labels]).astype(float), labels))
+    covered, coded = shares(found, p, "few_failures")
+    if unequal:
+        assert covered < LOW
+        assert coded >= 0.95
+    else:
+        assert covered >= LOW - SLACK
+        assert coded <= 0.25
+
+
+SKEWED = {
+    "exponential": (lambda rng, n: 3 * rng.exponential(size=n), 3.0, None),
+    "Beta(12, 1)": (lambda rng, n: rng.beta(12, 1, n), 12 / 13, (0.0, 1.0)),
+    "Beta(0.5, 3)": (lambda rng, n: rng.beta(0.5, 3, n), 1 / 7, (0.0, 1.0)),
+    "Beta(0.5, 3), range not known": (lambda rng, n: 5 * rng.beta(0.5, 3, n), 5 / 7, None),
+    "grades of ten": (lambda rng, n: 10.0 - rng.poisson(1, n), 9.0, None),
+}
+
+
+@pytest.mark.parametrize("n", [16, 30])
+@pytest.mark.parametrize("name", SKEWED)
+def test_few_skewed_scores(name, n):
+    draw, truth, bounds = SKEWED[name]
+    rng = np.random.default_rng([8, n, list(SKEWED).index(name)])
+    found = [estimate(draw(rng, n), range=bounds, interval="auto" if bounds else "t") for _ in range(R)]
+    covered, _ = shares(found, truth)
+    assert covered >= LOW - SLACK
+
+
+@pytest.mark.parametrize(("n", "most"), [(20, 0.09), (30, 0.02), (100, 0.001)])
+def test_scores_without_a_tail_are_not_called_skewed(n, most):
+    rng = np.random.default_rng([9, n])
+    found = [estimate(rng.normal(5, 1, n)) for _ in range(R)]
+    covered, coded = shares(found, 5.0, "skewed")
+    assert LOW - SLACK <= covered <= HIGH
+    assert coded <= most
+
+
+def test_a_hard_agent_with_partial_credit():
+    """Of 89 tasks 3 % are solved, 10 % half or less."""
+    rng = np.random.default_rng(10)
+    found = []
+    for _ in range(R):
+        u = rng.random(89)
+        found.append(estimate(np.where(u < 0.03, 1.0, np.where(u < 0.13, 0.25, 0.0))))
+    covered, coded = shares(found, 0.055, "few_failures")
+    assert covered < LOW
+    assert coded >= 0.95
+
+
+def test_pass_at_two_near_the_ceiling():
+    """164 questions, of which 93 % are always solved: a few others decide."""
+    rng = np.random.default_rng(11)
+    hard = rng.random(1_000_000) < 0.07
+    truth = 1 - np.mean(hard * (1 - rng.random(1_000_000)) ** 2)
+    found = []
+    for _ in range(R // 2):
+        q = np.where(rng.random((164, 1)) < 0.93, 1.0, rng.random((164, 1)))
+        found.append(pass_at_k_estimates(as_scores((rng.random((164, 5)) < q).astype(float)), Settings())[2])
+    covered, coded = shares(found, truth, "few_failures")
+    assert LOW - SLACK <= covered <= HIGH + SLACK or coded >= 0.95
+    assert coded >= 0.95
+
+
+@pytest.mark.parametrize(("T", "L", "effect"), [(40, 5, True), (20, 10, True), (20, 10, False)])
+def test_crossed_ways_of_which_one_has_few_clusters(T, L, effect):
+    """Skewed effects of both ways, or none: 91–98.5 %, and the code that counts the smaller way."""
+    rng = np.random.default_rng([12, T, L, effect])
+    labels = np.stack(np.divmod(np.arange(T * L), L), axis=1)
+    found = []
+    for _ in range(R // 10):
+        one, other = (effect * 0.5 * (rng.exponential(size=k) - 1) for k in (T, L))
+        d = one[labels[:, 0]] + other[labels[:, 1]] + rng.standard_normal(T * L)
+        found.append(estimate_difference(d, np.zeros(T * L), clusters=labels))
+    _, coded = shares(found, 0.0, "few_clusters")
+    assert coded == 1.0
+
+
 def f1_counts(rng, n):
     true = rng.random(n) < 0.4
     said = np.where(rng.random(n) < 0.85, true, ~true)
@@ -116,6 +213,22 @@ def test_corpus_metrics(name, n):
     assert LOW - SLACK <= covered <= HIGH + SLACK
     assert coded == (n <= 10)
     assert {item.interval for item in found} == {"wilson"}
+
+
+RARE = {"2 %": (0.02, 0.8, 0.002), "10 %": (0.1, 0.7, 0.02), "30 %": (0.3, 0.8, 0.1)}
+"""Share of the class, share of it that is found, share of the others that is taken for it."""
+
+
+@pytest.mark.parametrize(("name", "n", "covers"), [("2 %", 100, 0.41), ("10 %", 50, 0.90), ("30 %", 200, 0.957)])
+def test_f1_of_a_rare_class_covers_or_says_so(name, n, covers):
+    draw, rng = simulation("coverage_weak").rare_class(*RARE[name], n), np.random.default_rng([4, n])
+    truth = draw(rng)[1]
+    rows = [item for item, _ in (draw(rng) for _ in range(R // 2)) if item.ci_low is not None]
+    covered = np.array([item.ci_low <= truth <= item.ci_high for item in rows])
+    coded = np.array(["few_resampled" in item.diagnostics for item in rows])
+    assert abs(covered.mean() - covers) < 4 * math.sqrt(covers * (1 - covers) / len(rows))
+    assert (covered | coded).mean() >= LOW
+    assert covered.mean() < LOW or coded.mean() < 0.2  # no alarm where it covers
 
 
 def test_answers_that_are_missing_when_wrong_are_coded():

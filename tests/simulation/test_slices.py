@@ -5,24 +5,15 @@ The whole grid is in docs/methods/coverage-slices.md. Bounds leave 3.5 simulatio
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from support import simulations
 
 
 @pytest.fixture(scope="module")
 def simulation():
-    spec = importlib.util.spec_from_file_location("coverage_slices", ROOT / "benchmarks" / "coverage_slices.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["coverage_slices"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["coverage_slices"]
+    return simulations.simulation("coverage_slices")
 
 
 def above(promise, R):

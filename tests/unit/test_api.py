@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,3 +52,35 @@ def test_a_group_whose_tasks_have_no_row_of_their_own_keeps_them() -> None:
     run = Run("m", "r", "test", scores=tasks, groups=(group,))
     (again,) = hn.analyze(run, tasks=("all",)).estimates
     assert again == row
+
+
+class TestDataFrames:
+    """A table in memory says what its file would."""
+
+    def frame(self) -> Any:
+        pd = pytest.importorskip("pandas")
+        rng = np.random.default_rng(0)
+        p = rng.random(40)
+        rows = [
+            {"question": f"q{i}", "model": m, "story": f"s{i // 4}", "score": float(rng.random() < p[i])}
+            for i in range(40) for m in "ab" for _ in range(3)
+        ]  # fmt: skip
+        return pd.DataFrame(rows)
+
+    def test_it_is_read_as_its_file_is(self, tmp_path: Path) -> None:
+        frame = self.frame()
+        frame.loc[5, "score"] = None
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        for name, choices in (("analyze", {}), ("analyze", {"cluster": "story"}), ("analyze", {"missing": "zero"})):
+            ours, theirs = (getattr(hn, name)(x, **choices) for x in (frame, tmp_path / "t.csv"))
+            assert [replace(row, run="") for row in ours.rows] == [replace(row, run="") for row in theirs.rows]
+        assert [run.model for run in hn.read(frame.astype({"score": "Float64"}))] == ["a", "b"]
+        assert hn.arena(frame).boards[0].pairs[0].diff == pytest.approx(hn.compare(*hn.read(frame)).diff)
+
+    def test_two_of_them_are_compared_and_an_index_is_a_column(self) -> None:
+        frame = self.frame()
+        a, b = (frame[frame.model == m].drop(columns="model") for m in "ab")
+        row = hn.compare(a, b).rows[0]
+        assert row == hn.compare(a.set_index("question"), b).rows[0]
+        with pytest.raises(InputError, match="DataFrame: no column holds the scores; there are question, story, right"):
+            hn.analyze(a.rename(columns={"score": "right"}).assign(right="x"))

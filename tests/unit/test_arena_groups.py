@@ -11,6 +11,7 @@ import pytest
 
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
+from harness_noise.analysis.sample import as_scores
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import InputError
@@ -160,3 +161,24 @@ def test_questions_of_a_group_carry_their_task() -> None:
     assert len(board.questions) == sum(SIZES)
     assert board.questions.question[0] == "french: french 0"
     assert board.benchmark.n_questions == sum(SIZES)
+
+
+def test_a_groups_native_value_is_that_of_each_run() -> None:
+    """Whose mean the harness reports differs from run to run; only a value that is not theirs is a mismatch."""
+    rng = np.random.default_rng(1)
+
+    def measured(model: str, off: float = 0.0) -> Run:
+        values = [(rng.random(40) < 0.6).astype(float) for _ in range(2)]
+        scores = tuple(as_scores(x, task=f"t{i}", native=float(x.mean())) for i, x in enumerate(values))
+        group = Group("g", "score", "none", ("t0", "t1"), native=float(np.mean(values)) + off)
+        return Run(model, model, "array", scores=scores, groups=(group,))
+
+    runs = [measured("a"), measured("b"), measured("c", off=0.1)]
+    *_, board = arena(runs, Settings()).boards
+    assert board.benchmark.task == "g"
+    assert ["mean_mismatch" in model.diagnostics for model in board.models] == [m.model == "c" for m in board.models]
+    assert board.pairs.flags["mean_mismatch"].tolist() == [False, True, True]
+    pairs = [compare_runs([(runs[i], runs[j])], Settings()).rows for i, j in ((0, 1), (0, 2), (1, 2))]
+    assert [["mean_mismatch" in row.diagnostics for row in rows] for rows in pairs] == [
+        [False] * 3, [False, False, True], [False, False, True]
+    ]  # fmt: skip

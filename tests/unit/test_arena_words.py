@@ -57,3 +57,14 @@ def test_one_pair_is_one(lost: int, kept: int, said: str) -> None:
     verdict = np.where((np.arange(len(BOARD.pairs)) - lost < kept) & ~flag, 1, 0)
     pairs = replace(BOARD.pairs, verdict=verdict, flags={"not_after_adjustment": flag})
     assert said in " ".join(sentences(replace(BOARD, pairs=pairs)))
+
+
+@pytest.mark.parametrize(("tau", "stays"), [(0.93, "stays similar"), (0.41, "changes")])
+def test_a_share_of_resamples_is_called_stability_and_no_forecast(tau: float, stays: str) -> None:
+    (leader,) = [item.model for item in BOARD.models if item.rank == 1]
+    said = " ".join(sentences(replace(BOARD, benchmark=replace(BOARD.benchmark, order_tau=tau, same_best=0.991))))
+    assert f"when the questions are resampled, the ranking {stays} (median Kendall τ {tau}) and {leader} is" in said
+    assert "first in 99 % of resamples; that is stability, not a test." in said
+    assert "other questions" not in said
+    tied = tuple(replace(item, rank=1) for item in BOARD.models)
+    assert "the same model is first in" in " ".join(sentences(replace(BOARD, models=tied)))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, text_label
+from harness_noise.data.clusters import ClusterSpec, MissingFieldError, check_tasks, labeller, text_label
 from harness_noise.errors import InputError
 
 DOC = {"passage": "p", "idx": {"paragraph": 7, "list": ["a", "b"]}, "a.b": "dotted", "none": None, "n": 1.5, "ok": True}
@@ -31,6 +31,18 @@ DOC = {"passage": "p", "idx": {"paragraph": 7, "list": ["a", "b"]}, "a.b": "dott
 )
 def test_parse(text, task, spec):
     assert ClusterSpec.parse(text).for_task(task) == spec
+
+
+@pytest.mark.parametrize("text", ["drop=passage", "dr*=passage,passage=text", "*=task", "passage", "inspect_evals/*=x"])
+def test_a_task_that_is_there(text):
+    check_tasks(ClusterSpec.parse(text), ["inspect_evals/drop", "passage"])
+
+
+@pytest.mark.parametrize(("text", "named"), [("dorp=passage", "dorp=passage"), ("drop=a,mmlu=b", "mmlu=b")])
+def test_a_task_that_is_not_there_is_an_error_that_lists_those_that_are(text, named):
+    with pytest.raises(InputError, match=r"the tasks are inspect_evals/drop, t0, .*t18 and 11 more") as caught:
+        check_tasks(ClusterSpec.parse(text), ["inspect_evals/drop", *(f"t{i}" for i in range(30))])
+    assert str(caught.value).startswith(f"`cluster` {named}: there is no task ")
 
 
 @pytest.mark.parametrize("text", ["", "   "])

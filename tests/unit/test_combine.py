@@ -22,6 +22,8 @@ from harness_noise.stats.combine import (
     two_proportions,
     wilcoxon,
 )
+from harness_noise.stats.tests import skew_of, skewed_alike
+from support.simulations import simulation
 
 D, SE = [0.03, -0.01, 0.05, 0.02], [0.01, 0.02, 0.03, 0.015]
 DF, KNOWN = [40.0, 25.0, 60.0, 21.0], [math.inf] * 4
@@ -91,6 +93,36 @@ def test_type_one_error_over_many_small_tasks():
     assert np.mean([one.p_value < 0.05 for one, _ in naive]) > 0.12
     assert np.mean([two.p_value < 0.05 for _, two in naive]) > 0.30
     assert np.mean([two.heterogeneity_p < 0.05 for _, two in naive]) > 0.75
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [
+        ("normal", 0), ("0/1, 10 % gained, 10 % lost", 0), ("0/1, 15 % gained, 10 % lost", 0),
+        ("exponential", 1), ("10 % exponential, the others 0", 1),
+    ],
+)  # fmt: skip
+def test_rows_that_are_skewed_alike_are_not_summed(name, refused):
+    """20 tasks of 100 questions; a difference of 0/1 scores is no ground to refuse."""
+    found = simulation("coverage_weak").Summed(name, 20, 100)
+    rejected, _, alike, _ = found.shares(np.random.default_rng(1), 200)
+    assert alike == pytest.approx(refused, abs=0.02)
+    if refused:  # what is refused would have rejected
+        assert rejected > 0.06
+    elif "15 %" not in name:
+        assert rejected < 0.05 + 3 * (0.05 * 0.95 / 200) ** 0.5
+
+
+def test_pooled_skewness():
+    e = np.random.default_rng(0).exponential(size=400)
+    one = skew_of(e - e.mean())
+    assert one.shift == pytest.approx(-stats.skew(e) / (2 * 20))
+    assert skew_of(1000 * (e - e.mean())).third == pytest.approx(one.third)
+    assert skew_of(e.mean() - e).third == pytest.approx(one.turned().third)
+    assert skewed_alike([one] * 16)
+    assert not skewed_alike([one, one.turned()] * 8)
+    assert skew_of(np.zeros(5)) is None
+    assert not skewed_alike([])
 
 
 class TestWilcoxon:
@@ -203,6 +235,38 @@ class TestRows:
     def test_lower_is_better_is_turned(self):
         one, other = combine(self.rows()), combine(self.rows((True, False, True)))
         assert [item.p_value for item in one] == pytest.approx([item.p_value for item in other])
+
+    def test_skewed_rows_are_refused_by_name(self):
+        from harness_noise.analysis.comparison import compare_runs
+        from harness_noise.analysis.mean import as_scores
+        from harness_noise.data.scores import Run
+        from harness_noise.settings import Settings
+
+        rng = np.random.default_rng(4)
+
+        def result(draw, turned=()):
+            runs = []
+            for name in "ab":
+                parts = [
+                    replace(as_scores(draw(name, t)), task=f"t{t}", higher_is_better=t not in turned) for t in range(12)
+                ]
+                runs.append(Run(model=name, name=name, harness="array", scores=tuple(parts)))
+            return compare_runs([tuple(runs)], Settings())
+
+        def rare(name, t):
+            return np.where((name == "a") & (rng.random(40) < 0.15), rng.exponential(size=40), 0.0) + rng.normal(
+                0, 0.01, 40
+            )
+
+        skewed = result(rare)
+        found = combine(skewed.differences, skewed.skews)
+        assert [item.p_value is None for item in found] == [False, True, True, False]
+        assert found[1].diagnostics == found[2].diagnostics == ("skewed_rows",)
+        assert "skewed in the same direction" in found[1].note
+        both_ways = result(rare, turned=range(6))
+        assert combine(both_ways.differences, both_ways.skews)[1].p_value is not None
+        plain = result(lambda name, t: rng.random(40))
+        assert combine(plain.differences, plain.skews)[1].p_value is not None
 
     def test_refused(self):
         with pytest.raises(InputError, match="there are 1"):

@@ -28,6 +28,23 @@ def test_relative_links_lead_somewhere(page: str) -> None:
         assert (path.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("methods/") or page == "diagnostics.md"])
+def test_simulated_figures_stand_in_generated_tables_only(page: str) -> None:
+    """Prose that repeats what a simulation found is wrong after the next one: it links to the row."""
+    if page.startswith("methods/coverage"):
+        return
+    prose = (DOCS / page).read_text(encoding="utf-8").partition("<!-- tables")[0]
+    prose = re.sub(r"^```.*?^```$", "", prose, flags=re.M | re.S)
+    prose = re.sub(r"\b(?:95 % (?:interval|limit|CI)|80 % power)", "", " ".join(prose.split()))
+    of_simulations = re.compile(r"\b(?:cover(?:s|ed|age)?|simulat\w+|rejects?|trips?|errs?|type I)\b", re.I)
+    repeated = [
+        sentence
+        for sentence in re.split(r"(?<=[.;]) (?=[A-Z`*(|])", prose)
+        if of_simulations.search(sentence) and re.search(r"\d %", sentence)
+    ]
+    assert repeated == []
+
+
 def test_the_list_for_language_models_names_pages_that_are_there() -> None:
     text = (DOCS / "llms.txt").read_text(encoding="utf-8")
     site = re.search(r"^site_url: (\S+)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)

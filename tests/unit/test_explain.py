@@ -15,6 +15,8 @@ from harness_noise.cli.commands import cli
 from harness_noise.data.fields import FieldReader, Fields
 from harness_noise.results.schema import json_schema
 from support.commands import runner
+from support.simulations import simulation
+from support.slow import rest_slow
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
@@ -197,6 +199,11 @@ def test_the_command(table):
     assert "goes with" in invoke(table, "--on", "digits", "--models", "one").stdout
 
 
+def test_clusters_of_a_task_that_is_not_there_are_refused(table):
+    with pytest.raises(hn.InputError, match="there is no task nope; the tasks are"):
+        hn.explain(hn.read(table)[0], on=["digits"], cluster="nope=kind")
+
+
 def test_a_column_of_answers_is_no_property_of_questions(table):
     with pytest.raises(hn.InputError, match="tells of an answer, not of a question"):
         hn.read(table, fields=("latency",))
@@ -238,3 +245,29 @@ def test_a_real_run_of_lm_eval():
     result = hn.explain(DATA / "lm_eval" / "asdiv", on=["{{ body | length > 100 }}"])
     assert result.fits[0].n_questions == 50
     assert {row.value for row in result.coefficients} <= {None, "True", "False"}
+
+
+@pytest.mark.parametrize(
+    ("m", "p", "covers"), rest_slow([(4, 0.85, 0.48), (10, 0.85, 0.80), (10, 0.5, 0.945), (30, 0.7, 0.947)])
+)
+def test_a_rare_category_covers_or_says_so(m, p, covers):
+    """A category of m of 120 questions that is no harder than the rest."""
+    draw, rng = simulation("coverage_weak").rare_category(m, 120, p), np.random.default_rng([8, m])
+    rows = [draw(rng)[0] for _ in range(400)]
+    covered = np.array([row.ci_low is not None and row.ci_low <= 0 <= row.ci_high for row in rows])
+    coded = np.array(["rare_category" in row.diagnostics for row in rows])
+    assert abs(covered.mean() - covers) < 4 * (covers * (1 - covers) / 400) ** 0.5
+    assert (covered | coded).mean() > 0.95 - 3 * (0.05 * 0.95 / 400) ** 0.5
+    assert m < 30 or coded.mean() < 0.03
+
+
+def test_a_number_with_two_values_and_the_other_side_of_it_may_be_rare():
+    y = np.random.default_rng(3).random(60) < 0.6
+    y[:3] = True
+    clusters = tuple(f"c{i // 2}" for i in range(60))
+    for few, many, labels in [(1.0, 0.0, None), (0.0, 1.0, None), (0.0, 1.0, clusters)]:
+        row = one("x", hn.explain(run_of(y, {"x": [few] * 3 + [many] * 57}, clusters=labels), on=["x"]))
+        assert "rare_category" in row.diagnostics
+    even = one("x", hn.explain(run_of(y, {"x": [0.0, 1.0] * 30}), on=["x"]))
+    many = one("x", hn.explain(run_of(y, {"x": list(np.arange(60.0))}), on=["x"]))
+    assert "rare_category" not in even.diagnostics + many.diagnostics

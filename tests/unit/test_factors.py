@@ -68,8 +68,7 @@ def test_limits_of_a_balanced_design_are_williams_and_tukeys():
 
     def limits(ms, df, rest, df_rest, c):
         return [
-            max(0.0, df * ms / stats.chi2.ppf(p, df) * (1 - rest * stats.f.ppf(p, df, df_rest) / ms) / c)
-            for p in (0.975, 0.025)
+            df * ms / stats.chi2.ppf(p, df) * (1 - rest * stats.f.ppf(p, df, df_rest) / ms) / c for p in (0.975, 0.025)
         ]
 
     item = found["residual"]
@@ -96,6 +95,23 @@ def test_limits_cover(L, replications):
         found = components(y + rng.normal(0, 0.7, len(q)), [("question", q), ("prompt", p)])
         hits += [item.low <= value <= item.high for item, value in zip(found, truth, strict=True)]
     assert (np.abs(hits / replications - 0.95) < 4 * (0.95 * 0.05 / replications) ** 0.5).all()
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.6])
+def test_every_estimate_lies_in_its_interval(kept):
+    """Also one below 0, of a factor that does nothing."""
+    rng = np.random.default_rng(round(10 * kept))
+    q, p, _ = (x.ravel() for x in np.meshgrid(range(12), range(5), range(3), indexing="ij"))
+    negative = 0
+    for _ in range(200):
+        here = rng.random(len(q)) < kept
+        y = rng.normal(0, 0.3, 12)[q] + rng.normal(0, 0.5, len(q))
+        for item in components(y[here], [("question", q[here]), ("prompt", p[here])]):
+            if item.low is not None:
+                assert item.low <= item.variance <= item.high
+                assert item.high >= 0
+                negative += item.variance < 0
+    assert negative > 100
 
 
 @pytest.mark.parametrize("design", ["crossed, unbalanced", "nested", "two factors"])

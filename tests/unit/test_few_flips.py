@@ -13,15 +13,13 @@ from scipy import stats
 from harness_noise.analysis.comparison import compare_runs, estimate_difference
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
-from harness_noise.leaderboard import profiles as reference
 from harness_noise.leaderboard.build import arena
-from harness_noise.results.arena import Spread
 from harness_noise.results.rows import Difference
 from harness_noise.settings import Settings
 from harness_noise.stats.arrays import Estimator
 from harness_noise.stats.cluster_variance import clustered_variance
 from harness_noise.stats.contrast import design
-from harness_noise.stats.flips import effective_flips, extended, extended_task
+from harness_noise.stats.flips import effective_flips, extended, extended_task, level_sums
 
 
 def flipped(n: int, wins: int, losses: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -49,7 +47,8 @@ def test_it_is_the_sample_with_two_clusters_added(estimator: Estimator, sizes: t
     assert far is not None
     sums = np.bincount(labels, weights=d)
     mean_size = len(d) / len(sizes)
-    all_sums = np.array([*sums, np.abs(sums).max(), -np.abs(sums).max()])
+    top = np.abs(sums - d.mean() * np.array(sizes)).max()
+    all_sums = np.array([*sums, top, -top])
     all_sizes = np.array([*sizes, mean_size, mean_size])
     n = all_sizes.sum()
     mean = all_sums.sum() / n
@@ -67,7 +66,7 @@ def test_it_is_the_sample_with_two_clusters_added(estimator: Estimator, sizes: t
 def test_unclustered_it_is_two_questions_more() -> None:
     a, b = flipped(500, 5, 1)
     row = estimate_difference(a, b)
-    more = np.array([*(a - b), 1.0, -1.0])
+    more = np.array([*(a - b), 1 + row.diff, -1 - row.diff])  # type: ignore[operator]
     low, _ = stats.t.interval(0.95, 499, row.diff, row.se)
     _, high = stats.t.interval(0.95, 501, more.mean(), more.std(ddof=1) / np.sqrt(502))
     assert (row.ci_low, row.ci_high) == pytest.approx((low, high), rel=1e-12)
@@ -126,6 +125,67 @@ def test_runs_that_differ_are_in_the_far_limit_too() -> None:
     assert runs.ci_high - runs.diff > runs.diff - runs.ci_low  # type: ignore[operator]
 
 
+SWE_BENCH = (231, 75, 44, 34, 32, 22, 22, 19, 10, 8, 2, 1)
+"""Questions of SWE-bench Verified by repository."""
+
+
+def test_the_size_of_a_cluster_is_no_flip() -> None:
+    """A third of the questions are won, in every repository alike: what is uneven is their number."""
+    rng = np.random.default_rng(628)
+    labels = np.repeat(np.arange(12), SWE_BENCH)
+    b = (rng.random(500) < 0.02).astype(float)
+    a = (rng.random(500) < 0.65).astype(float)
+    row = estimate_difference(a, b, clusters=labels)
+    assert "few_flips" not in row.diagnostics
+    half = stats.t.ppf(0.975, row.df) * row.se  # type: ignore[operator]
+    assert row.ci_high == row.diff + half  # type: ignore[operator]
+
+
+def test_flips_in_clusters_of_unequal_size_are_few() -> None:
+    """All flips in two of the repositories: the far limit is some per cent wider than t's, not three times as far."""
+    labels = np.repeat(np.arange(12), SWE_BENCH)
+    d = np.zeros(500)
+    d[[240, 250, 260, 310, 320]] = 1.0
+    row = estimate_difference(d, np.zeros(500), clusters=labels)
+    assert "few_flips" in row.diagnostics
+    low, high = row.diff - row.ci_low, row.ci_high - row.diff  # type: ignore[operator]
+    assert 1.0 <= high / low < 1.2
+
+
+def test_level_sums_of_clusters_of_one_size_are_their_sums() -> None:
+    rng = np.random.default_rng(2)
+    S = rng.normal(1.0, 2.0, size=(3, 20))
+    mean = S.mean(axis=1)
+    assert level_sums(S - mean[:, None], mean, np.full((1, 20), 0.3)) == pytest.approx(S, rel=1e-12)
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.1, 0.5])
+def test_independent_questions_have_a_third_of_the_clusters_whatever_their_sizes(truth: float) -> None:
+    """Of clusters of 1 to 400 questions, as of equal ones: G/3 and more, the farther the mean is from 0."""
+    rng = np.random.default_rng(3)
+    sizes = np.tile([1.0, 2, 5, 20, 400], 400)
+    sums = sizes * truth + np.sqrt(sizes) * rng.normal(size=(50, 2000))
+    mean = sums.sum(axis=1) / sizes.sum()
+    e = sums - mean[:, None] * sizes
+    spread = sizes * (1 - sizes / sizes.sum())
+    n_f = effective_flips(level_sums(e, mean * sizes.mean(), spread)).mean() / 2000
+    assert n_f == pytest.approx(1 / 3, rel=0.02) if truth == 0 else n_f > 0.32
+
+
+def test_no_limit_lies_beyond_the_range() -> None:
+    """Three questions, all won or nearly: t's own limit is beyond 1, and no difference of scores can be."""
+    a, b = np.array([1.0, 1.0, 0.8]), np.zeros(3)
+    row = estimate_difference(a, b)
+    assert row.ci_high == 1.0
+    assert estimate_difference(b, a).ci_low == -1.0
+    assert estimate_difference(100 * a, b, range=(0, 100)).ci_high == 100.0
+    assert estimate_difference(a, b, unpaired=True).ci_high == 1.0
+    free = estimate_difference(5 * a, b)
+    assert free.ci_high == pytest.approx(free.diff + stats.t.ppf(0.975, 2) * free.se)  # type: ignore[operator]
+    for test in ("bootstrap", "wild"):
+        assert abs(estimate_difference(a, b, test=test, resamples=200).ci_high or 0) <= 1.0  # type: ignore[arg-type]
+
+
 def test_a_group_of_one_task_has_the_tasks_extension() -> None:
     rng = np.random.default_rng(5)
     labels = np.repeat(np.arange(30), 4)
@@ -149,7 +209,7 @@ def test_the_mean_of_an_extended_group_shrinks_by_its_clusters() -> None:
     e = d - np.array([d[:20].mean(), d[20:50].mean(), d[50:].mean()])[plan.strata]
     plain = clustered_variance(e, plan)
     assert plain is not None
-    top = np.abs(plan.weights * d).max()
+    top = np.abs(plan.weights * (d - plan.weights @ d)).max()
     assert far.variance[0] == pytest.approx(plain.value + 2 * top**2, rel=0.08)
 
 
@@ -209,11 +269,32 @@ def test_arena_has_the_far_limits_of_compare(se: Any, kind: str, K: int, G: int 
 
 
 @pytest.mark.parametrize("weights", [None, (0.5, 0.3, 0.2)])
-@pytest.mark.parametrize(("K", "missing", "G"), [(1, 0.0, None), (3, 0.0, None), (1, 0.1, None), (1, 0.0, 50)])
+@pytest.mark.parametrize(("K", "missing", "G"), [(1, 0.0, None), (3, 0.0, None), (1, 0.1, None), (1, 0.0, 200)])
 def test_arenas_groups_have_the_far_limits_of_compare(weights: Any, K: int, missing: float, G: int | None) -> None:
     group = Group("all", "acc", "none", ("t0", "t1", "t2"), "size", weights=weights)
     runs = close_runs(3, 60, K, "binary", G, missing, tasks=3, group=group)
     assert assert_same(runs, Settings(margin=0.05, adjust="none")) > 0
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_arena_and_compare_agree_where_clusters_are_unequal(tasks: int, missing: float) -> None:
+    """Some pairs of close models have few flips, those of a weak and a strong one have not."""
+    rng = np.random.default_rng(12)
+    labels = tuple(f"r{i}" for i in np.repeat(np.arange(12), SWE_BENCH))
+    group = Group("all", "acc", "none", ("t0", "t1"), "equal", weights=(0.7, 0.3)) if tasks > 1 else None
+    base, runs = rng.random(500) < 0.5, []
+    for m in range(6):
+        scores = []
+        for t in range(tasks):
+            values = np.where(rng.random(500) < (0.01, 0.6)[m % 2], rng.random(500) < m / 5, base).astype(float)
+            values[rng.random(500) < missing] = np.nan
+            questions = Questions(tuple(f"{t} {i}" for i in range(500)))
+            scores.append(
+                Scores(f"t{t}", "acc", "none", questions, values[:, None], clusters=labels, cluster_spec="repo")
+            )
+        runs.append(Run(f"m{m}", f"r{m}", "array", scores=tuple(scores), groups=(group,) if group else ()))
+    assert 0 < assert_same(runs, Settings(margin=0.05, adjust="none")) < 15
 
 
 def test_tasks_as_the_sample_have_far_limits_too() -> None:
@@ -226,16 +307,3 @@ def test_tasks_as_the_sample_have_far_limits_too() -> None:
     ]  # fmt: skip
     runs[1] = Run("m1", "r1", "array", scores=tuple(quiet), groups=(group,))
     assert assert_same(runs, Settings(adjust="none")) == 1
-
-
-def test_a_profile_widens_where_its_noise_means_few_flips() -> None:
-    spread = Spread(0.002, 0.002, 0.002)
-    one = reference.Profile(
-        task="t", metric="acc", scorer="none", n_questions=1000, n_models=3, n_close_pairs=3, se_total=spread,
-        se_data=None, se_prediction=None, beta_theory=Spread(0.1, 0.1, 0.1), solved=1.0,
-        higher_is_better=True, cluster=None, n_clusters=1000, df=999.0,
-    )  # fmt: skip
-    row = reference.compare(one, 0.9, 0.899)
-    assert "few_flips" in row.diagnostics
-    assert row.ci_high - row.diff > row.diff - row.ci_low  # type: ignore[operator]
-    assert reference.compare(one, 0.9, 0.8995, margin=0.05).verdict == "equivalent within 0.05"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,72 @@ def test_the_table_shows_the_looks(place: Path, scores: Any, capsys: pytest.Capt
     assert "are kept in" in out.err
 
 
+def test_every_word_of_a_comparison_is_that_of_the_looks(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The plain interval of the first look excludes 0, which says nothing of a run that will be looked at again."""
+    p = np.random.default_rng(5).random(400)
+    b = (p < 0.5).astype(float)
+    a = np.where(np.arange(400) < 60, b, np.maximum(b, (p < 0.75).astype(float)))  # better on 340 of the questions
+    order = np.random.default_rng(3).permutation(400)
+    write(place / "b.csv", "b", range(400), b)
+    write(place / "grow.csv", "a", order[:40], a)
+    files = [str(place / "grow.csv"), str(place / "b.csv")]
+
+    def told(*more: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = main(["compare", *files, *more])
+        out = capsys.readouterr()
+        return code, " ".join(out.out.split()), " ".join(out.err.split())
+
+    plain = hn.compare(*files)
+    assert plain.verdict == "A better"
+    assert plain.p_value < 0.02
+    backwards = [*files[::-1]]
+    assert main(["compare", *backwards, "--fail-on", "regression"]) == 1  # b against a: the plain gate trips
+    found = json.loads(told("--looks", "5", "--format", "json")[1])
+    (row,), (look,) = found["comparisons"], found["sequential"]
+    assert (row["verdict"], look["decision"]) == ("not decided", "not decided")
+    for name, same in (("diff", "estimate"), ("ci_low", "ci_low"), ("ci_high", "ci_high"), ("p_value", "p_value")):
+        assert row[name] == look[same], name
+    assert row["ci_low"] < 0 < row["ci_high"]
+    assert (row["test"], row["interval"], row["mde"], row["p_adjusted"]) == ("sequential",) * 2 + (None, row["p_value"])
+    for form in ("table", "sentence", "markdown", "latex"):
+        _, shown, _ = told("--looks", "5", "--format", form)
+        assert "is better" not in shown
+        assert "A better" not in shown
+        assert "not decided" in shown
+        assert "sequential" in shown
+    # of a metric where less is better, A would be worse: the gate reads the looks' interval, too
+    from harness_noise.analysis.gate import regressions
+    from harness_noise.analysis.growing import judged_by_looks
+    from harness_noise.results.rows import Comparison
+    from harness_noise.results.sequential import Sequential
+    from harness_noise.settings import Settings
+
+    down = Comparison(plain.settings, tuple(replace(item, higher_is_better=False) for item in plain.rows))
+    assert regressions(down).tripped
+    judged = judged_by_looks(down, [Sequential(**look)], Settings())
+    assert not regressions(judged).tripped
+    assert regressions(judged, 0.0).rows[0].ci_high == look["ci_high"]
+
+
+def test_what_was_decided_early_is_told_as_it_was_then(
+    place: Path, scores: tuple[np.ndarray, np.ndarray], capsys: pytest.CaptureFixture[str]
+) -> None:
+    order = np.random.default_rng(1).permutation(400)
+    for n in (80, 160, 240, 320):
+        write(place / "grow.csv", "a", order[:n], scores[0])
+        look = looked(capsys, place)
+        if look["decision"] == "A better":
+            break
+    assert look["n_asked"] < 320
+    write(place / "grow.csv", "a", order, scores[0])
+    assert main(["compare", str(place / "grow.csv"), str(place / "b.csv"), "--looks", "5", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (row,) = found["comparisons"]
+    assert (row["diff"], row["verdict"], row["n_questions"]) == (look["estimate"], "A better", 400)
+    assert any(f"after {look['n_asked']} questions" in note for note in found["notes"])
+
+
 def test_what_the_looks_before_do_not_fit_is_refused(
     place: Path, scores: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,6 +189,10 @@ def test_looks_are_for_one_pair(place: Path, scores: Any, capsys: pytest.Capture
     files = [str(place / name) for name in ("a.csv", "c.csv")]
     assert main(["compare", *files, "--baseline", str(place / "b.csv"), "--looks", "5"]) == 2
     assert "--looks is for one run that grows" in capsys.readouterr().err
+    rows = [f"{i},a,{i % 2},{i % 3}" for i in range(400)]
+    (place / "a.csv").write_text("\n".join(["question,model,score,kind", *rows]) + "\n")
+    assert main(["compare", files[0], str(place / "b.csv"), "--looks", "5", "--by", "kind"]) == 2
+    assert "leave --looks or --by out" in capsys.readouterr().err
 
 
 def test_a_plan_with_looks_takes_more_at_most_and_fewer_on_average() -> None:

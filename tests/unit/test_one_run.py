@@ -152,11 +152,39 @@ class TestNearTheEnd:
             assert 1 - e.ci_low == pytest.approx(1 - expected[0], rel=1e-3)
 
     def test_few_failures(self):
-        for clusters in (np.arange(1000) % 10, None):
-            found = self.limits(clusters)
-            assert ["few_failures" in e.diagnostics for e in found] == [wrong < 10 for wrong in range(15)]
+        found = self.limits(None)
+        assert ["few_failures" in e.diagnostics for e in found] == [wrong < 10 for wrong in range(15)]
+        found = self.limits(np.arange(1000) % 20)  # beyond 20 one cluster has two of them
+        assert ["few_failures" in e.diagnostics for e in found] == [wrong < 10 for wrong in range(15)]
         assert "few_failures" in estimate(1 - np.eye(1, 50)[0]).diagnostics
         assert "few_failures" not in estimate(np.random.default_rng(0).random(50)).diagnostics
+
+    def test_failures_count_by_effective_number(self):
+        """Thirty clusters hold a wrong answer, and one of them more than all others together."""
+        clusters = np.r_[np.zeros(60, dtype=int), 1 + np.arange(940) % 100]
+        x = np.ones(1000)
+        x[:89] = 0
+        sums = np.r_[60.0, np.ones(29)]
+        assert sums.sum() ** 2 / (sums**2).sum() < 10
+        assert "few_failures" in estimate(x, clusters).diagnostics
+        x[:59] = 1
+        assert "few_failures" not in estimate(x, clusters).diagnostics
+
+    def test_a_few_large_clusters_among_many_decide_how_many_failures_there_are(self):
+        """With 13 degrees of freedom, by (Σ f²)²/Σ f⁴; clusters of one size with as many failures are enough."""
+        sizes = np.maximum(1, np.floor(170 / np.arange(1, 201))).astype(int)
+        labels = np.repeat(np.arange(200), sizes)
+        x = (np.arange(len(labels)) % 5 > 0).astype(float)
+        row = estimate(x, labels)
+        assert row.df < 20
+        assert "few_failures" in row.diagnostics
+        assert "few_failures" not in estimate(x, np.arange(len(labels)) % 200).diagnostics
+
+    def test_graded_scores_that_are_mostly_0_count_by_what_they_are_worth(self):
+        x = np.r_[np.ones(3), np.full(9, 0.25), np.zeros(77)]
+        assert "few_failures" in estimate(x).diagnostics  # 3 + 9/4
+        assert "few_failures" not in estimate(np.tile(x, 2)).diagnostics  # 10.5
+        assert "few_failures" not in estimate(1 - np.random.default_rng(0).beta(2, 20, 60)).diagnostics
 
     @pytest.mark.parametrize("G", [40, 1000])
     def test_few_failures_of_many_answers(self, G):
@@ -338,3 +366,45 @@ class TestCorpus:
 def test_arrays_are_declared_where_they_fit():
     assert as_scores([0.0, 0.0]).bounds == (0, 1)
     assert as_scores([0.0, 2.0]).bounds is None
+
+
+class TestLongTails:
+    """Hall (1992): t + γ(1 + 2t²)/6 in place of t on the side of the tail, where γ = G1/√n is above 0.2."""
+
+    def test_the_end_on_the_side_of_the_tail_is_moved(self):
+        x = np.random.default_rng(7).exponential(size=20)
+        for sign in (1, -1):
+            row = estimate(sign * x)
+            gamma, t = stats.skew(x, bias=False) / np.sqrt(20), stats.t.ppf(0.975, 19)
+            assert gamma > 0.2
+            near, far = t * row.se, (t + gamma * (1 + 2 * t * t) / 6) * row.se
+            expected = (row.mean - near, row.mean + far) if sign > 0 else (row.mean - far, row.mean + near)
+            assert row.confidence_interval == pytest.approx(expected, rel=1e-12)
+            assert "skewed" in row.diagnostics
+
+    def test_it_is_ts_where_there_is_no_tail(self):
+        x = np.random.default_rng(3).normal(5, 1, 60)
+        row = estimate(x)
+        half = stats.t.ppf(0.975, 59) * row.se
+        assert row.confidence_interval == (row.mean - half, row.mean + half)
+        assert "skewed" not in row.diagnostics
+
+    def test_right_and_wrong_answers_have_wilsons_interval(self):
+        """Which is as skewed as they are."""
+        for n, wrong in ((20, 2), (50, 3), (300, 1)):
+            row = estimate(np.r_[np.zeros(wrong), np.ones(n - wrong)])
+            assert "skewed" not in row.diagnostics
+
+    def test_clusters_of_unequal_size_are_not_a_tail(self):
+        rng = np.random.default_rng(11)
+        labels = np.repeat(np.arange(60), np.maximum(1, 200 // np.arange(1, 61)))
+        row = estimate(rng.normal(5, 1, len(labels)), labels)
+        assert "skewed" not in row.diagnostics
+        one = estimate(rng.exponential(size=20).repeat(3), np.repeat(np.arange(20), 3))
+        assert "skewed" in one.diagnostics
+
+    def test_fixed_questions_and_shared_runs_are_left_alone(self):
+        x = np.random.default_rng(7).exponential(size=(20, 1)) + np.random.default_rng(8).normal(0, 0.1, (20, 3))
+        assert "skewed" in estimate(x).diagnostics
+        assert "skewed" not in estimate(x, questions_are="fixed").diagnostics
+        assert "skewed" not in estimate(x, repeats_are="runs").diagnostics

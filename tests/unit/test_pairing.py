@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_noise.data.matching import pair
+from harness_noise.data.matching import numbers_rows, pair
 from harness_noise.data.questions import Questions, content_hash, occurrences
 
 
@@ -59,9 +59,53 @@ def test_two_harnesses_are_matched_by_text_whatever_their_keys() -> None:
     assert pair(a, b).by == "content"
 
 
+def test_targets_of_two_harnesses_are_not_compared() -> None:
+    a = questions("12", "doc_hash", inputs="pq", targets="xy")
+    assert pairs(a, questions("34", "sample id", inputs="qp", targets="uv")) == [("1", "4"), ("2", "3")]
+
+
 def test_the_nth_of_equal_texts_is_matched_with_the_nth() -> None:
     a, b = questions("123", "doc_hash", inputs="ppq"), questions("456", "sample id", inputs="qpp")
     assert pairs(a, b) == [("1", "5"), ("2", "6"), ("3", "4")]
+
+
+def test_numbers_written_in_two_ways_are_one_id() -> None:
+    a, b = Questions(("0", "1", "10")), Questions(("010", "000", "001"))
+    assert pairs(a, b) == [("0", "000"), ("1", "001"), ("10", "010")]
+    assert pairs(a, Questions(("10.0", "0.0", "3.0"))) == [("0", "0.0"), ("10", "10.0")]
+    assert pairs(Questions(("1", "01")), Questions(("1.0", "2.0"))) == []  # two ids of one value
+
+
+@pytest.mark.parametrize(
+    ("keys", "numbers"),
+    [
+        ([str(i) for i in range(50)], True),
+        ([f"HumanEval/{i}" for i in range(164)], True),
+        ([f"{subject}_{i}" for subject in ("law", "art") for i in range(9)], True),
+        (["7"], True),
+        ([f"django__django-{i}" for i in (11099, 11133, 13033, 16560)], False),
+        (["rec06pnAkLOr2t2mp", "rec0Arme2jcXQZnAW", "recz"], False),
+        (["easy", "hard"], False),
+    ],
+)
+def test_ids_that_only_number_questions(keys: list[str], numbers: bool) -> None:
+    assert numbers_rows(keys) is numbers
+
+
+def test_numbers_never_outweigh_texts_and_names_do_where_none_agrees() -> None:
+    numbered = [Questions(tuple("12345"), inputs=tuple(texts)) for texts in ("abcde", "fghij")]
+    assert pairs(*numbered) == []
+    assert pair(*numbered).note == "5 questions share an id but not their text: left out"
+    named = [Questions(("x", "yy", "z"), inputs=tuple(texts)) for texts in ("abc", "def")]
+    assert len(pairs(*named)) == 3
+    assert "which is a name" in (pair(*named).note or "")
+
+
+def test_keys_that_are_the_texts_of_the_other_run() -> None:
+    texts = ("what is 1?", "what is 2?", "what is 3?")
+    a = questions("312", inputs=None)
+    a = Questions(a.keys, a.kind, tuple(map(content_hash, (texts[2], texts[0], texts[1]))))
+    assert pairs(a, Questions(texts)) == [("3", texts[2]), ("1", texts[0]), ("2", texts[1])]
 
 
 def test_nothing_in_common_is_nothing() -> None:

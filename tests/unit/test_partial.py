@@ -22,15 +22,27 @@ def board(rng: np.random.Generator, n: int = 400, models: int = 7, size: int = 1
     return (latent > 0).astype(float)
 
 
-def test_without_references_that_predict_it_is_the_textbook_estimate_of_a_finite_population() -> None:
+def test_without_references_that_vary_it_is_the_textbook_estimate_of_a_finite_population() -> None:
+    rng = np.random.default_rng(1)
+    y = rng.random(300)
+    rows = rng.choice(300, 60, replace=False)
+    found = hn.estimate_from_part(y[rows], rows, np.full((300, 3), 0.5))
+    assert (found.r2, found.gain) == (None, None)
+    assert found.estimate == pytest.approx(y[rows].mean(), abs=1e-14)
+    assert found.se == pytest.approx(y[rows].std(ddof=1) / np.sqrt(60) * np.sqrt(1 - 60 / 300), rel=1e-12)
+    assert found.se_population == pytest.approx(y[rows].std(ddof=1) / np.sqrt(60), rel=1e-12)
+
+
+def test_references_that_say_nothing_cost_next_to_nothing() -> None:
     rng = np.random.default_rng(1)
     y, noise = rng.random(300), rng.random((300, 3))
     rows = rng.choice(300, 60, replace=False)
     found = hn.estimate_from_part(y[rows], rows, noise)
+    textbook = y[rows].std(ddof=1) / np.sqrt(60) * np.sqrt(1 - 60 / 300)
     assert found.gain is not None
-    assert found.gain <= 1
-    assert found.estimate == pytest.approx(y[rows].mean(), abs=1e-14)
-    assert found.se == pytest.approx(y[rows].std(ddof=1) / np.sqrt(60) * np.sqrt(1 - 60 / 300), rel=1e-12)
+    assert 0.9 < found.gain <= 1
+    assert found.estimate == pytest.approx(y[rows].mean(), abs=textbook / 3)
+    assert textbook < found.se < 1.06 * textbook
 
 
 def test_references_that_know_everything_leave_nothing_unknown() -> None:
@@ -64,6 +76,42 @@ def test_the_interval_holds_the_mean_of_the_whole_benchmark_and_is_narrower() ->
     assert np.var(plains) / np.mean(np.square(errors)) > 1.3
     assert abs(np.mean(errors)) < 4 * np.std(errors) / 20
     assert 1.2 < np.mean(gains) < 2.5
+
+
+def test_of_a_difference_the_mean_of_the_run_that_answered_all_is_known() -> None:
+    """For these questions and for all of their kind; the plain paired difference has 1.7 times the variance."""
+    rng = np.random.default_rng(5)
+    reached = {"these": 0, "population": 0}
+    errors, plains = [], []
+    kind = board(np.random.default_rng(6), 200_000)
+    truth = float(kind[:, 6].mean() - kind[:, 5].mean())
+    for _ in range(400):
+        Y = board(rng)
+        rows = rng.choice(400, 100, replace=False)
+        found = hn.estimate_from_part(Y[rows, 6], rows, Y[:, :5], against=Y[:, 5])
+        assert found.estimate is not None
+        assert found.ci_low is not None
+        assert found.ci_low_population is not None
+        here = Y[:, 6].mean() - Y[:, 5].mean()
+        reached["these"] += found.ci_low <= here <= found.ci_high
+        reached["population"] += found.ci_low_population <= truth <= found.ci_high_population
+        errors.append(found.estimate - here)
+        plains.append((Y[rows, 6] - Y[rows, 5]).mean() - here)
+    assert min(reached.values()) >= 0.92 * 400
+    assert max(reached.values()) <= 0.98 * 400
+    assert np.mean(np.square(plains)) / np.mean(np.square(errors)) > 1.4
+    assert abs(np.mean(errors)) < 4 * np.std(errors) / 20
+
+
+def test_a_run_that_repeats_the_other_on_the_part_says_nothing_of_the_rest() -> None:
+    rng = np.random.default_rng(7)
+    Y = board(rng)
+    rows = rng.choice(400, 100, replace=False)
+    found = hn.estimate_from_part(Y[rows, 5], rows, Y[:, :5], against=Y[:, 5])
+    assert (found.estimate, found.se, found.se_population) == (0.0, None, None)
+    assert "zero_variance" in found.diagnostics
+    with pytest.raises(InputError, match="400 question means"):
+        hn.estimate_from_part(Y[rows, 5], rows, Y[:, :5], against=Y[rows, 5])
 
 
 def test_clusters_and_tasks_are_those_of_the_design() -> None:
@@ -127,12 +175,17 @@ def test_features_come_from_the_references_alone_and_skip_what_is_constant() -> 
     assert features(X, 1000).shape == (50, 5)
     X[3, 2] = np.nan
     assert np.isfinite(features(X, 1000)).all()
+    own = np.arange(50.0)
+    assert features(X, 49, own).shape == (50, 2)
+    assert np.corrcoef(features(X, 49, own)[:, 0], own)[0, 1] == pytest.approx(1)
+    assert features(X[:, :0], 49, own).shape == (50, 1)
 
 
 def test_too_small_a_part_learns_nothing() -> None:
     rng = np.random.default_rng(6)
-    part = Part(rng.choice(200, 15, replace=False), np.arange(200), np.zeros(200, dtype=np.intp))
-    assert from_part(rng.random(15), part, rng.random((200, 2))) is None
+    part = Part(rng.choice(200, 29, replace=False), np.arange(200), np.zeros(200, dtype=np.intp))
+    y = rng.random(29)
+    assert from_part(y, part, rng.random((200, 2))) == plain(y, part)
 
 
 @pytest.mark.parametrize("asked", [range(50), range(50, 150), [*range(45), 60, 70, 80, 90, 100], range(350, 400)])
@@ -174,7 +227,7 @@ def test_what_cannot_be_used_is_refused() -> None:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
-    """old0 … old4, a and b on all questions, and new and b on a random part; a_first on the first ones."""
+    """old0 … old4 and b_whole on all questions, new and b on a random part, and first on the first ones."""
     rng = np.random.default_rng(11)
     Y = board(rng)
     part = rng.choice(400, 120, replace=False)
@@ -189,6 +242,7 @@ def files(tmp_path: Path) -> Path:
         write(f"old{k}", k, np.arange(400), f"old{k}")
     write("new", 6, part, "new")
     write("b", 5, part, "b")
+    write("b_whole", 5, np.arange(400), "b")
     write("first", 6, np.arange(120), "new")
     write("whole", 6, np.arange(400), "new")
     np.save(tmp_path / "Y.npy", Y)
@@ -206,8 +260,7 @@ def test_references_as_files_say_what_the_arrays_say(files: Path, capsys: pytest
     found = shown(capsys, "analyze", str(files / "new.csv"), *references)
     (row,) = found["full_benchmark"]  # type: ignore[misc]
     Y = np.load(files / "Y.npy")
-    with (files / "new.csv").open() as file:
-        rows = np.array([int(line["question"]) for line in csv.DictReader(file)])
+    rows = asked_in(files / "new.csv")
     expected = hn.estimate_from_part(Y[rows, 6], rows, Y[:, :5])
     for name in ("estimate", "se", "ci_low", "ci_high", "n_asked", "n_total", "r2", "gain"):
         assert row[name] == pytest.approx(getattr(expected, name), rel=1e-12)
@@ -218,13 +271,51 @@ def test_references_as_files_say_what_the_arrays_say(files: Path, capsys: pytest
 
 
 def test_a_difference_on_the_whole_benchmark(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """B has answered all: A − B is A's mean, which B and the references predict, minus B's."""
+    references = [x for k in range(5) for x in ("--reference", str(files / f"old{k}.csv"))]
+    Y = np.load(files / "Y.npy")
+    rows = asked_in(files / "new.csv")
+    for given, X in ((references, Y[:, :5]), (["--reference", str(files / "b_whole.csv")], Y[:, :0])):
+        found = shown(capsys, "compare", str(files / "new.csv"), str(files / "b_whole.csv"), *given)
+        (row,) = found["full_benchmark"]  # type: ignore[misc]
+        assert (row["model"], row["n_asked"], row["n_total"]) == ("new − b", 120, 400)
+        expected = hn.estimate_from_part(Y[rows, 6], rows, X, against=Y[:, 5])
+        for name in ("estimate", "se", "ci_low", "ci_high", "se_population", "ci_low_population", "r2", "gain"):
+            assert row[name] == pytest.approx(getattr(expected, name), rel=1e-12)
+        assert row["gain"] > 1
+        assert row["se"] < row["se_population"]
+
+
+def test_of_a_difference_from_another_part_the_references_predict_the_difference(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     references = [x for k in range(5) for x in ("--reference", str(files / f"old{k}.csv"))]
     found = shown(capsys, "compare", str(files / "new.csv"), str(files / "b.csv"), *references)
     (row,) = found["full_benchmark"]  # type: ignore[misc]
-    assert (row["model"], row["n_asked"], row["n_total"]) == ("new − b", 120, 400)
-    if row["gain"] <= 1:
-        assert any("gain nothing" in note for note in found["notes"])  # type: ignore[attr-defined]
-        assert row["estimate"] == pytest.approx(found["comparisons"][0]["diff"])  # type: ignore[index]
+    Y, rows = np.load(files / "Y.npy"), asked_in(files / "new.csv")
+    expected = hn.estimate_from_part(Y[rows, 6] - Y[rows, 5], rows, Y[:, :5])
+    assert (row["estimate"], row["se"]) == pytest.approx((expected.estimate, expected.se), rel=1e-12)
+    assert any("b has answered 120 of 400 questions only" in note for note in found["notes"])  # type: ignore[attr-defined]
+
+
+def test_a_few_questions_without_an_answer_are_left_out_of_the_whole(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Y, rows = np.load(files / "Y.npy"), asked_in(files / "new.csv")
+    lines = (files / "b_whole.csv").read_text().splitlines(keepends=True)
+    (files / "b_nearly.csv").write_text("".join([lines[0], *lines[11:]]))
+    references = [x for k in range(5) for x in ("--reference", str(files / f"old{k}.csv"))]
+    found = shown(capsys, "compare", str(files / "new.csv"), str(files / "b_nearly.csv"), *references)
+    (row,) = found["full_benchmark"]  # type: ignore[misc]
+    left = rows[rows >= 10]
+    expected = hn.estimate_from_part(Y[left, 6], left - 10, Y[10:, :5], against=Y[10:, 5])
+    assert (row["estimate"], row["se"], row["n_total"]) == pytest.approx((expected.estimate, expected.se, 390))
+    assert any("no answer to 10 of 400" in note for note in found["notes"])  # type: ignore[attr-defined]
+
+
+def asked_in(path: Path) -> np.ndarray:
+    with path.open() as file:
+        return np.array([int(line["question"]) for line in csv.DictReader(file)])
 
 
 def test_the_first_questions_of_a_file_are_refused(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,12 +337,12 @@ def test_questions_that_the_references_lack_are_refused(files: Path, capsys: pyt
 def test_a_profile_with_questions_is_its_runs(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     olds = [str(files / f"old{k}.csv") for k in range(5)]
     profile = str(files / "profile.json")
-    assert main(["arena", *olds, "--reference", profile, "--questions", "-q"]) == 0
+    assert main(["arena", *olds, "--write-profile", profile, "--questions", "-q"]) == 0
     capsys.readouterr()
     by_profile = shown(capsys, "analyze", str(files / "new.csv"), "--reference", profile)["full_benchmark"]
     by_runs = shown(capsys, "analyze", str(files / "new.csv"), *[x for old in olds for x in ("--reference", old)])
     assert by_profile == by_runs["full_benchmark"]
-    assert main(["arena", *olds, "--reference", profile, "-q"]) == 0
+    assert main(["arena", *olds, "--write-profile", profile, "-q"]) == 0
     capsys.readouterr()
     assert main(["analyze", str(files / "new.csv"), "--reference", profile]) == 2
     assert "has no means by question" in capsys.readouterr().err
@@ -274,7 +365,7 @@ def test_a_broken_profile_is_refused(
 ) -> None:
     olds = [str(files / f"old{k}.csv") for k in range(5)]
     profile = files / "profile.json"
-    assert main(["arena", *olds, "--reference", str(profile), "--questions", "-q"]) == 0
+    assert main(["arena", *olds, "--write-profile", str(profile), "--questions", "-q"]) == 0
     content = json.loads(profile.read_text())
     content["benchmarks"][0]["questions"] |= change
     profile.write_text(json.dumps(content, indent=2))

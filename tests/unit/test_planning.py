@@ -367,3 +367,17 @@ def test_refused(options, message):
     with pytest.raises(InputError) as caught:
         plan(**options)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        ({"accuracy": 0.7}, "with `accuracy` say the `design_effect` of the clusters in its place"),
+        ({"omega2": 0.2, "design_effect": 2.0}, "leave `design_effect` out"),
+        ({}, "none of them is given: `cluster_size` needs an `omega2`"),
+    ],
+)
+def test_a_cluster_size_without_its_variance_is_refused_by_what_was_given(choices: dict[str, float], said: str) -> None:
+    with pytest.raises(InputError, match=said) as found:
+        plan(effect=0.05, cluster_size=10, **choices)
+    assert ("leave `design_effect` out" in str(found.value)) is ("design_effect" in choices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,13 @@ def test_a_profile_gives_bare_numbers_the_noise_of_their_benchmark(tmp_path: Pat
     far = reference.compare(profile, 0.8, 0.5)
     assert far.verdict == "A better"
     assert reference.compare(profile, 0.5, 0.8).verdict == "B better"
+    for a, b in ((0.6, 0.55), (0.9, 0.8)):  # data and prediction are scaled with the total
+        row = reference.compare(profile, a, b)
+        assert row.var_data is not None
+        assert row.var_prediction is not None
+        assert row.se_total is not None
+        assert row.var_data + row.var_prediction == pytest.approx(row.se_total**2)
+        assert (row.se_data, row.se_prediction) == pytest.approx((row.var_data**0.5, row.var_prediction**0.5))
 
 
 def test_a_profile_of_few_clusters_keeps_their_degrees_of_freedom(tmp_path: Path) -> None:
@@ -57,9 +65,12 @@ def test_a_profile_plans_as_the_runs_do(tmp_path: Path) -> None:
     variances = Variances(inputs["omega2"], *inputs["sigma2"])
     row = found.benchmarks[0]
     assert row.se_prediction is not None
+    assert row.se_data is not None
+    assert row.se_total is not None
     assert inputs["cluster_size"] is None
-    assert variances.sigma2_a == pytest.approx(N * row.se_prediction.median**2 / 2)
-    assert variances.omega2 >= 0
+    share = row.se_data.median**2 / (row.se_data.median**2 + row.se_prediction.median**2)
+    assert variances.omega2 == pytest.approx(N * row.se_total.median**2 * share)
+    assert variances.at(1) == pytest.approx(N * row.se_total.median**2)
 
 
 def test_a_profile_of_single_answers_does_not_invent_the_split(tmp_path: Path) -> None:
@@ -71,20 +82,45 @@ def test_a_profile_of_single_answers_does_not_invent_the_split(tmp_path: Path) -
     assert profile.planning()["sigma2"] is None
     with pytest.raises(InputError, match="one answer per question"):
         reference.compare(profile, 0.6, 0.5, repeats=(4, 4))
+    row = reference.compare(profile, 0.6, 0.5)
+    assert (row.se_data, row.se_prediction, row.var_data, row.var_prediction) == (None, None, None, None)
 
 
-def test_a_profile_never_says_that_there_is_no_noise(tmp_path: Path) -> None:
+def test_the_noise_is_the_profiles_share_of_the_rule_of_thumb_at_every_accuracy(tmp_path: Path) -> None:
+    """√(p(1 − p)/n) times one ratio: it neither collapses near what all models together solve nor jumps beyond it."""
     runs = [with_values(run, np.where(np.arange(N)[:, None] % 5, run.scores[0].values, 0.0)) for run in board(M=4, K=3)]
-    reference.write(arena(runs, Settings()), tmp_path / "p.json")
+    found = arena(runs, Settings())
+    reference.write(found, tmp_path / "p.json")
     profile = reference.choose(reference.read(tmp_path / "p.json"))
-    assert profile.solved is not None
-    assert profile.solved <= 0.8
-    better = reference.compare(profile, 0.9, 0.85)  # than all models of the arena together
-    assert better.se is not None
-    assert better.se > 0.01
-    assert better.ci_low is not None
+    assert profile.rule_of_thumb is not None
+    assert profile.rule_of_thumb == found.benchmarks[0].rule_of_thumb
+    for a, b in ((0.5, 0.4), (0.81, 0.79), (0.9, 0.85)):
+        p = (a + b) / 2
+        row = reference.compare(profile, a, b)
+        assert row.se == pytest.approx(profile.rule_of_thumb.median * np.sqrt(p * (1 - p) / N), rel=1e-12)
+        assert row.ci_low is not None
+        assert "few_flips" not in row.diagnostics  # there are no answers that could be counted
     perfect = reference.compare(profile, 1.0, 1.0)
     assert (perfect.se, perfect.se_total, perfect.ci_low, perfect.p_value) == (None, None, None, None)
+
+
+def test_a_score_above_all_of_the_table_is_coded(tmp_path: Path) -> None:
+    found = arena(board(M=6, K=4), Settings())
+    reference.write(found, tmp_path / "p.json")
+    profile = reference.choose(reference.read(tmp_path / "p.json"))
+    best = max(model.mean for model in found.models if model.mean is not None)
+    assert profile.best_mean == best
+    assert "beyond_reference" not in reference.compare(profile, best, 0.4).diagnostics
+    assert "beyond_reference" in reference.compare(profile, best + 0.01, 0.4).diagnostics
+    lower = replace(profile, higher_is_better=False, best_mean=0.2)
+    assert "beyond_reference" in reference.compare(lower, 0.3, 0.1).diagnostics
+    assert "beyond_reference" not in reference.compare(lower, 0.3, 0.9).diagnostics
+
+
+def test_no_limit_leaves_the_range_of_a_difference() -> None:
+    profile = reference.choose(reference.read("aime_2025_ii"))
+    row = reference.compare(profile, 0.95, 0.02)
+    assert row.ci_high == 1.0
 
 
 def test_profiles_that_cannot_be_used(tmp_path: Path) -> None:
@@ -95,6 +131,9 @@ def test_profiles_that_cannot_be_used(tmp_path: Path) -> None:
         path.write_text(content)
         with pytest.raises(InputError, match="profile"):
             reference.read(path)
+    path.write_text('{"kind": "noise-profile", "benchmarks": [{"task": "t", "beta_theory": null}]}')
+    with pytest.raises(InputError, match="earlier version made this noise profile"):
+        reference.read(path)
     reference.write(arena(board(), Settings()), path)
     profile = reference.choose(reference.read(path))
     with pytest.raises(InputError, match=r"0\.71 for 71"):

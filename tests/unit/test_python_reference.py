@@ -89,7 +89,7 @@ def test_a_list_of_one_run_is_a_side_and_a_name_may_stand_alone(tmp_path):
         ("`range=(LOW, HIGH)` or `range=(-1, 2.5)`", "--range LOW,HIGH or --range -1,2.5"),
         ("`columns={'question': 'COLUMN'}`", "--columns question=COLUMN"),
         ("`runs` takes one run or two", "--from takes one run or two"),
-        ("use `compare`, or `arena RUN… --reference FILE`", "use `compare`, or `arena RUN… --reference FILE`"),
+        ("use `compare`, or `arena RUN… --write-profile FILE`", "use `compare`, or `arena RUN… --write-profile FILE`"),
         ("the file `scores` and `x=1`", "the file `scores` and `x=1`"),
     ],
 )

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import re
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -17,19 +15,14 @@ import harness_noise as hn
 from harness_noise.cli import main
 from harness_noise.errors import InputError
 from harness_noise.leaderboard import profiles, shipped
+from support.simulations import simulation
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def builder() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("reference_noise", ROOT / "benchmarks" / "reference_noise.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look there
-    spec.loader.exec_module(module)
-    return module
+    return simulation("reference_noise")
 
 
 def test_at_least_ten_benchmarks_are_there_and_all_have_a_recipe(builder: ModuleType) -> None:
@@ -50,7 +43,8 @@ def test_a_profile_names_source_licence_commit_and_command(name: str, builder: M
     assert source["command"].startswith(f"harness-noise arena {name}.csv")
     assert profile.task == name
     assert profile.cluster == (None if cluster == "none" else cluster)
-    assert profile.beta_theory is not None, "the noise of other accuracies is not known"
+    assert profile.rule_of_thumb is not None, "the noise of other accuracies is not known"
+    assert profile.best_mean is not None
     assert (profile.se_prediction is None) == (source["answers"] == 1)
 
 
@@ -61,12 +55,52 @@ def test_every_profile_serves_compare_and_plan(name: str, capsys: pytest.Capture
     (row,) = json.loads(shown.out)["comparisons"]
     assert (row["task"], row["test"], row["diff"]) == (name, "reference", pytest.approx(0.03))
     assert name in shown.err
-    assert "asked in the same way" in shown.err
+    assert "prompted the same way" in shown.err
     assert main(["plan", "--reference", name, "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)["plan"]
     assert found["n_questions"] == row["n_questions"]
     assert 0 < found["mde"] < 1.5
-    assert any("asked in the same way" in note for note in found["notes"])
+    assert any("prompted the same way" in note for note in found["notes"])
+    assert "reference_noise" in found["diagnostics"]
+    (profile,) = profiles.read(name)
+    assert (found["omega2"] is None) == (profile.se_data is None)  # one answer each: only the sum of both is known
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "latex", "csv", "sentence", "json"])
+def test_every_format_says_that_the_noise_is_borrowed(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "0.71", "0.68", "--reference", "gpqa_diamond", "--format", form, "-q"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "gpqa_diamond" in shown.replace("\\_", "_")
+    assert "reference" in shown if form in ("csv", "json") else "borrowed" in shown
+    assert "paired" not in shown.replace("unpaired", "")
+    if form not in ("csv", "json"):
+        assert re.search("no answer of (either|A or B) was seen", shown)
+
+
+def test_near_what_all_models_solve_the_noise_does_not_collapse(capsys: pytest.CaptureFixture[str]) -> None:
+    """Older models together solve 82 % of SWE-bench Verified; around it the noise is that of p(1 − p)."""
+    se = []
+    for a in (0.78, 0.80, 0.82, 0.84, 0.86):
+        command = ["compare", str(a), str(a - 0.02), "--reference", "swe_bench_verified", "--format", "json", "-q"]
+        assert main(command) == 0
+        (row,) = json.loads(capsys.readouterr().out)["comparisons"]
+        assert row["verdict"] == "not separable"
+        assert row["diagnostics"] == ["beyond_reference", "reference_noise"]
+        se.append(row["se"])
+    assert se == sorted(se, reverse=True)
+    assert 0.014 < min(se) < max(se) < 0.018
+
+
+def test_a_plan_takes_the_noise_at_the_accuracy_that_is_given(capsys: pytest.CaptureFixture[str]) -> None:
+    found = {}
+    for p in ("0.5", "0.9"):
+        assert main(["plan", "--reference", "swe_bench_verified", "--accuracy", p, "--format", "json"]) == 0
+        found[p] = json.loads(capsys.readouterr().out)["plan"]
+    assert found["0.9"]["mde"] / found["0.5"]["mde"] == pytest.approx(0.6, rel=1e-6)  # √(.9 · .1)/√(.5 · .5)
+    assert ("beyond_reference" in found["0.9"]["diagnostics"], "beyond_reference" in found["0.5"]["diagnostics"]) == (
+        True, False,
+    )  # fmt: skip
+    assert main(["plan", "--reference", "swe_bench_verified", "--accuracy", "1.5"]) == 2
 
 
 def test_a_name_is_found_however_it_is_written() -> None:

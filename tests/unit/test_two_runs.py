@@ -124,3 +124,28 @@ def test_a_permutation_of_sums_against_records_is_refused() -> None:
         compare_runs([(runs[0], runs[1])], Settings(test="permutation"))
     (row,) = compare_runs([(runs[0], runs[1])], Settings(test="bootstrap")).differences
     assert row.diff == pytest.approx(0.0)
+
+
+def test_one_quantity_under_two_names_is_tested_once() -> None:
+    rng = np.random.default_rng(5)
+
+    def named(model: str) -> Run:
+        values = rng.random((40, 1)).round()
+        questions = Questions(tuple(f"q{i}" for i in range(40)))
+        found = [(scorer, values) for scorer in ("judge/quality", "quality")] + [("tone", rng.random((40, 1)).round())]
+        scores = tuple(Scores("t", "mean", scorer, questions, array) for scorer, array in found)
+        return Run(model=model, name=model, harness="h", path="", scores=scores)
+
+    found = compare_runs([(named("a"), named("b"))], Settings())
+    assert [row.scorer for row in found.differences] == ["judge/quality", "tone"]
+    assert [note for note in found.notes if "under another name: the same scores are tested once" in note]
+
+
+def test_a_file_that_is_given_twice_and_a_copy_are_named(tmp_path) -> None:
+    a, copy, other = (tmp_path / f"{name}.csv" for name in ("a", "copy", "other"))
+    for path, shift in ((a, 0), (copy, 0), (other, 1)):
+        path.write_text("question,score\n" + "".join(f"q{i},{(i + shift) % 3 == 0:d}\n" for i in range(30)))
+    for sides in ((a, a), (a, copy)):
+        assert [note for note in hn.compare(*sides).notes if note.startswith("ONE RUN TWICE: ")]
+        assert [note for note in hn.arena([a, copy, other]).notes if "hold the same bytes" in note]
+    assert not [note for note in hn.compare(a, other).notes if "TWICE" in note]

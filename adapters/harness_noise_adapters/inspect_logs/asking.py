@@ -14,7 +14,7 @@ from harness_noise.errors import InputError
 from harness_noise.io.paths import exists, is_url, resolve_path
 
 from .flags import Flag
-from .means import SPREADS
+from .means import MEANS, SPREADS
 from .presets import bare
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 USERS = {"metric": ("until", "repeats"), "seed": ("until", "sample")}
 """Of what only belongs to other settings: which these are."""
-MEANS = ("accuracy", "mean")
-"""Native metrics that are the mean of the scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, resolved
+from harness_noise.data.clusters import ClusterSpec, MissingFieldError, OuterFields, labeller, resolved
 from harness_noise.errors import InputError
 
 from .presets import bare, natural
@@ -15,6 +15,8 @@ from .presets import bare, natural
 if TYPE_CHECKING:
     from inspect_ai.log import EvalScore as NativeScore
     from numpy.typing import NDArray
+
+    from harness_noise.data.scores import Scores
 
     from .header import ScoreRow
 
@@ -67,6 +69,20 @@ def cluster_labels(
     return tuple(labels), words, notes
 
 
+def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
+    """The clusters that a run has taken from the one it was compared with, as its record of the stopping has them.
+
+    Args:
+        record: `noise` of the metadata of `results.early_stopping`, whoever wrote it.
+        keys: (n,) sample ids.
+    """
+    found = record.get("clusters") if isinstance(record, Mapping) else None
+    labels = found.get("labels") if isinstance(found, Mapping) else None
+    if not isinstance(found, Mapping) or not isinstance(labels, Mapping) or not all(key in labels for key in keys):
+        return None, None
+    return tuple(str(labels[key]) for key in keys), str(found.get("spec", "cluster"))
+
+
 def own_clusters(
     task: str, keys: Sequence[str], metadata: Sequence[Mapping[str, Any] | None], notes: list[str]
 ) -> Callable[[str], Clusters]:
@@ -84,6 +100,16 @@ def own_clusters(
         return known[key]
 
     return by
+
+
+def outer_fields(scores: Scores, metadata: Sequence[Mapping[str, Any] | None]) -> dict[str, dict[str, str]] | None:
+    """`Scores.outer` from the (n,) metadata of its samples; None without clusters."""
+    if scores.clusters is None or len(scores.clusters) != len(metadata):
+        return None
+    outer = OuterFields()
+    for key, label, doc in zip(scores.questions.keys, scores.clusters, metadata, strict=True):
+        outer.add(key, label, doc or {})
+    return outer.found()
 
 
 def auto_hint(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str:

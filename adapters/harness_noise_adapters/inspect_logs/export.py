@@ -116,7 +116,9 @@ class _Change:
 
 
 def _change(log: Log, analyze: Analyzer) -> _Change | None:
-    """None where there is nothing to add."""
+    """None where there is nothing to add, or no results to which to add it."""
+    if not log.header.computed:
+        return None
     native = _native_header(log.path)
     analysis = analyze(log.run)
     header = native.model_copy(deep=True)

@@ -73,6 +73,23 @@ def asks_less(metadata: Mapping[str, Any] | None) -> bool:
     return bool(_written(metadata or {}, ASKING))
 
 
+def misspelled(metadata: Mapping[str, Any] | None, *, on: bool) -> str | None:
+    """What to say of a name that is nearly one of ours; None where there is none.
+
+    A task may have metadata of its own that begin like ours, so only what is nearly a name of ours is taken for it,
+    and, where the flag is off, only what would ask less.
+    """
+    from difflib import get_close_matches
+
+    known = (*ASKING, *ASKING_HOW, *NAMES)
+    for name in map(str, metadata or {}):
+        stem = name.removeprefix("noise_")
+        near = get_close_matches(stem, known, 1, 0.8) if stem != name and stem not in known else []
+        if near and (on or near[0] in ASKING):
+            return f"{name} is no setting: write noise_{near[0]}, or call it otherwise"
+    return None
+
+
 def _written(metadata: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     written = {name: metadata.get(f"noise_{name}") for name in names}
     return {name: value for name, value in written.items() if value is not None and value is not False}

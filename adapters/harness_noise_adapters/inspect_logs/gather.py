@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -16,7 +16,7 @@ from harness_noise.data.scores import Scores, Skipped
 from . import reducers
 from .clusters import Clusters
 from .grid import Grid, Numbers, numbers
-from .means import GROUP, Part, close, own_cluster, parts, unexplained
+from .means import GROUP, MEANS, Part, close, own_cluster, parts, unexplained
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalScore as NativeScore
@@ -55,6 +55,8 @@ class TaskAnswers:
     """(N,) answers that the log holds and Inspect's values are not of."""
     cancelled: bool = False
     """Whether the log may hold more answers than Inspect's values are of, nobody knows which."""
+    computed: bool = True
+    """Whether the native results have values, and not only names."""
     n_not_seen: int = 0
     """Answers that were asked for and are not among the N."""
     missing: Literal["drop", "zero"] = "drop"
@@ -62,6 +64,20 @@ class TaskAnswers:
     logged: bool = False
     """Whether to find, too, what has no noise to be written beside it: values of several repeats (pass_at_k, max,
     mode), and keys of dictionaries that no metric is the mean of."""
+    reductions: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
+    """Scorer and reducer → question → the one value that a log says its repeats came to."""
+
+    def reducer(self, es: EvalScore, known: reducers.Reduce | None) -> reducers.Reduce | None:
+        """From an EvalScore's table to one value for each question, which the log holds, or a reducer of Inspect's
+        makes; None for the mean over repeats."""
+        found = self.reductions.get((es.scorer, es.reducer or "mean"), {})
+        if self.answers.repeats == 1 or es.reducer in (None, "mean") or not found:
+            return known
+        values = [found.get(key) for key in self.answers.keys]
+        if es.name != es.scorer:
+            values = [value.get(es.name) if isinstance(value, dict) else value for value in values]
+        read = numbers(values)
+        return known if read.words else lambda _: read.values
 
 
 @dataclass(slots=True)
@@ -88,8 +104,9 @@ def gather(task: TaskAnswers) -> Gathered:
     """The Scores of every mean over repeats and questions that the EvalScores report."""
     out = Gathered()
     clustered: dict[str, list[str]] = {}
-    for i, (label, reduce) in _labels(task.eval_scores, task.answers.repeats).items():
+    for i, (label, known) in _labels(task.eval_scores, task.answers.repeats).items():
         es = task.eval_scores[i]
+        reduce = task.reducer(es, known)
         several = reduce is not None and task.answers.repeats > 1
         if (reduce is None and es.reducer not in (None, "mean")) or (several and not task.logged):
             out.skipped.append(_other_reducer(task.name, label, es))
@@ -125,7 +142,7 @@ def _gather(task: TaskAnswers, i: int, label: str, how: _How, out: Gathered, clu
         out.keys.append(key)
         out.reproduced.append(one.agrees)
         out.notes += [f"{task.name}: {called}: {one.note}"] if one.note else []
-    if task.logged:
+    if task.logged and task.computed:
         said = {(row.metric, row.scorer) for row in out.skipped}  # one row, with the first reason
         out.skipped += [
             Skipped(task.name, name, label, _OWN_CODE, _finite(es.metrics[name].value))
@@ -217,6 +234,8 @@ class _Mean:
     note: str | None
     explains: str | None
     """The native value that it is."""
+    names: tuple[str, ...] | None = None
+    """See `Scores.names`."""
 
     def scores(self, task: TaskAnswers, label: str, clusters: Clusters) -> Scores:
         return Scores(
@@ -224,7 +243,7 @@ class _Mean:
             clusters=clusters[0], cluster_spec=clusters[1],
             higher_is_better=True if self.metric == "accuracy" else None,
             bounds=fitting((0.0, 1.0), self.table) if self.metric == "accuracy" else None, native=self.native,
-            n_missing=self.n_missing + task.n_not_seen, diagnostics=self.diagnostics,
+            n_missing=self.n_missing + task.n_not_seen, diagnostics=self.diagnostics, names=self.names,
         )  # fmt: skip
 
 
@@ -234,22 +253,34 @@ class _Compared:
 
     ours: float
     metric: str | None
-    """The native metric; None where none can be it."""
+    """The native metric, the first where several are equal; None where none can be it."""
     native: float | None
     agrees: bool
     beside: bool
     """Whether it is on our own scale: our error bars stand beside it only there."""
+    names: tuple[str, ...] | None
+    """Metrics of the task's own code that it may be; see `Scores.names`."""
 
     @classmethod
-    def of(cls, es: EvalScore, part: Part, ours: float) -> _Compared:
+    def of(cls, es: EvalScore, part: Part, ours: float, *, comparable: bool) -> _Compared:
+        """Compare; `comparable` is whether the native values are of the same answers as ours."""
         candidates = part.metrics or part.like
         # what is rounded, or in percent, counts only where nothing else does
-        alike = (key for same in (close, reproduces) for key in candidates if same(ours, es.metrics[key].value))
-        metric = next(alike, part.usual)
+        tiers = ([key for key in candidates if same(ours, es.metrics[key].value)] for same in (close, reproduces))
+        alike = next(filter(None, tiers), [])
+        metric = next(iter(alike), part.usual)
+        certain = part.usual is not None and metric in MEANS
+        names = None if certain or part.key is not None or not part.metrics else tuple(alike)
         if metric is None:
-            return cls(ours, None, None, False, False)
+            return cls(ours, None, None, False, False, names if comparable else part.metrics)
         value = es.metrics[metric].value
-        return cls(ours, metric, _finite(value), reproduces(ours, value), reproduces(ours, value, percent=False))
+        agrees, beside = reproduces(ours, value), reproduces(ours, value, percent=False)
+        return cls(ours, metric, _finite(value), agrees, beside, names)
+
+    @property
+    def called(self) -> str | None:
+        """What the row is called; None where no metric says it, or several do."""
+        return self.metric if self.names is None or len(self.names) == 1 else None
 
 
 def _one(task: TaskAnswers, label: str, es: EvalScore, part: Part, how: _How) -> _Mean | Skipped:
@@ -259,7 +290,7 @@ def _one(task: TaskAnswers, label: str, es: EvalScore, part: Part, how: _How) ->
     read = numbers(part.values)
     if (reason := _unusable(read)) is not None:
         return _skipped(task, label, es, part, reason)
-    found = _Compared.of(es, part, how.mean(read.values))
+    found = _Compared.of(es, part, how.mean(read.values), comparable=not task.cancelled)
     if (reason := _refuted(task, es, how, read, found)) is not None:
         return _skipped(task, label, es, part, reason)
     metric, native, agrees, beside, note = found.metric, found.native, found.agrees, found.beside, None
@@ -273,7 +304,7 @@ def _one(task: TaskAnswers, label: str, es: EvalScore, part: Part, how: _How) ->
     codes: tuple[str, ...] = ()
     if task.not_counted is not None and task.not_counted.any():
         native = None
-    elif task.cancelled and metric is not None and not agrees:
+    elif task.cancelled and task.computed and metric is not None and not agrees:
         agrees, beside, native = True, True, None
         note = (
             f"Inspect's own {metric} is {es.metrics[metric].value:.4g} and ours {found.ours:.4g}: the run was "
@@ -289,7 +320,8 @@ def _one(task: TaskAnswers, label: str, es: EvalScore, part: Part, how: _How) ->
     if how.uses_all:
         n_missing, codes = int(np.isnan(table).sum()), (*codes, "uses_all_repeats")
     own = beside and bool(part.metrics)
-    return _Mean(part.name or metric or "mean", table, native, own, n_missing, codes, note, metric if agrees else None)
+    explains = metric if agrees else None
+    return _Mean(part.name or found.called or "mean", table, native, own, n_missing, codes, note, explains, found.names)
 
 
 def _skipped(task: TaskAnswers, label: str, es: EvalScore, part: Part, reason: str) -> Skipped:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -79,11 +79,15 @@ class Header:
     invalidated: bool
     total_samples: int
     scores: Sequence[ScoreRow]
-    """Empty where nothing was scored."""
+    """Empty where Inspect has computed no results: see `uncomputed`."""
     not_asked: int = 0
     """Answers that an early stopping has left out."""
     stopping: Mapping[str, Any] = field(default_factory=dict)
     """What an early stopping says of itself."""
+    scorers: Mapping[str, Mapping[str | None, Mapping[str, Any]]] = field(default_factory=dict)
+    """Scorer → key of its dictionaries, None for the scorer itself → metric → its options, as the run was set up."""
+    computed: bool = True
+    """Whether `scores` are Inspect's; else they name what the samples hold, and no value is known."""
 
 
 def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
@@ -110,6 +114,9 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
     steps = object_of(log.get("plan"), "plan", faults).get("steps")
     ids, reducers, epochs = dataset.get("sample_ids"), config.get("epochs_reducer"), one(config.get("epochs"))
     total = results.get("total_samples")
+    if not isinstance(total, int):
+        n = len(ids) if isinstance(ids, list) else dataset.get("samples")
+        total = n * (epochs if isinstance(epochs, int) else 1) if isinstance(n, int) else 0
     stopping = object_of(results.get("early_stopping"), "results.early_stopping", faults)
     stops = stopping.get("early_stops")
     return Header(
@@ -128,11 +135,51 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         if isinstance(steps, list)
         else [],
         invalidated=log.get("invalidated") is True,
-        total_samples=total if isinstance(total, int) else 0,
+        total_samples=total,
         scores=_score_rows(results, faults),
         not_asked=len(stops) if isinstance(stops, list) else 0,
         stopping=object_of(stopping.get("metadata"), "metadata of results.early_stopping", faults),
+        scorers=_scorers(spec.get("scorers")),
     )
+
+
+def uncomputed(header: Header, scores: Mapping[str, Sequence[Any]]) -> Header:
+    """The header of a run that ended before Inspect computed its results, with the rows that they would have.
+
+    Args:
+        header: without scores.
+        scores: scorer → the values that it gave.
+    """
+    rows = []
+    for scorer, values in scores.items():
+        by_key = header.scorers.get(scorer, {})
+        keys = dict.fromkeys(key for value in values if isinstance(value, dict) for key in value)
+        for name in [key for key in keys if None not in by_key] or [scorer]:
+            known = by_key.get(None) or by_key.get(name) or by_key.get("*") or {}
+            metrics = {metric: Metric(metric, math.nan, None, params, None) for metric, params in known.items()}
+            rows.append(ScoreRow(name, scorer, None, {}, metrics))
+    return replace(header, scores=rows, computed=False)
+
+
+def _scorers(found: Any) -> dict[str, dict[str | None, dict[str, Any]]]:
+    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    out = {}
+    for row in rows:
+        metrics = row.get("metrics")
+        by_key = metrics.items() if isinstance(metrics, dict) else [(None, metrics)]
+        out[_bare(row.get("name"))] = {key: _named(items) for key, items in by_key if isinstance(items, list)}
+    return out
+
+
+def _named(metrics: Sequence[Any]) -> dict[str, Any]:
+    """The options of each metric, by its name."""
+    found = [item for item in metrics if isinstance(item, dict) and "name" in item]
+    return {_bare(item["name"]): object_of(item.get("options"), "options of a metric", Faults()) for item in found}
+
+
+def _bare(name: Any) -> str:
+    """A name without the package that registered it."""
+    return str(name).rsplit("/", 1)[-1]
 
 
 def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:

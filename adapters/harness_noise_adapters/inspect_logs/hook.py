@@ -32,7 +32,7 @@ from harness_noise.results.rows import Estimate
 from harness_noise.settings import Settings
 
 from . import inject, inside, panel, rescore
-from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for
+from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for, taken_clusters
 from .flags import Flag
 from .gather import Gathered, TaskAnswers, gather
 from .grid import Grid, grid
@@ -40,6 +40,7 @@ from .header import RECORD
 from .inject import _message
 from .live import Live
 from .live import current as _live
+from .records import interrupted
 from .rescore import USED, WRAPPED
 from .rewriting import rewrite
 from .whole import full_benchmark
@@ -147,10 +148,22 @@ def sample_end(data: SampleEnd) -> None:
     if live is None or live.spec.config.log_samples is False:
         return
     sample = data.sample
+    if interrupted(sample.error, sample.scores):
+        return
     live.logged[str(sample.id), sample.epoch] = {
         name: SampleScore(score=score, sample_id=sample.id, sample_metadata=sample.metadata)
         for name, score in (sample.scores or {}).items()
     }
+
+
+def _cancelled() -> bool:
+    """Whether the results that are being computed are those of a run that somebody ends."""
+    from anyio import get_cancelled_exc_class
+
+    try:
+        return isinstance(sys.exception(), get_cancelled_exc_class())
+    except RuntimeError:  # there is no event loop where a log is scored again
+        return False
 
 
 def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> list[Mapping[str, SampleScore]]:
@@ -158,9 +171,7 @@ def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> lis
 
     None where they cannot be told apart: `scores` are known by the very objects that were logged.
     """
-    from anyio import get_cancelled_exc_class
-
-    if not live.logged or not isinstance(sys.exception(), get_cancelled_exc_class()):
+    if not live.logged or not _cancelled():
         return []
     counted = {id(item.score) for row in scores for item in row.values()}
     more = [row for row in live.logged.values() if row and not any(id(x.score) in counted for x in row.values())]
@@ -184,24 +195,24 @@ class Answers:
         cls, scores: Sequence[Mapping[str, SampleScore]], more: Sequence[Mapping[str, SampleScore]], order: Any
     ) -> Answers | None:
         """None without any; those without an id are left out, as Inspect's own reducers do."""
-        known = [
-            (row, item, late)
-            for late, part in ((False, scores), (True, more))
-            for row in part
-            if (item := next(iter(row.values()), None)) is not None and item.sample_id is not None
-        ]
-        if not known:
+        rows = [*scores, *more]
+        if not all(rows) or None in (ids := [next(iter(row.values())).sample_id for row in rows]):
+            return cls.of([row for row in scores if _has_id(row)], [row for row in more if _has_id(row)], order)
+        if not rows:
             return None
-        cells = grid([item.sample_id for _, item, _ in known], order=order)
-        metadata = [known[i][1].sample_metadata for i in cells.first]
-        late = np.fromiter((late for _, _, late in known), bool, len(known))
-        return cls([row for row, _, _ in known], cells, metadata, late)
+        cells = grid(ids, order=order)
+        metadata = [next(iter(rows[i].values())).sample_metadata for i in cells.first]
+        return cls(rows, cells, metadata, np.arange(len(rows)) >= len(scores))
 
     def raw(self, scorer: str) -> list[Any] | None:
         """The values of a scorer, None where it gave none; None for one that nobody knows."""
         if not any(scorer in row for row in self.rows):
             return None
         return [None if (item := row.get(scorer)) is None else item.score.value for row in self.rows]
+
+
+def _has_id(row: Mapping[str, SampleScore]) -> bool:
+    return any(item.sample_id is not None for item in list(row.values())[:1])
 
 
 def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]], samples: int) -> list[str]:
@@ -220,6 +231,8 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     answers = Answers.of(scores, _not_counted(live, scores), live.spec.dataset.sample_ids)
     if answers is None:
         return []
+    lacking = max(0, samples - _not_asked(results) - len(answers.rows))
+    never = max(0, lacking - sum(not row for row in live.logged.values())) if _cancelled() else 0
     keys, metadata = answers.grid.keys, answers.metadata
     warnings: list[str] = []
     clusters: Clusters = (None, None)
@@ -232,6 +245,8 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     except (MissingFieldError, InputError) as error:
         warnings = [f"{task}: {error}; the questions count as independent"]
     open_ = spec_for(live.flag.cluster, task) in (None, "auto") and clusters[1] in (None, "cluster")
+    if open_ and clusters[0] is None and (taken := taken_clusters(_record(results), keys))[0] is not None:
+        clusters, open_ = taken, False
     found = gather(
         TaskAnswers(
             name=task,
@@ -242,7 +257,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
             clusters=clusters,
             own=own_clusters(task, keys, metadata, warnings) if open_ else None,
             not_counted=answers.not_counted,
-            n_not_seen=max(0, samples - _not_asked(results) - len(answers.rows)),
+            n_not_seen=lacking - never,
         )
     )
     if spec == "auto" and clusters[0] is None and not found.own_clusters:
@@ -253,6 +268,8 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
             f"{task}: the run was cancelled: Inspect's own values are of {len(answers.rows) - late} answers, the "
             f"noise of the {len(answers.rows)} that have gone into the log"
         )
+    if never:
+        warnings.append(f"{task}: the run was cancelled: {never} of {samples} answers were never given")
     fresh = _estimates(live, results, found, warnings)
     warnings += _remarks(task, [item for part in fresh.values() for item in part.values()], found)
     inject.replace_all([(results.scores[index], part) for index, part in fresh.items()])
@@ -261,6 +278,11 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
         live.stopper.inject(results)
         warnings += full_benchmark(live, results, found)
     return warnings
+
+
+def _record(results: EvalResults) -> Any:
+    """What we have written of the task's stopping; None where nothing stopped it."""
+    return None if results.early_stopping is None else results.early_stopping.metadata.get(RECORD)
 
 
 def _not_asked(results: EvalResults) -> int:
@@ -288,8 +310,7 @@ def _estimates(
             continue
         part = replace(part, native=None)  # compared already
         run = Run(model=live.spec.model, name=live.spec.eval_id, harness="inspect", scores=(part,))
-        if results.early_stopping is not None:
-            run = with_record(run, *recorded(results.early_stopping.metadata.get(RECORD)))
+        run = with_record(run, *recorded(_record(results)))
         try:
             fresh.setdefault(index, {})[key] = analyze_run(run, live.flag.settings).estimates[0]
         except InputError as error:

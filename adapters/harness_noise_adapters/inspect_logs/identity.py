@@ -12,8 +12,12 @@ import numpy as np
 
 from harness_noise.errors import InputError
 
+from .shards import one_run_each
+
 if TYPE_CHECKING:
-    from harness_noise.data.scores import Run
+    from numpy.typing import NDArray
+
+    from harness_noise.data.scores import Run, Scores
     from harness_noise.io.registry import PartRead
 
 
@@ -27,6 +31,8 @@ class LogIdentity:
     other programs, different runs; hence the answers."""
     answers: bytes
     """See `marks`."""
+    complete: bool = True
+    """Whether Inspect has computed its results."""
 
 
 def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
@@ -51,6 +57,35 @@ def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
     return blake2b(f"{key}\x1f{epoch}\x1f{known}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
+def fingerprint(keys: Sequence[str], values: NDArray[np.float64]) -> str:
+    """A hash of the scores of some questions, in whatever order they and their answers come.
+
+    Args:
+        keys: (n,) ids.
+        values: (n, K) scores, NaN where there is none.
+    """
+    rows = [f"{key}\x1f{sorted(row[~np.isnan(row)].tolist())}" for key, row in zip(keys, values, strict=True)]
+    return blake2b("\x1e".join(sorted(rows)).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def still_fits(row: Mapping[str, Any], parts: Sequence[Scores]) -> bool:
+    """Whether a decision still rests on the scores that a log has; one that does not say on which is believed.
+
+    Args:
+        row: an object of `sequential` as the log has it.
+        parts: the log's scores.
+    """
+    then, late = row.get("fingerprint"), row.get("late")
+    if not isinstance(then, str) or not isinstance(late, list):
+        return True
+    rest = set(map(str, late))
+    for part in [part for part in parts if part.scorer == row.get("scorer")] or parts:
+        kept = [i for i, key in enumerate(part.questions.keys) if key not in rest]
+        if fingerprint([part.questions.keys[i] for i in kept], part.values[kept]) == then:
+            return True
+    return False
+
+
 def marks(found: Iterable[bytes]) -> bytes:
     """The hashes of a log's answers, see `mark`, sorted."""
     return np.sort(np.frombuffer(b"".join(found), np.uint64)).tobytes()
@@ -65,14 +100,36 @@ def joined(found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
     """
     refused = [item for item in found if isinstance(item, InputError)]
     read = [item for item in found if not isinstance(item, InputError)]
-    kept, notes = _without_copies([(item.runs[0], item.about) for item in read if item.about is not None])
+    logs, remarks = one_run_each([(item.runs[0], item.about) for item in read if item.about is not None])
+    logs, broken = _without_broken(logs)
+    kept, notes = _without_copies(logs)
+    notes += remarks + broken
     if notes:
         newest = max(range(len(kept)), key=lambda i: kept[i].date)
         kept[newest] = replace(kept[newest], notes=(*kept[newest].notes, *notes))
     return [*refused, *kept, *(run for item in read if item.about is None for run in item.runs)]
 
 
-def _without_copies(logs: Sequence[tuple[Run, LogIdentity]]) -> tuple[list[Run], list[str]]:
+Logs = Sequence[tuple["Run", LogIdentity]]
+
+
+def _without_broken(logs: Logs) -> tuple[list[tuple[Run, LogIdentity]], list[str]]:
+    """The logs without those that ended early where another one of the same task and model did not."""
+    whole = {_what(about): about.path for _, about in logs if about.complete}
+    notes = [
+        f"left out: {about.path}: ended before Inspect computed its results; {whole[_what(about)]} did not"
+        for _, about in logs
+        if not about.complete and _what(about) in whole
+    ]
+    return [item for item in logs if item[1].complete or _what(item[1]) not in whole], notes
+
+
+def _what(about: LogIdentity) -> tuple[str, ...]:
+    """Task, model and data set."""
+    return (about.asked[0], *about.asked[2:])
+
+
+def _without_copies(logs: Logs) -> tuple[list[Run], list[str]]:
     """The logs without those whose every answer is in a newer one too: they must not count twice."""
     alike: dict[tuple[str, ...], list[tuple[Run, LogIdentity]]] = {}
     for log in logs:

@@ -7,8 +7,8 @@ is the reference in the tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,10 @@ HEADER = frozenset(("version", "status", "eval", "plan", "results", "invalidated
 _PIECE = 1 << 18
 
 
+Reductions = dict[tuple[str, str], dict[str, Any]]
+"""Scorer and reducer → question → the one value that its epochs came to."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LogFile:
     """One log as its file has it."""
@@ -33,6 +37,7 @@ class LogFile:
     answers: Answers
     faults: Faults
     """Of both."""
+    reductions: Reductions = field(default_factory=dict)
 
 
 Fields = Callable[[Header], Sequence[str]]
@@ -66,18 +71,21 @@ def _json(path: Path, whole: bool, accept: Callable[[Header], None]) -> LogFile:
     """A JSON log, whose names may stand in any order; one sample is in memory at a time."""
     values: dict[str, Any] = {}
     answers = Answers(whole)
+    reductions: Reductions = {}
     with path.open("rb") as file:
         stream = JsonStream(iter(lambda: file.read(_PIECE), b""))
         for name in stream.members():
             if name == "samples" and stream.is_array():
                 answers = Answers(whole)  # of two of one name the last counts
                 answers.extend(stream.items())
+            elif name == "reductions" and stream.is_array():
+                reductions = _reductions(stream.items())
             else:
                 value = stream.value()
                 if name in HEADER:
                     values[name] = value
         stream.end()
-    return _made(values, answers, accept)
+    return _made(values, answers, accept, reductions)
 
 
 def _archive(path: Path, fields: Fields, whole: bool, accept: Callable[[Header], None]) -> LogFile:
@@ -102,16 +110,32 @@ def _archive(path: Path, fields: Fields, whole: bool, accept: Callable[[Header],
                 answers.questions = full.questions
             else:
                 answers = full or answers
-    return _made(values, answers, accept)
+        several = (
+            any(row.reducer not in (None, "mean") for row in header.scores) and "reductions.json" in archive.members
+        )
+        reductions = _reductions(_items(archive, "reductions.json")) if several else {}
+    return _made(values, answers, accept, reductions)
 
 
-def _made(values: dict[str, Any], answers: Answers, accept: Callable[[Header], None]) -> LogFile:
+def _reductions(rows: Iterable[Any]) -> Reductions:
+    found: Reductions = {}
+    for row in rows:
+        samples = row.get("samples") if isinstance(row, dict) else None
+        if isinstance(samples, list):
+            of = found.setdefault((str(row.get("scorer")), str(row.get("reducer"))), {})
+            of.update({str(item.get("sample_id")): item.get("value") for item in samples if isinstance(item, dict)})
+    return found
+
+
+def _made(
+    values: dict[str, Any], answers: Answers, accept: Callable[[Header], None], reductions: Reductions | None = None
+) -> LogFile:
     faults = Faults()
     header = header_of(values, faults)
     accept(header)
     answers.named(header.scores)
     faults.counts |= answers.faults.counts
-    return LogFile(header, answers, faults)
+    return LogFile(header, answers, faults, reductions or {})
 
 
 def of_native(header: dict[str, Any], samples: Sequence[dict[str, Any]], whole: bool = False) -> LogFile:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 GROUP = "noise"
 """The `group` of our EvalMetrics."""
+MEANS = ("accuracy", "mean")
+"""Inspect's own metrics that are the mean of the scores."""
 SPREADS = frozenset({"stderr", "std", "var", "bootstrap_stderr", "ci", "ci_wilson", "lower", "upper"})
 ERRORS = SPREADS - {"std", "var"}
 """Those of the mean, which may be clustered."""
@@ -76,7 +78,7 @@ def parts(
                 named = {part.key for part in known}
                 known += _other_keys(es, values, [key for key in keys if key not in named], mean)
             return known or [Part(None, (), refused=_DICTIONARIES)]
-    usual = [key for key in ("accuracy", "mean") if key in es.metrics]
+    usual = [key for key in MEANS if key in es.metrics]
     single = [key for key, metric in es.metrics.items() if _is_single(metric)]
     grouped = any(m.group not in (None, GROUP) for m in es.metrics.values())
     if not usual and not single and grouped and not every:
@@ -90,7 +92,7 @@ def _is_single(metric: EvalMetric | Metric) -> bool:
     Of `grouped()` the value over all groups does.
     """
     if metric.group is None:
-        return metric.name.rsplit("/", 1)[-1] not in SPREADS
+        return not _is_spread(metric)
     return "group_key" in metric.params and metric.name == (metric.params.get("all_label") or "all")
 
 
@@ -191,18 +193,25 @@ def _values(es: EvalScore | ScoreRow) -> list[str]:
 
 
 def unexplained(es: EvalScore | ScoreRow, found: Sequence[Part], means: Sequence[str]) -> list[str]:
-    """The native values that are no mean of the scores, where none of them is, or where there are several keys.
+    """The native values that are no mean of the scores; beside one that is, those of categories are left out.
 
     Args:
         es: the native result.
         found: its parts.
         means: the metrics that have been found to be means.
     """
-    keyed = any(part.key is not None for part in found)
-    if any(part.refused for part in found) or (not keyed and (means or any(part.usual for part in found))):
+    if any(part.refused for part in found):
         return []
+    keyed, usual = any(part.key is not None for part in found), {part.usual for part in found} - {None}
+    alone = not keyed and (usual or means)
     known = [es.metrics[name].value for name in means]
-    return [name for name in _values(es) if not any(close(value, es.metrics[name].value) for value in known)]
+    return [
+        name
+        for name in _values(es)
+        if name not in usual
+        and not (alone and es.metrics[name].group is not None)
+        and not any(close(value, es.metrics[name].value) for value in known)
+    ]
 
 
 def own_cluster(es: EvalScore | ScoreRow, key: str | None = None) -> str | None:

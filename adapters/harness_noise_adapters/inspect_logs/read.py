@@ -20,18 +20,20 @@ from harness_noise.io.joining import usable
 from harness_noise.io.registry import PartRead
 
 from . import inject, logfile
-from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for
+from .clusters import Clusters, auto_hint, cluster_labels, outer_fields, own_clusters, spec_for, taken_clusters
 from .finding import logs_in
 from .flags import cluster_text
 from .gather import Gathered, TaskAnswers, gather
 from .grid import Grid, grid
-from .header import RECORD, Header
-from .identity import LogIdentity, marks
+from .header import RECORD, Faults, Header, object_of, uncomputed
+from .identity import LogIdentity, marks, still_fits
 from .logfile import LogFile
 from .means import names_cluster
 from .presets import natural
 from .records import Question
 from .samples import SampleLog
+
+PART = "not_a_random_part"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +55,8 @@ def read_one(path: Path, options: ReadOptions) -> PartRead:
     except _NotAskedError as error:
         return PartRead((error.run,))
     head = log.header
-    return PartRead((log.run,), LogIdentity(path, (head.task, head.task_id, head.model, *head.dataset), log.answers))
+    asked = (head.task, head.task_id, head.model, *head.dataset)
+    return PartRead((log.run,), LogIdentity(path, asked, log.answers, head.computed))
 
 
 class _NotAskedError(Exception):
@@ -123,18 +126,31 @@ def _labelled(run: Run, arguments: Mapping[str, Any], names: Sequence[str]) -> R
 
 
 def _finished(path: Path, header: Header) -> None:
-    """Refuse a log without results, saying why it has none."""
-    if header.scores:
-        return
-    if header.status == "started":
+    """Refuse a log that may still be written."""
+    if header.status == "started" and not header.scores:
         raise InputError(
             f"{path}: the eval has not finished (status started); wait for it, or finish it with "
             f"`inspect eval-retry {path}`"
         )
-    why = "the eval ended with an error" if header.status == "error" else f"status {header.status}"
+
+
+def _scored(path: Path, found: LogFile) -> Header:
+    """The header, with what the samples hold where the run ended before Inspect computed its results.
+
+    Raises:
+        InputError: no sample has a score.
+    """
+    header = found.header
+    if header.scores:
+        return header
+    given = found.answers.scores.items()
+    scores = {name: values for name, values in given if name is not None and any(x is not None for x in values)}
+    if scores:
+        return uncomputed(header, scores)
+    if header.status == "success":
+        raise InputError(f"{path}: no sample of the log has a score; `inspect score {path}` scores its answers")
     raise InputError(
-        f"{path}: the log has no scores ({why}); score it with `inspect score {path}`, or run the eval again "
-        "with `inspect eval-retry`"
+        f"{path}: no sample of the log has a score (status {header.status}); `inspect eval-retry {path}` runs the rest"
     )
 
 
@@ -150,6 +166,8 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
     setting = header.metadata.get("noise_cluster")
     if setting is not None:
         return spec_for(cluster_text(setting), header.task), False
+    if "clusters" in object_of(header.stopping.get(RECORD), "", Faults()):
+        return None, False  # the run has taken them from another, and no field of its samples has them
     for es in header.scores:
         for name in inject.injected(es):
             cluster = es.metrics[name].params.get("cluster")
@@ -160,7 +178,7 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
 
 def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | None = None) -> Log:
     """A Log from what its file has; `recorded` is the SPEC of the run itself."""
-    header, rows = found.header, found.answers
+    header, rows = _scored(path, found), found.answers
     answers = grid(rows.ids, rows.epochs, header.sample_ids)
     firsts = [rows.questions[key] for key in answers.keys]
     notes: list[str] = []
@@ -176,9 +194,11 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         clusters=clusters,
         own=own_clusters(header.task, answers.keys, metadata, notes) if open_ else None,
         excluded=_invalidated(header, rows.invalid, notes),
-        cancelled=header.status == "cancelled",
+        cancelled=header.status == "cancelled" or not header.computed,
+        computed=header.computed,
         missing=options.missing,
         logged=True,
+        reductions=found.reductions,
     )
     gathered = gather(task)
     if open_ and not gathered.own_clusters:
@@ -189,10 +209,7 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
             notes.append(f"{header.task}: its questions share {known}; use --cluster auto")
     if not gathered.scores:
         reasons = "; ".join(dict.fromkeys(f"{item.scorer}: {item.reason}" for item in gathered.skipped))
-        raise InputError(
-            f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'}); where the "
-            f"answers are in the log, score them with `inspect score {path}`, else run the eval again"
-        )
+        raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
     notes += gathered.notes + _remarks(header, len(rows))
     if faults := found.faults.messages():
         notes.append(f"{header.task}: the log is not quite as Inspect writes it, and was read all the same: "
@@ -203,12 +220,29 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         harness="inspect",
         path=str(path),
         date=header.created,
-        scores=tuple(gathered.scores),
+        scores=tuple(replace(item, outer=outer_fields(item, metadata)) for item in gathered.scores),
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),
     )
-    run = drawing.with_record(run, *drawing.recorded(header.stopping.get(RECORD)))
+    ended = header.status != "success"
+    if ended and len(answers.keys) * header.epochs < header.total_samples - header.not_asked:
+        run = replace(run, scores=tuple(replace(x, diagnostics=(*x.diagnostics, PART)) for x in run.scores))
+    sequential, drawn = drawing.recorded(header.stopping.get(RECORD))
+    if sequential and not _still_decided(header, task):
+        words = " and ".join(row["decision"] for row in sequential)
+        told = (
+            f"{header.task}: its scores have changed since it was stopped, so what was decided then ({words}) is void"
+        )
+        run, sequential = replace(run, notes=(*run.notes, told)), []
+    run = drawing.with_record(run, sequential, drawn)
     return Log(path, header, run, gathered, marks(rows.marks))
+
+
+def _still_decided(header: Header, task: TaskAnswers) -> bool:
+    """Whether the scores that decided are those that the log has, whatever is left out of them now."""
+    rows = header.stopping.get(RECORD, {}).get("sequential", ())
+    parts = gather(replace(task, missing="drop", excluded=None)).scores
+    return all(still_fits(row, parts) for row in rows if isinstance(row, dict))
 
 
 def _clusters(
@@ -225,6 +259,8 @@ def _clusters(
     metadata = [row.metadata for row in firsts]
     spec, asked = _spec(header, options)
     spec = named = spec or spec_for(recorded, task)
+    if spec is None and (taken := taken_clusters(header.stopping.get(RECORD), answers.keys))[0] is not None:
+        return taken, "taken"
     if spec is None:
         labelled = sum(doc.get("cluster") is not None for doc in metadata)
         if labelled == len(metadata):
@@ -310,6 +346,11 @@ def _remarks(header: Header, n_rows: int) -> list[str]:
         out.append(f"{task}: {header.not_asked} of {header.total_samples} answers were left out by an early stopping")
     if n_rows < asked:
         out.append(f"{task}: {asked - n_rows} of {asked} answers were never given (status {header.status})")
+    if not header.computed:
+        out.append(
+            f"{task}: the run ended before Inspect computed its results (status {header.status}); the rows are of the "
+            "answers that its log holds, as their samples were scored"
+        )
     if header.epochs_reducer == [] and header.epochs > 1:
         out.append(
             f"{task}: run without an epochs reducer: Inspect's own stderr takes repeats for independent questions"

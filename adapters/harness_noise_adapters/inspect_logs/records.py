@@ -78,6 +78,8 @@ class Answers:
     def _add(self, sample: Any) -> None:
         if not isinstance(sample, dict):
             raise NotALogError(f"schema: sample {len(self) + 1} is {kind_of(sample)}, not an object")
+        if interrupted(sample.get("error"), sample.get("scores")):
+            return
         key, epoch = one(sample.get("id")), one(sample.get("epoch"))
         if isinstance(key, bool) or not isinstance(key, (str, int, float)):
             raise NotALogError(f"schema: the id of sample {len(self) + 1} is {kind_of(key)}")
@@ -159,6 +161,17 @@ class Answers:
         """Give the scorer without a name that of the results."""
         if None in self.scores:
             self.scores[rows[0].name if rows else ""] = self.scores.pop(None)
+
+
+def interrupted(error: Any, scores: Any) -> bool:
+    """Whether a sample was under way when its run was cancelled: it is no answer that lacks a score.
+
+    Args:
+        error: of the sample, or its message, as summaries have it.
+        scores: of the sample.
+    """
+    message = error.get("message") if isinstance(error, dict) else getattr(error, "message", error)
+    return not scores and isinstance(message, str) and message.startswith("CancelledError(")
 
 
 def input_text(value: str | list[Any]) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_noise.analysis.drawing import check_against, draw
+from harness_noise.analysis.drawing import about_clusters, carried, check_against, draw
 from harness_noise.analysis.sequential import Order
 from harness_noise.data.clusters import MissingFieldError
 from harness_noise.data.matching import pair
@@ -25,8 +26,27 @@ from .stopper import Stopper, picked
 
 if TYPE_CHECKING:
     from inspect_ai.dataset import Sample
+    from inspect_ai.log import EvalSpec
 
     from harness_noise.stats.arrays import IntArray
+
+
+logger = logging.getLogger("harness_noise")
+
+
+def without_cluster(spec: EvalSpec, cluster: str) -> str | None:
+    """Why the clusters that are named cannot be had of the samples of the task that starts here; None if they can.
+
+    Also where this Inspect does not show its samples: then it is said after the run.
+    """
+    found, asked = inside.options(), set(spec.dataset.sample_ids or ())
+    samples = [item for item in getattr(getattr(found, "task", None), "dataset", ()) if item.id in asked]
+    try:
+        metadata = [item.metadata or {} for item in samples]
+        cluster_labels(spec_for(cluster, spec.task), spec.task, [str(item.id) for item in samples], metadata)
+    except InputError as error:
+        return f"{spec.task}: noise_cluster: {error}"
+    return None
 
 
 def stopper_of(live: Live, samples: Sequence[Sample], epochs: int, asking: Asking, folders: Sequence[str]) -> Stopper:
@@ -36,24 +56,35 @@ def stopper_of(live: Live, samples: Sequence[Sample], epochs: int, asking: Askin
         raise InputError(
             f"{spec.task}: Inspect stops no task early whose samples it does not log: leave out --no-log-samples"
         )
+    if spec.config.sample_shuffle is True:
+        logger.warning(
+            "noise: %s: the samples are shuffled without a seed (--sample-shuffle 1 means on, not the seed 1): another "
+            "run has another order, and with --limit other questions; give a seed, --sample-shuffle 42",
+            spec.task,
+        )
     seeds = [asking.seed, spec.config.sample_shuffle]
     seed = next((item for item in seeds if isinstance(item, int) and not isinstance(item, bool)), None)
     questions, metadata = _questions(samples)
-    clusters = _clusters(live, questions, metadata)
-    part = np.arange(len(questions))
-    if asking.sample is not None:
-        part = _part(asking, questions, clusters, seed or 0)
+    clusters, taken = _clusters(live, questions, metadata), None
     decides = other = None
     against = ""
     if asking.against is not None:
-        log = read(asking.against, spec.task, live.flag.cluster, folders, "noise_against")
+        named = None if _refused(live) else live.flag.cluster  # to know what is refused, it is read
+        log = read(asking.against, spec.task, named, folders, "noise_against")
         decides, other = compared(spec, log, asking.metric)
         check_against(log.run, other.task)
         against = log.run.model
         _overlap(spec.task, questions, other, asking.against, live)
-        clusters = clusters or _theirs(questions, other)
+        if clusters is None:
+            taken = _theirs(live, questions, other, against)
+            clusters = None if taken is None else taken[0]
+        # in the looks nobody's clusters count but those of the new run
+        other = replace(other, clusters=None, cluster_spec=None)
     elif asking.rule is not None or asking.repeats:
         decides = deciding(spec, asking.metric)
+    part = np.arange(len(questions))
+    if asking.sample is not None:
+        part = _part(asking, questions, clusters, seed or 0)
     order = None
     if asking.rule is not None:
         order = _order(live, asking, part, clusters, epochs, seed)
@@ -71,7 +102,8 @@ def stopper_of(live: Live, samples: Sequence[Sample], epochs: int, asking: Askin
         task=spec.task, live=live, asking=asking, settings=live.flag.settings, questions=questions, clusters=clusters,
         epochs=epochs, part=part, decides=decides, other=other, against=against, references=references, order=order,
         order_seed=seed,
-        part_seed=None if asking.sample is None else seed or 0,
+        part_seed=None if asking.sample is None else seed or 0, max_samples=spec.config.max_samples,
+        taken_clusters=taken,
     )  # fmt: skip
 
 
@@ -114,15 +146,19 @@ def _stderr_clusters(metrics: Any) -> list[str]:
     return [found] if isinstance(found, str) else []
 
 
-def _theirs(questions: Questions, other: Scores) -> tuple[str, ...] | None:
-    """The clusters of the log that is compared with, where the questions themselves name none."""
-    if other.clusters is None:
-        return None
-    labels = [f"\x1f{i}" for i in range(len(questions))]
-    found = pair(questions, other.questions)
-    for i, j in zip(found.rows_a, found.rows_b, strict=True):
-        labels[i] = other.clusters[j]
-    return tuple(labels)
+def _refused(live: Live) -> bool:
+    """Whether the user has said that there are no clusters."""
+    return spec_for(live.flag.cluster, live.spec.task) == "none"
+
+
+def _theirs(live: Live, questions: Questions, other: Scores, against: str) -> tuple[tuple[str, ...], str] | None:
+    """The clusters of the run compared with, unless the user has said `none`; either is told."""
+    task, refused = live.spec.task, _refused(live)
+    found = None if refused else carried(questions, other, "noise_cluster")
+    if other.clusters is not None:
+        words = other.cluster_spec or "cluster"
+        live.to_say.append(about_clusters(task, words, against, "noise_cluster", refused=refused))
+    return found
 
 
 def _overlap(task: str, questions: Questions, other: Scores, where: str, live: Live) -> None:

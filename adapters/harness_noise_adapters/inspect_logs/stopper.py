@@ -26,6 +26,7 @@ from harness_noise.settings import Settings
 
 from .asking import Asking, Deciding
 from .grid import numbers
+from .identity import fingerprint
 from .inject import _message, difference
 from .live import Live
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("harness_noise")
 AHEAD = 0.2
-"""Share of the questions that may be asked beyond the last look."""
+"""Share of the questions that may be asked beyond the last look, however many answers may be under way at once."""
 AT_ONCE = 0.5
 """Seconds in which a retry's old answers are expected to come one after the other."""
 
@@ -66,6 +67,12 @@ class Stopper:
     """Of the positions in `part`."""
     order_seed: int | None = None
     part_seed: int | None = None
+    taken_clusters: tuple[tuple[str, ...], str] | None = None
+    """Clusters that are those of the run compared with, and their SPEC in words."""
+    max_samples: int | None = None
+    """Answers that Inspect lets be under way at once, where the user has said it: so many run ahead of an open look."""
+    peak: int = 0
+    """The most that have been under way at once."""
     taken: Look | None = None
     enough: str | None = None
     """Why no further epochs are asked for."""
@@ -81,6 +88,8 @@ class Stopper:
     started: set[tuple[int, int]] = field(default_factory=set)
     left: list[int] = field(init=False)
     """Answers that each block, or each epoch, still waits for."""
+    begun: list[int] = field(init=False)
+    """Answers of each block whose turn has come."""
     unseen: list[int] = field(init=False)
     """Answers of each block of which nothing has been seen yet."""
     weighed: int = 1
@@ -101,7 +110,7 @@ class Stopper:
             for i in self.part:
                 self.block[i] = 0
             self.left = [len(self.part)] * self.epochs
-        self.unseen = list(self.left)
+        self.unseen, self.begun = list(self.left), [0] * len(self.left)
 
     def planned(self, plan: Sequence[tuple[int, int]]) -> list[int]:
         """In which order the plan is started: all epochs of a block before the next block; the rest at the end."""
@@ -114,14 +123,20 @@ class Stopper:
         """Wait until a question may be asked: few are to be under way when a look stops the run."""
         from anyio import Event
 
-        while self.order is not None and not self.off and self.block[i] > 0:
-            counts = [0, *self.order.counts()]
-            looked = 0 if self.taken is None else self.taken.sequential.look
-            ahead = counts[self.block[i]] - counts[looked]
-            if self.stopped or ahead <= AHEAD * counts[-1]:
-                return
+        while self.order is not None and not self._may_begin(i, self.order):
             self.moved = self.moved or Event()
             await self.moved.wait()
+        if self.order is not None and self.block[i] >= 0:
+            self.begun[self.block[i]] += 1
+
+    def _may_begin(self, i: int, order: Order) -> bool:
+        """Whether a question is of the block that the open look waits for, or of the few that may run ahead of it."""
+        looked = 0 if self.taken is None else self.taken.sequential.look
+        if self.off or self.stopped or self.block[i] <= looked:
+            return True
+        counts = [0, *order.counts()]
+        ahead = counts[self.block[i]] - counts[looked]
+        return ahead <= AHEAD * counts[-1] and sum(self.begun[looked + 1 :]) < max(1, self.max_samples or self.peak)
 
     def ended(self, i: int, epoch: int) -> None:
         """A sample has come to its end, however: one without scores counts as without an answer."""
@@ -175,6 +190,7 @@ class Stopper:
     def _seen(self, i: int, epoch: int) -> None:
         if (i, epoch) not in self.started:
             self.started.add((i, epoch))
+            self.peak = max(self.peak, len(self.started) - len(self.raw))
             self.unseen[self._slot(i, epoch)] -= 1
 
     def answered(self, key: str, epoch: int, scores: Mapping[str, Any]) -> None:
@@ -316,11 +332,23 @@ class Stopper:
         if keyed or rows:
             difference((keyed or rows)[0], found.to_dict(), self.against)
 
+    def _basis(self) -> dict[str, Any]:
+        """On which scores it was decided, to be known again where they are changed; and what had no part in it."""
+        if self.order is None or self.sequential is None:
+            return {}
+        rows = self.part[np.sort(self.order.asked(self.sequential.look))]
+        part = self.scores(rows, self.epochs)
+        late = sorted({i for i, _ in (*self.raw, *self.started)} - set(rows.tolist()))
+        return {
+            "fingerprint": fingerprint(part.questions.keys, part.values),
+            "late": [self.questions.keys[i] for i in late],
+        }
+
     def record(self) -> dict[str, Any]:
         """What the log is to know."""
         out: dict[str, Any] = {"version": __version__}
         if self.sequential is not None:
-            out |= {"sequential": [self.sequential.to_dict()], "against": self.against}
+            out |= {"sequential": [self.sequential.to_dict() | self._basis()], "against": self.against}
         if (asked := self.asked()) < len(self.questions) and not self.cut:
             found = self.sequential
             seed = self.part_seed if self.asking.sample is not None or found is None else found.order_seed
@@ -329,6 +357,9 @@ class Stopper:
                 stopped_early=asked < len(self.part),
             )  # fmt: skip
             out["drawn"] = [drawn.to_dict()]
+        if self.taken_clusters is not None:
+            labels, words = self.taken_clusters
+            out["clusters"] = {"spec": words, "labels": dict(zip(self.questions.keys, labels, strict=True))}
         if self.asking.repeats:
             out["repeats"] = {"asked": self.most or self.epochs, "most": self.epochs, "message": self.enough}
         return out

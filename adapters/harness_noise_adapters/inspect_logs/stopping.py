@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.errors import InputError
+from harness_noise.inspect_ext import refuse
 
 from . import hook, inside
 from .asking import Asking, idle
@@ -78,7 +79,7 @@ class Stopping:
         from anyio import to_thread
 
         if self.refused is not None:
-            raise InputError(self.refused)
+            refuse(InputError(self.refused))
         live = current.get()
         if live is None or live.spec.eval_id != task.eval_id:  # the task's code asks, and no flag is on
             settings = flag({**(task.metadata or {}), "noise": True})
@@ -87,13 +88,16 @@ class Stopping:
         live.flag = replace(live.flag, asking={**live.flag.asking, **self.asking})  # the task's own code wins
         found = inside.options()
         folders = [str(Path.cwd()), self.folder, *([found.eval_wd] if found is not None else [])]
+        refused: InputError | None = None
         try:
             asking = Asking.of(live.flag)
             live.stopper = await to_thread.run_sync(stopper_of, live, samples, epochs, asking, folders)
-        except InputError:
-            raise
-        except Exception as error:
-            raise InputError(f"{task.task}: it cannot be stopped early ({_message(error)}); leave it out") from error
+        except InputError as error:
+            refused = error
+        except Exception as error:  # noqa: BLE001  anything else would be asked, and paid for
+            refused = InputError(f"{task.task}: it cannot be stopped early ({_message(error)}); leave it out")
+        if refused is not None:
+            refuse(refused)
         return MANAGER
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:

@@ -30,7 +30,8 @@ class TableLog:
     def read(self, rows: Sequence[int], scorer: str) -> list[Told]:
         """What is told of these questions, by their place; of names that were made up (`name#2`) nothing."""
         wanted: dict[str, list[Record]] = {self.keys[row]: [] for row in rows}
-        for line, record in records(self.path):
+        for line, raw in records(self.path, self.columns.rows):
+            record = self.columns.filled(raw)
             question = self.columns.question_of(self.path, line, record)[0]
             if question in wanted and self._is_ours(record):
                 wanted[question].append(record)

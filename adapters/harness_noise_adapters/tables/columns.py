@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness_noise.data.clusters import MissingFieldError, is_plain, labeller, value_of
 from harness_noise.data.fields import AUTO
 from harness_noise.data.native_values import is_proportion
 from harness_noise.errors import InputError, parameter
 
 from .fields import mentioned
-from .files import Record
+from .files import Record, stem
 from .questions import is_worded
-from .values import MOST_COUNTED, _number, _text
-
-if TYPE_CHECKING:
-    pass
-
+from .values import MOST_COUNTED, NoScoreError, _number, _text, answers_of
 
 NAMES: dict[str, tuple[str, ...]] = {
     "question": (
@@ -45,16 +44,42 @@ NEXT: dict[str, tuple[str, ...]] = {
     "repeat": ("trial_id", "attempt_id", "rollout", "rollout_id", "sample_index", "repeat_id", "run_id"),
 }  # fmt: skip
 """Further names, which count where none of the others is there."""
-LAST_RESORT = {"question": ("id", "task_id", "uid", "uuid")}
+NEEDED = ("question", "score")
+OFF = "none"
+"""What is said of a column that is not to be taken."""
+MOST_ODD = 8
+"""Cells that are no scores, of which a message names as many."""
+LAST_RESORT = ("id", "task_id", "uid", "uuid")
 """Names that may mean anything, and are taken where no other is there."""
 WORDED = ("question", "problem", "item")
 """Columns that hold the words of a question as often as its name; an id beside them identifies it better."""
+_CAUSE = re.compile(r"(?<![a-z])(seed|prompt|template|instruction|phrasing|judge|shot|few_?shot)s?(?![a-z])")
+"""Words for what moves the answers to all questions together."""
+PROMPTS = ("question_text", "problem_statement", "input", "query", "instruction", "prompt")
+"""Columns that hold the words of a question, perhaps with those of a template around them; never its name."""
 _HEAD = 100
 """Rows that are looked at to learn the columns of a file that has no header."""
-_WATCHED = 20_000
-"""Rows that are looked at for an overlooked column."""
-_FEW = 64
-"""Values beyond which an unused column cannot be an overlooked model or repeat."""
+
+
+_label = cache(labeller)
+
+
+class _Spec:
+    """A dotted path or a template that stands where a column could."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def of(self, record: Record) -> Any:
+        """What it comes to in a row; None where the row lacks it."""
+        try:
+            return value_of(self.text, record) if is_plain(self.text) else _label(self.text)(record)
+        except MissingFieldError:
+            return None
+
+
+def _filled(record: Record, specs: Mapping[str, _Spec]) -> Record:
+    return {**record, **{text: spec.of(record) for text, spec in specs.items()}} if specs else record
 
 
 @dataclass(slots=True)
@@ -70,32 +95,57 @@ class Columns:
     """Of the file's columns, those that the user named."""
     counted: int = 0
     """Answers that counts have stood for so far."""
+    lists: bool = False
+    """Whether a cell has held the scores of several answers."""
+    odd: dict[str, NoScoreError] = field(default_factory=dict)
+    """Cells that are no scores, and why."""
     words: str | None = None
     """The column with the words of the question, where `question` is an id beside it."""
+    wording: str | None = None
+    """The column whose words verify that two runs mean the same question: `words`, `question` itself or a prompt."""
+
+    rows: str | None = None
+    """The path to the rows inside the objects of a JSON file."""
+    specs: dict[str, _Spec] = field(default_factory=dict)
+    """Columns that are no columns of the file, but a dotted path or a template of them."""
+    off: tuple[str, ...] = ()
+    """Our names that the user switched off with `none`."""
 
     @property
     def question(self) -> str:
         return self.names["question"]
 
     @classmethod
-    def of(cls, path: Path, head: Sequence[Record], chosen: Mapping[str, str]) -> Columns:
+    def of(cls, path: Path, head: Sequence[Record], chosen: Mapping[str, str], rows: str | None = None) -> Columns:
         have = list(dict.fromkeys(name for record in head for name in record))
         unknown = [name for name in chosen if name not in NAMES]
         if unknown:
-            raise InputError(f"`columns` {unknown[0]}=…: accepted names are {', '.join(NAMES)}")
+            raise InputError(f"`columns` {unknown[0]}=…: accepted names are {', '.join(NAMES)}, rows")
+        off = [ours for ours, theirs in chosen.items() if theirs == OFF and OFF not in have and ours not in NEEDED]
+        chosen = {ours: theirs for ours, theirs in chosen.items() if ours not in off}
+        specs = {}
         for ours, theirs in chosen.items():
             if theirs not in have:
-                raise InputError(
-                    f"{path}: `columns` {ours}={theirs}: no such column; there are {', '.join(have)}. What is true of "
-                    f"one file only stands behind its name: {parameter('columns', {f'{path.stem}:{ours}': 'COLUMN'})}"
-                )
-        plain = {name: str(name).strip().lower().replace(" ", "_").replace("-", "_") for name in have}
+                specs[theirs] = spec = _Spec(theirs)
+                if all(spec.of(record) is None for record in head):
+                    raise InputError(
+                        f"{path}: `columns` {ours}={theirs}: no such column; there are {', '.join(have)}. What is true "
+                        f"of one file only stands behind its name: "
+                        f"{parameter('columns', {f'{stem(path)}:{ours}': 'COLUMN'})}"
+                    )
+        head = [_filled(record, specs) for record in head]
+        plain = {name: _plain(str(name)) for name in have}
         free = [name for name in have if name not in chosen.values()]
         names = dict(chosen)
         words = None if "question" in chosen else _beside_words(names, free, plain, head)
         count = None
         for ours, known in NAMES.items():
-            if ours not in names and (found := _named(path, ours, known, free, plain)) is not None:
+            if ours in names or ours in off:
+                continue
+            found = _named(path, ours, known, free, plain)
+            if found is None and ours == "question":
+                found = next(iter(_last_resort(free, plain, head)), None)
+            if found is not None:
                 names[ours] = found
         if "score" not in names:
             counted = {plain[name]: name for name in free}
@@ -106,12 +156,21 @@ class Columns:
         if "question" not in names:
             raise InputError(
                 f"{path}: no column says which question a row is about; there are {', '.join(have)}: name it, as in "
-                f"{parameter('columns', {'question': _likely(have, names)})}"
+                f"{parameter('columns', {'question': _likely(have, names, head)})}"
             )
         if count is not None:
             names.pop("repeat", None)
+        wording = words or _telling(names["question"], "question" in chosen, free, plain, head)
         used = {*names.values(), count, words}
-        return cls(names, [name for name in have if name not in used], count, tuple(chosen.values()), words=words)
+        unused = [name for name in have if name not in used and not mentioned(name, tuple(specs))]
+        return cls(
+            names, unused, count, tuple(chosen.values()), words=words, wording=wording, rows=rows, specs=specs,
+            off=tuple(off),
+        )  # fmt: skip
+
+    def filled(self, record: Record) -> Record:
+        """A row with what the SPECs among the columns say of it."""
+        return _filled(record, self.specs) if self.specs else record
 
     def question_of(self, path: Path, line: int, record: Record) -> tuple[str, str | None]:
         """What names a row's question, and the words beside it."""
@@ -126,14 +185,31 @@ class Columns:
         """Whether the scores are counts of right answers, or their column is called as right or wrong ones are."""
         return self.count is not None or is_proportion(self.names["score"])
 
+    @property
+    def cause(self) -> str | None:
+        """The column of repeats, where its name says that all questions share what it tells apart."""
+        name = self.names.get("repeat", "")
+        return name if _CAUSE.search(name.lower()) else None
+
     def text(self, record: Record, name: str) -> str | None:
         return _text(record.get(self.names[name])) if name in self.names else None
 
-    def scores(self, path: Path, line: int, record: Record) -> tuple[float, int]:
-        """The score of a row; or, by eval-arena's count, how many answers were right, and of how many."""
-        score = _number(path, line, self.names["score"], record.get(self.names["score"]))
+    def scores(self, path: Path, line: int, record: Record) -> tuple[list[float], int]:
+        """The scores of a row, several where its cell is a list; or eval-arena's right answers, and of how many."""
+        name = self.names["score"]
+        cell = record.get(name)
+        try:
+            if self.count is None and (several := answers_of(cell)) is not None:
+                self.lists = True
+                return [_number(path, line, name, item) for item in several] or [nan], 0
+            score = _number(path, line, name, cell)
+        except NoScoreError as error:
+            self.odd.setdefault(repr(cell), error)
+            if len(self.odd) > MOST_ODD:
+                raise self.no_scores(path) from None
+            return [nan], 0
         if self.count is None:
-            return score, 0
+            return [score], 0
         count = _number(path, line, self.count, record.get(self.count))
         right = score * count
         if count != count or count < 1 or count != round(count) or not 0 <= score <= 1:
@@ -151,7 +227,15 @@ class Columns:
                 f"{path}, line {line}: {score:g} of {count:g} answers is no whole number of right answers; give one "
                 "row for each answer instead"
             )
-        return float(round(right)), round(count)
+        return [float(round(right))], round(count)
+
+    def no_scores(self, path: Path) -> InputError:
+        """Why some of the cells are no scores; all that were found."""
+        first, *others = self.odd.values()
+        if not others:
+            return first
+        listed = ", ".join(list(self.odd)[:MOST_ODD]) + (", …" if len(self.odd) > MOST_ODD else "")
+        return InputError(f"{first}; cells that are none of these: {listed}")
 
     def note(self, path: Path, specs: Sequence[str] = ()) -> str:
         """Which columns were taken, and which were not, also not for a SPEC of what is known of the questions."""
@@ -161,10 +245,17 @@ class Columns:
             text += f", {self.words} as its words"
         if self.count is not None:
             text += f", {self.count} as the number of answers (their order is unknown)"
-        if "repeat" not in self.names and self.count is None:
+        if self.lists:
+            text += f"; the items of a list in {self.names['score']} are the repeats of its question, in order"
+        elif "repeat" not in self.names and self.count is None:
             text += "; rows of one question are its repeats, in order"
         unused = [name for name in self.unused if AUTO not in specs and not mentioned(name, specs)]
         return text + (f"; not used: {', '.join(unused)}" if unused else "")
+
+
+def _plain(name: str) -> str:
+    """A name as it is looked up: `Question ID`, `question-id` and `questionId` are `question_id`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip()).lower().replace(" ", "_").replace("-", "_")
 
 
 def _named(path: Path, ours: str, known: Sequence[str], free: Sequence[str], plain: Mapping[str, str]) -> str | None:
@@ -177,9 +268,16 @@ def _named(path: Path, ours: str, known: Sequence[str], free: Sequence[str], pla
     if len(found) > 1:
         several = " and ".join(map(repr, found))
         raise InputError(f"{path}: {several} could each be the {ours}: say which with `columns` {ours}={found[0]}")
-    if found:
-        return found[0]
-    return next((name for last in LAST_RESORT.get(ours, ()) for name in free if plain[name] == last), None)
+    return found[0] if found else None
+
+
+def _last_resort(free: Sequence[str], plain: Mapping[str, str], head: Sequence[Record]) -> list[str]:
+    """The columns whose names may mean anything, the likeliest first: one of random ids names rows, not questions."""
+    found = [name for last in LAST_RESORT for name in free if plain[name] == last]
+    return sorted(found, key=lambda name: all(_UUID.fullmatch(str(record.get(name))) for record in head))
+
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 def _beside_words(
@@ -190,38 +288,101 @@ def _beside_words(
     words = next((name for name in worded if is_worded([_text(record.get(name)) for record in head])), None)
     ids = [name for name in free if plain[name] in NAMES["question"] and plain[name] not in WORDED]
     if not ids:
-        ids = [name for last in LAST_RESORT["question"] for name in free if plain[name] == last][:1]
+        ids = _last_resort(free, plain, head)[:1]
     if words is None or len(ids) != 1:
         return None
     names["question"] = ids[0]
     return words
 
 
+def _telling(
+    question: str, vouched: bool, free: Sequence[str], plain: Mapping[str, str], head: Sequence[Record]
+) -> str | None:
+    """The column with the words of a question that has no `words` beside it; an id that the user named needs none."""
+    prompts = () if vouched else (name for kind in PROMPTS for name in free if plain[name] == kind)
+    asked = len({_text(record.get(question)) for record in head})
+    for name in (question, *prompts):
+        words = [_words(record.get(name)) for record in head]
+        if is_worded(words) and 2 * len(set(words)) > asked:  # an instruction that all share says nothing
+            return str(name)
+    return None
+
+
+def _words(value: Any) -> str | None:
+    return _text(value) if isinstance(value, str) else None
+
+
 def _no_score(path: Path, have: Sequence[str], head: Sequence[Record], plain: Mapping[str, str]) -> str:
-    known = {*NAMES["question"], *LAST_RESORT["question"], *NAMES["repeat"], *NAMES["cluster"]}
-    others = (name for name in have if plain[name] not in known)
-    numeric = [name for name in others if all(_is_score(record.get(name)) for record in head)]
+    known = {*NAMES["question"], *LAST_RESORT, *NAMES["repeat"], *NAMES["cluster"]}
+    nested = [f"{name}.{key}" for name in have for key in _keys(record.get(name) for record in head)]
+    cells = {name: [_Spec(name).of(record) for record in head] for name in (*have, *nested)}
+    others = (name for name in cells if plain.get(name) not in known and not _counts(name, cells[name]))
+    numeric = [name for name in others if all(map(_is_score, cells[name])) and {*map(str, cells[name])} != {"None"}]
+    numeric = [name for name in numeric if _OF_KEY.search(name.lower()) is None]
     listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
     text = f"{path}: no column holds the scores; there are {listed}. "
-    words = [name for name in numeric if re.search("correct|right|score|acc|pass|reward|grade|solved", plain[name])]
-    likely = words[0] if words else numeric[0] if numeric else "COLUMN"
+    words = [name for name in numeric if _OF_SCORE.search(name.lower())]
+    shares = [name for name in numeric if name in have and all(map(_is_share, cells[name]))]
+    likely = words[0] if words else shares[0] if shares else "COLUMN"
     text += f"If one of them does, name it, as in {parameter('columns', {'score': likely})}"
-    if len(numeric) >= 2:
+    wide = sum(name in have for name in numeric)
+    if wide >= 2 and len(shares) != 1 and not words:
         text += (
-            f". If each of the {len(numeric)} columns of numbers is a model, this is a wide table: it needs one row "
+            f". If each of the {wide} columns of numbers is a model, this is a wide table: it needs one row "
             "for each answer with the columns question, model, score (pandas: "
             "`frame.melt(id_vars=…, var_name='model', value_name='score')`)"
         )
     return text
 
 
-def _likely(have: Sequence[str], names: Mapping[str, str]) -> str:
-    """A column that may tell the questions, for the message that asks for it."""
-    free = [name for name in have if name not in names.values()]
-    return free[0] if free else "COLUMN"
+_COUNTER = re.compile(
+    r"(^|[_. ])(idx|index|no|num|number|line|row|rank|seed|step|turn|count|len|length|token|time|latency|duration|cost|"
+    r"size|price|year|timestamp|date|id)s?($|[_. ])|^unnamed|^n_|^$|index$|idx$|id$|_ms$",
+    re.IGNORECASE,
+)
+
+
+_OF_KEY = re.compile("answer|gold|target|pred|label|expected|truth|choice")
+"""Columns of answers, right or given, which may be numbers or `yes` and `no` as scores are."""
+_OF_SCORE = re.compile("correct|right|score|acc|pass|success|reward|grade|solved")
+
+
+def _counts(name: str, cells: Sequence[Any]) -> bool:
+    """Whether a column is an index, a counter or a measure of size, by its name or because it numbers the rows."""
+    found = [_text(cell) for cell in cells]
+    numbered = len(set(found)) == len(found) > 2 and all(text is not None and text.isdecimal() for text in found)
+    return numbered or _COUNTER.search(str(name)) is not None
+
+
+def _keys(values: Iterable[Any]) -> Iterable[str]:
+    return dict.fromkeys(key for value in values if isinstance(value, Mapping) for key in value)
+
+
+def _likely(have: Sequence[str], names: Mapping[str, str], head: Sequence[Record]) -> str:
+    """A column that may tell the questions, for the message that asks for it: words that differ from row to row."""
+    for name in have:
+        cells = [_words(record.get(name)) for record in head]
+        answer = re.search("answer|respon|output|predict|completion|generat|reason", str(name).lower())
+        if name in names.values() or _counts(name, cells) or answer or None in cells:
+            continue
+        if 2 * len(set(cells)) > len(cells):
+            return str(name)
+    return "COLUMN"
+
+
+def _is_share(value: Any) -> bool:
+    """Whether a cell is a verdict, or a number between 0 and 1, or several."""
+    several = answers_of(value)
+    if several is not None:
+        return all(map(_is_share, several))
+    number = _number(Path(), 0, "", value)
+    return number != number or 0 <= number <= 1
 
 
 def _is_score(value: Any) -> bool:
+    several = answers_of(value)
+    if several is not None:
+        return all(map(_is_score, several))
     try:
         _number(Path(), 0, "", value)
     except InputError:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+import gzip
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, AnyStr
 
-from harness_noise.errors import InputError
+from harness_noise.data.clusters import MissingFieldError, value_of
+from harness_noise.errors import InputError, parameter
 from harness_noise.io.json_files import load, load_line
 from harness_noise.io.paths import reason
 
@@ -18,16 +24,104 @@ Record = Mapping[str, Any]
 LONGEST_LINE = 1 << 26
 """Characters or bytes; no answer with its question has as many."""
 _BATCH = 4096
+_SPARE_BYTES, _TIMES = 1 << 28, 100
+"""Of a packed table: bytes that it may have in any case, and for each of its own."""
 _SPARE_ROWS, _ROWS_PER_BYTE = 1_000_000, 32
 """Rows of a Parquet file: repetition packs so well that a small file could stand for billions."""
 
 
-def records(path: Path) -> Iterator[tuple[int, Record]]:
-    """The rows of a table with their line numbers (of JSON and Parquet, their row numbers)."""
-    suffix = path.suffix.lower()
-    reader = {".parquet": _parquet, ".json": _json, ".jsonl": _json_lines, ".ndjson": _json_lines}.get(suffix, _csv)
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A table that lies in memory: read as a file is, with a name in place of a path."""
+
+    name: str
+    rows: Sequence[Record]
+
+    @property
+    def stem(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def suffix_of(path: Path) -> str:
+    """The ending that says how a table is written, also behind `.gz`; Parquet packs itself."""
+    packed = path.suffix.lower() == ".gz"
+    suffix = Path(path.stem).suffix.lower() if packed else path.suffix.lower()
+    return suffix if suffix in SUFFIXES and not (packed and suffix == ".parquet") else ""
+
+
+def stem(path: Path | Rows) -> str:
+    """The name of a table without its endings."""
+    if isinstance(path, Rows):
+        return path.name
+    return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
+
+
+def _opened(path: Path) -> IO[bytes]:
+    packed: Any = _Unpacked(path) if path.suffix.lower() == ".gz" else path.open("rb")
+    return packed  # type: ignore[no-any-return]
+
+
+class _Unpacked(gzip.GzipFile):
+    """A gzip file that ends where it would stand for much more than a table packs into its bytes."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._most = _SPARE_BYTES + _TIMES * path.stat().st_size
+        self._path = path
+
+    def readline(self, size: int | None = -1) -> bytes:
+        self._check()
+        return super().readline(size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        self._check()
+        return super().read(size)
+
+    def read1(self, size: int = -1) -> bytes:
+        self._check()
+        return super().read1(size)
+
+    def _check(self) -> None:
+        if self.tell() > self._most:
+            raise InputError(f"{self._path}: unpacks to more than {_TIMES} times its size: no table of scores does")
+
+
+def has_rows(path: Path) -> bool:
+    """Whether a JSON file begins as a list does, or as an object that holds a list of objects."""
     try:
-        yield from reader(path)
+        with _opened(path) as file:
+            start = file.read(_START).lstrip(b"\xef\xbb\xbf \t\r\n")
+    except (OSError, EOFError, zlib.error):
+        return False
+    return start.startswith(b"[") or (start.startswith(b"{") and _ROWS.search(start) is not None)
+
+
+_START, _ROWS = 1 << 16, re.compile(rb":\s*\[\s*\{")
+
+
+def records(path: Path | Rows, rows: str | None = None) -> Iterator[tuple[int, Record]]:
+    """The rows of a table with their line numbers (of JSON, Parquet and tables in memory, their row numbers).
+
+    Args:
+        path: the file, or the table.
+        rows: the dotted path to the list of rows inside the objects of a JSON file.
+    """
+    if isinstance(path, Rows):
+        yield from enumerate(path.rows, 1)
+        return
+    within = {".json": _json, ".jsonl": _json_lines, ".ndjson": _json_lines}.get(suffix_of(path))
+    try:
+        if within is not None:
+            yield from within(path, rows)
+        elif rows is not None:
+            raise InputError(f"{path}: `columns` rows={rows} is for JSON, whose rows may stand inside an object")
+        else:
+            yield from (_parquet if suffix_of(path) == ".parquet" else _csv)(path)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: not a gzip file that can be read ({error})") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({reason(error)})") from None
     except UnicodeDecodeError as error:
@@ -45,7 +139,7 @@ def _bounded(file: IO[AnyStr], path: Path) -> Iterator[AnyStr]:
 
 
 def _csv(path: Path) -> Iterator[tuple[int, Record]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with _opened(path) as binary, TextIOWrapper(binary, encoding="utf-8-sig", newline="") as file:
         header_line = next(_bounded(file, path), "")
         if not header_line.strip():
             raise InputError(f"{path}: the file is empty")
@@ -72,24 +166,85 @@ def _csv(path: Path) -> Iterator[tuple[int, Record]]:
             ) from None
 
 
-def _json_lines(path: Path) -> Iterator[tuple[int, Record]]:
-    with path.open("rb") as file:
+def _json_lines(path: Path, rows: str | None) -> Iterator[tuple[int, Record]]:
+    with _opened(path) as file:
         for number, line in enumerate(_bounded(file, path), 1):
             if line.isspace():
                 continue
             row = load_line(path, number, line, "; is the file damaged or truncated?")
-            yield number, _object(path, f"line {number}", row)
+            if rows is None:
+                yield number, _object(path, f"line {number}", row)
+            else:
+                yield from ((number, item) for item in _inside(path, f"line {number}", row, rows))
 
 
-def _json(path: Path) -> Iterator[tuple[int, Record]]:
-    rows = load(path, advice="; write one object to a line (JSONL), which is read line by line")
-    if not isinstance(rows, list):
+def _json(path: Path, rows: str | None) -> Iterator[tuple[int, Record]]:
+    advice = "; write one object to a line (JSONL), which is read line by line"
+    if path.suffix.lower() == ".gz":
+        with _opened(path) as file:
+            found = load(path, advice=advice, data=file)
+    else:
+        found = load(path, advice=advice)
+    if rows is None and isinstance(found, dict):
+        places = [place for place, _ in lists_in(found)]
+        if len(places) != 1:
+            raise InputError(_no_rows(path, places))
+        (rows,) = places
+    items = found if rows is None else _inside(path, "", found, rows)
+    if not isinstance(items, list):
         raise InputError(f"{path}: a JSON table must be a list of objects, one for each answer")
-    for number, row in enumerate(rows, 1):
+    for number, row in enumerate(items, 1):
         yield number, _object(path, f"entry {number}", row)
 
 
-def _object(path: Path, where: str, row: Any) -> Record:
+def _no_rows(path: Path, places: list[str]) -> str:
+    if not places:
+        return f"{path}: a JSON table must be a list of objects, one for each answer; no such list is in this object"
+    parents = {place.rpartition(".")[0] for place in places}
+    if len(places) > _NAMED and len(parents) == 1:
+        return (
+            f"{path}: not a table: {max(parents) or 'the object'} holds {len(places)} lists of objects under as many "
+            f"names ({places[0].rpartition('.')[2]}, …); write one row for each answer (JSONL, CSV)"
+        )
+    listed = ", ".join(places[:6]) + (f" and {len(places) - 6} more" if len(places) > 6 else "")
+    return (
+        f"{path}: several lists of objects could be the rows: {listed}; say which with "
+        f"{parameter('columns', {'rows': places[0]})}"
+    )
+
+
+_NAMED = 6
+"""Lists beside each other beyond which their names are those of questions."""
+
+
+def lists_in(value: Any, prefix: str = "", depth: int = 3) -> Iterator[tuple[str, list[Any]]]:
+    """The lists of objects inside an object, each with its dotted path."""
+    for name, item in value.items():
+        if isinstance(item, list) and item and all(isinstance(row, dict) for row in item):
+            yield f"{prefix}{name}", item
+        elif isinstance(item, dict) and depth > 1:
+            yield from lists_in(item, f"{prefix}{name}.", depth - 1)
+
+
+def _inside(path: Path, where: str, outer: Any, rows: str) -> list[Record]:
+    """The rows at a path inside an object; what the object says of model and task counts for each."""
+    at = f"{path}{where and f', {where}'}"
+    try:
+        found = value_of(rows, outer) if isinstance(outer, dict) else None
+    except MissingFieldError as error:
+        have = ", ".join(error.fields) or "none"
+        raise InputError(f"{at}: `columns` rows={rows}: no such field; there are {have}") from None
+    if not isinstance(found, list):
+        raise InputError(f"{at}: `columns` rows={rows} is no list of objects, but {type(found).__name__}")
+    said = {name: outer[name] for name in SHARED if isinstance(outer.get(name), str)}
+    return [said | _object(path, f"{rows}, entry {number}", row) for number, row in enumerate(found, 1)]
+
+
+SHARED = ("model", "model_id", "model_name", "task", "task_name", "benchmark", "dataset")
+"""What an object may say of all rows inside it."""
+
+
+def _object(path: Path, where: str, row: Any) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise InputError(f"{path}, {where}: not an object with columns, but {type(row).__name__}")
     return row

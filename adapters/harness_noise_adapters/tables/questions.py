@@ -6,15 +6,38 @@ questions do; a few that have the same words are different questions.
 
 from __future__ import annotations
 
+import re
+from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from harness_noise.data.clusters import text_label
+from harness_noise.errors import InputError, parameter
+
+from .fields import mentioned
+from .files import Record
 
 if TYPE_CHECKING:
     from .columns import Columns
     from .reader import Cells
+
+_WATCHED = 20_000
+"""Rows that are looked at for a column that tells more than one thing of a question."""
+_FEW = 64
+"""Values that a column of conditions (models, prompts, judges) has at most."""
+_OF_ANSWER = re.compile(
+    "answer|respon|output|predict|pred$|completion|generat|choice|letter|option|extract|parsed|raw|reason|rationale|"
+    "thought|time|latency|duration|elapsed|token|cost|length|prob|confidence|score|correct|match|acc|pass|reward|grade|"
+    "judge?ment|verdict|error|status|finish|stop|uuid|hash|date|created|trace|trajectory|messages|conversation|feedback|"
+    "comment|explanation|critique|code$|patch|solution|continuation|result|eval|turn|step|num|count|^n_|"
+    "^is_|^has_"
+)
+"""Names of columns that tell of an answer, and may differ between the answers to one question."""
+_OF_REPEAT = re.compile("sample|gen|iter|try|trial|rep|run|seed|roll|attempt|shot|epoch")
+_OF_QUESTION = re.compile("target|gold|ground_truth|expected|reference|prompt|input|stimul|passage|context")
 
 
 @dataclass(slots=True)
@@ -23,16 +46,10 @@ class Settled:
 
     new: dict[int, Cells] = field(default_factory=dict)
     """Identity of an old table → the one in its place."""
-    by_words: bool = False
-    """Whether the words are the question, and not the id beside them."""
     notes: list[str] = field(default_factory=list)
 
     def of(self, cells: Cells) -> Cells:
         return self.new.get(id(cells), cells)
-
-    def names(self, cells: Cells) -> Mapping[str, str]:
-        """New names by old, of an old table."""
-        return cells.words if self.by_words else cells.double
 
 
 def is_worded(values: Sequence[str | None]) -> bool:
@@ -65,7 +82,7 @@ def _beside(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settled:
     if 2 * ambiguous > ids or (unique and shared and (counted or 2 * shared > distinct)):
         columns.names["question"], columns.words = words, None
         columns.unused = [*columns.unused, name]
-        return Settled({id(cells): cells.renamed(path, cells.words) for cells in tables}, by_words=True)
+        return Settled({id(cells): cells.renamed(path, cells.words) for cells in tables})
     out = Settled({id(cells): cells.renamed(path, cells.double) for cells in tables if cells.double})
     if unique and shared:
         out.notes.append(
@@ -109,3 +126,133 @@ def _without_id(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settle
         f"the same words, not repeats; if they are repeats, say --columns question={name}"
     )
     return Settled({id(cells): cells.numbered(path) for cells in tables}, notes=[note])
+
+
+def refuse_one_question(path: Path, columns: Columns, tables: Sequence[Cells]) -> None:
+    """Refuse a guess by which most rows of a table are the answers to one question."""
+    name = columns.question
+    if name in columns.chosen or "repeat" in columns.names or columns.off:
+        return
+    for cells in tables:
+        most = max(map(len, cells.numbers.values()), default=0)
+        if len(cells.values) >= _SEVERAL and 2 * most > len(cells.values) and not cells.counts and not columns.lists:
+            raise InputError(
+                f"{path}: by {name!r}, {most} of {len(cells.values)} rows are answers to one question, so it hardly "
+                f"names the questions: say which column does, as in {parameter('columns', {'question': 'COLUMN'})} "
+                f"(or {parameter('columns', {'question': name})} if it does)"
+            )
+
+
+_SEVERAL = 20
+
+
+class Pooled:
+    """What the columns that are not used say in the rows of one question.
+
+    Repeats differ in what tells of the answer. Where they differ in a column of conditions, of stimuli or of judges,
+    the user has to say what that is: it would be taken for the model's own noise.
+    """
+
+    def __init__(self, path: Path, columns: Columns, known: Sequence[str]) -> None:
+        self.path, self.columns = path, columns
+        asked = "repeat" not in columns.names and columns.count is None and not {"repeat", "question"} & {*columns.off}
+        names = [name for name in columns.unused if not mentioned(name, known)] if asked else []
+        self._hashes: dict[str, list[int]] = {name: [] for name in names}
+        self._texts: dict[str, list[Any]] = {name: [] for name in names}
+        """The first values."""
+        self._rows: dict[int, int] = {}
+        """Line → row, of those that are watched."""
+
+    def add(self, line: int, record: Record) -> None:
+        """One row, of the first ones."""
+        if not self._hashes or len(self._rows) >= _WATCHED:
+            return
+        first = len(self._rows) < _FEW
+        self._rows[line] = len(self._rows)
+        for name, column in self._hashes.items():
+            value = record.get(name)
+            if isinstance(value, (list, dict)):
+                value = text_label(value)
+            column.append(hash(value))
+            if first:
+                self._texts[name].append(value)
+
+    def ask(self, tables: Sequence[Cells]) -> None:
+        """Refuse a table that pools what its columns tell apart.
+
+        Raises:
+            InputError: names the column, and what can be said of it.
+        """
+        questions, rows = array("q"), array("q")
+        n = 0
+        for cells in tables:
+            for found in cells.numbers.values():
+                if len(found) < 2:
+                    continue
+                at = [self._rows[line] for number in found.values() if (line := cells.lines[number]) in self._rows]
+                questions.extend([n] * len(at))
+                rows.extend(at)
+                n += 1
+        if n < 2:
+            return
+        most = max(len(found) for cells in tables for found in cells.numbers.values())
+        for name, hashes in self._hashes.items():
+            if self._tells_apart(name, questions, [hashes[row] for row in rows]):
+                raise InputError(self._question(name, n, most))
+
+    def _tells_apart(self, name: str, questions: Sequence[int], values: Sequence[int]) -> bool:
+        """Whether a column stands for conditions that questions share, or words questions of its own."""
+        import numpy as np
+
+        q, v = np.asarray(questions), np.unique(np.asarray(values, dtype=np.int64), return_inverse=True)[1].reshape(-1)
+        Q, V, N = int(q[-1]) + 1, int(v.max()) + 1, len(v)
+        cells, counts = np.unique(q * V + v, return_counts=True)
+        varied = (np.bincount(cells // V, minlength=Q) > 1).mean()
+        plain = str(name).strip().lower().replace(" ", "_")
+        if varied <= 0.5 or _OF_REPEAT.search(plain) is not None:
+            return False
+        texts = [text for text in self._texts[name] if text is not None]
+        numeric = all(map(_is_number, texts))
+        of_question = not numeric and _OF_QUESTION.search(plain) is not None
+        of_answer = not of_question and _OF_ANSWER.search(plain) is not None
+        shares = len(cells) / (Q * V)
+        if V <= _FEW and shares == 1 and (counts.reshape(Q, V) == counts[:V]).all():
+            return not of_answer or Q >= _SEVERAL  # each value equally often under every question, not by chance
+        if of_question or of_answer:
+            return of_question
+        recurs = (len(cells) == N and N >= 2 * V) or shares >= _MOSTLY
+        if numeric:
+            return recurs and 2 < V <= _FEW
+        return recurs or is_worded([str(text) for text in texts])
+
+    def _question(self, name: str, n: int, most: int) -> str:
+        columns = self.columns
+        shown = ", ".join(repr(str(text)[:30]) for text in dict.fromkeys(map(str, self._texts[name][:_FEW])))
+        shown = shown if len(shown) <= 100 else f"{shown[:100]}…"
+        both = f"{columns.question}*{name}"
+        ways = "; ".join(
+            f"{what}: {parameter('columns', said)}"
+            for what, said in (
+                ("a model", {"model": name}),
+                ("a task or condition of its own", {"task": name}),
+                ("part of the question", {"question": both}),
+                ("the number of the answer", {"repeat": name}),
+                ("nothing but a remark on the answer", {"repeat": "none"}),
+            )
+            if not (what in ("a model", "a task or condition of its own") and next(iter(said)) in columns.names)
+        )
+        return (
+            f"{self.path}: {n} questions by {columns.question!r} have up to {most} rows each, which differ in {name!r} "
+            f"({shown}): are they answers of one model to one question? Say what {name!r} is: {ways}"
+        )
+
+
+_MOSTLY = 0.9
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True

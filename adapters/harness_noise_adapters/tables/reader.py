@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.data.answers import MetricAnswers
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, resolved, text_label
+from harness_noise.data.clusters import ClusterSpec, MissingFieldError, OuterFields, labeller, resolved
 from harness_noise.data.native_values import fitting
-from harness_noise.data.questions import Questions, occurrences
+from harness_noise.data.questions import Questions, content_hash, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Scores
-from harness_noise.errors import InputError
+from harness_noise.data.string_store import Hashes
+from harness_noise.errors import InputError, parameter
 
 from .answers import TableLog
-from .columns import _FEW, _HEAD, _WATCHED, TASK, Columns
+from .columns import _HEAD, TASK, Columns
 from .fields import fields_of
-from .files import SUFFIXES, Record, records
-from .questions import settle
+from .files import Record, Rows, has_rows, records, stem, suffix_of
+from .questions import Pooled, refuse_one_question, settle
 from .values import _text
 
 if TYPE_CHECKING:
@@ -36,25 +37,24 @@ Key = tuple[str, str, str]
 
 
 class TableAdapter:
-    """Score tables (CSV, JSONL, JSON, Parquet), read only: they have no place for an error bar."""
+    """Score tables (CSV, JSONL, JSON, Parquet; `.gz`), read only: they have no place for an error bar."""
 
     name = "table"
 
     def sniff(self, path: Path) -> bool:
-        """Whether the file's name says it is a table; a JSON file has to be a list."""
-        if path.suffix.lower() not in SUFFIXES or not path.is_file():
+        """Whether the file's name says it is a table; a JSON file has to be a list, or an object that holds one."""
+        if not suffix_of(path) or not path.is_file():
             return False
-        if path.suffix.lower() != ".json":
-            return True
-        try:
-            with path.open("rb") as file:
-                return file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
-        except OSError:
-            return False
+        return suffix_of(path) != ".json" or has_rows(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """The models of a table, one Run each; see `harness_noise_adapters.base.Adapter.read`."""
         return read(path, options)
+
+    def read_rows(self, name: str, rows: Sequence[Record], options: ReadOptions) -> list[Run]:
+        """The models of a table in memory, called `name`."""
+        place: Any = Rows(name, rows)  # what is read is asked for its name only
+        return read(place, options)
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
         """Refused: a table has no place for it."""
@@ -75,14 +75,18 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
         InputError: the file is damaged or empty, a column is missing or ambiguous, a score is not a
             number, or one repeat of a question has two scores; says file, line and what to do.
     """
-    rest = records(path)
+    chosen = _columns_of(path, options.columns)
+    inside = chosen.pop("rows", None)
+    rest = records(path, inside)
     head = list(islice(rest, _HEAD))
     if not head:
         raise InputError(f"{path}: the table has no rows")
-    columns = Columns.of(path, [record for _, record in head], _columns_of(path, options.columns))
+    columns = Columns.of(path, [record for _, record in head], chosen, inside)
     table = _Table(path, columns, options)
     for line, record in chain(head, rest):
-        table.add(line, record)
+        table.add(line, columns.filled(record))
+    if columns.odd:
+        raise columns.no_scores(path)
     return table.runs()
 
 
@@ -93,10 +97,10 @@ class _Table:
         self.path, self.columns, self.options = path, columns, options
         self.cluster, self.spec = _cluster(path, columns, options)
         self.models: dict[str, dict[Key, Cells]] = {}
-        self.spare: dict[str, dict[Any, None]] = {name: {} for name in columns.unused}
-        """Unused column → its values, while they are few."""
-        self.watched: list[tuple[tuple[str, Key, str], Record]] = []
-        """Model, metric and question of the first rows, and what the spare columns say there."""
+        known = (*options.fields, *(() if options.cluster is None else (options.cluster,)))
+        self.pooled = None if options.factors else Pooled(path, columns, known)  # `factors` asks what else makes noise
+        self.outer: dict[str, OuterFields] = {}
+        """Task → which columns contain its clusters."""
 
     def add(self, line: int, record: Record) -> None:
         """One row."""
@@ -104,41 +108,48 @@ class _Table:
         for name in ("model", "task"):
             if name in columns.names and columns.text(record, name) is None:
                 raise InputError(f"{path}, line {line}: no {columns.names[name]!r}, though the table has that column")
-        model = columns.text(record, "model") or path.stem
+        model = columns.text(record, "model") or stem(path)
         key = (columns.text(record, "task") or TASK, columns.text(record, "metric") or "score",
                columns.text(record, "scorer") or "none")  # fmt: skip
         cells = self.models.setdefault(model, {}).setdefault(key, Cells())
         question = cells.name(*columns.question_of(path, line, record))
+        if columns.wording is not None and question not in cells.numbers:
+            cells.hashes.append(hashed(record.get(columns.wording)))
         label = None if self.cluster is None else self.cluster(record, line)
+        if label is not None:
+            if key[0] not in self.outer:
+                self.outer[key[0]] = OuterFields(columns.unused)
+            self.outer[key[0]].add(question, label, record)
         levels = _levels(path, line, record, self.options.factors)
-        (score, count), repeat = columns.scores(path, line, record), columns.text(record, "repeat")
+        (scores, count), repeat = columns.scores(path, line, record), columns.text(record, "repeat")
         if count > 1:
             cells.question(path, question, label, line)
-            cells.counts.setdefault(question, []).append((int(score), count))
+            cells.counts.setdefault(question, []).append((int(scores[0]), count))
+        elif len(scores) == 1:
+            cells.add(path, question, repeat, scores[0], cluster=label, levels=levels, line=line)
         else:
-            cells.add(path, question, repeat, score, cluster=label, levels=levels, line=line)
+            for j, score in enumerate(scores):
+                which = None if repeat is None else f"{repeat}.{j}"
+                cells.add(path, question, which, score, cluster=label, levels=levels, line=line)
         if self.options.fields:
             cells.records.setdefault(question, []).append(record)
         if repeat is None and "repeat" in columns.names:
-            raise InputError(f"{path}, line {line}: no {columns.names['repeat']!r}, which tells the answers apart")
-        if "repeat" not in columns.names and columns.count is None and len(self.watched) < _WATCHED:
-            self._watch((model, key, question), record)
-
-    def _watch(self, row: tuple[str, Key, str], record: Record) -> None:
-        few = {name: _hashable(record.get(name)) for name in self.spare}
-        for name, value in few.items():
-            self.spare[name][value] = None
-        self.spare = {name: values for name, values in self.spare.items() if len(values) <= _FEW}
-        self.watched.append((row, {name: few[name] for name in self.spare}))
+            raise InputError(
+                f"{path}, line {line}: no {columns.names['repeat']!r}, which tells the answers apart; if it does not, "
+                f"say {parameter('columns', {'repeat': 'none'})}, and the rows of a question are its answers in order"
+            )
+        if self.pooled is not None:
+            self.pooled.add(line, record)
 
     def runs(self) -> list[Run]:
         path, columns = self.path, self.columns
-        settled = settle(path, columns, [cells for of_model in self.models.values() for cells in of_model.values()])
-        watched = [
-            ((model, key, settled.names(self.models[model][key]).get(question, question)), values)
-            for (model, key, question), values in self.watched
-        ]
-        notes = [columns.note(path, self.options.fields), *settled.notes, *_overlooked(path, watched, self.spare)]
+        tables = [cells for of_model in self.models.values() for cells in of_model.values()]
+        settled = settle(path, columns, tables)
+        tables = [settled.of(cells) for cells in tables]
+        refuse_one_question(path, columns, tables)
+        if self.pooled is not None:
+            self.pooled.ask(tables)
+        notes = [columns.note(path, self.options.fields), *settled.notes]
         return [
             self._run(model, {key: settled.of(cells) for key, cells in of_model.items()}, notes)
             for model, of_model in self.models.items()
@@ -149,7 +160,8 @@ class _Table:
         said = zip(("model", "task", "metric", "scorer"), (model, *key), strict=True)
         names, keys = self.columns.names, tuple(cells.numbers)
         log = TableLog(self.path, self.columns, tuple(text if name in names else None for name, text in said), keys)
-        return Questions(keys, fields=known, log=log)
+        told = self.columns.wording is not None and "" not in cells.hashes.odd()
+        return Questions(keys, inputs=cells.hashes if told else None, fields=known, log=log)
 
     def _run(self, model: str, cells: Mapping[Key, Cells], notes: Sequence[str]) -> Run:
         bounds = (0.0, 1.0) if self.columns.right_or_wrong else None
@@ -159,8 +171,10 @@ class _Table:
                 key,
                 self.options,
                 cluster_spec=self.spec(key[0]),
+                outer=self.outer[key[0]].found() if key[0] in self.outer else None,
                 bounds=bounds,
                 questions=self._questions(model, key, found),
+                repeats_named=self.columns.cause if self.columns.cause and found.shares_labels() else None,
             )
             for key, found in cells.items()
         ]
@@ -180,7 +194,7 @@ def _columns_of(path: Path, given: Mapping[str, str]) -> dict[str, str]:
     everywhere = {name: column for name, column in given.items() if ":" not in name}
     for name, column in given.items():
         file, _, ours = name.rpartition(":")
-        if file and file in (path.name, path.stem, str(path)):
+        if file and file in (path.name, stem(path), str(path)):
             everywhere[ours] = column
     return everywhere
 
@@ -197,6 +211,13 @@ class Cells(MetricAnswers):
     """Questions that are called by name and words, because the name has come with other words → the name."""
     records: dict[str, list[Record]] = field(default_factory=dict)
     """question → its rows, where something is to be known of the questions."""
+    hashes: Hashes = field(default_factory=Hashes)
+    """Of the words of each question, in their order; "" where it has none."""
+
+    def shares_labels(self) -> bool:
+        """Whether the labels of repeats are those of all questions, as `columns` has it, and no seed of each answer."""
+        labels = {repeat for known in self.numbers.values() for repeat in known}
+        return len(labels) <= 2 * max(map(len, self.numbers.values()), default=0)
 
     def name(self, question: str, words: str | None) -> str:
         """What a question is called for now."""
@@ -211,22 +232,29 @@ class Cells(MetricAnswers):
         out = Cells(twice=self.twice)
         for question, found in self.records.items():
             out.records.setdefault(names.get(question, question), []).extend(found)
+        hashes = dict(zip(self.numbers, self.hashes, strict=False))
         for question, repeat, number in self:
             known, levels = repeat if isinstance(repeat, str) else None, self.levels.get(number, ())
             if levels and known is not None:
                 known = known.partition("\x1f")[0]  # `add` puts the levels behind it again
-            self._copy(number, question, out, path, names.get(question, question), known)
+            self._copy(number, question, out, path, names.get(question, question), known, hashes)
         return out
 
     def numbered(self, path: Path) -> Cells:
         """The same rows, each a question of its own."""
         out, rows = Cells(twice=self.twice), list(self)
+        hashes = dict(zip(self.numbers, self.hashes, strict=False))
         for key, (question, _, number) in zip(occurrences([row[0] for row in rows]), rows, strict=True):
-            self._copy(number, question, out, path, key, None)
+            self._copy(number, question, out, path, key, None, hashes)
             out.records[key] = self.records.get(question, [])
         return out
 
-    def _copy(self, number: int, question: str, out: Cells, path: Path, key: str, repeat: str | None) -> None:
+    def _copy(
+        self, number: int, question: str, out: Cells, path: Path, key: str, repeat: str | None,
+        hashes: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        if key not in out.numbers and question in hashes:
+            out.hashes.append(hashes[question])
         out.add(
             path, key, repeat, self.values[number], cluster=self.clusters[question][0],
             levels=self.levels.get(number, ()), line=self.lines[number],
@@ -255,6 +283,12 @@ class Cells(MetricAnswers):
                 values[i, start : start + right] = 1.0
                 values[i, start + right : start + count] = 0.0
                 start += count
+
+
+def hashed(words: Any) -> str:
+    """The hash of a question's words; "" where there are none."""
+    text = _text(words)
+    return "" if text is None else content_hash(text)
 
 
 def _cluster(
@@ -291,25 +325,6 @@ def _cluster(
     return label, spec
 
 
-def _overlooked(
-    path: Path, watched: Sequence[tuple[tuple[Any, ...], Record]], spare: Mapping[str, Mapping[Any, None]]
-) -> list[str]:
-    """Hints at an unused column that tells the rows of every question apart: a model, a prompt, a seed?"""
-    if len({key for key, _ in watched}) == len(watched):
-        return []
-    suspects = [name for name, values in spare.items() if len(values) > 1]
-    seen: dict[str, set[tuple[Any, ...]]] = {name: set() for name in suspects}
-    for key, values in watched:
-        for name in suspects:
-            seen[name].add((*key, values[name]))
-    return [
-        f"{path.name}: column {name!r} tells the rows of each question apart; they were taken for repeats of one "
-        f"model. If it is the model or the task, say --columns model={name}"
-        for name in suspects
-        if len(seen[name]) == len(watched)
-    ]
-
-
 def _levels(path: Path, line: int, record: Record, names: Sequence[str]) -> tuple[str, ...]:
     """What the answer of a row was made with."""
     found = []
@@ -320,7 +335,3 @@ def _levels(path: Path, line: int, record: Record, names: Sequence[str]) -> tupl
             raise InputError(f"{path}, line {line}: factor column {name!r} is not there or empty; there are {have}")
         found.append(level)
     return tuple(found)
-
-
-def _hashable(value: Any) -> Any:
-    return value if isinstance(value, (str, int, float, bool, type(None))) else text_label(value)

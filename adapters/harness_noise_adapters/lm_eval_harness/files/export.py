@@ -22,7 +22,7 @@ from harness_noise.io import atomic as files
 
 from . import outputs
 from .lines import Row
-from .native_block import CLUSTER, SCORES, annotate, inject
+from .native_block import CLUSTER, SCORES, UNUSABLE, annotate, inject
 from .outputs import Output
 from .read import Reading, read_output, zeros_for_missing
 from .wanted import Scan, metrics_of
@@ -75,7 +75,7 @@ def _write_run(output: Output, path: Path, out: Path, analyze: Analyzer, options
     ]
     run = zeros_for_missing(reading, options)
     analysis = analyze(replace(run, name=output.path.name, notes=(*run.notes, *notes)))
-    if all("skipped_metric" in item.diagnostics for item in analysis.estimates):
+    if not any(UNUSABLE.isdisjoint(item.diagnostics) for item in analysis.estimates):
         return []
     drop = options.cluster is not None
     with files.alone(out):

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness_noise.data.clusters import labeller
+from harness_noise.data.native_values import is_reproduced
 from harness_noise.data.questions import CONTENT_KEYS, Questions
-from harness_noise.data.scores import ReadOptions
+from harness_noise.data.scores import ReadOptions, Scores
 
 from ..scoring import aggregates, choices, pairs
 from ..scoring.clusters import AskedQuestions
@@ -124,9 +125,15 @@ def group_rows(native: Native) -> Iterator[GroupRow]:
             yield GroupRow(name, key, value, leaves)
 
 
-def cut_short(native: Native, task: str, found: Samples) -> Iterator[str]:
-    """One sentence where the samples file has fewer questions than lm-eval counted when it made its means."""
+def cut_short(native: Native, task: str, found: Samples, scores: Sequence[Scores]) -> Iterator[str]:
+    """One sentence where the samples file has fewer questions than lm-eval counted when it made its means.
+
+    `n-samples` counts too many of a run with --samples up to 0.4.11, so it is believed only with --limit, or where the
+    scores do not have the mean that is reported.
+    """
     counted, n = native.counted.get(task), len(found.keys)
+    if counted is None and (native.limit is not None or not all(map(is_reproduced, scores))):
+        counted = native.effective.get(task)
     if counted is not None and n < counted:
         yield (
             f"{task}: the samples file has {n} of the {counted} questions that the results are made of; was it "

@@ -17,6 +17,8 @@ from harness_noise.results.rows import Analysis, Estimate
 BLOCK = "noise"
 SCORES = "scores_per_repeat"
 CLUSTER = "cluster"
+UNUSABLE = frozenset(("skipped_metric", "mean_mismatch"))
+"""Codes of estimates that have no error bar for the native value."""
 _CARRIERS = ("total", "data", "prediction", "clustered")
 
 
@@ -108,8 +110,8 @@ def _additions(item: Estimate, *, visible: bool, asked: bool) -> dict[str, float
         item.mean if shown else None, item.se if shown else None,
     )  # fmt: skip
     pairs = zip(_keys(item.metric, item.scorer), values, strict=True)
-    if item.mean is None or "skipped_metric" in item.diagnostics:
-        return {}
+    if item.mean is None or not UNUSABLE.isdisjoint(item.diagnostics):
+        return {}  # an error bar of other scores than those of the native value stands in the block alone
     return {key: float(value) for key, value in pairs if value is not None and math.isfinite(value)}
 
 

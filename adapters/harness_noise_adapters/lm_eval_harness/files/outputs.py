@@ -15,7 +15,8 @@ from harness_noise.io.json_files import load
 
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?"
 _RESULTS = re.compile(rf"(?:.*_)?(?P<date>{_DATE})\.json")
-_SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<date>{_DATE})\.jsonl")
+_SAMPLES = re.compile(rf"samples_(?P<task>.+)_(?P<date>{_DATE})\.jsonl?")
+"""Between 0.4.2 and 0.4.3 they were named `.json`, with the same lines in them."""
 _UNDATED = re.compile(r"samples_(?P<task>.+)\.jsonl")
 _OPENING = re.compile(rb'\s*\{\s*"results"\s*:\s*\{')
 _ROW = re.compile(rb'\s*\{\s*"doc_id"\s*:')
@@ -63,9 +64,7 @@ def sniff(path: Path) -> bool:
     """Whether a file or folder looks like lm-eval's; never raises."""
     try:
         if path.is_dir():
-            return any(map(_is_results, _candidates(path))) or any(
-                _SAMPLES.fullmatch(file.name) for file in path.rglob("samples_*.jsonl")
-            )
+            return any(map(_is_results, _candidates(path))) or any(map(_dated_samples, path.rglob("samples_*.json*")))
         return _is_results(path) or _is_samples(path)
     except OSError:
         return False
@@ -81,7 +80,8 @@ def find(path: Path) -> list[Output]:
         InputError: there is no run.
     """
     if path.is_file():
-        return [_of_samples(path) if path.suffix == ".jsonl" else _of_results(path, _Beside.of(path.parent))]
+        is_samples = path.suffix == ".jsonl" or _dated_samples(path)
+        return [_of_samples(path) if is_samples else _of_results(path, _Beside.of(path.parent))]
     beside: dict[Path, _Beside] = {}  # many runs may lie in one folder, which is listed once
     found: list[Output] = []
     for file in filter(_is_results, _candidates(path)):
@@ -90,8 +90,8 @@ def find(path: Path) -> list[Output]:
         found.append(_of_results(file, beside[file.parent]))
     taken = {file for output in found for file in output.samples.values()}
     orphans: dict[tuple[Path, str], dict[str, Path]] = {}
-    for file in sorted(path.rglob("samples_*.jsonl")):
-        name = _SAMPLES.fullmatch(file.name)
+    for file in sorted(path.rglob("samples_*.json*")):
+        name = _dated_samples(file)
         if name and file not in taken:
             orphans.setdefault((file.parent, name["date"]), {})[name["task"]] = file
     found += [Output(None, samples) for samples in orphans.values()]
@@ -144,9 +144,15 @@ def _is_results(path: Path) -> bool:
     return isinstance(found, dict) and {"results", "configs"} <= found.keys()
 
 
+def _dated_samples(path: Path) -> re.Match[str] | None:
+    """Task and date in the name of a samples file; `--output_path samples_x.json` gives results files such names."""
+    found = _SAMPLES.fullmatch(path.name)
+    return None if found is None or (path.suffix == ".json" and _is_results(path)) else found
+
+
 def _is_samples(path: Path) -> bool:
     if path.suffix != ".jsonl" or not path.is_file():
-        return False
+        return _dated_samples(path) is not None
     if _SAMPLES.fullmatch(path.name):
         return True
     with path.open("rb") as file:
@@ -182,7 +188,7 @@ class _Beside:
     def of(cls, folder: Path) -> _Beside:
         out = cls({}, {}, {})
         for file in sorted(folder.iterdir()):
-            if name := _SAMPLES.fullmatch(file.name):
+            if name := _dated_samples(file):
                 out.dated.setdefault(name["date"], {})[name["task"]] = file
             elif name := _UNDATED.fullmatch(file.name):
                 out.undated[name["task"]] = file

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness_noise.data.clusters import MissingFieldError
+from harness_noise.data.clusters import MissingFieldError, OuterFields
 from harness_noise.data.fields import FieldReader
 from harness_noise.data.questions import occurrences
 from harness_noise.errors import FinalError
@@ -41,6 +41,8 @@ class _Questions:
         """By the field that the user chose."""
         self.carried: list[str | None] | None = None
         """Cluster labels; None while no question has one."""
+        self.outer = OuterFields()
+        """Which fields contain the clusters that the user named."""
         self.doc_ids: array[int] | None = None
         """None while they count from 0."""
         self.fields = FieldReader(wanted.fields, wanted.task) if wanted.fields else None
@@ -80,6 +82,7 @@ class _Questions:
         for number, row, doc in zip(numbers, rows, docs, strict=True):
             if self.wanted.cluster is not None:
                 label: Any = _label(self.wanted.cluster, doc, f"{self.path}, line {number}: cluster")
+                self.outer.add(str(len(self.carried)), label, doc)
             else:
                 label = None if CLUSTER in metrics_of(row) else row.get(CLUSTER)
             self.carried.append(None if label is None else _shared(str(label), self.shared))
@@ -105,6 +108,7 @@ class _Questions:
             documents=Documents(self.path, wanted, self.stamp, hashes, distinct),
             doc_ids=doc_ids,
             clusters=_complete(self.carried),
+            outer=self.outer.found(),
             fields=None if self.fields is None else self.fields.fields(),
             unlabelled=bare if bare < self.n else 0,
             columns=scores.columns,

@@ -82,7 +82,7 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
             samples[task] = read_samples(output.samples[task], wanted)
             notes += score_answers(output.samples[task], wanted, native, samples[task])
             gather(task_facts(native, samples[task], task), samples[task].columns, budget, found)
-            notes += cut_short(native, task, samples[task])
+            notes += cut_short(native, task, samples[task], [part for part in found.scores if part.task == task])
         else:
             found.skipped += [
                 Skipped(task, *key, "there is no samples file for it: run lm-eval with --log_samples", value)
@@ -107,7 +107,13 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         date=output.date(native.results),
         groups=groups(rows, native.reported, native.effective, found.scores),
     )
-    run = with_record(run, native.looks, [item for item in native.drawn if item["task"] in samples])
+    inner = [
+        replace(part, outer=item.outer) if part.clusters == item.clusters else part
+        for part in run.scores for item in [samples[part.task]]
+    ]  # fmt: skip
+    run = replace(run, scores=tuple(inner))
+    drawn = [item for item in native.drawn if item["task"] in samples]
+    run = with_record(run, native.looks, drawn, native.original)
     return Reading(with_groups(run, options.groups), native.results, samples, known)
 
 

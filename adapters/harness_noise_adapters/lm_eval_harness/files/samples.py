@@ -8,7 +8,7 @@ kept of a question is packed: its hashes and its scores.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,8 @@ class Samples:
     """Whether the rows carry their scores per repeat."""
     stamp: tuple[float, float]
     """Of the file, see `stamp`."""
+    outer: Mapping[str, Mapping[str, str]] | None = None
+    """As in `Scores`."""
     fields: Fields | None = None
     """Of the questions, where some are wanted."""
     logs: dict[str, Log] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from .options import Options, block, read_file
 
 _FLAGS = ("noise", "noise_repeats", "noise_cluster", "noise_group", "noise_config", "noise_no_rows",
           "noise_no_reseed", "noise_level", "noise_until", "noise_against", "noise_margin", "noise_looks",
-          "noise_metric", "noise_sample", "noise_reference")  # fmt: skip
+          "noise_metric", "noise_sample", "noise_reference", "noise_seed")  # fmt: skip
 _EPILOG = f"""error bars (harness-noise), options of run; `lm-eval run --help` explains them:
   --{" --".join(_FLAGS[:5])}
   --{" --".join(_FLAGS[5:10])}
@@ -93,8 +93,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("noise (harness-noise)")
     group.add_argument("--noise", action="store_true", help="add error bars with their parts to the results")
     group.add_argument(
-        "--noise_repeats", metavar="K",
-        help="answers per question of generate_until tasks, or auto: until more of them no longer pay",
+        "--noise_repeats", metavar="K", action="append",
+        help="answers per question of generate_until tasks, or auto: until more of them no longer pay; or TASK=K "
+        "(repeatable, the last that matches a task counts)",
     )  # fmt: skip
     group.add_argument(
         "--noise_cluster", metavar="SPEC", action="append",
@@ -123,6 +124,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--noise_reference", metavar="RUN", action="append",
         help="a finished run of all questions, to say what a part says of the whole (repeatable)",
     )  # fmt: skip
+    group.add_argument("--noise_seed", metavar="SEED", help="of the random order of questions (default 0)")
     group.add_argument("--noise_no_rows", action="store_true", help="add no visible <metric>_avg rows")
     group.add_argument("--noise_no_reseed", action="store_true", help="send the harness's one seed with every repeat")
 

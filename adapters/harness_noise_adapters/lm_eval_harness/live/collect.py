@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller
 from harness_noise.data.scores import Run, Weighting, with_groups
@@ -29,6 +29,8 @@ from .measured import TaskScores, columns_of, task_facts
 from .options import Options
 
 log = logging.getLogger("harness_noise")
+Carried: TypeAlias = Mapping[str, tuple[Labels, str | None]]
+"""Task → clusters of all its documents, by their numbers, and their SPEC in words."""
 
 
 @dataclass(slots=True)
@@ -85,6 +87,8 @@ def collect(
     repeats: Mapping[str, tuple[int, int]],
     options: Options,
     model: str,
+    *,
+    carried: Carried | None = None,
 ) -> Collected:
     """Everything that a finished run measured.
 
@@ -95,13 +99,14 @@ def collect(
         repeats: generate_until task → (answers that the harness's own filters saw, answers in all).
         options: the user's choices.
         model: a name for the model.
+        carried: clusters that come from the run compared with.
     """
     notes: list[str] = []
     found: dict[str, TaskScores] = {}
     for name, task in tasks.items():
         if samples := results["samples"].get(name, []):
             found[name] = _score(TaskScores(name, *by_filter(samples)), task, repeats.get(name, (1, 1)), notes)
-    labels = cluster_labels(found, options.cluster, notes)
+    labels = cluster_labels(found, options.cluster, notes, carried or {})
     gathered, budget = Gathered(notes=notes), aggregates.Budget()
     for name, item in found.items():
         native_K = 1 if item.copied else repeats.get(name, (1, 1))[0]
@@ -172,10 +177,16 @@ def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str
 
 
 def cluster_labels(
-    found: Mapping[str, TaskScores], spec: ClusterSpec, notes: list[str]
+    found: Mapping[str, TaskScores], spec: ClusterSpec, notes: list[str], carried: Carried
 ) -> dict[str, tuple[Labels, str | None]]:
+    """Task → the clusters of its questions, and their SPEC in words; tasks without clusters are left out."""
     asked: dict[str, AskedQuestions] = {}
+    out: dict[str, tuple[Labels, str | None]] = {}
     for name, item in found.items():
+        if name in carried:
+            every, words = carried[name]
+            out[name] = tuple(every[row["doc_id"]] for row in item.questions), words
+            continue
         labels, wanted = None, presets.resolve(spec, name)
         if wanted is not None and not presets.is_parallel(wanted):
             try:
@@ -185,7 +196,7 @@ def cluster_labels(
         rows = item.questions
         asked[name] = AskedQuestions([row["doc_id"] for row in rows], [row["target_hash"] for row in rows], labels)
     given = None if spec == ClusterSpec() else spec
-    return clusters(given, asked, notes, flag="--noise_cluster", whole=True)
+    return out | clusters(given, asked, notes, flag="--noise_cluster", whole=True)
 
 
 def first_missing(tasks: Mapping[str, Any], spec: ClusterSpec) -> tuple[list[str], list[str]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness_noise.analysis.drawing import with_record
 from harness_noise.analysis.observed import REPEATS_SHARE, observe_difference, observe_mean, repeats_enough
+from harness_noise.analysis.sequential import FEWEST_FOR_SE
 from harness_noise.data.clusters import ClusterSpec
 from harness_noise.errors import InputError
 from harness_noise.results.sequential import Drawn
@@ -111,6 +112,7 @@ class Growing:
         self.notes: list[str] = []
         population = Population(tasks, groups, self.options, others.against, self.notes)
         self.units = population.units(self.options.rule)
+        self.carried = population.carried
         self.notes += _several(self.units, self.options.rule)
         self.grown = Grown(self.units)
         self.asked: dict[str, list[int]] | None = None
@@ -145,7 +147,7 @@ class Growing:
                     self.session.failed("the model and the tasks could not be put back", error)
 
     def _ask_blocks(self) -> None:
-        if self.options.rule is not None or self.options.auto:
+        if self.options.rule is not None or self.options.repeats.auto:
             self._grow()
         for unit in self.units:
             unit.blocks = unit.blocks or len(unit.order.blocks)
@@ -176,13 +178,14 @@ class Growing:
                 n = len(asked.get(task.name, ()))
                 if n < task.n_total:
                     row = Drawn(
-                        task=task.name, n_asked=n, n_total=len(task.documents), order_seed=unit.order.seed,
+                        task=task.name, n_asked=n, n_total=task.drawn_from, order_seed=unit.order.seed,
                         stopped_early=early,
                     )  # fmt: skip
                     drawn.append(row.to_dict())
         if looks and self.others.against is not None:
             run = replace(run, notes=(*run.notes, f"the looks: A is this run, B is {self.others.against.name}"))
-        return with_record(run, looks, drawn)
+        sizes = {task.name: task.n_total for unit in self.units for task in unit.tasks}
+        return with_record(run, looks, drawn, sizes)
 
     def _grow(self) -> None:
         while open_units := [unit for unit in self.units if not unit.done]:
@@ -190,8 +193,8 @@ class Growing:
             self._ask(part)
             for unit in open_units:
                 unit.blocks += 1
-            if self.options.auto:
-                self._ask_until_enough(part, open_units)
+            if self.options.repeats.auto:
+                self._ask_until_enough(open_units)
             for unit in open_units:
                 self._look(unit)
                 unit.done |= unit.blocks == len(unit.order.blocks) or self.repeats.interrupted
@@ -204,34 +207,48 @@ class Growing:
         )  # fmt: skip
         self.grown.add(part, found.run, again=again)
 
-    def _ask_until_enough(self, part: Mapping[str, Sequence[int]], units: Sequence[Unit]) -> None:
-        """More answers per question while they pay; decided at the first block, for all questions."""
-        if any(unit.blocks > 1 for unit in units):
-            return
-        se = self.options.rule.se if self.options.rule is not None else None
-        while True:
-            found = [
-                repeats_enough(parts, self.options.settings, unit.group([part.task for part in parts]), se=se)
-                for unit in units
-                if (parts := self._repeated(unit))
-            ]
-            for unit, item in zip([unit for unit in units if self._repeated(unit)], found, strict=True):
-                self._say(unit, item.message)
-            if not found or all(item.enough for item in found) or self.repeats.K >= MOST_REPEATS:
-                return
-            step = 1 if se is not None else max(_step(item) for item in found if not item.enough)
+    def _ask_until_enough(self, units: Sequence[Unit]) -> None:
+        """More answers per question of each task while they pay; all its questions have as many."""
+        while steps := {task: step for unit in units for task, step in self._steps(unit).items()}:
             with self.asking.straight():
-                asked = self.repeats.more(step)
+                asked = self.repeats.more(steps)
             if not asked or self.repeats.interrupted:
                 return
+            part = {task: numbers for unit in units for task, numbers in unit.asked().items() if task in steps}
             self._ask(part, again=True)
 
+    def _steps(self, unit: Unit) -> dict[str, int]:
+        """Task → how many more answers to each of its questions, for the tasks of which more would pay.
+
+        A task is judged by all its questions so far, of which there are enough, or no more to come.
+        """
+        last = unit.blocks == len(unit.order.blocks)
+        parts = [part for part in self._repeated(unit) if last or len(part.questions) >= FEWEST_FOR_SE]
+        if not parts:
+            return {}
+        settings, rule = self.options.settings, self.options.rule
+        se = None if rule is None else rule.se
+        if se is not None and (now := observe_mean(parts, settings, unit.group([part.task for part in parts])).se):
+            parts = parts if now > se else []
+        steps = {}
+        for part in parts:
+            found = repeats_enough([part], settings)
+            if unit.judged.get(part.task) != (found.enough, found.repeats):
+                unit.judged[part.task] = found.enough, found.repeats
+                self._say(part.task, found.message)
+            if not found.enough and found.repeats < MOST_REPEATS:
+                steps[part.task] = 1 if se is not None else _step(found)
+        return steps
+
     def _repeated(self, unit: Unit) -> list[Scores]:
-        """The deciding scores of the tasks that are asked several times."""
+        """The deciding scores of the tasks that may be asked more often."""
         if not self._decides(unit):
             return []
         assert unit.key is not None
-        return [part for part in self.grown.parts(unit, unit.key) if part.task in self.repeats.tasks]
+        grows = self.options.repeats.grows
+        return [
+            part for part in self.grown.parts(unit, unit.key) if part.task in self.repeats.tasks and grows(part.task)
+        ]
 
     def _look(self, unit: Unit) -> None:
         rule = self.options.rule
@@ -242,11 +259,13 @@ class Growing:
         if rule.se is not None:
             observed = observe_mean(parts, settings, unit.group())
         else:
-            theirs = [self._theirs(part.task, unit.key) for part in parts]
-            observed = observe_difference(parts, [part for part in theirs if part], settings, unit.group())
+            theirs = [part for mine in parts if (part := self._theirs(mine.task, unit.key))]
+            # ours drew the order, and where there are none the user said so
+            theirs = [replace(part, clusters=None, cluster_spec=None) for part in theirs]
+            observed = observe_difference(parts, theirs, settings, unit.group())
         unit.look = rule.look(unit.order, unit.look, observed)
         unit.done = unit.look.stop
-        self._say(unit, unit.look.message)
+        self._say(unit.name, unit.look.message)
 
     def _decides(self, unit: Unit) -> bool:
         """Whether a metric decides; it is chosen at the first look."""
@@ -281,8 +300,8 @@ class Growing:
         parts = (*against.scores, *against.parts)
         return next((part for part in parts if (part.task, part.metric, part.scorer) == (task, *key)), None)
 
-    def _say(self, unit: Unit, text: str) -> None:
-        print(f"harness-noise: {unit.name}: {text}", file=sys.stderr, flush=True)
+    def _say(self, name: str, text: str) -> None:
+        print(f"harness-noise: {name}: {text}", file=sys.stderr, flush=True)
 
 
 def _several(units: Sequence[Unit], rule: StoppingRule | None) -> list[str]:

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from harness_noise.data.clusters import check_tasks
 from harness_noise.errors import InputError
 
 from .options import Options
@@ -132,7 +133,7 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
             manager, spec = arguments.get("task_manager"), session.options.cluster
             fields = {spec.default, *dict(spec.by_task).values()} - {None, "auto", "none", "task"}
             # without fields there is nothing to look for, and a model that is here was loaded long ago
-            if fields and manager is not None and isinstance(arguments.get("model"), str):
+            if (fields or spec.by_task) and manager is not None and isinstance(arguments.get("model"), str):
                 with same_random_state():
                     load = getattr(manager, "load", None) or manager.load_task_or_group
                     check_clusters(load(arguments["tasks"]), session.options)
@@ -173,7 +174,10 @@ def check_clusters(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
     """
     from .collect import first_missing, flat_tasks
 
-    errors, warnings = first_missing(flat_tasks(task_dict), options.cluster)
+    tasks = flat_tasks(task_dict)
+    if not options.of_many:
+        check_tasks(options.cluster, tasks, "--noise_cluster")
+    errors, warnings = first_missing(tasks, options.cluster)
     if errors:
         raise InputError(
             f"--noise_cluster does not fit: {'; '.join(errors)}. Name a field that is there, or say "
@@ -253,11 +257,15 @@ class _Live:
         self.tasks = flat_tasks(arguments["task_dict"])
         self.groups = native_groups(arguments["task_dict"])
         options = session.options
-        self.repeats = Repeats(self.lm, self.tasks, options.repeats, reseed=options.reseed, say=session.say)
+        begin = {name: options.repeats.begin(name) for name in self.tasks}
+        self.wanted = {name: K for name, K in begin.items() if K is not None}
+        self.repeats = Repeats(
+            self.lm, self.tasks, self.wanted, reseed=options.reseed, say=session.say, in_blocks=options.partial
+        )
         self.notes = [*check_clusters(arguments["task_dict"], options), *self._check_repeats()]
-        self._check_groups()
+        self._check_patterns()
         at_start = silent_zeros(
-            self.lm, self.tasks, options.repeats, reseed=options.reseed,
+            self.lm, self.tasks, self.wanted, reseed=options.reseed,
             cache_requests=bool(arguments.get("cache_requests")),
         )  # fmt: skip
         self.notes += at_start
@@ -276,35 +284,37 @@ class _Live:
         self.notes += found.notes
         return found
 
-    def _check_groups(self) -> None:
+    def _check_patterns(self) -> None:
+        """Refuse groups and numbers of answers for tasks that are not there."""
         from fnmatch import fnmatchcase
 
-        for name, pattern in self.session.options.groups.items():
+        options = self.session.options
+        wanted = [(pattern, f"--noise_group {name}={pattern}") for name, pattern in options.groups.items()]
+        if not options.of_many:
+            repeats = options.repeats.by_task
+            wanted += [(task, f"--noise_repeats {task}={K or 'auto'}") for task, K in repeats if task != "*"]
+        for name, pattern in options.groups.items():
             if name in self.tasks or name in self.groups:
                 raise InputError(f"--noise_group {name}={pattern}: a task or group is already called {name!r}")
+        for pattern, said in wanted:
             if not any(fnmatchcase(task, pattern) for task in self.tasks):
-                raise InputError(
-                    f"--noise_group {name}={pattern}: no task matches; this run has {', '.join(self.tasks)}"
-                )
+                raise InputError(f"{said}: no task matches; this run has {', '.join(self.tasks)}")
 
     def _check_repeats(self) -> list[str]:
-        K = self.session.options.repeats
-        if K is None or K == 1:
-            return []
         out = []
-        once = [name for name, task in self.tasks.items() if task.OUTPUT_TYPE != GENERATE]
+        several = {name: K for name, K in self.wanted.items() if K > 1}
+        once = [name for name in several if self.tasks[name].OUTPUT_TYPE != GENERATE]
         if once:
             out.append(
                 f"{', '.join(once)}: scored from log-likelihoods, which do not change from one repeat to the next; "
                 "asked once, and its prediction noise is not identified"
             )
-        more = {name: native_repeats(task) for name, task in self.tasks.items() if name not in once}
         out += [
             f"{name}: the task itself asks {own} times, which is kept ({K} repeats were asked for)"
-            for name, own in more.items()
-            if own > K
+            for name, K in several.items()
+            if name not in once and (own := native_repeats(self.tasks[name])) > K
         ]
-        if new := [name for name in more if not hasattr(self.tasks[name], "_filters")]:
+        if new := [name for name in several if name not in once and not hasattr(self.tasks[name], "_filters")]:
             out.append(
                 f"{', '.join(new)}: this lm-eval (0.5) scores repeats by itself: ask with its own --repeats, and "
                 "the scores that it logs are used"
@@ -326,6 +336,7 @@ class _Live:
             found = collect(
                 results, self.tasks, self.groups, self.repeats.counts, session.options,
                 session.model or model_name(self.lm) or session.kind or type(innermost(self.lm)).__name__,
+                carried=None if self.growing is None else self.growing.carried,
             )  # fmt: skip
             found.run = replace(found.run, notes=(*found.run.notes, *self.notes, *self.repeats.notes))
             if self.growing is not None:

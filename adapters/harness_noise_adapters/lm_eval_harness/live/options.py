@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,55 @@ _MEANT = {
 _SETTINGS = ("level", "se", "interval", "seed")
 
 
+AUTO = 2
+"""Answers per question that `auto` begins with: one says nothing of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatsSpec:
+    """Answers per question of generate_until tasks."""
+
+    by_task: tuple[tuple[str, int | None], ...] = ()
+    """(glob of tasks, K ≥ 1, or None for `auto`); the last that matches counts."""
+
+    @classmethod
+    def parse(cls, given: object, where: str) -> RepeatsSpec:
+        """From K, `auto`, TASK=K, several of them, or a mapping task → K.
+
+        Raises:
+            InputError: a K that is no number of answers.
+        """
+        if given is None:
+            return cls()
+        pairs: list[tuple[str, object]] = []
+        if isinstance(given, Mapping):
+            pairs += ((str(task), K) for task, K in given.items())
+        else:
+            for item in given if isinstance(given, (list, tuple)) else [given]:
+                for text in item.split(",") if isinstance(item, str) else [item]:
+                    task, found, K = text.rpartition("=") if isinstance(text, str) else ("", "", text)
+                    pairs.append((task.strip() if found else "*", K))
+        return cls(tuple((task, _repeats(K, where)) for task, K in pairs))
+
+    def _of(self, task: str) -> tuple[int | None, bool]:
+        """K, and whether something was said of the task."""
+        found = [K for pattern, K in self.by_task if fnmatchcase(task, pattern)]
+        return (found[-1], True) if found else (None, False)
+
+    def begin(self, task: str) -> int | None:
+        """Answers per question that a task begins with; None: as many as it asks for itself."""
+        K, said = self._of(task)
+        return AUTO if said and K is None else K
+
+    def grows(self, task: str) -> bool:
+        """Whether more are asked for until they no longer pay."""
+        return self._of(task) == (None, True)
+
+    @property
+    def auto(self) -> bool:
+        return any(K is None for _, K in self.by_task)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """One live run's choices.
@@ -38,10 +88,7 @@ class Options:
         InputError: a value outside its range.
     """
 
-    repeats: int | None = None
-    """Answers per question of generate_until tasks, K ≥ 1; None: as many as the task asks for."""
-    auto: bool = False
-    """Whether more than `repeats` are asked for, until they no longer pay."""
+    repeats: RepeatsSpec = field(default_factory=RepeatsSpec)
     cluster: ClusterSpec = field(default_factory=ClusterSpec)
     groups: Mapping[str, str] = field(default_factory=dict)
     """Group name → glob of the tasks that it averages."""
@@ -60,11 +107,13 @@ class Options:
     reference: tuple[str, ...] = ()
     """Finished runs of all questions, that say what a part says of the whole."""
     settings: Settings = field(default_factory=Settings)
+    of_many: bool = False
+    """Whether they are the default of many runs: then they may name tasks that this one does not have."""
 
     @property
     def partial(self) -> bool:
         """Whether a run may end before it has asked every question, or grows while it is looked at."""
-        return self.rule is not None or self.sample is not None or self.auto
+        return self.rule is not None or self.sample is not None or self.repeats.auto
 
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str = "noise options") -> Options:
@@ -80,16 +129,15 @@ class Options:
         if "seed" in chosen:
             chosen["seed"] = _integer(chosen["seed"], f"{where}: seed")
         settings = Settings(**chosen, cluster=text)
-        auto = str(given.get("repeats")).strip() == "auto"
+        repeats = RepeatsSpec.parse(given.get("repeats"), where)
         return cls(
-            repeats=2 if auto else _repeats(given.get("repeats"), where),
-            auto=auto,
+            repeats=repeats,
             cluster=spec,
             groups=groups(given.get("groups"), where),
             rows=_flag(given.get("rows"), f"{where}: rows"),
             reseed=_flag(given.get("reseed"), f"{where}: reseed"),
             settings=settings,
-            rule=_rule(given, settings, where, auto=auto),
+            rule=_rule(given, settings, where, auto=repeats.auto),
             sample=_size(given.get("sample")),
             against=_text(given, "against", where),
             metric=_text(given, "metric", where),
@@ -103,7 +151,7 @@ class Options:
         for name in (*_OURS, *_SETTINGS):
             if value := environment.get(ENVIRONMENT + name.upper(), "").strip():
                 given[name] = value.split(",") if name in _LISTS else value
-        return cls.of(given, f"environment {ENVIRONMENT}…")
+        return replace(cls.of(given, f"environment {ENVIRONMENT}…"), of_many=True)
 
 
 def read_file(path: str | Path) -> dict[str, Any]:
@@ -235,7 +283,8 @@ def _spelled(name: str, value: str, where: str) -> str:
 
 
 def _repeats(given: object, where: str) -> int | None:
-    if given is None:
+    """K; None for `auto`."""
+    if isinstance(given, str) and given.strip() == "auto":
         return None
     K = _integer(given, f"{where}: repeats")
     if K < 1:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_noise.analysis.drawing import check_against, draw
+from harness_noise.analysis.drawing import about_clusters, carried, check_against, draw
 from harness_noise.analysis.sequential import Look, Order, StoppingRule
 from harness_noise.data.clusters import CROSS
 from harness_noise.data.matching import pair
@@ -19,6 +19,7 @@ from harness_noise.data.scores import Group, Run, Scores, Weighting
 from harness_noise.errors import InputError
 
 from ..scoring import presets
+from ..scoring.clusters import Labels, several
 from ..scoring.rescore import Row
 from .collect import cluster_labels, group_setting
 from .measured import TaskScores
@@ -43,6 +44,8 @@ class TaskQuestions:
     clusters: tuple[str, ...] | None
     """Of all its documents; None where they are independent."""
     cluster_spec: str | None
+    drawn_from: int
+    """Questions that these are drawn from at random: all of the task, or only these."""
 
     @property
     def n_total(self) -> int:
@@ -67,6 +70,8 @@ class Unit:
     key: tuple[str, str] | None = None
     """Metric and filter that decide."""
     done: bool = False
+    judged: dict[str, tuple[bool, int]] = field(default_factory=dict)
+    """Task → whether it has enough answers per question, and how many, as was last said."""
 
     def block(self, number: int) -> dict[str, list[int]]:
         """The documents of a block, by task, in increasing order."""
@@ -109,6 +114,8 @@ class Population:
     options: Options
     against: Run | None = None
     notes: list[str] = field(default_factory=list)
+    carried: dict[str, tuple[Labels, str | None]] = field(default_factory=dict)
+    """Task → the clusters that come from the run it is compared with: of all its documents."""
 
     def units(self, rule: StoppingRule | None) -> list[Unit]:
         """What stops together, each with its order; without a rule one block."""
@@ -166,26 +173,55 @@ class Population:
     def _known(self) -> dict[str, TaskQuestions]:
         rows = {name: _rows(task, self._parallel(name)) for name, task in self.tasks.items()}
         as_asked = {name: TaskScores(name, {"": items}, {}) for name, items in rows.items()}
-        labels = cluster_labels(as_asked, self.options.cluster, self.notes)
+        labels = cluster_labels(as_asked, self.options.cluster, [], {})  # what there is to say is said after the run
         found = {}
         for name, items in rows.items():
             questions = Questions(occurrences([item["doc_hash"] for item in items]), "doc_hash")
-            clusters, spec = labels.get(name, (None, None))
+            clusters, spec = labels.get(name) or self._carried(name, questions)
             if clusters is not None and any(CROSS in label for label in clusters):
                 raise InputError(
                     f"{name}: its questions are clustered in two crossed ways, and no part of them has whole clusters "
                     "of both: name one of the two with --noise_cluster, or ask all questions"
                 )
-            item = TaskQuestions(name, np.arange(len(items)), questions, clusters, spec)
+            item = TaskQuestions(name, np.arange(len(items)), questions, clusters, spec, len(items))
             found[name] = item if self.against is None else self._shared(item, self.against)
+        self._say_clusters()
         return found
+
+    def _carried(self, task: str, questions: Questions) -> tuple[Labels, str | None] | tuple[None, None]:
+        """The clusters of the run compared with, for a task of which nothing says `none`."""
+        theirs = self._theirs(task)
+        if theirs is None or self.options.cluster.for_task(task) == "none":
+            return None, None
+        found = carried(questions, theirs, "--noise_cluster")
+        if found is None:
+            return None, None
+        self.carried[task] = found
+        return found
+
+    def _say_clusters(self) -> None:
+        """Which tasks have the clusters of the run compared with, and which must not."""
+        said: dict[tuple[str, bool], list[str]] = {}
+        for task in self.tasks:
+            theirs = self._theirs(task)
+            refused = self.options.cluster.for_task(task) == "none"
+            if theirs is not None and theirs.clusters is not None and (refused or task in self.carried):
+                said.setdefault((theirs.cluster_spec or "cluster", refused), []).append(task)
+        assert self.against is not None or not said
+        for (spec, refused), names in said.items():
+            name = "" if self.against is None else self.against.name
+            self.notes.append(about_clusters(several(names), spec, name, "--noise_cluster", refused=refused))
+
+    def _theirs(self, task: str) -> Scores | None:
+        parts = () if self.against is None else (*self.against.scores, *self.against.parts)
+        return next((part for part in parts if part.task == task), None)
 
     def _parallel(self, task: str) -> bool:
         return presets.is_parallel(presets.resolve(self.options.cluster, task))
 
     def _shared(self, item: TaskQuestions, against: Run) -> TaskQuestions:
         """Only the questions that the other run has answered: no other counts in the comparison."""
-        theirs = next((part for part in (*against.scores, *against.parts) if part.task == item.name), None)
+        theirs = self._theirs(item.name)
         if theirs is None:
             have = ", ".join(dict.fromkeys(part.task for part in against.scores)) or "nothing"
             raise InputError(
@@ -199,19 +235,17 @@ class Population:
                 f"--noise_against {against.name}: it has none of the {item.n_total} questions of {item.name}: it is "
                 "of another version of the task, or no run of lm-eval with --log_samples"
             )
-        clusters, spec = item.clusters, item.cluster_spec
-        if clusters is None and theirs.clusters is not None:
-            labels = [f"\x1f{i}" for i in range(item.n_total)]
-            for i, j in zip(found.rows_a, found.rows_b, strict=True):
-                labels[i] = theirs.clusters[j]
-            clusters, spec = tuple(labels), theirs.cluster_spec
-        if len(found.rows_a) < item.n_total:
-            self.notes.append(
-                f"{item.name}: {against.name} has answered {len(found.rows_a):,} of its {item.n_total:,} questions; "
-                "only these are asked"
-            )
         documents = np.sort(np.array(found.rows_a, dtype=np.intp))
-        return TaskQuestions(item.name, documents, item.questions, clusters, spec)
+        # a random part of a random part is one of the whole
+        random = any((row["task"], row["n_total"]) == (item.name, item.n_total) for row in against.drawn)
+        if len(documents) < item.n_total:
+            self.notes.append(
+                f"{item.name}: {against.name} has answered {len(documents):,} of its {item.n_total:,} questions; "
+                "only these are asked"
+                + ("" if random else ", and they are no random part of the benchmark (not_a_random_part)")
+            )
+        whole = random or len(documents) == item.n_total
+        return replace(item, documents=documents, drawn_from=item.n_total if whole else len(documents))
 
     def _unit(
         self, name: str, tasks: Sequence[TaskQuestions], metrics: tuple[tuple[str, Weighting], ...] | None,
@@ -290,11 +324,13 @@ class Grown:
         """(task, metric, filter) → number of the block → its scores."""
 
     def add(self, part: Mapping[str, Sequence[int]], run: Run, *, again: bool = False) -> None:
-        """A block with its scores, in the order of its documents; `again`: the last one, with more answers."""
+        """A block with its scores, in the order of its documents; `again`: all of a task by now, with more answers."""
         for task, documents in part.items():
-            blocks = self._blocks.setdefault(task, [])
-            if not again:
-                blocks.append(list(documents))
+            if again:
+                self._blocks[task] = []
+                for key in [key for key in self._scores if key[0] == task]:
+                    self._scores[key] = {}
+            self._blocks.setdefault(task, []).append(list(documents))
         for item in run.scores:
             number = len(self._blocks[item.task]) - 1
             if len(item.questions) == len(self._blocks[item.task][number]):
@@ -302,7 +338,7 @@ class Grown:
 
     def keys(self, task: str) -> list[tuple[str, str]]:
         """What a task was measured by: (metric, filter)."""
-        return [(metric, scorer) for name, metric, scorer in self._scores if name == task]
+        return [(metric, scorer) for (name, metric, scorer), found in self._scores.items() if name == task and found]
 
     def parts(self, unit: Unit, key: tuple[str, str]) -> list[Scores]:
         """The scores of all tasks of a unit by now."""

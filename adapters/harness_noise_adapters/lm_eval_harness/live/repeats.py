@@ -28,18 +28,48 @@ def native_repeats(task: Any) -> int:
     return int(getattr(task.config, "repeats", None) or 1)
 
 
-def raised(tasks: Mapping[str, Any], K: int | None) -> dict[str, int]:
-    """The tasks that are asked K times, with their own number of repeats; it is never lowered.
+def raised(tasks: Mapping[str, Any], wanted: Mapping[str, int]) -> dict[str, int]:
+    """The tasks that are asked more often than they ask themselves, with their answers per question.
 
     lm-eval 0.5 has no filters that single answers could be scored with: left as they are.
     """
-    if K is None:
-        return {}
     return {
-        name: native_repeats(task)
+        name: wanted[name]
         for name, task in tasks.items()
-        if task.OUTPUT_TYPE == GENERATE and native_repeats(task) < K and hasattr(task, "_filters")
+        if task.OUTPUT_TYPE == GENERATE and native_repeats(task) < wanted.get(name, 0) and hasattr(task, "_filters")
     }
+
+
+class BatchSizes:
+    """The largest batch sizes that a model has found, so that it does not look for them again.
+
+    lm-eval looks for one in every call, which for a run in blocks is one search for each block. What fits holds for
+    all requests that are no longer than those it was found with.
+    """
+
+    def __init__(self) -> None:
+        self.longest: Any = None
+        """For the longest requests that the model takes; None: not known."""
+        self._found: list[tuple[tuple[int, int], Any]] = []
+        """Lengths of what it was found with, and the size."""
+
+    def remembering(self, detect: Callable[..., Any], *, reuse: bool) -> Callable[..., Any]:
+        """lm-eval's search, which keeps what it finds; `reuse`: and does not search for what it knows."""
+
+        def detected(requests: Any = None, pos: int = 0) -> Any:
+            if not requests:
+                if not reuse or self.longest is None:
+                    self.longest = detect()
+                return self.longest
+            _, context, continuation = requests[pos]
+            lengths = len(context) + len(continuation), max(len(context), len(continuation))
+            for known, size in reversed(self._found) if reuse else ():
+                if lengths[0] <= known[0] and lengths[1] <= known[1]:
+                    return size
+            self._found.append((lengths, detect(requests, pos)))
+            return self._found[-1][1]
+
+        return detected
 
 
 class Repeats:
@@ -48,24 +78,26 @@ class Repeats:
     Args:
         lm: the model, perhaps in lm-eval's response cache.
         tasks: name → task object.
-        K: answers per question; None: as the tasks say.
+        wanted: task → answers per question; without an entry as the task says.
         reseed: whether each further answer of a server gets its own seed.
         say: called with a warning when further answers could not be had.
+        in_blocks: whether the model is called for one block of questions after the other.
     """
 
     def __init__(
-        self, lm: Any, tasks: Mapping[str, Any], K: int | None, *, reseed: bool, say: Callable[[str], None]
-    ) -> None:
+        self, lm: Any, tasks: Mapping[str, Any], wanted: Mapping[str, int], *, reseed: bool,
+        say: Callable[[str], None], in_blocks: bool = False,
+    ) -> None:  # fmt: skip
         self.lm = lm
-        self.K = K or 1
-        self.native = raised(tasks, K)
+        more = raised(tasks, wanted)
         self.counts = {
-            name: (native_repeats(task), self.K if name in self.native else native_repeats(task))
+            name: (native_repeats(task), more.get(name, native_repeats(task)))
             for name, task in tasks.items()
             if task.OUTPUT_TYPE == GENERATE
         }
         """Task → (answers that the harness's own filters see, answers in all)."""
-        self.tasks = {name: tasks[name] for name in self.native}
+        self.tasks = {name: tasks[name] for name in more}
+        self.in_blocks = in_blocks
         self.reseed = reseed
         self.say = say
         self.notes: list[str] = []
@@ -81,36 +113,39 @@ class Repeats:
         """One of all rounds: equal prompts of two blocks are further answers, too."""
         self._asked: list[Any] = []
         """The harness's own requests by now."""
+        self._task_of: dict[int, str] = {}
+        """id of every request that is asked again → its task."""
         self._call: Callable[[Sequence[Any]], Any] | None = None
         """Asks the model as the harness did."""
-        self._batch_size: Any = None
-        """What the model found as its largest batch size for the harness's own answers."""
+        self._batch_sizes = BatchSizes()
 
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Within it `evaluate` asks K times; the objects are as before afterwards."""
-        if not self.tasks:
-            yield
-            return
         with ExitStack() as stack:
             for task in self.tasks.values():
                 stack.enter_context(patched(task, "apply_filters", self._filter(task)))
-            stack.enter_context(patched(self.lm, GENERATE, self._generate(self.lm.generate_until)))
+            if self.tasks:
+                stack.enter_context(patched(self.lm, GENERATE, self._generate(self.lm.generate_until)))
             model = innermost(self.lm)
-            if callable(detect := getattr(model, _DETECT, None)):
-                stack.enter_context(patched(model, _DETECT, self._remembering(detect)))
+            if (self.tasks or self.in_blocks) and callable(detect := getattr(model, _DETECT, None)):
+                found = self._batch_sizes.remembering(detect, reuse=self.in_blocks)
+                stack.enter_context(patched(model, _DETECT, found))
             yield
 
-    def more(self, count: int) -> bool:
-        """Ask every question that has been asked `count` times more; False where that was not possible.
+    def more(self, steps: Mapping[str, int]) -> bool:
+        """Ask every question of some tasks that has been asked again; False where that was not possible.
 
         A fault costs these answers, and not those that are there.
+
+        Args:
+            steps: task → how many more answers to each of its questions.
         """
-        ours = self._ours()
-        if self._call is None or not ours:
+        if self._call is None or not self._ours():
             return False
-        before = self.K
-        self._raise_to(before + count)
+        before = dict(self.counts)
+        for name, step in steps.items():
+            self.counts[name] = before[name][0], before[name][1] + step
         try:
             self._ask_again(self._call, self._asked)
         except (SystemExit, GeneratorExit):
@@ -118,18 +153,14 @@ class Repeats:
         except BaseException as error:  # noqa: BLE001 - the run's own answers are there: they must not be lost
             with suppress(Exception):
                 self._stopped(error)
-            self._raise_to(before)
-        return before < self.K
-
-    def _raise_to(self, K: int) -> None:
-        self.K = K
-        for name in self.tasks:
-            self.counts[name] = (self.counts[name][0], K)
+            self.counts.update(before)
+            return False
+        return True
 
     def record(self, results: dict[str, Any]) -> None:
         """Say in the record of the run how often was asked, in place."""
         for name in self.tasks:
-            results["configs"][name]["repeats"] = self.K
+            results["configs"][name]["repeats"] = self.counts[name][1]
 
     def _generate(self, original: Any) -> Any:
         def generate_until(requests: Any, *args: Any, **kwargs: Any) -> Any:
@@ -160,15 +191,6 @@ class Repeats:
 
         return generate_until
 
-    def _remembering(self, detect: Callable[..., Any]) -> Callable[..., Any]:
-        """lm-eval's search for the largest batch size, which tells what it finds."""
-
-        def detected(*args: Any, **kwargs: Any) -> Any:
-            self._batch_size = detect(*args, **kwargs)
-            return self._batch_size
-
-        return detected
-
     def _say_cached(self, requests: Sequence[Any]) -> None:
         """Where lm-eval's response cache answers in place of the model, say so; sampled answers it does not keep."""
         model = innermost(self.lm)
@@ -176,7 +198,7 @@ class Repeats:
             return
         from lm_eval.api.model import hash_args
 
-        ours = {id(item) for task in self.tasks.values() for item in task.instances if item.request_type == GENERATE}
+        ours = self._ours()
         asked = {id(item): item for item in requests if id(item) in ours}.values()
         cached = sum(
             not item.args[1].get("do_sample", False) and hash_args(GENERATE, item.args) in self.lm.dbdict
@@ -227,7 +249,7 @@ class Repeats:
             own = request.repeats or 1
             # padding for other ranks repeats whole blocks
             if id(request) in ours and seen[id(request)] % own == 0:
-                for repeat in range(own + len(self._more(request)), self.K):
+                for repeat in range(own + len(self._more(request)), self.counts[ours[id(request)]][1]):
                     rounds.setdefault(0 if at_once else repeat, []).append(request)
             seen[id(request)] += 1
         return [rounds[key] for key in sorted(rounds)]
@@ -236,9 +258,11 @@ class Repeats:
         """The further answers of a request by now."""
         return self._further.get(id(request), (request, []))[1]
 
-    def _ours(self) -> set[int]:
-        """id of every request that is asked K times."""
-        return {id(item) for task in self.tasks.values() for item in task.instances if item.request_type == GENERATE}
+    def _ours(self) -> dict[int, str]:
+        """id of every request that is asked again, of this block and those before → its task."""
+        for name, task in self.tasks.items():
+            self._task_of.update((id(item), name) for item in task.instances if item.request_type == GENERATE)
+        return self._task_of
 
     @contextmanager
     def _apart(self) -> Iterator[None]:
@@ -253,8 +277,8 @@ class Repeats:
                 from lm_eval.api.model import CacheHook
 
                 stack.enter_context(patched(lm, "cache_hook", CacheHook(None)))
-            if self._batch_size is not None:
-                stack.enter_context(patched(lm, _DETECT, lambda *_args, **_kwargs: self._batch_size))
+            if self._batch_sizes.longest is not None:
+                stack.enter_context(patched(lm, _DETECT, lambda *_args, **_kwargs: self._batch_sizes.longest))
             yield
 
     def _filter(self, task: Any) -> Any:
@@ -277,7 +301,8 @@ class Repeats:
         for item in task.instances:
             own = item.repeats or 1
             if more := self._more(item):
-                whole.append((item, [*item.resps[:own], *more[: self.K - own]]))
+                K = self.counts[self._task_of[id(item)]][1]
+                whole.append((item, [*item.resps[:own], *more[: K - own]]))
         for item, answers in whole:
             item.resps = answers
 
@@ -296,9 +321,9 @@ def error_message(error: BaseException) -> str:
 
 
 def silent_zeros(
-    lm: Any, tasks: Mapping[str, Any], K: int | None, *, reseed: bool, cache_requests: bool = False
+    lm: Any, tasks: Mapping[str, Any], wanted: Mapping[str, int], *, reseed: bool, cache_requests: bool = False
 ) -> list[str]:
-    """What would make all K answers the same, as far as it can be known before the run."""
+    """What would make all answers to a question the same, as far as it can be known before the run."""
     model = innermost(lm)
     out = []
     for name, task in tasks.items():
@@ -308,14 +333,13 @@ def silent_zeros(
                 f"{name}: the task itself asks {own} times, and lm-eval sends one seed with all of them: a server that "
                 "honours it gives copies, which count as one answer (copied_repeats)"
             )
-    asked = {name: tasks[name] for name in raised(tasks, K)}
+    asked = {name: tasks[name] for name in raised(tasks, wanted)}
     if not asked:
         return out
     if greedy := sorted(name for name, task in asked.items() if _greedy(model, task)):
         out.append(
             f"{', '.join(greedy)}: the answers are generated greedily (temperature 0 or do_sample false), so the "
-            f"{K} repeats will be all the same; sample them, for instance with "
-            "--gen_kwargs temperature=0.7,do_sample=true"
+            "repeats will be all the same; sample them, for instance with --gen_kwargs temperature=0.7,do_sample=true"
         )
     if cache_requests:
         out.append(

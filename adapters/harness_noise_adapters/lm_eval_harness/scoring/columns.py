@@ -35,6 +35,9 @@ class Column:
     """Row → lm-eval's own value and those per repeat, whatever they are; None where nobody wants them."""
     kinds: set[str] = field(default_factory=set)
     """number, missing, text, numeral (a number or truth value as text), other."""
+    dropped: float | None = None
+    """The score of questions to which the metric does not apply; those without a score of lm-eval's are then such
+    questions, too. None where the metric applies to all."""
 
     def add(self, document: int, own: Any, repeats: Sequence[Any] | None) -> None:
         """One row: the number of its document, lm-eval's own value, and the scores per repeat where there are some."""
@@ -116,7 +119,7 @@ class Column:
         return self.values if self.width == 1 else self.values[:: self.width]
 
     def own_mean(self) -> float | None:
-        own = self.own
+        own = self.own if self.dropped is None else [value for value in self.own if value != self.dropped]
         if own and (total := sum(own)) == total:
             return total / len(own)
         found = sum(value == value for value in own)
@@ -126,7 +129,7 @@ class Column:
         """What lm-eval aggregates, by document."""
         out: list[float | None] = [None] * n
         for row, value in zip(self.rows, self.own, strict=True):
-            out[row] = value if value == value else None
+            out[row] = value if value == value != self.dropped else None
         return out
 
     def raw_values(self, n: int) -> tuple[list[list[Any]], list[Any]]:
@@ -142,12 +145,23 @@ class Column:
     def matrix(self, n: int) -> tuple[FloatArray, BoolArray]:
         """(n, K) values, NaN where there is none; and which of them were asked for.
 
-        A document that has no row for the metric was asked for every repeat. The values of a regular
-        column are not copied: nobody may write into them.
+        A document that has no row for the metric was asked for every repeat, unless values are dropped. The values of
+        a regular column are not copied: nobody may write into them.
 
         Raises:
             InputError: nearly every question lacks nearly every repeat.
         """
+        import numpy as np
+
+        values, asked = self._matrix(n)
+        if self.dropped is None:
+            return values, asked
+        own = np.asarray(self.own)
+        applies = np.zeros((n, 1), dtype=np.bool_)
+        applies[np.asarray(self.rows, dtype=np.intp)[~np.isnan(own) & (own != self.dropped)]] = True
+        return np.where(applies, values, np.nan), asked & applies
+
+    def _matrix(self, n: int) -> tuple[FloatArray, BoolArray]:
         import numpy as np
 
         if self.uneven is None and self.size == n > 0:

@@ -37,6 +37,8 @@ NOT_MEANS = frozenset(("perplexity", "word_perplexity", "byte_perplexity", "bits
 """Metrics of lm-eval with one number per question that are no mean of it, where only the name tells."""
 MEANS = ("mean", "nanmean", choices.BRIER)
 """lm-eval's own aggregations that are means; the Brier score's is, of the scores that are made of its pairs."""
+NOT_APPLIED = -1.0
+"""The score that tasks of several lengths give to a question of another length."""
 HUGE = 1e100
 """Scores beyond it are taken for infinite: their squares are."""
 _PART = 1 << 16
@@ -167,6 +169,7 @@ def gather(task: TaskFacts, columns: Mapping[Key, Column], budget: aggregates.Bu
         out: of the run; the task is added to it.
     """
     scores: list[Scores] = []
+    _drop(task, columns)
     for key in dict.fromkeys((*task.reported, *columns)):
         if key not in columns:
             out.skipped.append(Skipped(task.name, *key, "the samples file does not have it", task.reported[key]))
@@ -183,6 +186,29 @@ def gather(task: TaskFacts, columns: Mapping[Key, Column], budget: aggregates.Bu
     out.scores += [*scores, *_probabilities(task, scores, out.left_out)]
 
 
+def _drop(task: TaskFacts, columns: Mapping[Key, Column]) -> None:
+    """Mark the scores that stand for questions to which a metric does not apply, which its aggregation leaves out.
+
+    RULER has one metric for each length, and gives a question of another length −1 or no score. lm-eval's own value
+    is the proof; without one, or where it is −1 itself, a metric that is named like a length is enough.
+    """
+    found = {key for key, column in columns.items() if _drops(task, key, column)}
+    for key, column in columns.items():
+        if key in found or (found and key[0].isdecimal() and NOT_APPLIED not in column.own):
+            column.dropped = NOT_APPLIED
+
+
+def _drops(task: TaskFacts, key: Key, column: Column) -> bool:
+    aggregation = task.aggregations.get(key[0], Aggregation())
+    if not column.size or not (key[0].isdecimal() or not aggregation.registered) or min(column.own) != NOT_APPLIED:
+        return False
+    rest = [value for value in column.own if value != NOT_APPLIED]
+    value = task.reported.get(key)
+    if rest and value is not None:
+        return close(sum(rest) / len(rest), value)
+    return key[0].isdecimal() and value in (None, NOT_APPLIED) and min(rest, default=0.0) >= 0
+
+
 def _mean_of(task: TaskFacts, item: _Metric, notes: list[str]) -> Iterator[Scores]:
     """A metric that is a mean over questions; and lm-eval's own value, where it takes several answers at once."""
     key, values = item.key, item.values
@@ -190,7 +216,7 @@ def _mean_of(task: TaskFacts, item: _Metric, notes: list[str]) -> Iterator[Score
     own = task.own_values.get(key)
     if own is None:
         own = _own_value(item, min(task.own_answers, task.taken.get(key[1], task.own_answers)))
-        if own.together and (note := f"{task.name}: {at_once(own.together)}") not in notes:
+        if own.together and (note := f"{task.name}: {at_once(own.together, K)}") not in notes:
             notes.append(note)  # where answers were scored, that has said so
     part = Scores(
         task.name,
@@ -243,6 +269,8 @@ def _not_a_mean(task: TaskFacts, item: _Metric) -> str | None:
     if task.reported and not (key in task.reported or (task.scored and values.shape[1] > 1)):
         return "lm-eval does not report it"
     low, high = (float(ufunc.reduce(values, axis=None)) for ufunc in (np.fmin, np.fmax))  # NaN if there is no number
+    if high != high and column.dropped is not None:
+        return f"it applies to no question of this run (all have {NOT_APPLIED:g}, which its aggregation leaves out)"
     if high != high:
         return "no question has a score"
     if max(-low, high) > HUGE:
@@ -267,7 +295,7 @@ def _whole(
     paired = key[0] in pairs.METRICS and "other" in column.kinds and aggregation.function is None
     called = aggregation.function is not None and value is not None
     is_mean = aggregation.name in MEANS and "other" not in column.kinds
-    if column.raw is None or is_mean or not (paired or called):
+    if column.raw is None or column.dropped is not None or is_mean or not (paired or called):
         return Skipped(task.name, *key, reason, value)
     raw, own = column.raw_values(len(task.questions))
     K = max(map(len, raw))

@@ -24,6 +24,8 @@ METRICS: tuple[tuple[str, tuple[str, ...], Bounds], ...] = (
     ("truthfulqa*", ("bleu_max", "rouge?_max"), PERCENT),
     ("eq_bench*", ("percent_parseable",), PERCENT),
     ("eqbench*", ("percent_parseable",), PERCENT),
+    ("niah_*", ("[1-9]*",), UNIT),
+    ("ruler_*", ("[1-9]*",), UNIT),
     ("*", ("acc", "acc_norm", "acc_all", "acc_bytes", "acc_mutual_info", "acc_prob", "*_acc", "accuracy"), UNIT),
     ("*", ("exact_match", "em", "f1", "mc1", "mc2", "likelihood", "pass@*", "pass_at_*"), UNIT),
     ("*", ("brier_score",), (0.0, 2.0)),

@@ -188,14 +188,21 @@ def _compared(
         return FilterScores(name, values, native, mismatch=frozenset(differ))
     if all(_is_mean(values[metric], native[metric], used) for metric in native):
         return FilterScores(name, values, native, first=False, mean=True)
-    return FilterScores(name, values, native, first=False, together=used, notes=(at_once(used),))
+    K = max(len(doc) for column in values.values() for doc in column)
+    return FilterScores(name, values, native, first=False, together=used, notes=(at_once(used, K),))
 
 
-def at_once(used: int) -> str:
-    """What is said of a value that is made of several answers together."""
+def at_once(used: int, K: int) -> str:
+    """What is said of a value that is made of several answers together.
+
+    Args:
+        used: how many answers that are.
+        K: answers of which ours is the mean.
+    """
+    which = f"all its {used} answers" if used == K else f"the first {used} of the {K} answers"
     return (
-        f"the harness's own value uses all its {used} answers at once (majority vote, pass@k); ours is the "
-        f"average score of single answers (avg@{used}), and its own value has the row <metric>@{used}"
+        f"the harness's own value uses {which} at once (majority vote, pass@k) and has the row <metric>@{used}; ours "
+        f"is the average score of single answers, of all {K} (avg@{K})"
     )
 
 

@@ -1,0 +1,47 @@
+"""A shard set, `NAME.shards/K/*.eval`, is one run and not several incomplete ones."""
+
+from __future__ import annotations
+
+import pytest
+
+import harness_noise as hn
+
+pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
+
+from inspect_ai.log import read_eval_log, write_eval_log
+
+
+@pytest.fixture
+def sharded(inspect_logs, tmp_path):
+    """The twelve questions of a log in three shards, of which the first was tried twice."""
+    for k in range(3):
+        log = read_eval_log(str(inspect_logs.a))
+        log.eval.eval_id = log.eval.task_id = f"shard{k}"
+        mine = [f"q{i}" for i in range(4 * k, 4 * k + 4)]
+        log.samples = [sample for sample in log.samples if sample.id in mine]
+        log.eval.dataset.sample_ids, log.results, log.reductions = mine, None, None
+        (tmp_path / f"run.shards/{k}").mkdir(parents=True)
+        write_eval_log(log, str(tmp_path / f"run.shards/{k}/{log.eval.created[:19].replace(':', '-')}_x.eval"))
+        if k == 0:
+            log.eval.created, log.samples = "2020-01-01T00:00:00+00:00", log.samples[:2]
+            write_eval_log(log, str(tmp_path / "run.shards/0/2020-01-01T00-00-00_x.eval"))
+    return tmp_path
+
+
+def test_the_shards_of_a_set_are_one_run(inspect_logs, sharded):
+    (whole,) = hn.analyze(inspect_logs.a).estimates
+    (row,) = hn.analyze(sharded).estimates
+    assert (row.n_questions, row.mean, row.repeats_max) == (12, pytest.approx(whole.mean), whole.repeats_max)
+    assert row.se == pytest.approx(whole.se)
+    (run,) = hn.read(sharded)
+    assert any("3 shards, read as one run" in note for note in run.notes)
+    (difference,) = hn.compare(sharded, inspect_logs.b).differences
+    (want,) = hn.compare(inspect_logs.a, inspect_logs.b).differences
+    assert (difference.diff, difference.se) == (pytest.approx(want.diff), pytest.approx(want.se))
+
+
+def test_the_merged_log_counts_in_their_place(inspect_logs, sharded):
+    (sharded / "run.eval").write_bytes(inspect_logs.a.read_bytes())
+    (run,) = hn.read(sharded)
+    assert run.path.endswith("run.eval")
+    assert any("merged from them" in note for note in run.notes)

@@ -1,0 +1,141 @@
+"""Cells, rows and packings that tables have besides plain numbers in plain files."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from harness_noise.errors import InputError
+from harness_noise_adapters.tables.reader import adapter
+from support.tables import array, one, table
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("yes", "no"),
+        ("PASS", "FAIL"),
+        ("correct", "incorrect"),
+        ("resolved", "unresolved"),
+        ("C", "I"),
+        ("True", "false"),
+    ],
+)
+def test_the_words_of_a_verdict_are_scores(csv_file, right, wrong):
+    path = table(csv_file, ("question", "verdict"), ("a", right), ("b", wrong), ("c", f" {right} "), ("d", ""))
+    np.testing.assert_array_equal(array(one(path, columns={"score": "verdict"}))[:, 0], [1, 0, 1, np.nan])
+    with pytest.raises(InputError, match=r"`columns={'score': 'verdict'}`"):
+        one(path)
+
+
+def test_letters_of_inspect(csv_file):
+    path = table(csv_file, ("question", "score"), *zip("abcd", "CPIN", strict=True))
+    assert array(one(path)).ravel().tolist() == [1, 0.5, 0, 0]
+
+
+def test_words_that_are_no_verdict_are_listed(csv_file):
+    path = table(csv_file, ("question", "score"), *zip("abcde", ("yes", "maybe", "no", "unsure", "maybe"), strict=True))
+    with pytest.raises(InputError, match=r"line 3: score 'maybe' is not .*pass/fail.*of these: 'maybe', 'unsure'$"):
+        one(path)
+
+
+def test_a_list_of_scores_is_that_of_several_answers(tmp_path, csv_file):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"id": 1, "score": [1, 0, null]}\n{"id": 2, "score": [true, false, true]}\n')
+    run = one(path)
+    np.testing.assert_array_equal(array(run), [[1, 0, np.nan], [1, 0, 1]])
+    assert "the items of a list in score are the repeats" in run.notes[0]
+    quoted = one(table(csv_file, ("id", "score"), (1, "[1, 0, None]"), (2, "[True, False, True]")))
+    np.testing.assert_array_equal(array(quoted), array(run))
+
+
+ROWS = [{"id": f"q{i}", "outcome": {"right": i % 3 == 0}, "tests": [1]} for i in range(6)]
+
+
+def test_rows_inside_an_object(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"model": "m", "results": ROWS, "config": {"seeds": [1, 2]}}))
+    assert adapter.sniff(path)
+    run = one(path, columns={"score": "outcome.right"})
+    assert run.model == "m"
+    assert array(run).ravel().tolist() == [1, 0, 0, 1, 0, 0]
+    assert run.scores[0].questions.log.read([2], "none")
+    path.write_text(json.dumps({"a": {"rows": ROWS}, "b": ROWS}))
+    with pytest.raises(InputError, match=r"the rows: a.rows, b; say which with `columns={'rows': 'a.rows'}`"):
+        one(path)
+    assert len(array(one(path, columns={"rows": "a.rows", "score": "outcome.right"}))) == 6
+    with pytest.raises(InputError, match="rows=c: no such field; there are a, b"):
+        one(path, columns={"rows": "c", "score": "outcome.right"})
+    with pytest.raises(InputError, match=r"no column holds the scores.*`columns={'score': 'outcome.right'}`"):
+        one(path, columns={"rows": "b"})
+
+
+def test_lists_under_the_names_of_questions_are_no_table(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"eval": {f"HumanEval/{i}": [{"status": "pass"}] for i in range(9)}}))
+    with pytest.raises(InputError, match="not a table: eval holds 9 lists of objects"):
+        one(path)
+    path.write_text(json.dumps({"rows": [], "settings": {"seeds": [1]}}))
+    assert not adapter.sniff(path)
+
+
+def test_random_ids_of_rows_are_not_the_questions(csv_file):
+    rows = [(f"{i:08x}-0000-4000-8000-{k:012x}", f"task-{i}", k, (i + k) % 2) for i in range(9) for k in range(2)]
+    run = one(table(csv_file, ("id", "taskId", "attempt", "isCorrect"), *rows))
+    assert array(run).shape == (9, 2)
+    assert "took taskId as question" in run.notes[0]
+
+
+def test_a_template_names_the_question(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps({"set": s, "n": n, "score": 1}) + "\n" for s in "ab" for n in (1, 2)))
+    run = one(path, columns={"question": "{{ set }}-{{ n }}"})
+    assert run.scores[0].questions.keys == ("a-1", "a-2", "b-1", "b-2")
+
+
+@pytest.mark.parametrize("name", ["m.csv.gz", "m.jsonl.gz", "m.json.gz"])
+def test_a_packed_table(tmp_path, name):
+    rows = [{"id": i, "score": i % 2} for i in range(4)]
+    text = {
+        "m.csv.gz": "id,score\n" + "".join(f"{row['id']},{row['score']}\n" for row in rows),
+        "m.jsonl.gz": "".join(json.dumps(row) + "\n" for row in rows),
+        "m.json.gz": json.dumps(rows),
+    }[name]
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(text.encode()))
+    assert adapter.sniff(path)
+    run = one(path)
+    assert (run.model, array(run).ravel().tolist()) == ("m", [0, 1, 0, 1])
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(InputError, match="not a gzip file that can be read"):
+        one(path)
+
+
+def test_what_packs_too_well_is_no_table(tmp_path, monkeypatch):
+    monkeypatch.setattr("harness_noise_adapters.tables.files._SPARE_BYTES", 1 << 20)
+    path = tmp_path / "m.csv.gz"
+    path.write_bytes(gzip.compress(b"id,score\n" + b"1,1\n" * (1 << 21)))
+    with pytest.raises(InputError, match="unpacks to more than 100 times its size"):
+        one(path)
+
+
+@pytest.mark.parametrize(
+    ("header", "score", "question"),
+    [
+        (("instance_id", "train_trial_index", "stats"), "COLUMN", None),
+        (("run_id", "event_id", "sample_id", "type"), "COLUMN", None),
+        (("testIdx", "promptIdx", "latencyMs", "outcome"), "outcome", None),
+        (("index", "sentence", "acc"), None, "sentence"),
+        (("", "n_tokens", "acc"), None, "COLUMN"),
+    ],
+)
+def test_no_index_and_no_counter_is_proposed(csv_file, header, score, question):
+    def cell(name, i):
+        return {"sentence": f"words {i}", "type": "match", "stats": "[{}]", "outcome": i % 2, "acc": 1}.get(name, i)
+
+    path = table(csv_file, header, *([cell(name, i) for name in header] for i in range(12)))
+    wanted = {"score": score} if question is None else {"question": question}
+    with pytest.raises(InputError) as error:
+        one(path)
+    assert f"`columns={wanted}`" in str(error.value)

@@ -149,7 +149,7 @@ def test_flips_in_clusters_of_unequal_size_are_few() -> None:
     row = estimate_difference(d, np.zeros(500), clusters=labels)
     assert "few_flips" in row.diagnostics
     low, high = row.diff - row.ci_low, row.ci_high - row.diff  # type: ignore[operator]
-    assert 1.0 <= high / low < 1.2
+    assert 1.0 - 1e-12 <= high / low < 1.2  # but for the last digit of a difference
 
 
 def test_level_sums_of_clusters_of_one_size_are_their_sums() -> None:

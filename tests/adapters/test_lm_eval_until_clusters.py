@@ -62,7 +62,7 @@ def test_the_clusters_that_drew_the_order_are_those_of_every_row(folder: Path, c
     (again,) = read(str(tmp_path / "carried"), ReadOptions())
     assert all(part.clusters is not None for part in again.scores)
     (note,) = [note for note in session.analysis.notes if "whole clusters are asked" in note]
-    assert note.startswith("gen and 1 more: clustered by template, as ")
+    assert note.startswith("few and 1 more: clustered by template, as ")
 
 
 def test_clusters_that_the_user_does_not_want_are_in_no_look(folder: Path, clustered: str) -> None:

@@ -176,7 +176,7 @@ def check_clusters(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
 
     tasks = flat_tasks(task_dict)
     if not options.of_many:
-        check_tasks(options.cluster, tasks, "--noise_cluster")
+        check_tasks(options.cluster, sorted(tasks), "--noise_cluster")  # lm-eval ≤ 0.4.10 has them in no order
     errors, warnings = first_missing(tasks, options.cluster)
     if errors:
         raise InputError(
@@ -298,7 +298,7 @@ class _Live:
                 raise InputError(f"--noise_group {name}={pattern}: a task or group is already called {name!r}")
         for pattern, said in wanted:
             if not any(fnmatchcase(task, pattern) for task in self.tasks):
-                raise InputError(f"{said}: no task matches; this run has {', '.join(self.tasks)}")
+                raise InputError(f"{said}: no task matches; this run has {', '.join(sorted(self.tasks))}")
 
     def _check_repeats(self) -> list[str]:
         out = []

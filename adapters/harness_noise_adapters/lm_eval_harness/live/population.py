@@ -210,7 +210,7 @@ class Population:
         assert self.against is not None or not said
         for (spec, refused), names in said.items():
             name = "" if self.against is None else self.against.name
-            self.notes.append(about_clusters(several(names), spec, name, "--noise_cluster", refused=refused))
+            self.notes.append(about_clusters(several(sorted(names)), spec, name, "--noise_cluster", refused=refused))
 
     def _theirs(self, task: str) -> Scores | None:
         parts = () if self.against is None else (*self.against.scores, *self.against.parts)

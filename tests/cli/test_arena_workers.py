@@ -269,7 +269,7 @@ def test_a_file_that_kills_every_worker_is_named(arena: Arena, cluster: Cluster,
 
 @pytest.mark.slow
 def test_a_scheduler_that_goes_away_is_one_line(environment: dict[str, str], cluster: Cluster, tmp_path: Path) -> None:
-    cluster.worker("three")
+    cluster.with_workers("three")
     files = [write_odd(tmp_path / f"m{i}.odd", i, mark=str(tmp_path / "begun")) for i in range(2)]
     files.append(write_odd(tmp_path / "m2.odd", 2, wait=str(tmp_path / "never")))
     command = [sys.executable, "-m", "harness_noise", "arena", *map(str, files), "--dask", cluster.address]

@@ -20,9 +20,8 @@ from harness_noise.errors import InputError
 
 from ..scoring import bounded
 from ..scoring.columns import Column
-from .lines import Row
 from .samples import Samples
-from .wanted import Scan, Wanted
+from .scan import Row, Scan, Wanted
 
 FILTERS = (
     "take_first", "take_first_k", "majority_vote", "regex", "regex_pos", "remove_whitespace",

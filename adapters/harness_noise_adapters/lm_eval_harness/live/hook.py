@@ -20,8 +20,7 @@ from harness_noise.data.clusters import check_tasks
 from harness_noise.errors import InputError
 
 from .options import Options
-from .repeats import GENERATE, Repeats, error_message, native_repeats, silent_zeros
-from .reseed import innermost, same_random_state
+from .repeats import GENERATE, Repeats, error_message, innermost, native_repeats, same_random_state, silent_zeros
 
 if TYPE_CHECKING:
     from harness_noise.results.rows import Analysis, Estimate
@@ -327,7 +326,7 @@ class _Live:
 
         from harness_noise.analysis.mean import analyze_run
 
-        from ..files.native_block import annotated_copy, copy_of, inject
+        from ..files.results import annotated_copy, copy_of, inject
         from .collect import collect
 
         session = self.session

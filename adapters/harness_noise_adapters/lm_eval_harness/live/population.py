@@ -18,11 +18,9 @@ from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import Group, Run, Scores, Weighting
 from harness_noise.errors import InputError
 
-from ..scoring import presets
-from ..scoring.clusters import Labels, several
+from ..scoring.clusters import Labels, is_parallel, resolve, several
 from ..scoring.rescore import Row
-from .collect import cluster_labels, group_setting
-from .measured import TaskScores
+from .collect import TaskScores, cluster_labels, group_setting
 from .options import Options
 
 if TYPE_CHECKING:
@@ -217,7 +215,7 @@ class Population:
         return next((part for part in parts if part.task == task), None)
 
     def _parallel(self, task: str) -> bool:
-        return presets.is_parallel(presets.resolve(self.options.cluster, task))
+        return is_parallel(resolve(self.options.cluster, task))
 
     def _shared(self, item: TaskQuestions, against: Run) -> TaskQuestions:
         """Only the questions that the other run has answered: no other counts in the comparison."""

@@ -87,10 +87,10 @@ def test_a_model_that_fails_at_once_fails_as_without_us(folder: Path) -> None:
 
 
 BREAKABLE = [
-    (collect, "flat_tasks"), (collect, "native_groups"), (collect, "first_missing"), (collect, "collect"),
+    (hook, "flat_tasks"), (hook, "native_groups"), (hook, "first_missing"), (hook, "collect"),
     (collect, "by_filter"), (collect, "rescore"), (collect, "gather"), (collect, "columns_of"),
     (collect, "resolve"), (hook, "silent_zeros"), (hook, "per_sample"), (hook, "model_name"),
-    (inject, "inject"), (inject, "annotate"), (inject, "copy_of"), (repeats, "same_random_state"),
+    (hook, "inject"), (inject, "annotate"), (hook, "copy_of"), (repeats, "same_random_state"),
     (repeats.Repeats, "__init__"), (repeats.Repeats, "installed"), (repeats.Repeats, "_rounds"),
     (repeats.Repeats, "_put"), (repeats.Repeats, "_filter"), (repeats.Repeats, "record"), (repeats, "native_repeats"),
 ]  # fmt: skip

@@ -78,16 +78,10 @@ def task_facts(native: Native, found: Samples, task: str) -> TaskFacts:
     aggregations, arrows, taken = native.aggregations(task), native.higher_is_better(task), native.taken(task)
     documents = found.documents
     log = SamplesLog(documents.path, documents.wanted, documents.stamp)
-    if found.kind in CONTENT_KEYS:
-        questions = Questions(
-            found.keys, found.kind, None, found.targets, found.prompts, documents=documents, fields=found.fields,
-            log=log,
-        )  # fmt: skip
-    else:  # no match is made without the texts
-        inputs, texts = documents.read()
-        questions = Questions(
-            found.keys, found.kind, inputs, found.targets, found.prompts, texts, fields=found.fields, log=log
-        )
+    # without such keys no match is made without the texts
+    inputs, texts = (None, None) if found.kind in CONTENT_KEYS else documents.read()
+    hashes = (found.keys, found.kind, inputs, found.targets, found.prompts)
+    questions = Questions(*hashes, texts, documents=documents, fields=found.fields, log=log)
 
     def probabilities(scorer: str) -> FloatArray | None:
         log = found.logs.get(scorer)
@@ -287,14 +281,15 @@ def read_output(output: Output, options: ReadOptions) -> Reading:
         date=output.date(native.results),
         groups=groups(rows, native.reported, native.effective, found.scores),
     )
-    inner = [
-        replace(part, outer=item.outer) if part.clusters == item.clusters else part
-        for part in run.scores for item in [samples[part.task]]
-    ]  # fmt: skip
-    run = replace(run, scores=tuple(inner))
+    run = replace(run, scores=tuple(_nested(part, samples[part.task]) for part in run.scores))
     drawn = [item for item in native.drawn if item["task"] in samples]
     run = with_record(run, native.looks, drawn, native.original)
     return Reading(with_groups(run, options.groups), native.results, samples, known)
+
+
+def _nested(part: Scores, source: Samples) -> Scores:
+    """The scores with the fields that contain the clusters, where these are the ones of the samples file."""
+    return replace(part, outer=source.outer) if part.clusters == source.clusters else part
 
 
 def _looked_up(spec: ClusterSpec | None, task: str) -> str | None:

@@ -110,10 +110,8 @@ def _added_keys(metric: str, scorer: str) -> tuple[str, ...]:
 def _additions(item: Estimate, *, visible: bool, asked: bool) -> dict[str, float]:
     clustered = item.cluster is not None
     shown = visible and (item.repeats_max > 1 or clustered or asked)
-    values = (
-        item.se_total, item.se_data, item.se_prediction, item.se if clustered else None,
-        item.mean if shown else None, item.se if shown else None,
-    )  # fmt: skip
+    errors = (item.se_total, item.se_data, item.se_prediction, item.se if clustered else None)
+    values = (*errors, item.mean if shown else None, item.se if shown else None)
     pairs = zip(_added_keys(item.metric, item.scorer), values, strict=True)
     if item.mean is None or not UNUSABLE.isdisjoint(item.diagnostics):
         return {}  # an error bar of other scores than those of the native value stands in the block alone

@@ -305,8 +305,11 @@ class Index:
         """The keys, with the further occurrences numbered. It ends the numbering of documents."""
         if not self._again:
             return self.keys
-        found = {number: f"{self.keys[first]}#{n}"
-                 for first, others in self._again.items() for n, number in enumerate(others, 2)}  # fmt: skip
+        found = {
+            number: f"{self.keys[first]}#{n}"
+            for first, others in self._again.items()
+            for n, number in enumerate(others, 2)
+        }
         if any("#" in key for key in self.keys.odd()):
             return occurrences(self.keys)
         for number, name in found.items():
@@ -328,10 +331,9 @@ class Index:
                 slots[slot & mask] = number
 
 
-NATIVE = frozenset(
-    ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash",
-     "prompt_hash", "target_hash", SCORES)
-)  # fmt: skip
+_HASHES = ("doc_hash", "prompt_hash", "target_hash")
+_ASKED = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
+NATIVE = frozenset((*_ASKED, *_HASHES, SCORES))
 """Keys of a row that are not metrics; CLUSTER is one unless a metric has that name."""
 
 

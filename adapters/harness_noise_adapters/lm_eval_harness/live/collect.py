@@ -138,6 +138,8 @@ def _aggregation(task: Any, metric: str) -> Aggregation:
 
 
 log = logging.getLogger("harness_noise")
+NativeGroups: TypeAlias = Mapping[str, tuple[list[str], list[Any]]]
+"""Group → its tasks, and the configurations of what it averages."""
 Carried: TypeAlias = Mapping[str, tuple[Labels, str | None]]
 """Task → clusters of all its documents, by their numbers, and their SPEC in words."""
 
@@ -192,7 +194,7 @@ def native_groups(task_dict: Mapping[Any, Any]) -> dict[str, tuple[list[str], li
 def collect(
     results: Mapping[str, Any],
     tasks: Mapping[str, Any],
-    groups: Mapping[str, tuple[list[str], list[Any]]],
+    groups: NativeGroups,
     repeats: Mapping[str, tuple[int, int]],
     options: Options,
     model: str,
@@ -215,7 +217,7 @@ def collect(
     for name, task in tasks.items():
         if samples := results["samples"].get(name, []):
             found[name] = _score(TaskScores(name, *by_filter(samples)), task, repeats.get(name, (1, 1)), notes)
-    labels = cluster_labels(found, options.cluster, notes, carried or {})
+    labels = cluster_labels(found, options, notes, carried or {})
     gathered, budget = Gathered(notes=notes), aggregates.Budget()
     for name, item in found.items():
         native_K = 1 if item.copied else repeats.get(name, (1, 1))[0]
@@ -226,9 +228,12 @@ def collect(
     values = {name: reported(row) for name, row in results["results"].items()}
     rows = list(_group_rows(groups, results))
     run = gathered.run(
-        labels, model=model, name=model, harness="lm-eval",
+        labels,
+        model=model,
+        name=model,
+        harness="lm-eval",
         groups=in_groups(rows, values, {}, gathered.scores),
-    )  # fmt: skip
+    )
     for group, pattern in options.groups.items():
         try:
             run = with_groups(run, {group: pattern})
@@ -286,7 +291,7 @@ def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str
 
 
 def cluster_labels(
-    found: Mapping[str, TaskScores], spec: ClusterSpec, notes: list[str], carried: Carried
+    found: Mapping[str, TaskScores], options: Options, notes: list[str], carried: Carried
 ) -> dict[str, tuple[Labels, str | None]]:
     """Task → the clusters of its questions, and their SPEC in words; tasks without clusters are left out."""
     asked: dict[str, AskedQuestions] = {}
@@ -296,7 +301,7 @@ def cluster_labels(
             every, words = carried[name]
             out[name] = tuple(every[row["doc_id"]] for row in item.questions), words
             continue
-        labels, wanted = None, resolve(spec, name)
+        labels, wanted = None, resolve(options.cluster, name)
         if wanted is not None and not is_parallel(wanted):
             try:
                 labels = tuple(map(labeller(wanted, name), (row["doc"] for row in item.questions)))
@@ -304,8 +309,8 @@ def cluster_labels(
                 notes.append(f"{name}: not clustered: {error}")
         rows = item.questions
         asked[name] = AskedQuestions([row["doc_id"] for row in rows], [row["target_hash"] for row in rows], labels)
-    given = None if spec == ClusterSpec() else spec
-    return out | clusters(given, asked, notes, flag="--noise_cluster", whole=True)
+    given = None if options.cluster == ClusterSpec() else options.cluster
+    return out | clusters(given, asked, notes, flag=options.named("cluster"), whole=True)
 
 
 def first_missing(tasks: Mapping[str, Any], spec: ClusterSpec) -> tuple[list[str], list[str]]:
@@ -332,7 +337,7 @@ def first_missing(tasks: Mapping[str, Any], spec: ClusterSpec) -> tuple[list[str
     return errors, warnings
 
 
-def _group_rows(groups: Mapping[str, tuple[list[str], list[Any]]], results: Mapping[str, Any]) -> Iterator[GroupRow]:
+def _group_rows(groups: NativeGroups, results: Mapping[str, Any]) -> Iterator[GroupRow]:
     """The rows of the groups, each with the weighting of its configuration."""
     for name, (members, configurations) in groups.items():
         values = reported(results.get("groups", {}).get(name) or {})

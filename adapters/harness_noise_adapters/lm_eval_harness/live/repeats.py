@@ -177,9 +177,15 @@ class Repeats:
     """
 
     def __init__(
-        self, lm: Any, tasks: Mapping[str, Any], wanted: Mapping[str, int], *, reseed: bool,
-        say: Callable[[str], None], in_blocks: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        lm: Any,
+        tasks: Mapping[str, Any],
+        wanted: Mapping[str, int],
+        *,
+        reseed: bool,
+        say: Callable[[str], None],
+        in_blocks: bool = False,
+    ) -> None:
         self.lm = lm
         more = raised(tasks, wanted)
         self.counts = {

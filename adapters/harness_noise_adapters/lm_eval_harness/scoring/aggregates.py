@@ -42,11 +42,8 @@ _PATIENCE = 10.0
 """Seconds of one call after which an aggregation is not called again."""
 _LABELS = 16
 """Classes of a confusion matrix that are counted; fixed, so that two runs are counted alike."""
-_REGISTERED = {
-    "perplexity": "perplexity", "weighted_perplexity": "weighted_perplexity", "bits_per_byte": "bits_per_byte",
-    "f1": "f1_score", "matthews_corrcoef": "matthews_corrcoef", "bleu": "bleu", "chrf": "chrf", "chrf++": "chrfpp",
-    "ter": "ter", "median": "median",
-}  # fmt: skip
+_UNCHANGED = "perplexity", "weighted_perplexity", "bits_per_byte", "matthews_corrcoef", "bleu", "chrf", "ter", "median"
+_REGISTERED = {name: name for name in _UNCHANGED} | {"f1": "f1_score", "chrf++": "chrfpp"}
 """lm-eval's own aggregations that are no mean: their names in a task, and in its code."""
 
 
@@ -82,9 +79,9 @@ def is_registered(name: str | None) -> bool:
 
 def default_of(metric: str) -> str | None:
     """The aggregation that lm-eval takes for one of its own metrics where the task names none."""
-    names = {"word_perplexity": "weighted_perplexity", "byte_perplexity": "weighted_perplexity",
-             "mcc": "matthews_corrcoef"}  # fmt: skip
-    name = names.get(metric, metric)
+    if metric in ("word_perplexity", "byte_perplexity"):
+        return "weighted_perplexity"
+    name = "matthews_corrcoef" if metric == "mcc" else metric
     return name if is_registered(name) else None
 
 

@@ -105,10 +105,17 @@ class Table:
 def beside(part: Scores, values: FloatArray) -> Scores:
     """`acc_prob` as a row of its own, beside `part`, the task's `acc`."""
     return Scores(
-        task=part.task, metric=METRIC, scorer=part.scorer, questions=part.questions, values=values[:, None],
-        clusters=part.clusters, cluster_spec=part.cluster_spec, higher_is_better=True, bounds=BOUNDS,
+        task=part.task,
+        metric=METRIC,
+        scorer=part.scorer,
+        questions=part.questions,
+        values=values[:, None],
+        clusters=part.clusters,
+        cluster_spec=part.cluster_spec,
+        higher_is_better=True,
+        bounds=BOUNDS,
         n_missing=int(np.isnan(values).sum()),
-    )  # fmt: skip
+    )
 
 
 def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:

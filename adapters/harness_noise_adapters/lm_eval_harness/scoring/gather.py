@@ -46,9 +46,10 @@ _RANGES: tuple[tuple[str, tuple[str, ...], Bounds], ...] = (
 """(task glob, metric globs, range of one question's score); the first that matches counts."""
 
 _AGGREGATION_RANGES: dict[str, Bounds] = {
-    "f1": UNIT, "f1_score": UNIT, "matthews_corrcoef": (-1.0, 1.0), "bleu": PERCENT, "chrf": PERCENT,
-    "chrf++": PERCENT, "chrfpp": PERCENT,
-}  # fmt: skip
+    **dict.fromkeys(("f1", "f1_score"), UNIT),
+    **dict.fromkeys(("bleu", "chrf", "chrf++", "chrfpp"), PERCENT),
+    "matthews_corrcoef": (-1.0, 1.0),
+}
 """lm-eval's own aggregations over all questions, by their names in a task and in its code."""
 
 
@@ -160,9 +161,12 @@ class Gathered:
 
         left_out = [f"{several(tasks)}: no {choices.METRIC}: {reason}" for reason, tasks in self.left_out.items()]
         return Run(
-            scores=tuple(map(clustered, self.scores)), corpus=tuple(map(clustered, self.corpus)),
-            skipped=tuple(self.skipped), notes=(*self.notes, *left_out), **fields,
-        )  # fmt: skip
+            scores=tuple(map(clustered, self.scores)),
+            corpus=tuple(map(clustered, self.corpus)),
+            skipped=tuple(self.skipped),
+            notes=(*self.notes, *left_out),
+            **fields,
+        )
 
 
 def reported(row: Mapping[str, Any]) -> dict[Key, float | None]:
@@ -272,8 +276,10 @@ def _mean_of(task: TaskFacts, item: _Metric, notes: list[str]) -> Iterator[Score
 
 def _codes(task: TaskFacts, own: OwnValue, K: int) -> tuple[str, ...]:
     codes = {
-        "mean_mismatch": own.mismatch, "identical_repeats": task.identical and K > 1, "copied_repeats": task.copied,
-    }  # fmt: skip
+        "mean_mismatch": own.mismatch,
+        "identical_repeats": task.identical and K > 1,
+        "copied_repeats": task.copied,
+    }
     return tuple(code for code, holds in codes.items() if holds)
 
 
@@ -333,9 +339,14 @@ def _whole(
     raw, own = column.raw_values(len(task.questions))
     K = max(map(len, raw))
     fields: dict[str, Any] = {
-        "task": task.name, "metric": key[0], "scorer": key[1], "questions": task.questions,
-        "higher_is_better": task.higher_is_better.get(key[0]), "native": value, "native_is_first": K > 1,
-    }  # fmt: skip
+        "task": task.name,
+        "metric": key[0],
+        "scorer": key[1],
+        "questions": task.questions,
+        "higher_is_better": task.higher_is_better.get(key[0]),
+        "native": value,
+        "native_is_first": K > 1,
+    }
     try:
         if paired:
             found, kind = aggregates.pair_scores(raw, budget, **fields)

@@ -374,12 +374,16 @@ def _further(named: dict[int, Scores], K: int) -> list[Scores]:
     prefix = first.metric[: -len(str(lowest))]
     return [
         replace(
-            first, metric=f"{prefix}{k}", values=pass_at_k(answers, k)[:, None], native=None, native_is_first=False,
+            first,
+            metric=f"{prefix}{k}",
+            values=pass_at_k(answers, k)[:, None],
+            native=None,
+            native_is_first=False,
             diagnostics=tuple(dict.fromkeys((*first.diagnostics, USES_ALL))),
         )
         for k in range(lowest + 1, most + 1)
         if k not in named
-    ]  # fmt: skip
+    ]
 
 
 def _answers_behind(values: FloatArray, k: int, K: int) -> FloatArray | None:
@@ -405,7 +409,11 @@ def vote(part: Scores, own: Sequence[float | None], value: float | None, K: int)
     """The harness's own value over K answers of each question, beside `part`, the scores of single answers."""
     values = np.array([[np.nan if item is None else item] for item in own], dtype=np.float64)
     return replace(
-        part, metric=vote_name(part.metric, K), values=values, native=value, native_is_first=False,
+        part,
+        metric=vote_name(part.metric, K),
+        values=values,
+        native=value,
+        native_is_first=False,
         n_missing=int(np.isnan(values).sum()),
         diagnostics=(USES_ALL, *(code for code in part.diagnostics if code == "copied_repeats")),
-    )  # fmt: skip
+    )

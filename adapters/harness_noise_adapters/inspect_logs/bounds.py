@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from harness_noise.errors import InputError
-from harness_noise.io.json_files import LARGEST
+from harness_noise.io.paths import LARGEST
 
 FLOOR = 1 << 25
 HEADER_RATIO = 20

@@ -18,7 +18,7 @@ from harness_noise._version import __version__
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.io.atomic import Unchanged, replacing_path, sweep, write_bytes
-from harness_noise.io.json_files import load
+from harness_noise.io.paths import load
 
 from . import bounds, inject
 from .finding import logs_in
@@ -27,9 +27,8 @@ from .read import Log, read_log, read_logs
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalResults
 
+    from harness_noise.io.protocol import Analyzer
     from harness_noise.results.rows import Analysis, Estimate
-
-    from ..base import Analyzer
 
 CHANGED = ("results", "log_updates", "metadata")
 """What we change of a `.json` log."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from harness_noise.data.scores import Run, Scores
-    from harness_noise.io.registry import PartRead
+    from harness_noise.io.protocol import PartRead
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from harness_noise.data.answers import MetricAnswers
 from harness_noise.data.clusters import ClusterSpec, MissingFieldError, OuterFields, labeller, resolved
 from harness_noise.data.native_values import fitting
-from harness_noise.data.questions import Questions, content_hash, occurrences
+from harness_noise.data.questions import Hashes, Questions, content_hash, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Scores
-from harness_noise.data.string_store import Hashes
 from harness_noise.errors import InputError, parameter
 
 from .answers import TableLog
@@ -28,9 +27,8 @@ from .questions import Pooled, refuse_one_question, settle
 from .values import _text
 
 if TYPE_CHECKING:
-    from harness_noise.data.scores import FloatArray
-
-    from ..base import Analyzer
+    from harness_noise.arrays import FloatArray
+    from harness_noise.io.protocol import Analyzer
 
 Key = tuple[str, str, str]
 """Task, metric and scorer."""
@@ -48,7 +46,7 @@ class TableAdapter:
         return suffix_of(path) != ".json" or has_rows(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """The models of a table, one Run each; see `harness_noise_adapters.base.Adapter.read`."""
+        """The models of a table, one Run each; see `harness_noise.io.protocol.Adapter.read`."""
         return read(path, options)
 
     def read_rows(self, name: str, rows: Sequence[Record], options: ReadOptions) -> list[Run]:

@@ -27,7 +27,7 @@ from .results import CLUSTER, SCORES, UNUSABLE, annotate, inject
 from .scan import Row, Scan, metrics_of
 
 if TYPE_CHECKING:
-    from ...base import Analyzer
+    from harness_noise.io.protocol import Analyzer
 
 
 def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:

@@ -16,8 +16,7 @@ from typing import Any
 
 from harness_noise.data.clusters import MissingFieldError, OuterFields
 from harness_noise.data.fields import FieldReader, Fields
-from harness_noise.data.questions import Told, content_hash, excerpt, occurrences
-from harness_noise.data.string_store import Hashes
+from harness_noise.data.questions import Hashes, Told, content_hash, excerpt, occurrences
 from harness_noise.errors import FinalError, InputError
 
 from ..scoring.choices import BRIER, Log, brier_score

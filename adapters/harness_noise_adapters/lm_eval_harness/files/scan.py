@@ -17,11 +17,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import IO, Any
 
-from harness_noise.data.questions import occurrences
-from harness_noise.data.string_store import Hashes
+from harness_noise.data.questions import Hashes, occurrences
 from harness_noise.errors import InputError
-from harness_noise.io.json_files import load_line
-from harness_noise.io.paths import POINTER, refuse_pointer
+from harness_noise.io.paths import POINTER, load_line, refuse_pointer
 
 from ...json_stream import JsonStream
 from .outputs import DAMAGED

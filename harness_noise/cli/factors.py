@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import click
 
-from ..errors import InputError
 from . import options
+from .flags import noted_in_flags
 
 
 @click.command("factors")
@@ -29,16 +28,7 @@ def command(runs: tuple[str, ...], factors: tuple[str, ...], **choices: Any) -> 
     All answers of all runs are taken together; the same question in two tasks or runs is one
     question. Ends with the answer to: where would the next thousand answers help most?
     """
-    from ..analysis.factors import RUN_LEVEL, factors_of_runs
+    from .. import factors as noise_by_factor
 
-    named = options.mapping(factors, "--factor")
-    columns = tuple(dict.fromkeys(column for column in named.values() if column not in RUN_LEVEL))
-    if choices.pop("as_repeats"):
-        raise InputError("--as-repeats hides which run an answer is of: name it as a factor, --factor run=run")
-    reading = replace(options.read_options(choices, columns), apart=True)  # every answer counts
-    options.settings(choices).check("factors")
-    found = options.read_runs(runs, reading, some=True)
-    for run in found:
-        if not choices["quiet"]:
-            options.hints(run.notes)
-    options.show(factors_of_runs(found, named), choices)
+    result = noise_by_factor(runs, options.mapping(factors, "--factor"), **options.keywords(choices))
+    options.show(noted_in_flags(result), choices)

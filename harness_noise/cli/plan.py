@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..errors import InputError
 from . import options
-
-if TYPE_CHECKING:
-    from ..data.scores import Run
-    from ..leaderboard.profiles import Profile
-    from ..results.plan import Plan
+from .flags import noted_in_flags
 
 
 @click.command("plan")
@@ -27,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--k-max", type=int, default=10, show_default=True, help="The most answers per question to consider.")
 @click.option("--from", "sources", multiple=True, metavar="RUN [RUN]", help="Take the noise from a run, or from A − B.")
 @click.option("--accuracy", type=float, metavar="P", help="The accuracy that the models will have.")
-@click.option("--reference", type=click.Path(path_type=Path), metavar="NAME|FILE", help="Take a benchmark's noise.")
+@click.option("--reference", "references", metavar="NAME|FILE", help="Take a benchmark's noise.")
 @click.option("--omega2", type=float, help="Data variance per question.")
 @click.option("--sigma2", metavar="S[,S]", help="Prediction variance of one answer, of each model.")
 @click.option("--design-effect", type=float, help="Of clusters, where ω² comes from independent questions.")
@@ -57,78 +51,21 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     benchmark's profile (--reference), from its variances (--omega2, --sigma2), or, without any data,
     from the expected --accuracy. With --reference alone: what the benchmark as it is can show.
     """
-    from ..analysis.plan import plan
-    from ..data.clusters import joined
-    from ..leaderboard import shipped
+    from .. import plan
 
-    printing = {name: choices.pop(name) for name in ("form", "output", "details", "quiet", "debug")}
-    plot, profile = choices.pop("plot"), choices.pop("reference")
-    sources, sigma2, cluster = choices.pop("sources") + more, choices.pop("sigma2"), choices.pop("cluster")
-    cluster, bounds = joined(cluster), choices.pop("bounds")
+    plot, bounds, sources = choices.pop("plot"), choices.pop("bounds"), choices.pop("sources") + more
     if more and not _belongs(sources, more):
         raise InputError(f"{more[0]!r}: runs to take the noise from are named with --from")
-    names = {name: choices.pop(name) for name in ("tasks", "metrics", "scorers")}
-    how = {name: choices.pop(name) for name in ("models", "as_repeats", "missing", "columns")}
-    choices["looks"] = options.looks(choices["looks"])
-    runs: Sequence[str | Run] = ()
-    if sigma2 is not None:
-        choices["sigma2"] = _numbers("--sigma2", sigma2, "one number, or two with a comma")
-    if profile is not None:
-        taken = bool(sources) or choices["omega2"] is not None
-        found = _profiled(profile, names, choices["effect"], taken=taken)
-        accuracy = choices.pop("accuracy")
-        if accuracy is not None:
-            found.check(accuracy)
-        choices |= found.planning(accuracy)
-        if choices["effect"] is None and choices["n"] is None:
-            choices["n"] = found.n_questions  # what the benchmark as it is can show
-    elif sources:
-        wide = None if bounds is None else tuple(_numbers("--range", bounds, "the lowest and the highest value"))
-        choices |= names | {"range": wide}
-        runs, said = _read(sources, names | how | {"cluster": cluster})
-        choices |= said
-    elif cluster is not None or bounds is not None or (*how.values(),) != (None, False, "drop", None):
-        raise InputError(
-            "--cluster, --range, --columns, --missing, --models and --as-repeats say how --from is read: name a run"
-        )
-    result = plan(runs=runs, **choices)
-    if profile is not None:
-        result = _borrowed(result, found, accuracy, shipped.sentence(profile))
-    options.show(result, printing)
+    if choices["sigma2"] is not None:
+        choices["sigma2"] = _numbers("--sigma2", choices["sigma2"], "one number, or two with a comma")
+    if bounds is not None:
+        choices["range"] = tuple(_numbers("--range", bounds, "the lowest and the highest value"))
+    result = plan(runs=sources, **options.keywords(choices))
+    options.show(noted_in_flags(result), choices)
     if plot is not None:
-        from ..report import planning
+        from .. import write_figures
 
-        planning.draw(result, plot)
-        options.wrote([plot], printing)
-
-
-def _borrowed(result: Plan, profile: Profile, accuracy: float | None, source: str | None) -> Plan:
-    """The plan with whose noise it is; one answer to each question says nothing of ω² alone."""
-    from dataclasses import replace
-
-    said = f"The noise is that of other models on {profile.task}; no answer of the models to be compared was seen"
-    beyond = accuracy is not None and profile.beyond(accuracy)
-    return replace(
-        result,
-        basis="reference",
-        omega2=None if profile.data_share is None else result.omega2,
-        diagnostics=(*(["beyond_reference"] if beyond else ()), *result.diagnostics, "reference_noise"),
-        notes=(*result.notes, f"{said}.", *([] if source is None else [source])),
-    )
-
-
-def _read(sources: tuple[str, ...], how: dict[str, Any]) -> tuple[Sequence[str | Run], dict[str, Any]]:
-    """The runs of --from, and how those are read that are still paths."""
-    from .compare import chosen
-
-    models, repeated, cluster = how.pop("models"), how.pop("as_repeats"), how["cluster"]
-    reading = options.read_options(
-        how | {"cluster": (cluster,) if cluster else (), "groups": (), "as_repeats": repeated}
-    )
-    if models is None and not repeated:
-        return sources, {"cluster": cluster, "missing": reading.missing, "columns": reading.columns}
-    found = options.read_runs(sources, reading, as_repeats=repeated)
-    return found if models is None else chosen(found, sources, models), {}
+        options.wrote(write_figures(result, plot), choices)
 
 
 def _belongs(sources: tuple[str, ...], more: tuple[str, ...]) -> bool:
@@ -141,15 +78,3 @@ def _numbers(option: str, text: str, wanted: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise InputError(f"{option} {text}: write {wanted}") from None
-
-
-def _profiled(path: Path, names: dict[str, tuple[str, ...]], effect: float | None, *, taken: bool) -> Profile:
-    from ..leaderboard import profiles as reference
-    from ..settings import check_scale
-
-    if taken:
-        raise InputError("the noise comes from one of --reference, --from and --omega2")
-    wanted = {key[:-1]: value[0] if value else None for key, value in names.items()}
-    found = reference.choose(reference.read(path), **wanted)
-    check_scale("effect", effect, found.scale, found.metric)
-    return found

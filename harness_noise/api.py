@@ -279,7 +279,7 @@ def compare(
 def arena(
     runs: Source | Sequence[Source],
     *,
-    baseline: str | None = None,
+    baseline_model: str | None = None,
     top: int | None = None,
     cluster: str | None = None,
     level: float = 0.95,
@@ -307,7 +307,7 @@ def arena(
     ----------
     runs
         A path that holds several runs, or several paths or Runs.
-    baseline
+    baseline_model
         A model that becomes B in all its pairs.
     top
         K, to ask which models may be among the K best.
@@ -373,4 +373,4 @@ def arena(
     by = names(by)
     options = replace(reading(settings, tasks, metrics, scorers, groups, columns, apart), fields=by)
     found = [item for source in listed(runs) for item in runs_of(source, options)]
-    return compute(found, settings, baseline=baseline, top=top, by=by)
+    return compute(found, settings, baseline=baseline_model, top=top, by=by)

@@ -220,10 +220,13 @@ def test_on_the_command_line(tables, capsys, consumer, name, value):
     code, found, err = run({**base, name: value})
     if flag not in options:
         assert (code, "No such option" in err) == (2, True)
-    elif obeys(consumer, name, value) and value != "clopper-pearson" and (consumer, name) != ("plan", "range"):
+    elif (consumer, name) == ("plan", "level") or (  # of a plan, 1 − alpha
+        obeys(consumer, name, value) and value != "clopper-pearson" and (consumer, name) != ("plan", "range")
+    ):
         base = {"range": (0.0, 1.0)} if name == "range" else base
         assert code == 0, err
         alone = consumer in ("counts", "profile") and name in ("adjust", "unpaired")  # one row, of unpaired counts
+        alone |= consumer == "plan" and name in ("seed", "resamples")  # of a plan only metrics over all questions
         assert (found != run(base)[1]) != alone
     elif (consumer, name) != ("plan", "range"):
         assert code == 2

@@ -10,9 +10,7 @@ from . import options
 @options.command("adapters", example="harness-noise adapters")
 def command() -> None:
     """List the harnesses and file formats that can be read."""
-    from ..io import registry as adapters
+    from .. import adapters
 
-    for name in adapters.names():
-        kind = type(adapters.load(name))
-        summary = (kind.__doc__ or "").strip().splitlines()
-        click.echo(f"{name:10} {summary[0] if summary else ''}")
+    for name, reads in adapters().items():
+        click.echo(f"{name:10} {reads}")

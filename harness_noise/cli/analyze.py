@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from . import options
@@ -21,19 +20,6 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     would have with one answer per question (total) and with infinitely many (data), and the share of the
     model's own randomness (prediction).
     """
-    from ..analysis.mean import analyze_runs
+    from .. import analyze
 
-    reading = options.read_options(choices)
-    found = options.read_runs(runs, reading, as_repeats=choices.pop("as_repeats"), some=True)
-    by, settings, references = choices.pop("by"), options.settings(choices), choices.pop("references")
-    result = analyze_runs(found, settings)
-    if by:
-        from ..analysis.slices import slices_of_runs
-
-        result = slices_of_runs(found, by, settings).beside(result)
-    if references:
-        from ..analysis.references import of_runs
-
-        rows, notes = of_runs(found, options.references(references, reading), settings)
-        result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
-    options.show(noted_in_flags(result), choices)
+    options.show(noted_in_flags(analyze(runs, **options.keywords(choices))), choices)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..errors import InputError
 from . import options
 from .flags import noted_in_flags
-
-if TYPE_CHECKING:
-    from ..data.scores import ReadOptions, Run
 
 
 @options.command(
@@ -81,85 +77,36 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     RUN may be a folder of runs, also of several harnesses. A run that cannot be read is left out with a
     warning.
     """
-    jobs, dask = choices.pop("jobs"), choices.pop("dask")
-    if dask is not None and jobs is not None:
-        raise click.UsageError("--jobs is for processes of this machine and --dask for a cluster: give one of them.")
+    from .. import arena, write_figures, write_html, write_profile, write_tables
 
-    baseline, pages, pictures, profile, strict = (
-        choices.pop(name) for name in ("baseline_model", "html", "figures", "profile", "strict")
+    pages, pictures, tables, kind, profile, with_questions, force = (
+        choices.pop(name)
+        for name in ("html", "figures", "tables", "tables_format", "profile", "with_questions", "force")
     )
-    with_questions, budget = choices.pop("with_questions"), choices.pop("budget")
-    _check_profile(profile, force=choices.pop("force"))
-    top = choices.pop("top")
-    if with_questions and profile is None:
-        raise InputError(
-            "--with-questions adds means by question to the profile of --write-profile FILE: name the FILE"
-        )
-    tables, kind = choices.pop("tables"), choices.pop("tables_format")
-    by = choices["by"]
-    reading, joined = options.read_options(choices, strict=strict), choices.pop("as_repeats")
-    found = _read(runs, reading, jobs or 1, dask)
-    from ..leaderboard.build import arena
-
-    if joined:
-        from ..analysis.repeats import as_repeats
-
-        found = as_repeats(found)
-    result = noted_in_flags(arena(found, options.settings(choices), baseline=baseline, top=top, by=by))
-    if budget:
-        from ..leaderboard.budget import with_budget
-
-        result = with_budget(result)
+    _check_profile(profile, with_questions=with_questions, force=force)
+    result = noted_in_flags(arena(runs, **options.keywords(choices)))
     options.show(result, choices)
     written: list[Path] = []
     if pages is not None:
-        from ..report import arena_html
-
-        written += arena_html.write(result, pages, options.typed())
+        written += write_html(result, pages, command=options.typed())
     if pictures is not None:
-        from ..report import figures
-
-        written += figures.save(result, pictures)
+        written += write_figures(result, pictures)
     if tables is not None:
-        from ..report import arena_tables as arena_export
-
-        written += arena_export.write_tables(result, tables, kind)
+        written += write_tables(result, tables, kind)
     if profile is not None:
-        from ..leaderboard import profiles as reference
-
-        reference.write(result, profile, questions=with_questions)
-        written.append(profile)
+        written.append(write_profile(result, profile, with_questions=with_questions, force=force))
     options.wrote(written, choices)
 
 
-def _check_profile(profile: Path | None, *, force: bool) -> None:
+def _check_profile(profile: Path | None, *, with_questions: bool, force: bool) -> None:
     """Refuse to write a profile over a file that is none, before anything is read."""
-    if force and profile is None:
+    if profile is None and force:
         raise InputError("--force replaces the file of --write-profile FILE: name the FILE")
-    if profile is None or force or not profile.exists():
-        return
-    from ..leaderboard.question_means import is_profile
-
-    if not is_profile(profile):
+    if profile is None and with_questions:
         raise InputError(
-            f"--write-profile {profile}: the file is there and is not a noise profile, so it is left as it is; "
-            "write to another file, or replace it with --force"
+            "--with-questions adds means by question to the profile of --write-profile FILE: name the FILE"
         )
+    if profile is not None:
+        from ..api.files import check_profile_path
 
-
-def _read(paths: tuple[str, ...], reading: ReadOptions, jobs: int, dask: str | None) -> list[Run]:
-    from ..io import registry as adapters
-    from ..io import workers
-
-    read_units = partial(
-        workers.read_units,
-        jobs=jobs,
-        dask=dask,
-        watch=lambda answers, total: options.progress(answers, "reading", total),
-        say=lambda text: options.hints([text]),
-    )
-    found, errors = adapters.read_what_can_be(paths, reading, read_units)
-    if errors and reading.strict:
-        raise errors[0]
-    options.hints(f"left out: {error}" for error in errors)
-    return found
+        check_profile_path(profile, force=force)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -41,13 +40,7 @@ def command(runs: tuple[str, ...], on: tuple[str, ...], categories: tuple[str, .
     numbers as they are, categories against their most frequent value. Standard errors are CR2, clustered
     where the questions are, with degrees of freedom for each coefficient.
     """
-    from ..analysis.explain import explain_runs
-    from .compare import chosen
+    from .. import explain
 
-    models, repeated = choices.pop("models"), choices.pop("as_repeats")
-    reading = replace(options.read_options(choices), fields=on)
-    found = options.read_runs(runs, reading, as_repeats=repeated)
-    if not (models is None and len(found) == len(runs) == 1):
-        found = chosen(found, runs, models)
-    a, b = found[0], found[1] if len(found) > 1 else None
-    options.show(noted_in_flags(explain_runs(a, b, on, options.settings(choices), categories)), choices)
+    result = explain(runs, on=on, categories=categories, **options.keywords(choices))
+    options.show(noted_in_flags(result), choices)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import click
 
 from . import options
+from .flags import noted_in_flags
 
 
 @options.command(
@@ -27,7 +27,7 @@ from . import options
         help="A source of noise: a column of the table, an argument of the task, or task, model, run (repeatable). "
         "One word is both its name and its column.",
     ),
-    options.reading("factors", without=("as_repeats",)),
+    options.reading("factors", without=("as_repeats", "apart")),
 )
 @options.to_show(options.printing)
 def command(runs: tuple[str, ...], factors: tuple[str, ...], **choices: Any) -> None:
@@ -36,14 +36,7 @@ def command(runs: tuple[str, ...], factors: tuple[str, ...], **choices: Any) -> 
     All answers of all runs are taken together; a question that two tasks or runs share is one question.
     The last line says where the next thousand answers would help most.
     """
-    from ..analysis.factors import RUN_LEVEL, factors_of_runs
+    from .. import factors as noise_by_factor
 
-    named = options.mapping(factors, "--factor", one_word=True)
-    columns = tuple(dict.fromkeys(column for column in named.values() if column not in RUN_LEVEL))
-    reading = replace(options.read_options(choices, columns), apart=True)  # every answer counts
-    options.settings(choices).check("factors")
-    found = options.read_runs(runs, reading, some=True)
-    for run in found:
-        if not choices["quiet"]:
-            options.hints(run.notes)
-    options.show(factors_of_runs(found, named), choices)
+    result = noise_by_factor(runs, options.mapping(factors, "--factor", one_word=True), **options.keywords(choices))
+    options.show(noted_in_flags(result), choices)

@@ -17,7 +17,6 @@ from ..io.paths import is_url
 from ..settings import REFUSALS, Settings
 
 if TYPE_CHECKING:
-    from ..data.scores import ReadOptions, Run
     from ..report.summary import Result
 
     Choice = click.Choice[str]
@@ -196,6 +195,7 @@ _READING = {
         "--group", "groups", multiple=True, metavar="NAME=PATTERN", help="Average the tasks that match PATTERN."
     ),
     "as_repeats": click.option("--as-repeats", is_flag=True, help="Treat several runs of one model as its repeats."),
+    "apart": click.option("--apart", is_flag=True, help="Keep every run of a folder by itself, not one of each model."),
     "missing": click.option(
         "--missing",
         type=click.Choice(["drop", "zero"]),
@@ -295,74 +295,20 @@ def mapping(pairs: Iterable[str], option: str, *, one_word: bool = False) -> dic
     return out
 
 
-def read_options(choices: dict[str, Any], factors: tuple[str, ...] = (), *, strict: bool = False) -> ReadOptions:
-    """Take what concerns reading out of a command's options; `strict` is of the same name in ReadOptions."""
-    from ..data.clusters import joined
-    from ..data.scores import ReadOptions
-
-    columns = choices.pop("columns")
-    choices["cluster"] = cluster = joined(choices.get("cluster", ()))
-    return ReadOptions(
-        cluster=cluster,
-        columns=mapping(columns.split(","), "--columns") if columns else {},
-        missing=choices["missing"],
-        groups=mapping(choices.pop("groups"), "--group"),
-        tasks=choices.pop("tasks", ()),
-        metrics=choices.pop("metrics", ()),
-        scorers=choices.pop("scorers", ()),
-        factors=factors,
-        fields=choices.get("by", ()),
-        apart=choices.get("as_repeats", False),
-        strict=strict,
-    )
+PRINTING = ("form", "output", "details", "quiet", "debug", "wide")
 
 
-def settings(choices: dict[str, Any]) -> Settings:
-    """Take what concerns computing out of a command's options."""
-    known = [name for name in Settings.__dataclass_fields__ if name in choices]
-    return Settings(**{name: choices.pop(name) for name in known})
-
-
-def references(paths: Sequence[str], options: ReadOptions) -> list[Run]:
-    """The runs of --reference: of each path, or of a noise profile that has means by question."""
-    if not paths:
-        return []
-    from ..leaderboard import question_means
-
-    found = []
-    for path in paths:
-        found += question_means.read_runs(path) if question_means.is_profile(path) else read_runs([path], options)
-    return found
-
-
-def looks(text: str | None) -> int | Literal["anytime"] | None:
-    """What --looks says."""
-    if text is None:
-        return None
-    from ..analysis.sequential import StoppingRule
-
-    return StoppingRule.parse("decided", looks=text).looks
-
-
-def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = False, some: bool = False) -> list[Run]:
-    """Read every path; several runs of one model are joined if they are its repeats.
-
-    Args:
-        paths: what the user gave.
-        options: how they are read.
-        as_repeats: join the runs of each model.
-        some: a path without what was asked for is left out with a note, if another has it.
-    """
-    from ..io import registry as adapters
-
-    paths = list(paths)
-    readers = (partial(adapters.read, path, options) for path in progress(paths, "reading", len(paths)))
-    runs = adapters.those_with(readers) if some else [run for reader in readers for run in reader()]
-    if as_repeats:
-        from ..analysis.repeats import as_repeats as join
-
-        return join(runs)
-    return runs
+def keywords(choices: dict[str, Any]) -> dict[str, Any]:
+    """A command's options as the keywords of the function that it calls, without those of printing."""
+    found = {name: value for name, value in choices.items() if name not in PRINTING}
+    if "columns" in found:
+        found["columns"] = mapping((found["columns"] or "").split(",") if found["columns"] else (), "--columns")
+    if "groups" in found:
+        found["groups"] = mapping(found["groups"], "--group")
+    if found.get("models") is not None:
+        found["models"] = [name.strip() for name in found["models"].split(",")]
+    given = {name: value for name, value in found.items() if value is not None}
+    return given | {"progress": progress, "say": lambda text: hints([text])}
 
 
 def progress(items: Iterable[T], what: str, total: int) -> Iterable[T]:
@@ -400,7 +346,9 @@ def show(table: Result, choices: dict[str, Any]) -> None:
 
         terminal.print_to(None, table, **shown)
         return
-    text = rendered(table, form, **shown)
+    from ..report.text import render
+
+    text = render(table, form, **shown)
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -414,25 +362,6 @@ def wrote(paths: Iterable[Path], choices: dict[str, Any]) -> None:
     """Name on stderr every file that was written."""
     if not choices["quiet"]:
         hints(f"wrote {path}" for path in paths)
-
-
-def rendered(table: Result, form: str, **shown: bool) -> str:
-    """A result as text in one of the formats; `shown` is what `terminal.print_to` takes."""
-    if form == "table":
-        import io
-
-        from ..report import terminal
-
-        stream = io.StringIO()
-        terminal.print_to(stream, table, **shown)
-        return stream.getvalue()
-    from ..report import text
-
-    if form == "latex":
-        return text.latex(table, details=shown.get("details", False))
-    if form == "markdown":
-        return text.markdown(table, wide=shown.get("wide", False))
-    return {"json": text.json, "csv": text.csv, "sentence": text.sentence}[form](table)
 
 
 def typed() -> str | None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..analysis.by_question import ByQuestion
 from ..io.atomic import write_text
+from ..results.rows import ByQuestion
 from ..results.slices import DifferenceSlice
 from . import arena_summary, figures, html, pair_figures, slices
 from .columns import _legend, _marks, decimals, number, shorten

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..results.rows import Analysis, Comparison, Difference, Estimate
+from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate
 from . import html, pair_figures
 from .columns import Column, Section, _drop_empty, decimals, interval, names_of, number, p_text, plain, shorten
 from .foot import foot
@@ -17,7 +17,6 @@ from .sentences import ODD, sentence
 from .summary import summarise, taken_back
 
 if TYPE_CHECKING:
-    from ..analysis.by_question import ByQuestion
     from .canvas import Picture
 
 DETAILS = 24

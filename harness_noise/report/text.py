@@ -7,6 +7,7 @@ import json as json_
 import re
 from typing import TYPE_CHECKING, Any
 
+from ..errors import InputError
 from ..results.rows import Analysis, Comparison
 from .columns import Section
 from .summary import summarise
@@ -15,6 +16,52 @@ if TYPE_CHECKING:
     from .summary import Result
 
 _HIDDEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+FORMATS = ("table", "json", "markdown", "latex", "csv", "sentence")
+
+
+def render(
+    result: Result, format: str = "table", *, details: bool = False, wide: bool = False, legend: bool = True
+) -> str:
+    """A result as text.
+
+    Parameters
+    ----------
+    result
+        Of any function.
+    format
+        ``"table"``, ``"json"``, ``"markdown"``, ``"latex"``, ``"csv"`` or ``"sentence"``.
+    details
+        Of a table: all tables, columns and rows.
+    wide
+        Whole questions and answers, not their beginnings.
+    legend
+        Of a table: what its columns mean.
+
+    Returns
+    -------
+    str
+        The text, with a newline at its end.
+
+    Raises
+    ------
+    InputError
+        An unknown format.
+    """
+    if format not in FORMATS:
+        raise InputError(f"format {format!r} is not one of {', '.join(FORMATS)}")
+    if format == "table":
+        from . import terminal
+
+        stream = io.StringIO()
+        terminal.print_to(stream, result, details=details, wide=wide, legend=legend)
+        return stream.getvalue()
+    if format == "latex":
+        return latex(result, details=details)
+    if format == "markdown":
+        return markdown(result, wide=wide)
+    return {"json": json, "csv": csv, "sentence": sentence}[format](result)
 
 
 def json(table: Result) -> str:

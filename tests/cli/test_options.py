@@ -57,10 +57,8 @@ def refused(consumer: str, **choices: Any) -> bool:
 def test_a_command_offers_what_it_obeys_and_nothing_that_is_always_refused(name: str) -> None:
     consumer, options = CONSUMERS[name], offered(name)
     obeyed = {field for field, item in FIELDS.items() if consumer in item.metadata["consumers"]}
-    assert set(options) == obeyed | ({"level"} if name == "plan" else set())  # a plan's level is 1 − alpha
+    assert set(options) == obeyed
     for field, param in options.items():
-        if field not in obeyed:
-            continue
         beside = {"repeats_are": "runs"} if field == "runs_shared" else {}
         assert [value for value in values(param) if refused(consumer, **{field: value}, **beside)] == [], field
 

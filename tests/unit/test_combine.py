@@ -210,7 +210,7 @@ def test_acc_prob():
 
 class TestRows:
     def rows(self, directions=(True, True, True)):
-        from harness_noise.analysis.comparison import estimate_difference
+        from harness_noise import estimate_difference
 
         rng = np.random.default_rng(0)
         out = []

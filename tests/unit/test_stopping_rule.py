@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness_noise.analysis.comparison import estimate_difference
+from harness_noise import estimate_difference
 from harness_noise.analysis.observed import Observed, observe_difference, observe_mean, repeats_enough
 from harness_noise.analysis.sample import as_scores
 from harness_noise.analysis.sequential import Look, Order, StoppingRule

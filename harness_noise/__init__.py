@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .analysis.replay import boundaries, compare_in_sequence
     from .analysis.sample import as_scores
     from .api.arrays import combine, estimate, estimate_difference, factor_noise, pass_at_k
-    from .api.files import Exported, adapters, export, profiles, write_figures, write_html, write_profile, write_tables
+    from .api.files import Exported, adapters, export, profiles, write_figures, write_html, write_profile
     from .api.keywords import Choices
     from .api.plan import plan
     from .api.runs import analyze, arena, compare, explain, factors, read
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from .data.questions import Questions
     from .data.scores import CorpusScores, Group, Run, Scores
     from .leaderboard.profiles import NamedProfile, Profile
-    from .report.text import render
+    from .report.text import render, write_tables
     from .results.arena import Arena
-    from .results.explanation import Explanation
-    from .results.factors import Factors
+    from .results.explanation import Explanation, Factors
     from .results.plan import Plan
     from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate, Gate
     from .settings import Settings
@@ -42,17 +41,16 @@ RENDERERS.update(
 _HOME = {
     "api.runs": "analyze arena compare explain factors read",
     "api.plan": "plan",
-    "api.files": "Exported adapters export profiles write_figures write_html write_profile write_tables",
+    "api.files": "Exported adapters export profiles write_figures write_html write_profile",
     "api.keywords": "Choices",
-    "report.text": "render",
+    "report.text": "render write_tables",
     "analysis.replay": "boundaries compare_in_sequence",
     "analysis.partial": "estimate_from_part",
     "api.arrays": "combine estimate estimate_difference factor_noise pass_at_k",
     "analysis.sample": "as_scores",
     "results.rows": "Analysis Comparison ConfidenceInterval Difference Estimate Gate",
     "results.arena": "Arena",
-    "results.explanation": "Explanation",
-    "results.factors": "Factors",
+    "results.explanation": "Explanation Factors",
     "results.plan": "Plan",
     "leaderboard.profiles": "NamedProfile Profile",
     "data.questions": "Questions",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from ..results.factors import Factors
+    from ..results.explanation import Factors
     from ..results.rows import Difference, Estimate
     from ..stats.arrays import FloatArray
     from ..stats.combine import Combined

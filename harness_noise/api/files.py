@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ..data.scores import Run
     from ..io.paths import PathInput
     from ..leaderboard.profiles import NamedProfile
-    from ..report.arena_tables import Format
     from ..results.arena import Arena
     from ..results.plan import Plan
     from ..results.rows import Analysis, Comparison
@@ -169,33 +168,6 @@ def write_figures(result: Arena | Plan, place: str | Path) -> list[Path]:
     from ..report import figures
 
     return figures.save(result, Path(place))
-
-
-def write_tables(result: Arena, folder: str | Path, format: Format = "csv") -> list[Path]:
-    """Write all tables of an arena, unrounded, one file each.
-
-    Parameters
-    ----------
-    result
-        Of `arena`.
-    folder
-        Gets `models`, `pairs`, `benchmarks`, `questions` and, where there are any, `slices`.
-    format
-        ``"csv"``, ``"json"`` or ``"parquet"``.
-
-    Returns
-    -------
-    list of Path
-        What was written.
-
-    Raises
-    ------
-    InputError
-        An unknown format, Parquet without pyarrow, or a folder that cannot be written.
-    """
-    from ..report import arena_tables
-
-    return arena_tables.write_tables(result, Path(folder), format)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from ..io.paths import PathInput
     from ..io.sources import Source
     from ..results.arena import Arena
-    from ..results.explanation import Explanation
-    from ..results.factors import Factors
+    from ..results.explanation import Explanation, Factors
     from ..results.rows import Analysis, Comparison
 
     Number = float | tuple[int, int]

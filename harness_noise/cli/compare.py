@@ -74,9 +74,9 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
         options.wrote(write_html(result, page, command=options.typed()), choices)
     if result.gate is None:
         return 0
-    from ..report.gate import sentences
+    from ..report.sentences import gate_sentences
 
-    options.hints(sentences(result.gate))
+    options.hints(gate_sentences(result.gate))
     return {"pass": 0, "fail": 1, "cannot judge": 2}[result.gate.outcome]
 
 

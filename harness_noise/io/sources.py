@@ -10,9 +10,8 @@ from ..data.native_values import checked
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError
 from . import registry as adapters
-from .joining import joined
+from .joining import joined, select
 from .paths import FRAME, PathInput, is_frame, is_path
-from .selection import select
 
 if TYPE_CHECKING:
     import pandas as pd

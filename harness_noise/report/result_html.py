@@ -11,17 +11,16 @@ import numpy as np
 
 from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate
 from . import html, pair_figures
-from .columns import Column, Section, _drop_empty, decimals, interval, names_of, number, p_text, plain, shorten
-from .foot import foot
+from .columns import Column, Section, decimals, interval, names_of, number, p_text, plain, section, shorten
+from .html import foot
 from .sentences import ODD, sentence
-from .summary import summarise, taken_back
+from .summary import FLIPPED, lost_to_adjustment, summarise
 
 if TYPE_CHECKING:
     from .canvas import Picture
 
 DETAILS = 24
 """Rows that are shown in detail; of more, those with the smallest p."""
-FLIPPED = "Questions that flipped most"
 FLIPS = 12
 """Questions that a detail lists."""
 
@@ -93,7 +92,7 @@ def page(
         heading="Differences" if compared else "Means",
         sentences=[
             *(sentence(item) for item in rows if item.se is not None),
-            *(taken_back(table) if isinstance(table, Comparison) else ()),
+            *(lost_to_adjustment(table) if isinstance(table, Comparison) else ()),
         ],
         details=details,
         sections=[
@@ -256,19 +255,11 @@ def flip_table(asked: ByQuestion, limit: int = FLIPS) -> Section | None:
     order = [int(i) for i in np.argsort(-np.abs(d), kind="stable")[:limit] if abs(d[i]) > 1e-12]
     if not order:
         return None
-    columns = (
-        Column("Question", text=True),
-        Column("Cluster", text=True),
-        Column("A"),
-        Column("B"),
-        Column("A − B"),
-    )
-    rows = [
-        (
-            shorten((asked.texts[i] if asked.texts else "") or asked.keys[i], 100),
-            shorten(asked.clusters[i], 40) if asked.clusters else "",
-            *(number(float(value), 2) for value in (asked.mean_a[i], asked.mean_b[i], d[i])),
-        )
-        for i in order
+    columns = [
+        Column("Question", lambda i: shorten((asked.texts[i] if asked.texts else "") or asked.keys[i], 100), text=True),
+        Column("Cluster", lambda i: shorten(asked.clusters[i], 40) if asked.clusters else "", text=True, optional=True),
+        Column("A", lambda i: number(float(asked.mean_a[i]), 2)),
+        Column("B", lambda i: number(float(asked.mean_b[i]), 2)),
+        Column("A − B", lambda i: number(float(d[i]), 2)),
     ]
-    return Section(FLIPPED, *_drop_empty(columns, rows, ("Cluster",)))
+    return section(FLIPPED, order, columns)

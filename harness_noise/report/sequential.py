@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..results.rows import Analysis
 from ..stats.decision import WORDS
-from .columns import MISSING, Column, Section, decimals, interval, metric_name, number, plain
+from .columns import MISSING, Column, Marks, Section, decimals, interval, metric_name, number, plain
 
 if TYPE_CHECKING:
     from ..results.arena import Arena, Budget
@@ -71,7 +71,7 @@ def look_section(items: Sequence[Sequential], title: str = "Looks at a run that 
     return Section(title, columns, tuple(rows))
 
 
-def stopping(table: Analysis, marks: Mapping[str, str]) -> tuple[list[Section], list[str]]:
+def stopping(table: Analysis, marks: Marks) -> tuple[list[Section], list[str]]:
     """What made a run stop, and whole benchmarks from parts, as tables; and `told`."""
     sections = [look_section(table.sequential, "When the run stopped")] if table.sequential else []
     sections += [full_section(table.full_benchmark, marks)] if table.full_benchmark else []
@@ -110,8 +110,8 @@ def _seed(seed: int | None) -> str:
     return "" if seed is None else f" (seed {seed})"
 
 
-def full_section(items: Sequence[FullRow], marks: Mapping[str, str]) -> Section:
-    """Whole benchmarks, from parts of them; `marks` are the letters of the diagnostics."""
+def full_section(items: Sequence[FullRow], marks: Marks) -> Section:
+    """Whole benchmarks, from parts of them; `marks` gives the letters of the diagnostics."""
     columns = (
         Column("Task", text=True),
         Column("Metric", text=True),
@@ -136,7 +136,7 @@ def full_section(items: Sequence[FullRow], marks: Mapping[str, str]) -> Section:
                 interval(item.ci_low_population, item.ci_high_population, digits),
                 MISSING if item.r2 is None else f"{max(0.0, item.r2):.2f}",
                 f"{item.gain:.2f}" if gained else "none",
-                " ".join(marks[code] for code in item.diagnostics),
+                marks(item.diagnostics),
             )
         )  # fmt: skip
     return Section("The whole benchmark, from a part of it", columns, tuple(rows))

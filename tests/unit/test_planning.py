@@ -11,8 +11,7 @@ import pytest
 from scipy import integrate, stats
 from statsmodels.stats.power import TTestPower
 
-from harness_noise import estimate, estimate_difference, plan
-from harness_noise.analysis.mean import as_scores
+from harness_noise import as_scores, estimate, estimate_difference, plan
 from harness_noise.analysis.ranges import check_margin
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError

@@ -64,6 +64,7 @@ def explain_runs(
         raise InputError("explain needs the fields by name (`on=['FIELD']`): auto would regress on all of them at once")
     if lone := [spec for spec in categories if spec not in on]:
         raise InputError(f"`categories` {lone[0]}: name it in `on`, too")
+    settings.check("explain")
     check_clusters(settings.cluster, [run] if other is None else [run, other])
     matched = [((item,), (run,)) for item in run.scores] if other is None else None
     notes: list[str] = [*run.notes, *(() if other is None else other.notes)]

@@ -60,7 +60,7 @@ def profiles(name: str | Path | None = None) -> tuple[NamedProfile, ...]:
     return tuple(item for each in (shipped.names() if name is None else [name]) for item in profiles.named(each))
 
 
-def write_profile(result: Arena, path: str | Path, *, questions: bool = False, force: bool = False) -> Path:
+def write_profile(result: Arena, path: str | Path, *, with_questions: bool = False, force: bool = False) -> Path:
     """Write the noise profile of an arena's benchmarks, which `compare` and `plan` take as `references`.
 
     Parameters
@@ -69,7 +69,7 @@ def write_profile(result: Arena, path: str | Path, *, questions: bool = False, f
         Of `arena`.
     path
         The file. One that is there and is no noise profile is left as it is.
-    questions
+    with_questions
         Also what every model scored on each question.
     force
         Replace any file.
@@ -87,7 +87,7 @@ def write_profile(result: Arena, path: str | Path, *, questions: bool = False, f
     from ..leaderboard import profiles
 
     check_profile_path(path, force=force)
-    profiles.write(result, path, questions=questions)
+    profiles.write(result, path, questions=with_questions)
     return Path(path)
 
 

@@ -459,7 +459,7 @@ def explain(
 def arena(
     runs: Source | Sequence[Source],
     *,
-    baseline: str | None = None,
+    baseline_model: str | None = None,
     top: int | None = None,
     by: Sequence[str] = (),
     budget: bool = False,
@@ -481,7 +481,7 @@ def arena(
     ----------
     runs
         A path that holds several runs, or several paths or Runs.
-    baseline
+    baseline_model
         A model that becomes B in all its pairs.
     top
         K, to test which models could be among the K best.
@@ -540,7 +540,7 @@ def arena(
     if dask is not None and jobs > 1:
         raise InputError("`jobs` is for processes of this machine and `dask` for a cluster: give one of them")
     given = request.joined(_read_many(listed(runs), request, jobs, dask))
-    result = compute(given, request.settings, baseline=baseline, top=top, by=by)
+    result = compute(given, request.settings, baseline=baseline_model, top=top, by=by)
     if not budget:
         return result
     from ..leaderboard.budget import with_budget

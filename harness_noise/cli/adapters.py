@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from . import options
 
-@click.command("adapters")
+
+@options.command("adapters", example="harness-noise adapters")
 def command() -> None:
-    """The harnesses and file formats that are understood."""
+    """List the harnesses and file formats that can be read."""
     from .. import adapters
 
     for name, reads in adapters().items():

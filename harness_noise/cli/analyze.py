@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import click
-
 from . import options
 from .flags import noted_in_flags
 
 
-@click.command("analyze")
+@options.command("analyze", consumer="analyze", example="harness-noise analyze runs/new --cluster template")
 @options.RUN
-@options.REFERENCES
-@options.reading
-@options.computing
-@options.BY
-@options.printing
+@options.to_read(options.reading("analyze"), options.REFERENCES)
+@options.to_compute(options.computing("analyze"), options.BY)
+@options.to_show(options.printing)
 def command(runs: tuple[str, ...], **choices: Any) -> None:
-    """The noise of every mean of one or several runs.
+    """Estimate the noise of every mean in one or several runs.
 
-    For each task and metric: the mean, its confidence interval, its standard error (SE), and the SE
-    it would have with one answer per question (total), with infinitely many (data), and what the
-    model's own randomness adds (prediction).
+    For each task and metric: the mean, its confidence interval, its standard error (SE), the SE that it
+    would have with one answer per question (total) and with infinitely many (data), and the share of the
+    model's own randomness (prediction).
     """
     from .. import analyze
 

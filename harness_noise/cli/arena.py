@@ -12,63 +12,78 @@ from . import options
 from .flags import noted_in_flags
 
 
-@click.command("arena")
+@options.command(
+    "arena",
+    consumer="arena",
+    example="harness-noise arena runs --html report",
+    old={
+        "--baseline": "--baseline names a run; here a model is named, with --baseline-model",
+        "--questions": "write --with-questions; --questions is the number of questions that compare lists",
+        "--reference": "it names what is read, and an arena reads its RUNs only; to write the noise profile use "
+        "--write-profile FILE",
+    },
+)
 @options.RUN
-@click.option("--baseline", metavar="MODEL", help="Show the differences to this model.")
-@click.option("--top", type=click.IntRange(1), metavar="K", help="Who may be among the K best.")
-@click.option("--html", type=options.Output(file_okay=False), metavar="DIR", help="Write a report.")
-@click.option("--figures", type=options.Output(file_okay=False), metavar="DIR", help="Write each figure as an SVG.")
-@click.option(
-    "--write-profile",
-    "profile",
-    type=options.Output(dir_okay=False),
-    metavar="FILE",
-    help="Write the benchmarks' noise profile, which compare and plan read with --reference.",
+@options.to_read(
+    options.reading("arena"),
+    click.option("--strict", is_flag=True, help="Stop at a run that cannot be read, in place of leaving it out."),
+    click.option("--jobs", type=click.IntRange(1), metavar="N", help="Read with N processes of this machine (1)."),
+    click.option("--dask", metavar="ADDRESS", help="Read on the workers of the Dask cluster with this scheduler."),
 )
-@click.option("--questions", is_flag=True, help="With --write-profile: also what every model scored on each question.")
-@click.option("--force", is_flag=True, help="With --write-profile: replace FILE even if it is not a profile.")
-@click.option("--reference", hidden=True)
-@click.option(
-    "--budget",
-    is_flag=True,
-    help="How many more questions or answers would show who is worse than the best.",
+@options.to_compute(
+    options.computing(
+        "arena",
+        interval="Interval of a model's mean.",
+        test="Test of every pair. wild is the wild cluster bootstrap, for few or very unequal clusters.",
+    ),
+    click.option("--top", type=click.IntRange(1), metavar="K", help="Test which models could be among the K best."),
+    options.BY,
+    click.option(
+        "--budget",
+        is_flag=True,
+        help="Estimate how many more questions or answers would show which models are worse than the best.",
+    ),
 )
-@click.option("--tables", type=options.Output(file_okay=False), metavar="DIR", help="Write all tables.")
-@click.option(
-    "--tables-format",
-    type=click.Choice(["csv", "json", "parquet"]),
-    default="csv",
-    show_default=True,
-    help="What --tables writes: models, pairs, benchmarks, questions and, with --by, slices, one file each.",
+@options.to_show(
+    click.option("--baseline-model", metavar="MODEL", help="Show the differences from this model."),
+    click.option("--html", type=options.Output(file_okay=False), metavar="DIR", help="Write a report of HTML pages."),
+    click.option(
+        "--figures", type=options.Output(file_okay=False), metavar="DIR", help="Write each figure as an SVG file."
+    ),
+    click.option("--tables", type=options.Output(file_okay=False), metavar="DIR", help="Write all tables."),
+    click.option(
+        "--tables-format",
+        type=click.Choice(["csv", "json", "parquet"]),
+        default="csv",
+        show_default=True,
+        help="Format of --tables: one file each for models, pairs, benchmarks, questions and, with --by, slices.",
+    ),
+    click.option(
+        "--write-profile",
+        "profile",
+        type=options.Output(dir_okay=False),
+        metavar="FILE",
+        help="Write the benchmarks' noise profile, which compare and plan read with --reference.",
+    ),
+    click.option(
+        "--with-questions", is_flag=True, help="With --write-profile: add every model's score on each question."
+    ),
+    click.option("--force", is_flag=True, help="With --write-profile: replace FILE even if it is not a profile."),
+    options.printing,
 )
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Read with N processes of this machine (default 1).")
-@click.option("--dask", metavar="ADDRESS", help="Read on the workers of the Dask cluster with this scheduler.")
-@click.option("--strict", is_flag=True, help="A run that cannot be read ends it all, instead of being left out.")
-@options.reading
-@options.computing
-@click.option(
-    "--test",
-    type=click.Choice(["t", "sign", "wild"]),
-    default="t",
-    show_default=True,
-    help="Of every pair; wild: the wild cluster bootstrap, for few or very unequal clusters.",
-)
-@options.ADJUST
-@options.BY
-@options.printing
 def command(runs: tuple[str, ...], **choices: Any) -> None:
-    """Every pair of many runs, and the noise of each benchmark.
+    """Compare every pair of many runs and measure the noise of each benchmark.
 
-    RUN may be a folder of runs, of several harnesses. A run that cannot be read is left out with a
+    RUN may be a folder of runs, also of several harnesses. A run that cannot be read is left out with a
     warning.
     """
     from .. import arena, write_figures, write_html, write_profile, write_tables
 
-    pages, pictures, tables, kind, profile, questions, force, reference = (
+    pages, pictures, tables, kind, profile, with_questions, force = (
         choices.pop(name)
-        for name in ("html", "figures", "tables", "tables_format", "profile", "questions", "force", "reference")
+        for name in ("html", "figures", "tables", "tables_format", "profile", "with_questions", "force")
     )
-    _check_profile(profile, reference, questions=questions, force=force)
+    _check_profile(profile, with_questions=with_questions, force=force)
     result = noted_in_flags(arena(runs, **options.keywords(choices)))
     options.show(result, choices)
     written: list[Path] = []
@@ -79,21 +94,18 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     if tables is not None:
         written += write_tables(result, tables, kind)
     if profile is not None:
-        written.append(write_profile(result, profile, questions=questions, force=force))
+        written.append(write_profile(result, profile, with_questions=with_questions, force=force))
     options.wrote(written, choices)
 
 
-def _check_profile(profile: Path | None, reference: str | None, *, questions: bool, force: bool) -> None:
+def _check_profile(profile: Path | None, *, with_questions: bool, force: bool) -> None:
     """Refuse to write a profile over a file that is none, before anything is read."""
-    if reference is not None:
-        raise InputError(
-            f"--reference {reference}: --reference names what is read, and an arena reads its RUNs only. To write the "
-            f"noise profile use --write-profile {reference}"
-        )
     if profile is None and force:
         raise InputError("--force replaces the file of --write-profile FILE: name the FILE")
-    if profile is None and questions:
-        raise InputError("--questions adds means by question to the profile of --write-profile FILE: name the FILE")
+    if profile is None and with_questions:
+        raise InputError(
+            "--with-questions adds means by question to the profile of --write-profile FILE: name the FILE"
+        )
     if profile is not None:
         from ..api.files import check_profile_path
 

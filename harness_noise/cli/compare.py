@@ -13,56 +13,53 @@ from . import options
 from .flags import noted_in_flags
 
 
-@click.command("compare")
+@options.command("compare", consumer="compare", example="harness-noise compare new-run baseline-run --task gsm8k")
 @options.RUN
-@click.option("--baseline", metavar="RUN", help="Compare every given run with this one.")
-@click.option("--models", metavar="A,B", help="Which models, where the RUNs hold more than two.")
-@options.reading
-@options.computing
-@click.option(
-    "--test",
-    type=click.Choice(["t", "sign", "permutation", "bootstrap", "wild"]),
-    default="t",
-    show_default=True,
-    help="wild: the wild cluster bootstrap with the null imposed, for few or very unequal clusters.",
+@options.to_read(
+    click.option("--baseline", metavar="RUN", help="Compare every given run with this one."),
+    options.MODELS,
+    options.reading("compare"),
+    click.option(
+        "--reference",
+        "references",
+        multiple=True,
+        metavar="RUN|NAME|FILE",
+        help="A complete run, used to extrapolate from a random subset of the questions (repeatable); or, where A and "
+        "B are bare numbers, the benchmark's noise profile (see references, arena).",
+    ),
 )
-@click.option(
-    "--runs-shared",
-    is_flag=True,
-    help="With --repeats-are runs: run j of A and of B share their prompt, seed or judge.",
+@options.to_compute(
+    options.computing(
+        "compare",
+        interval="Interval of the difference; auto: that of the test.",
+        margin="Test equivalence within ±M, on the metric's scale; also the slack of --fail-on.",
+    ),
+    options.BY,
+    click.option(
+        "--combine", is_flag=True, help="Combine all rows, which must be independent tasks or models, into one answer."
+    ),
+    click.option("--looks", metavar="L", help="A is still running: correct for repeated looks, such as 5, or anytime."),
+    click.option(
+        "--fail-on",
+        type=click.Choice(["regression", "none"]),
+        default="none",
+        show_default=True,
+        help="Exit with 1 if A is worse than B by more than the margin in any row (Holm over all rows).",
+    ),
 )
-@options.ADJUST
-@click.option("--unpaired", is_flag=True, help="Ignore which question is which (different questions).")
-@click.option("--margin", type=float, metavar="M", help="Test equivalence within ±M; slack of --fail-on.")
-@click.option(
-    "--fail-on",
-    type=click.Choice(["regression", "none"]),
-    default="none",
-    show_default=True,
-    help="Exit with 1 if A is worse than B by more than the margin in any row (Holm over all rows).",
+@options.to_show(
+    click.option(
+        "--questions", type=click.IntRange(0), default=0, metavar="N", help="List the N questions that flipped most."
+    ),
+    click.option("--wide", is_flag=True, help="With --questions: show whole questions, targets and answers."),
+    click.option("--html", type=options.Output(dir_okay=False), metavar="FILE", help="Write an HTML page."),
+    options.printing,
 )
-@click.option("--combine", is_flag=True, help="What all rows (independent tasks or models) say together.")
-@options.BY
-@click.option("--questions", type=click.IntRange(0), default=0, metavar="N", help="List N questions that flipped.")
-@click.option("--wide", is_flag=True, help="With --questions: whole questions, targets and answers.")
-@click.option(
-    "--reference",
-    "references",
-    multiple=True,
-    metavar="RUN|NAME|FILE",
-    help="A complete run, used to extrapolate from a random subset of the questions (repeatable); or, where A and B "
-    "are bare numbers, the benchmark's noise profile (see references, arena).",
-)
-@click.option(
-    "--looks", metavar="L", help="A is a run that grows: allow for the looks that were taken at it, 5 or anytime."
-)
-@click.option("--html", type=options.Output(dir_okay=False), metavar="FILE", help="Write a page.")
-@options.printing
 def command(runs: tuple[str, ...], **choices: Any) -> int:
-    """A − B of two runs, paired by question, with a test.
+    """Compare two runs question by question and test the difference.
 
-    A and B are matched question by question; A is the candidate, B the baseline. Where only counts
-    are known, write them as 74/100 66/100.
+    The difference is A − B: A, the first RUN, is the candidate, and B the baseline. Where only counts are
+    known, write them as 74/100 66/100.
     """
     from .. import compare
 

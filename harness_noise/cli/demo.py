@@ -16,11 +16,13 @@ from ..errors import InputError
 from . import options
 
 
-@click.command("demo")
-@click.option("--out", type=options.Output(file_okay=False), required=True, metavar="DIR")
-@click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
+@options.command("demo", example="harness-noise demo --out demo-out")
+@click.option(
+    "--out", type=options.Output(file_okay=False), required=True, metavar="DIR", help="The folder to write to."
+)
+@options.DEBUG
 def command(out: Path, debug: bool) -> None:
-    """Simulated models through the real harnesses, end to end.
+    """Run simulated models through the real harnesses, end to end.
 
     The models are simulated: they answer word problems by chance, each problem with a probability of
     its own. Everything else is real: the harnesses, their files, and the noise found in them.

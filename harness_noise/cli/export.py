@@ -10,19 +10,28 @@ import click
 from . import options
 
 
-@click.command("export")
+@options.command(
+    "export",
+    consumer="analyze",
+    example="harness-noise export runs/new -o runs/new-with-noise",
+    old={
+        "--as-repeats": "it joins several runs, which have no common file; export them one by one",
+        **dict.fromkeys(("--task", "--metric", "--scorer"), "export writes whole runs; leave it out"),
+    },
+)
 @options.RUN
-@click.option("-o", "output", type=options.Output(file_okay=False), metavar="DIR", help="The folder to write to.")
-@click.option("--in-place", is_flag=True, help="Replace the run's own files (atomically).")
-@options.reading
-@options.computing
-@click.option("-q", "--quiet", is_flag=True, help="No hints on stderr.")
-@click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
+@options.to_read(options.reading("analyze", without=("tasks", "metrics", "scorers", "as_repeats", "apart")))
+@options.to_compute(options.computing("analyze"))
+@options.to_show(
+    click.option("-o", "output", type=options.Output(file_okay=False), metavar="DIR", help="The folder to write to."),
+    click.option("--in-place", is_flag=True, help="Replace the run's own files (atomically)."),
+    options.QUIET,
+    options.DEBUG,
+)
 def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choices: Any) -> None:
-    """Write a run again, native as it was, with its noise.
+    """Rewrite result files with error bars; native values stay unchanged.
 
-    The files keep their names, and every value that the harness wrote; running it twice changes
-    nothing.
+    The files keep their names, and exporting twice changes nothing.
     """
     from .. import export
 

@@ -10,25 +10,33 @@ from . import options
 from .flags import noted_in_flags
 
 
-@click.command("factors")
-@options.RUN
-@click.option(
-    "--factor",
+@options.command(
     "factors",
-    multiple=True,
-    required=True,
-    metavar="NAME=COLUMN",
-    help="A source of noise: a column of the table, an argument of the task, or task, model, run (repeatable).",
+    consumer="factors",
+    example="harness-noise factors runs --factor prompt=task --factor seed",
+    old={"--as-repeats": "it hides which run an answer is of; name it as a factor, --factor run"},
 )
-@options.reading
-@options.printing
+@options.RUN
+@options.to_read(
+    click.option(
+        "--factor",
+        "factors",
+        multiple=True,
+        required=True,
+        metavar="NAME[=COLUMN]",
+        help="A source of noise: a column of the table, an argument of the task, or task, model, run (repeatable). "
+        "One word is both its name and its column.",
+    ),
+    options.reading("factors", without=("as_repeats", "apart")),
+)
+@options.to_show(options.printing)
 def command(runs: tuple[str, ...], factors: tuple[str, ...], **choices: Any) -> None:
-    """How much of the noise comes from the prompt, the seed, the judge.
+    """Split the noise by source: the prompt, the seed, the judge.
 
-    All answers of all runs are taken together; the same question in two tasks or runs is one
-    question. Ends with the answer to: where would the next thousand answers help most?
+    All answers of all runs are taken together; a question that two tasks or runs share is one question.
+    The last line says where the next thousand answers would help most.
     """
     from .. import factors as noise_by_factor
 
-    result = noise_by_factor(runs, options.mapping(factors, "--factor"), **options.keywords(choices))
+    result = noise_by_factor(runs, options.mapping(factors, "--factor", one_word=True), **options.keywords(choices))
     options.show(noted_in_flags(result), choices)

@@ -5,47 +5,60 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ..errors import InputError
 from . import options
 from .flags import noted_in_flags
 
 
-@click.command("plan")
-@click.argument("more", metavar="", nargs=-1)
-@click.option("--effect", type=float, metavar="D", help="The true difference to be found, on the metric's scale.")
-@click.option("--n", "n", type=int, metavar="N", help="Number of questions.")
-@click.option("--power", type=float, metavar="P", help="The chance to find the effect (0.8 if not asked for).")
-@click.option("--alpha", type=float, default=0.05, show_default=True, help="Two-sided level of the test.")
-@click.option("--repeats", type=int, metavar="K", help="Answers per question.")
-@click.option("--k-max", type=int, default=10, show_default=True, help="The most answers per question to consider.")
-@click.option("--from", "sources", multiple=True, metavar="RUN [RUN]", help="Take the noise from a run, or from A − B.")
-@click.option("--accuracy", type=float, metavar="P", help="The accuracy that the models will have.")
-@click.option("--reference", "references", metavar="NAME|FILE", help="Take a benchmark's noise.")
-@click.option("--omega2", type=float, help="Data variance per question.")
-@click.option("--sigma2", metavar="S[,S]", help="Prediction variance of one answer, of each model.")
-@click.option("--design-effect", type=float, help="Of clusters, where ω² comes from independent questions.")
-@click.option("--looks", metavar="L", help="Also plan to stop when it is decided: 5 looks, or anytime.")
-@click.option("--cost-question", type=float, metavar="C", help="With --cost-answer: find the best K for the money.")
-@click.option("--cost-answer", type=float, metavar="C", help="Cost of one answer.")
-@click.option("--two-like-this", is_flag=True, help="Of one run of --from: plan two runs like it, as if unrelated.")
-@click.option("--assurance", type=float, metavar="P", help="Share of such pilots whose plan has the power (0.8).")
-@click.option(
-    "--cluster", "--clusters", "cluster", multiple=True, metavar="SPEC", help="What questions share, for --from."
+@options.command(
+    "plan",
+    consumer="plan",
+    example="harness-noise plan --effect 0.03 --from run-a run-b",
+    old={"--clusters": "write --cluster"},
 )
-@click.option("--cluster-size", type=float, metavar="M", help="Questions per cluster, where ω² holds the clustering.")
-@click.option("--range", "bounds", metavar="LOW,HIGH", help="The metric's range, for --from.")
-@click.option("--task", "tasks", multiple=True, metavar="TASK", help="Which task of --from or --reference.")
-@click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Which metric.")
-@click.option("--scorer", "scorers", multiple=True, metavar="SCORER", help="Which scorer or filter.")
-@click.option("--models", metavar="A[,B]", help="Which models of --from, where its RUNs hold more.")
-@click.option("--as-repeats", is_flag=True, help="Several runs of one model of --from are its repeats.")
-@click.option("--missing", type=click.Choice(["drop", "zero"]), default="drop", help="Missing answers of --from.")
-@click.option("--columns", metavar="question=COL,…", help="Which column of --from is the question, score, cluster, …")
-@click.option("--plot", type=options.Output(dir_okay=False), metavar="FILE", help="Draw the curve (SVG).")
-@options.printing
+@click.argument("more", metavar="", nargs=-1)
+@options.to_read(
+    click.option(
+        "--from", "sources", multiple=True, metavar="RUN [RUN]", help="Take the noise from a run, or from A − B."
+    ),
+    click.option("--two-like-this", is_flag=True, help="With one run: plan two runs like it, as if unrelated."),
+    click.option("--models", metavar="A[,B]", help="Which models of --from, where its RUNs hold more."),
+    options.reading("plan"),
+    click.option("--reference", "references", metavar="NAME|FILE", help="Take a benchmark's noise."),
+    click.option("--omega2", type=float, metavar="V", help="Data variance per question."),
+    click.option("--sigma2", metavar="S[,S]", help="Prediction variance of one answer, of each model."),
+    click.option(
+        "--design-effect", type=float, metavar="D", help="Design effect of clusters that --omega2 does not hold."
+    ),
+    click.option("--cluster-size", type=float, metavar="M", help="Questions per cluster, where --omega2 holds them."),
+    click.option("--accuracy", type=float, metavar="P", help="The accuracy that the models will have."),
+)
+@options.to_compute(
+    click.option("--effect", type=float, metavar="D", help="The true difference to detect, on the metric's scale."),
+    click.option("--n", "n", type=int, metavar="N", help="Number of questions."),
+    click.option("--power", type=float, metavar="P", help="The chance to detect the effect (0.8 if two are missing)."),
+    click.option("--alpha", type=float, metavar="A", help="Write the level as --alpha 0.05 in place of --level 0.95."),
+    click.option("--repeats", type=int, metavar="K", help="Answers per question."),
+    click.option("--k-max", type=int, default=10, show_default=True, metavar="K", help="The most answers to consider."),
+    click.option("--looks", metavar="L", help="Also plan to stop when it is decided: 5 looks, or anytime."),
+    click.option("--cost-question", type=float, metavar="C", help="With --cost-answer: find the best K for the money."),
+    click.option("--cost-answer", type=float, metavar="C", help="Cost of one answer."),
+    click.option(
+        "--assurance",
+        type=float,
+        metavar="P",
+        help="With --from: the share of such pilots whose plan has the power (0.8).",
+    ),
+    options.computing("plan", level="Confidence level of the two-sided test."),
+)
+@options.to_show(
+    click.option("--plot", type=options.Output(dir_okay=False), metavar="FILE", help="Draw the curve (SVG)."),
+    options.printing,
+)
 def command(more: tuple[str, ...], **choices: Any) -> None:
-    """How many questions and answers a comparison needs, or what it can see.
+    """Plan how many questions and answers a comparison needs, or what it can detect.
 
     Of --effect, --n and --power two give the third. The noise comes from runs (--from), from a
     benchmark's profile (--reference), from its variances (--omega2, --sigma2), or, without any data,
@@ -53,13 +66,13 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     """
     from .. import plan
 
-    plot, bounds, sources = choices.pop("plot"), choices.pop("bounds"), choices.pop("sources") + more
+    plot, sources = choices.pop("plot"), choices.pop("sources") + more
     if more and not _belongs(sources, more):
         raise InputError(f"{more[0]!r}: runs to take the noise from are named with --from")
     if choices["sigma2"] is not None:
         choices["sigma2"] = _numbers("--sigma2", choices["sigma2"], "one number, or two with a comma")
-    if bounds is not None:
-        choices["range"] = tuple(_numbers("--range", bounds, "the lowest and the highest value"))
+    if click.get_current_context().get_parameter_source("level") is ParameterSource.DEFAULT:
+        choices["level"] = None  # --alpha may say it
     result = plan(runs=sources, **options.keywords(choices))
     options.show(noted_in_flags(result), choices)
     if plot is not None:

@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
+from . import options
 
-@click.command("references")
+
+@options.command("references", example="harness-noise references gpqa_diamond")
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
-    """The benchmarks whose noise comes with this package.
+    """List the benchmarks whose noise comes with this package.
 
     Their names are for --reference of compare and plan. With NAME: where its table came from, and how
     the profile was made.

@@ -287,7 +287,7 @@ def test_the_public_function_reads_and_compares(tmp_path: Path) -> None:
         lines += [f"{run.model},q{i},{value:g}" for i, value in enumerate(values_of(run)[:, 0])]
     path = tmp_path / "scores.csv"
     path.write_text("\n".join(lines) + "\n")
-    found = hn.arena(path, baseline="model 0", adjust="bh")
+    found = hn.arena(path, baseline_model="model 0", adjust="bh")
     assert isinstance(found, hn.Arena)
     expected = arena(board(M=3, K=1), Settings(adjust="bh"), baseline="model 0")
     assert [pair.p_adjusted for pair in found.pairs] == pytest.approx([pair.p_adjusted for pair in expected.pairs])

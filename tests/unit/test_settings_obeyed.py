@@ -235,6 +235,7 @@ def test_on_the_command_line(tables, capsys, consumer, name, value):
         base = {"range": (0.0, 1.0)} if name == "range" else base
         assert code == 0, err
         alone = consumer in ("counts", "profile") and name in ("adjust", "unpaired")  # one row, of unpaired counts
+        alone |= consumer == "plan" and name in ("seed", "resamples")  # of a plan only metrics over all questions
         assert (found != run(base)[1]) != alone
     elif (consumer, name) != ("plan", "range"):
         assert code == 2

@@ -12,12 +12,12 @@ import numpy as np
 
 from harness_noise.analysis.drawing import about_clusters, carried, check_against, draw
 from harness_noise.analysis.sequential import Look, Order, StoppingRule
+from harness_noise.arrays import IntArray
 from harness_noise.data.clusters import CROSS
 from harness_noise.data.matching import pair
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import Group, Run, Scores, Weighting
 from harness_noise.errors import InputError
-from harness_noise.stats.arrays import IntArray
 
 from ..scoring.clusters import Labels, is_parallel, resolve, several
 from ..scoring.rescore import Row

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
+from harness_noise.arrays import FloatArray
 from harness_noise.data.scores import CALLS, CorpusScores
-from harness_noise.stats.arrays import FloatArray
 
 from .patching import close
 

@@ -236,7 +236,7 @@ def _rule(given: Mapping[str, Any], settings: Settings, where: str, *, auto: boo
     looks, margin = given.get("looks"), given.get("margin")
     rule = StoppingRule.parse(
         until, margin=0.0 if margin is None else _number(margin, f"{where}: margin"),
-        looks=5 if looks is None else looks, level=settings.level, seed=settings.seed,
+        looks=5 if looks is None else looks, level=settings.level, seed=settings.seed, futility=False,
     )  # fmt: skip
     if rule.se is None and against is None:
         raise InputError(

@@ -2,8 +2,9 @@
 
     python benchmarks/coverage_sequential.py [PAGE] [--replications N] [--only WORD] [--state FILE]
 
-The looks are the library's own; what they see of equal clusters is computed by arrays. What is finished is kept in --state, so that a run that was stopped goes on where it was. With a page, the tables
-replace what stands there between the marks.
+The looks are the library's own; what they see of equal clusters is computed by arrays. What is finished is kept in
+--state, so that a run that was stopped goes on where it was. With a page, the tables replace what stands there
+between the marks.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def _first(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class SamplesLog:
-    """Whole questions and answers, read from the file when asked for; see `harness_noise.data.questions.AnswerSource`."""
+    """Whole questions and answers, read when asked for; see `harness_noise.data.questions.AnswerSource`."""
 
     path: Path
     wanted: Wanted

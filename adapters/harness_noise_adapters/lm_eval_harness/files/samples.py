@@ -16,7 +16,7 @@ from typing import Any
 
 from harness_noise.data.clusters import MissingFieldError, OuterFields
 from harness_noise.data.fields import FieldReader, Fields
-from harness_noise.data.questions import Hashes, Told, content_hash, excerpt, occurrences
+from harness_noise.data.questions import Hashes, QuestionText, content_hash, excerpt, occurrences
 from harness_noise.errors import FinalError, InputError
 
 from ..scoring.choices import BRIER, Log, brier_score
@@ -136,29 +136,29 @@ def _first(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class SamplesLog:
-    """Whole questions and answers, read from the file when asked for; see `harness_noise.data.questions.Log`."""
+    """Whole questions and answers, read when asked for; see `harness_noise.data.questions.AnswerSource`."""
 
     path: Path
     wanted: Wanted
     """How the file was read, without the SPECs, which need not be picklable."""
     stamp: tuple[float, float]
 
-    def read(self, rows: Sequence[int], scorer: str) -> list[Told]:
+    def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
         """What is told of these questions, by their place; nothing of one that the file has lost."""
         if stamp(self.path) != self.stamp:
             raise changed(self.path)
         asked = set(rows)
-        found: dict[int, Told] = {}
+        found: dict[int, QuestionText] = {}
         for number, line, _, document, name, _ in Scan(self.path, self.wanted):
             if document in asked and (name == scorer or document not in found):
                 found[document] = _told(whole_row(line, json.loads, self.path, number))
-        return [found.get(row, Told()) for row in rows]
+        return [found.get(row, QuestionText()) for row in rows]
 
 
-def _told(row: Row) -> Told:
+def _told(row: Row) -> QuestionText:
     doc = _doc(row)
     target = row.get("target")
-    return Told(
+    return QuestionText(
         text=question_text(doc) or _first(doc, doc),
         target=None if target is None else target if isinstance(target, str) else json.dumps(target),
         answers=tuple(_answer_texts(row)),

@@ -152,8 +152,9 @@ class Growing:
             self.session.failed("the run cannot be looked at while it grows, so it asks all its questions", error)
         for unit in self.units:
             unit.look, unit.blocks = None, len(unit.order.blocks)
-        with suppress(Exception), self.asking.straight():
-            self.repeats.all_rounds()
+        if not self.repeats.interrupted:
+            with suppress(Exception), self.asking.straight():
+                self.repeats.all_rounds()
         with suppress(Exception):
             self.asked = self._part()
 
@@ -180,7 +181,7 @@ class Growing:
                 for number, part in unit.block(unit.blocks).items():
                     rounds.setdefault(number, {}).update(part)
             for number in sorted(rounds):
-                if number > 1:
+                if number > 1 and not self.repeats.interrupted:
                     self._ask_again(dict.fromkeys(rounds[number], number), rounds[number])
                 self._score(rounds[number])
             if self.options.repeats.auto:
@@ -192,10 +193,8 @@ class Growing:
     def _score(self, part: Mapping[str, Sequence[int]]) -> None:
         """Evaluate these documents natively, which asks those that have not been asked, and keep their scores."""
         results = self.asking.block(part)
-        tasks, options = (
-            {name: self.tasks[name] for name in part},
-            replace(self.options, cluster=ClusterSpec(), groups={}),
-        )
+        tasks = {name: self.tasks[name] for name in part}
+        options = replace(self.options, cluster=ClusterSpec(), groups={})
         found = collect(results, tasks, {}, self.repeats.counts, options, "", uneven=self.repeats.uneven)
         self.grown.add(part, found.run)
 

@@ -407,7 +407,7 @@ def test_further_answers_that_cannot_be_had_cost_only_themselves(folder: Path, w
             return super().generate_until(requests)
 
     model = Failing(seed=9, share=0.36)
-    with noise(until="decided", against=worse, repeats=2, order="depth") as session:
+    with noise(until="decided", against=worse, repeats=2, order="depth", futility="off") as session:
         results = toys.simple_evaluate(folder, ["gen"], model)
     plain = toys.simple_evaluate(folder, ["gen"], toys.HashModel(seed=9, share=0.36))
     assert results["results"]["gen"]["exact_match,strict"] == plain["results"]["gen"]["exact_match,strict"]

@@ -418,7 +418,7 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
         title = f"{name(names[m])} − {name(names[against])}: {number(diff, digits)} {interval(low, high, digits)}"
         rows.append(Row(names[m], low, diff, high, title, COLOURS[0] if apart else MUTED, not apart, str(m)))
     apart_ = sum(low > 0 or high < 0 for _, _, low, high in found)
-    alt = f"{apart_} of {len(rows)} models have an interval that leaves out 0, no difference to {name(names[against])}"
+    alt = f"{apart_} of {len(rows)} intervals exclude 0: these models differ from {name(names[against])}"
     if left_out:
         alt += f"; the {left_out} models furthest away are not drawn"
     label = f"difference to {name(names[against], 24)}, {level_of(board)} CI"

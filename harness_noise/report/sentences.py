@@ -147,7 +147,7 @@ _NAME = 60
 
 
 def closing_line(item: Estimate, harness: str = "", native_se: float | None = None, *, who: str = "") -> str:
-    """ "0.625 ± 0.064 (20 clusters of 10, 5 answers each); lm-eval's own ± 0.035 takes 200 independent questions".
+    """ "0.625 ± 0.064 (20 clusters of 10, 5 answers each); lm-eval's own ± 0.035 assumes 200 independent questions".
 
     Parameters
     ----------
@@ -180,14 +180,14 @@ def closing_line(item: Estimate, harness: str = "", native_se: float | None = No
     if native_se is not None:
         own = number(native_se, digits)
         if item.cluster:
-            takes = f"takes {item.n_questions} independent questions"
+            claim = f"assumes {item.n_questions} independent questions"
         elif item.repeats_max > 1:
-            takes = "is that of its own value"
+            claim = "is that of its own value"
         elif own == number(item.se, digits):
-            takes = "agrees: one answer each, no clusters"
+            claim = "agrees: one answer each, no clusters"
         else:
-            takes = f"takes {item.n_questions} independent questions by its own formula"
-        text += f"; {harness}'s own ± {own} {takes}"
+            claim = f"assumes {item.n_questions} independent questions, by its own formula"
+        text += f"; {harness}'s own ± {own} {claim}"
     return plain(f"{text}; {ODD}." if "mean_mismatch" in item.diagnostics else f"{text}.")
 
 
@@ -214,7 +214,7 @@ FEW = 12
 """Rows of which each has a line, and which a table shows; of more, those that say something."""
 A, B = "A better", "B better"
 NOT_DECIDED = "not decided"
-"""The verdict of a run that grows, at a look that did not decide."""
+"""The verdict of a running comparison, at a look that did not decide."""
 
 
 def verdict_lines(table: Comparison) -> list[str]:

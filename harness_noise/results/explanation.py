@@ -18,7 +18,7 @@ INTERCEPT = "(intercept)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coefficient:
-    """What one unit of a number, or one level of a category against another, goes with."""
+    """The change of a score per unit of a number, or between two levels of a category."""
 
     task: str
     metric: str
@@ -68,7 +68,7 @@ class Fit:
     weighted: bool
     """Whether questions with more answers count more: 1/(ω² + σ²/k)."""
     r2: float | None
-    """Share of the variance between question means, their own noise included, that goes with the fields."""
+    """Share of the variance between question means, their own noise included, that the fields explain."""
     diagnostics: tuple[str, ...] = ()
 
 

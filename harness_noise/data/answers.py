@@ -46,7 +46,7 @@ class MetricAnswers:
     levels: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Number of the answer → what it was made with."""
     twice: int = 0
-    """Answers that said again what another had said, and are left out."""
+    """Answers that repeat another one and are left out."""
 
     def add(
         self,
@@ -191,7 +191,7 @@ def _on(line: int) -> str:
 
 
 def _in_order(repeats: set[Repeat]) -> list[Repeat]:
-    """Numbers by value, texts by alphabet."""
+    """The repeats in order: numbers by value, texts by the alphabet."""
     try:
         return sorted(repeats, key=lambda repeat: (float(repeat), str(repeat)))
     except ValueError:
@@ -204,7 +204,7 @@ class _Asked:
 
     label: Callable[[Doc], str | None]
     spec: str | None
-    """For people."""
+    """SPEC of the clusters, for people."""
     keys: dict[str, str] = field(default_factory=dict)
     """The adapter's name of each question → the key that the user chose in its place."""
     labels: dict[str, str | None] = field(default_factory=dict)

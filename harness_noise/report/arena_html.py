@@ -123,7 +123,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None) -> st
 
 
 def _picked(arena: Arena, board: BenchmarkResult) -> Detail | None:
-    """The two models with the best means, as the page shows them before others are chosen."""
+    """The pair that a page shows first: the two models with the best means."""
     best = [item.model for item in arena_summary.ranked(board)[:2]]
     try:
         row = board.pairs.find(*best)

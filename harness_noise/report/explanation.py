@@ -33,7 +33,7 @@ _ALONE = (
     "the coefficient rests on fewer than two clusters: no standard error. What to do: name a field that varies inside "
     "clusters, or one whose values several clusters share."
 )
-"""Here a finer cluster is no help: the field is as coarse as the clusters, or coarser."""
+"""Advice on `too_few_clusters` here, where the field is as coarse as the clusters."""
 
 
 def summarise(table: Explanation) -> Summary:

@@ -77,7 +77,7 @@ def _kind(cluster: str | None, estimator: object) -> str:
 
 
 ODD = "the scores do not have the mean that the harness reports, so do not use this"
-"""Of a row with `mean_mismatch`."""
+"""What a sentence says about a row with `mean_mismatch`."""
 
 
 def _estimate_sentence(item: Estimate) -> str:
@@ -211,7 +211,7 @@ def _asked(item: Estimate) -> str:
 
 
 FEW = 12
-"""Rows of which each has a line, and which a table shows; of more, those that say something."""
+"""Most rows that are all shown; of a longer table only those that differ."""
 A, B = "A better", "B better"
 NOT_DECIDED = "not decided"
 """The verdict of a running comparison, at a look that did not decide."""
@@ -304,7 +304,7 @@ def verdict_parts(row: Difference, settings: object = None) -> tuple[str, str]:
 
 
 def _names(item: Difference) -> tuple[str, str]:
-    """The runs' names; counts that have none are told by themselves."""
+    """The runs' names; counts without names show the counts."""
     a, b = (shorten(name, _NAME) for name in names_of(item))
     if item.test == "fisher" and (a, b) == ("A", "B"):
         counts = ((item.mean_a, item.n_only_a), (item.mean_b, item.n_only_b))

@@ -136,7 +136,7 @@ def write_tables(arena: Arena, folder: Path, kind: Format = "csv") -> list[Path]
     """Write `models`, `pairs`, `benchmarks`, `questions`, and `slices` where there are any, into `folder`.
 
     Returns the files.
-    What is not identified is empty in CSV and null in JSON (one array of objects) and Parquet. In CSV,
+    What cannot be estimated is empty in CSV and null in JSON (one array of objects) and Parquet. In CSV,
     text that a spreadsheet would run as a formula is quoted.
 
     Raises:

@@ -138,8 +138,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "More questions help; --interval korn-graubard is the cautious choice.",
     ),
     "skewed": Diagnostic(
-        "the scores have a long tail on one side, and the {units} are few for that: the interval is extended on that side "
-        "(SE not affected), and it may still be too short",
+        "the scores have a long tail on one side, and the {units} are few for that: the interval is extended on that "
+        "side (SE not affected), and it may still be too short",
         "More clusters help; more questions in the same clusters do not.",
         "More questions help.",
     ),

@@ -94,7 +94,7 @@ class Explanation(Document):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One line per coefficient; what is not identified is NaN, diagnostics are joined by a space."""
+        """One line per coefficient; what cannot be estimated is NaN, diagnostics are joined by a space."""
         return frame(row(item) | {"diagnostics": " ".join(item.diagnostics)} for item in self.coefficients)
 
 
@@ -105,12 +105,12 @@ class FactorRow:
     factor: str
     """question, a labelled factor, `question × factor`, or residual."""
     var: float | None
-    """Variance component per answer, raw: it may be negative; null where it is not identified."""
+    """Variance component per answer, raw: it may be negative; null where it cannot be estimated."""
     var_low: float | None
     """95 % confidence interval of the component; raw like `var`, which it holds; null where it is not known."""
     var_high: float | None
     share: float | None
-    """Of the sum of all identified components, those below 0 counted as 0."""
+    """Share of the sum of all estimated components, with negative ones counted as 0."""
     df: float
     """Levels − 1; for the residual, answers − cells."""
     levels: int

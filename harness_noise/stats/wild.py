@@ -10,7 +10,7 @@ Sources:
   [Webb]        Webb (2023), Canadian J. Economics 56(3): the six-point weights
   [Roodman]     Roodman, MacKinnon, Nielsen & Webb (2019), Stata Journal 19(1): enumeration, intervals by inversion
   [MacKinnon]   MacKinnon, Nielsen & Webb (2023), J. Applied Econometrics 38(5): WCR-S; where the null leaves no
-        parameter, as for a mean, restricted residuals need no leverage correction, and WCR-S is the WCR of [Cameron2008]
+        parameter, as for a mean, restricted residuals need no leverage correction, and WCR-S is WCR [Cameron2008]
 """
 
 from __future__ import annotations

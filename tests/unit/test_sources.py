@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-KEY = re.compile(r"(?<![\w\])`\"'.])\[([A-Z][^\W\d_]*(?:-[A-Z][^\W\d_]+)?(?:\d{4})?)(?:, [^\]]*)?\](?![\w(\[])")
+KEY = re.compile(r"(?<![\w\])`\"'.])\[([A-Z][^\W\d_]+(?:-[A-Z][^\W\d_]+)?(?:\d{4})?)(?:, [^\]]*)?\](?![\w(\[])")
 """`[Bell]`, `[Jennison, §8.4]`; no type such as `list[Run]`."""
 DEFINED = re.compile(r"^\s+\[([^\]\s,]+)\]\s+(\S.*?\(\d{4}\))", re.MULTILINE)
 """A line of a module's sources: key, authors and year."""

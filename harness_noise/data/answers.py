@@ -174,10 +174,16 @@ class MetricAnswers:
             numbers[place] = which
             factors = self._factors(options.factors, numbers.tolist())
         return Scores(
-            *what, questions=questions or Questions(tuple(self.numbers)),
-            values=values, clusters=labels or None, cluster_spec=cluster_spec if labels else None,
-            n_missing=int(missing.sum()), factors=factors, bounds=fitting(bounds, values), **fields,
-        )  # fmt: skip
+            *what,
+            questions=questions or Questions(tuple(self.numbers)),
+            values=values,
+            clusters=labels or None,
+            cluster_spec=cluster_spec if labels else None,
+            n_missing=int(missing.sum()),
+            factors=factors,
+            bounds=fitting(bounds, values),
+            **fields,
+        )
 
     def _factors(self, names: tuple[str, ...], numbers: list[list[int]]) -> dict[str, tuple[tuple[str, ...], ...]]:
         """Factor → (n, K) levels, from the number of each answer; one that is not there has the level ""."""
@@ -309,9 +315,14 @@ class Answers:
             found.clusters = {question: (clusters[what[0]].get(question), 0) for question in found.numbers}
             questions = self._questions(what[0], asked, found)
             part = found.scores(
-                self.where, what, self.options, cluster_spec=asked.spec, questions=questions,
-                repeats_are_runs=self.repeats_are_runs, **self._fields.get(what, {}),
-            )  # fmt: skip
+                self.where,
+                what,
+                self.options,
+                cluster_spec=asked.spec,
+                questions=questions,
+                repeats_are_runs=self.repeats_are_runs,
+                **self._fields.get(what, {}),
+            )
             out.append(part)
             if found.twice:
                 self.notes.append(f"{what[0]}: {found.twice} answers say again what another said and are left out")

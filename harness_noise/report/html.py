@@ -79,10 +79,18 @@ def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
 def render(template: str, *, title: str, **values: Any) -> str:
     """A page from one of our templates."""
     style, script, script_hash = _assets()
-    return environment().get_template(template).render(
-        title=shown(title, 200), style=style, script=script, script_hash=script_hash, version=__version__,
-        **values,
-    )  # fmt: skip
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            title=shown(title, 200),
+            style=style,
+            script=script,
+            script_hash=script_hash,
+            version=__version__,
+            **values,
+        )
+    )
 
 
 @cache

@@ -67,7 +67,7 @@ def replayed(
     found, _ = agreed([run for run in pilot if isinstance(run, Run)])
     if len(found) != 2:
         return None
-    rows = compare_runs([(found[0], found[1])], settings).differences
+    rows = compare_runs([(found[0], found[1])], settings).comparisons
     parts_a, parts_b, shares = _parts(found[0], found[1], rows[0])
     pair = Pair.of(parts_a, parts_b, shares, settings)
     return pair.replay(StoppingRule(looks=looks, level=1 - alpha))

@@ -343,7 +343,7 @@ def _of_numbers(
     for name, value in beside.items():
         if value not in (None, False, 0, ()):
             raise InputError(
-                f"{parameter(name, value)}: bare numbers have no questions to slice or list; leave it out, or give the runs"
+                f"{parameter(name, value)}: bare numbers have no questions to slice or list: leave it out, or name runs"
             )
     if len(models) not in (0, 2):
         raise InputError(f"`models` {','.join(models)}: name two models")

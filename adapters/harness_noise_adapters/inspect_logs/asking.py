@@ -98,7 +98,9 @@ def _rule(given: Mapping[str, Any], level: float, seed: int) -> StoppingRule | N
             raise InputError(f"{idle[0]} does nothing without noise_until=decided: add it, or leave the other out")
         return None
     margin = _number("margin", given.get("margin", 0.0))
-    rule = StoppingRule.parse(str(until), margin=margin, looks=given.get("looks", 5), level=level, seed=seed)
+    rule = StoppingRule.parse(
+        str(until), margin=margin, looks=given.get("looks", 5), level=level, seed=seed, futility=False
+    )
     if rule.se is not None and idle:
         raise InputError(f"{idle[0]} is for noise_until=decided; noise_until={until} looks after every block")
     if rule.se is None and "against" not in given:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ..data.native_values import agreed
 from ..data.scores import Run
@@ -15,9 +14,10 @@ from ..results.rows import Difference, Estimate
 from ..results.sequential import PlanLooks, Replay
 from ..settings import Settings
 from ..stats.sequential import critical_values, drift_for_power, exits_above, expected_fraction, mixture_boundaries
-from .comparison import _matched, compare_runs
+from .comparison import compare_runs
+from .growing import comparisons
 from .replay import Pair
-from .sample import group_parts, group_shares
+from .sample import group_shares
 from .sequential import FEWEST_UNITS, MOST_BLOCKS, NARROWEST, Looks, StoppingRule
 
 
@@ -68,22 +68,12 @@ def replayed(
     if len(found) != 2:
         return None
     rows = compare_runs([(found[0], found[1])], settings).differences
-    parts_a, parts_b, shares = _parts(found[0], found[1], rows[0])
-    pair = Pair.of(parts_a, parts_b, shares, settings)
-    return pair.replay(StoppingRule(looks=looks, level=1 - alpha))
-
-
-def _parts(run_a: Run, run_b: Run, row: Difference) -> tuple[Any, Any, list[float] | None]:
-    """The scores that one row of a comparison is made from, and the weights of their tasks."""
-    for group in run_a.groups:
-        if (group.name, group.metric, group.scorer) == (row.task, row.metric, row.scorer):
-            sides = group_parts(run_a, group), group_parts(run_b, group)
-            if sides[0] and sides[1]:
-                return *sides, group_shares(sides[0], group)
-    matched, _ = _matched(run_a, run_b, alone=True)
-    for one, other in matched:
-        if (one.task, one.metric, one.scorer) == (row.task, row.metric, row.scorer):
-            return [one], [other], None
+    row = rows[0]
+    for parts_a, parts_b, group in comparisons(found[0], found[1]):
+        name = parts_a[0].task if group is None else group.name
+        if (name, parts_a[0].metric, parts_a[0].scorer) == (row.task, row.metric, row.scorer):
+            pair = Pair.of(parts_a, parts_b, group_shares(parts_a, group), settings)
+            return pair.replay(StoppingRule(looks=looks, level=1 - alpha))
     raise InputError(
         f"{row.task}, {row.metric}: no mean of question scores, whose questions could come in another order"
     )

@@ -29,6 +29,16 @@ from .flags import noted_in_flags
     ),
     options.reading("factors", without=("as_repeats", "apart")),
 )
+@options.to_compute(
+    click.option(
+        "--more",
+        type=click.IntRange(1),
+        default=1000,
+        show_default=True,
+        metavar="N",
+        help="Number of further answers that the advice is about.",
+    ),
+)
 @options.to_show(options.printing)
 def command(runs: tuple[str, ...], factors: tuple[str, ...], **choices: Any) -> None:
     """Split the noise by source: the prompt, the seed, the judge.

@@ -34,6 +34,9 @@ from .flags import noted_in_flags
     ),
     click.option("--cluster-size", type=float, metavar="M", help="Questions per cluster, where --omega2 holds them."),
     click.option("--accuracy", type=float, metavar="P", help="The accuracy that the models will have."),
+    click.option(
+        "--solved", type=float, default=1.0, metavar="S", help="With --accuracy: the share that any model solves (1)."
+    ),
 )
 @options.to_compute(
     click.option("--effect", type=float, metavar="D", help="The true difference to detect, on the metric's scale."),

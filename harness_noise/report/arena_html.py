@@ -22,7 +22,7 @@ from .result_html import Detail, detail
 if TYPE_CHECKING:
     from ..arrays import IntArray
     from ..results.arena import Arena, BenchmarkResult, PairSlice
-    from .figures import Drawn
+    from .figures import PairFigure
 
 
 PAIRS = 500
@@ -203,7 +203,7 @@ HALVES = 15
 """Values up to which two scores share a byte."""
 
 
-def board_data(board: BenchmarkResult, drawn: Sequence[Drawn]) -> str | None:
+def board_data(board: BenchmarkResult, drawn: Sequence[PairFigure]) -> str | None:
     """JSON for `picker.js`, safe inside a `<script>`; None where there are too many pairs.
 
     Arrays are base64 of little-endian numbers: 32-bit floats, and 16-bit hundredths of a unit for places in figures.

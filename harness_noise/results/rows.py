@@ -6,15 +6,12 @@ standard errors are on the metric's own scale.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from .._version import __version__
 from ..data.native_values import MISMATCH
-from .display import Shown
-from .forms import SCHEMA_VERSION, finite, frame, row
+from .forms import Document, document, finite, frame, row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -259,7 +256,7 @@ def difference(**known: Any) -> Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class _Table(Shown):
+class _Rows(Document):
     """What Analysis and Comparison share: one object, several forms."""
 
     settings: Mapping[str, Any]
@@ -274,20 +271,8 @@ class _Table(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--format json` prints."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "harness_noise_version": __version__,
-            "settings": dict(self.settings),
-            self.kind: [row(item) for item in self.rows],
-            "notes": list(getattr(self, "notes", ())),
-        } | {
-            name: [row(item) for item in getattr(self, name)]
-            for name in ("slices", "heterogeneity")
-            if getattr(self, name, ())
-        }
-
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        parts = {self.kind: list(map(row, self.rows)), "notes": list(getattr(self, "notes", ()))}
+        return document(self.settings, **parts, **_lists(self, "slices", "heterogeneity"))
 
     def __getattr__(self, name: str) -> Any:
         """A field of the row, `result.diff`, where there is only one."""
@@ -306,7 +291,7 @@ class _Table(Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class Analysis(_Table):
+class Analysis(_Rows):
     """The noise of every mean of one or several runs."""
 
     kind: ClassVar[str] = "estimates"
@@ -326,7 +311,7 @@ class Analysis(_Table):
     """The tasks of which a random part was asked."""
 
     def to_dict(self) -> dict[str, Any]:
-        return _Table.to_dict(self) | _objects(self, "full_benchmark", "sequential", "drawn")
+        return _Rows.to_dict(self) | _lists(self, "full_benchmark", "sequential", "drawn")
 
     @property
     def rows(self) -> tuple[Estimate, ...]:
@@ -400,7 +385,7 @@ class ByQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(_Table):
+class Comparison(_Rows):
     """A − B, for every task and metric that two runs share."""
 
     kind: ClassVar[str] = "comparisons"
@@ -436,17 +421,17 @@ class Comparison(_Table):
         return self.differences
 
     def to_dict(self) -> dict[str, Any]:
-        out = _Table.to_dict(self)
+        out = _Rows.to_dict(self)
         if self.flips:
             out["questions"] = [row(item) for item in self.flips]
         if self.combined:
             out["combined"] = [asdict(item) for item in self.combined]
-        return out | _objects(self, "full_benchmark", "sequential")
+        return out | _lists(self, "full_benchmark", "sequential")
 
 
-def _objects(table: Any, *names: str) -> dict[str, Any]:
+def _lists(table: Any, *names: str) -> dict[str, Any]:
     """Lists that are there only if they were asked for."""
-    return {name: [item.to_dict() for item in getattr(table, name)] for name in names if getattr(table, name)}
+    return {name: list(map(row, getattr(table, name))) for name in names if getattr(table, name, ())}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from harness_noise.data.questions import Questions, content_hash
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
 from harness_noise.io import workers
-from harness_noise.io.registry import Unit
+from harness_noise.io.registry import ReadUnit
 from harness_noise.leaderboard import align as arena_grid
 from harness_noise_adapters.lm_eval_harness import adapter
 from harness_noise_adapters.lm_eval_harness.files import samples as samples_module
@@ -117,7 +117,7 @@ def test_a_match_by_content_reads_them_and_is_what_it_was(tmp_path, reads, other
 
 def test_runs_that_other_processes_have_read_share_their_questions_unread(tmp_path, reads):
     paths = [write(tmp_path, f"m{seed}", [row(i, seed=seed) for i in range(N)]) for seed in range(3)]
-    units = [Unit("lm-eval", part) for path in paths for part in adapter.parts(path)]
+    units = [ReadUnit("lm-eval", part) for path in paths for part in adapter.parts(path)]
     found = workers.read_units(units, ReadOptions(), jobs=2)
     questions = {id(part.questions): part.questions for answer in found for run in answer.runs for part in run.scores}
     assert len(questions) == 1

@@ -14,7 +14,8 @@ from harness_noise.errors import InputError
 from harness_noise.io.paths import exists, is_url, resolve_path
 
 from .flags import Flag
-from .means import MEANS, SPREADS, bare
+from .means import MEANS, SPREADS
+from .records import bare
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalSpec
@@ -97,7 +98,9 @@ def _rule(given: Mapping[str, Any], level: float, seed: int) -> StoppingRule | N
             raise InputError(f"{idle[0]} does nothing without noise_until=decided: add it, or leave the other out")
         return None
     margin = _number("margin", given.get("margin", 0.0))
-    rule = StoppingRule.parse(str(until), margin=margin, looks=given.get("looks", 5), level=level, seed=seed)
+    rule = StoppingRule.parse(
+        str(until), margin=margin, looks=given.get("looks", 5), level=level, seed=seed, futility=False
+    )
     if rule.se is not None and idle:
         raise InputError(f"{idle[0]} is for noise_until=decided; noise_until={until} looks after every block")
     if rule.se is None and "against" not in given:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from harness_noise.analysis.drawing import with_record
+from harness_noise.arrays import FloatArray
 from harness_noise.data.clusters import ClusterSpec, labeller
 from harness_noise.data.native_values import is_reproduced
 from harness_noise.data.questions import CONTENT_KEYS, Questions
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped, with_groups
 from harness_noise.errors import InputError
-from harness_noise.stats.arrays import FloatArray
 
 from ..scoring import aggregates, choices
 from ..scoring.aggregates import Budget

@@ -249,6 +249,7 @@ def _rule(given: Mapping[str, Any], settings: Settings, where: str, *, auto: boo
         looks=5 if looks is None else looks,
         level=settings.level,
         seed=settings.seed,
+        futility=False,
     )
     if rule.se is None and against is None:
         raise InputError(

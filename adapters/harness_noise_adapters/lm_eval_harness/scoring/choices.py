@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from harness_noise.arrays import FloatArray
 from harness_noise.data.scores import Group, Scores
-from harness_noise.stats.arrays import FloatArray
 from harness_noise.stats.choices import acc_probs
 
 METRIC = "acc_prob"

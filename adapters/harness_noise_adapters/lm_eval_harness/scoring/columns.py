@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from harness_noise.arrays import BoolArray, FloatArray
 from harness_noise.data.scores import check_grid
-from harness_noise.stats.arrays import BoolArray, FloatArray
 
 
 @dataclass(slots=True)

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from harness_noise.arrays import BoolArray, FloatArray
 from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores, Skipped, Weighting
-from harness_noise.stats.arrays import BoolArray, FloatArray
 from harness_noise.stats.contrast import question_stats
 
 from . import aggregates, choices

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from harness_noise.arrays import FloatArray
 from harness_noise.data.scores import Scores
-from harness_noise.stats.arrays import FloatArray
 from harness_noise.stats.passk import pass_at_k
 
 from .patching import patched

@@ -31,7 +31,7 @@ from . import options
 def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choices: Any) -> None:
     """Rewrite result files with error bars; native values stay unchanged.
 
-    The files keep their names, and exporting twice changes nothing.
+    The files keep their names, and exporting twice changes nothing. Their paths go to stdout, one a line.
     """
     from .. import export
 
@@ -40,5 +40,6 @@ def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choice
         result = export(path, output, in_place=in_place, **asked)
         for file in result.written:
             click.echo(file)
+        options.wrote(result.written, choices)
         if not choices["quiet"]:
             options.hints(result.notes)

@@ -366,7 +366,7 @@ def _signed(item: Difference, value: float, settings: object) -> str:
 
 def gate_sentences(gate: Gate) -> list[str]:
     """The outcome with its test, then what was worse, what could change it, and what could not be judged."""
-    how = "Holm over all rows" if gate.adjust == "holm" else "unadjusted (--adjust none)"
+    how = "Holm over all rows" if gate.adjust == "holm" else "unadjusted (`adjust='none'`)"
     kinds = dict.fromkeys(interval_words(row) for row in gate.rows if row.interval != "none")
     shown = ", ".join(list(kinds)[:4]) + (", …" if len(kinds) > 4 else "")
     test = f"one-sided at {100 * gate.alpha:g} %, {how}, by the intervals shown: {shown or 'none'}"
@@ -375,10 +375,10 @@ def gate_sentences(gate: Gate) -> list[str]:
     if outcome == "cannot judge":
         few = "no row" if len(gate.unjudged) == len(gate.rows) else "not every row"
         outcome = f"{few} could be judged, which is no pass (exit code 2)"
-    lines = [f"--fail-on regression: {outcome}, {rows} ({test})"]
+    lines = [f"`fail_on='regression'`: {outcome}, {rows} ({test})"]
     lines += [
-        f"--fail-on regression: the {row.n_missing:,} missing answers of {_row_name(row)} could change this: "
-        "--missing zero counts them as wrong"
+        f"`fail_on='regression'`: the {row.n_missing:,} missing answers of {_row_name(row)} could change this: "
+        "`missing='zero'` counts them as wrong"
         for row in gate.rows
         if "missing_matters" in row.diagnostics
     ]
@@ -387,7 +387,7 @@ def gate_sentences(gate: Gate) -> list[str]:
         lines.append(f"{a} is worse than {b} on {', '.join(names)}")
     odd = "its scores do not have the mean that the harness reports (mean_mismatch)"
     return lines + [
-        f"--fail-on regression cannot judge {_row_name(row)}: "
+        f"`fail_on='regression'` cannot judge {_row_name(row)}: "
         + (odd if "mean_mismatch" in row.diagnostics else "it has no interval")
         for row in gate.unjudged
     ]

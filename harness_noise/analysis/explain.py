@@ -11,7 +11,7 @@ import numpy as np
 from ..data.clusters import in_words
 from ..data.scores import Run
 from ..errors import InputError
-from ..io.selection import check_clusters
+from ..io.joining import check_clusters
 from ..io.sources import Source, names, only_run, reading
 from ..results.explanation import INTERCEPT, Coefficient, Explanation, Fit
 from ..results.forms import finite, merge_notes
@@ -23,7 +23,7 @@ from ..stats.flips import effective_flips
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
 from ..stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING
 from .comparison import _matched
-from .known import Known, check_known, known, numbers, text_of
+from .known import WithFields, check_known, known, numbers, text_of
 from .sample import Sample
 
 MOST_LEVELS = 100
@@ -92,7 +92,7 @@ def explain_runs(
 
 
 def _explained(
-    item: Known, on: Sequence[str], categories: Sequence[str], settings: Settings
+    item: WithFields, on: Sequence[str], categories: Sequence[str], settings: Settings
 ) -> tuple[list[Coefficient], Fit, list[str]]:
     whole = np.array([all(item.fields.values[spec][i] is not None for spec in on) for i in range(len(item))])
     kept = item.take(np.flatnonzero(whole))
@@ -177,7 +177,7 @@ def _is_cluster(values: Sequence[object], plan: Design) -> bool:
     return len(both) == len({value for value, _ in both}) == len({code for _, code in both})
 
 
-def _common(item: Known) -> dict[str, str | None]:
+def _common(item: WithFields) -> dict[str, str | None]:
     first = item.parts[0]
     names = [run.model for run in item.runs]
     return {
@@ -186,7 +186,7 @@ def _common(item: Known) -> dict[str, str | None]:
     }  # fmt: skip
 
 
-def _columns(item: Known, spec: str, category: bool) -> list[_Column]:
+def _columns(item: WithFields, spec: str, category: bool) -> list[_Column]:
     """A number as it is; a category by treatment contrasts against its most frequent value."""
     values = item.fields.values[spec]
     found = None if category else numbers(values)
@@ -212,12 +212,12 @@ def _columns(item: Known, spec: str, category: bool) -> list[_Column]:
     ]
 
 
-def _constant(item: Known, spec: str, value: str | None) -> InputError:
+def _constant(item: WithFields, spec: str, value: str | None) -> InputError:
     what = "no question is left that has every field" if value is None else f"it is {value} for every question"
     return InputError(f"{item.name}: `on` {spec} explains nothing: {what}. Leave it out, or narrow with `tasks`")
 
 
-def _check(item: Known, columns: Sequence[_Column], X: FloatArray) -> None:
+def _check(item: WithFields, columns: Sequence[_Column], X: FloatArray) -> None:
     """Refuse a design that cannot tell its columns apart, or that has nothing left to learn the noise from."""
     if len(item) <= len(columns):
         raise InputError(

@@ -134,13 +134,19 @@ def run(
     """
     tasks = _prepare(out)
     folder = out / ("lm-eval" if against is None else "stopped-early") / model.name
-    until = [] if against is None else ["--noise_until", "decided", "--noise_against", str(against)]
-    arguments = [
-        "run", "--model", "simulated", "--model_args", f"model={model.name}", "--tasks", "word_problems",
-        "--include_path", str(tasks), "--output_path", str(folder), "--log_samples",
-        "--noise", "--noise_repeats", str(repeats), "--noise_cluster", "template",
-        *until,
-    ]  # fmt: skip
+    flags = {
+        "model": "simulated",
+        "model_args": f"model={model.name}",
+        "tasks": "word_problems",
+        "include_path": str(tasks),
+        "output_path": str(folder),
+        "noise_repeats": str(repeats),
+        "noise_cluster": "template",
+    }
+    if against is not None:
+        flags |= {"noise_until": "decided", "noise_against": str(against)}
+    named = [word for name, value in flags.items() for word in (f"--{name}", value)]
+    arguments = ["run", *named, "--log_samples", "--noise"]
     show(["harness-noise", "lm-eval", *arguments])
     with _without_git():
         code = cli(arguments)

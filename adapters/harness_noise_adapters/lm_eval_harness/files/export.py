@@ -21,14 +21,13 @@ from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.io import atomic as files
 
 from . import outputs
-from .lines import Row
-from .native_block import CLUSTER, SCORES, UNUSABLE, annotate, inject
 from .outputs import Output
 from .read import Reading, read_output, zeros_for_missing
-from .wanted import Scan, metrics_of
+from .results import CLUSTER, SCORES, UNUSABLE, annotate, inject
+from .scan import Row, Scan, metrics_of
 
 if TYPE_CHECKING:
-    from ...base import Analyzer
+    from harness_noise.io.protocol import Analyzer
 
 
 def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:

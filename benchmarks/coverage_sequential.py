@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
+from harness_noise import as_scores
 from harness_noise.analysis.observed import Observed, repeats_enough
 from harness_noise.analysis.partial import estimate_from_part, with_all_of_b
-from harness_noise.analysis.sample import as_scores
 from harness_noise.analysis.sequential import LookState, Order, StoppingRule, Taken
 from harness_noise.settings import Settings
 from harness_noise.stats.partial import Part

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ..data.native_values import agreed
-from ..data.scores import ReadOptions
+from ..data.scores import Run
 from ..errors import InputError
 from ..results.plan import Plan
 from ..results.rows import Difference, Estimate
@@ -69,14 +68,10 @@ def with_looks(plan: Plan, looks: Looks, *, n_given: bool, replay: Replay | None
 
 
 def replayed(
-    sources: Sequence[Any], settings: Settings, options: ReadOptions, looks: Looks, alpha: float
+    pilot: Sequence[Run | Estimate | Difference], settings: Settings, looks: Looks, alpha: float
 ) -> Replay | None:
     """What the looks would have done with these two runs, in many random orders; None of one run, or of a result."""
-    from ..io.sources import runs_of
-
-    if any(isinstance(source, (Estimate, Difference)) for source in sources):
-        return None
-    found, _ = agreed([run for source in sources for run in runs_of(source, options)])
+    found, _ = agreed([run for run in pilot if isinstance(run, Run)])
     if len(found) != 2:
         return None
     rows = compare_runs([(found[0], found[1])], settings).differences

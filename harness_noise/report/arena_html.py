@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.by_question import ByQuestion
 from ..io.atomic import write_text
-from ..results.rows import DifferenceSlice
+from ..results.rows import ByQuestion, DifferenceSlice
 from . import arena_summary, figures, html, pair_figures, slices
 from .columns import Marks, decimals, number, shorten
 from .html import Foot, foot

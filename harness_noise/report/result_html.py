@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..results.rows import Analysis, Comparison, Difference, Estimate
+from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate
 from . import html, pair_figures
 from .columns import Column, Section, level_of, names_of, number, plain, section, shorten, what_of
 from .html import foot
@@ -17,7 +17,6 @@ from .sentences import count_line, sentence, verdict_parts
 from .summary import FLIPPED, lost_to_adjustment, summarise
 
 if TYPE_CHECKING:
-    from ..analysis.by_question import ByQuestion
     from .canvas import Picture
 
 DETAILS = 24

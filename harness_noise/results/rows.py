@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+from ..data.native_values import MISMATCH
 from .forms import Document, document, finite, frame, row
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
+    from ..stats.arrays import FloatArray
     from ..stats.combine import Combined
     from ..stats.tests import Skew
     from .sequential import Drawn, FullRow, Sequential
@@ -317,6 +319,72 @@ class Analysis(_Rows):
 
 
 @dataclass(frozen=True, slots=True)
+class Gate:
+    """Whether A is worse than B by more than a margin anywhere in a comparison, row by row."""
+
+    margin: float
+    alpha: float
+    """One-sided level, (1 − level)/2."""
+    adjust: str
+    """holm; none where the comparison was asked not to adjust."""
+    rows: tuple[Difference, ...]
+    p_values: tuple[float | None, ...]
+    """One-sided p of "A is not worse than B by more than the margin"; None where the row cannot be judged."""
+    p_adjusted: tuple[float | None, ...]
+    """`p_values` adjusted over all rows that can be judged."""
+
+    @property
+    def worse(self) -> tuple[Difference, ...]:
+        """The rows in which A is worse by more than the margin."""
+        return tuple(row for row, p in zip(self.rows, self.p_adjusted, strict=True) if p is not None and p < self.alpha)
+
+    @property
+    def unjudged(self) -> tuple[Difference, ...]:
+        """The rows that have no interval to judge by."""
+        return tuple(row for row, p in zip(self.rows, self.p_adjusted, strict=True) if p is None)
+
+    @property
+    def tripped(self) -> bool:
+        return bool(self.worse)
+
+    @property
+    def blind(self) -> bool:
+        """Whether a pass would say more than was seen: no row could be judged, or the scores of one are not those of
+        the harness's own value."""
+        odd = any(MISMATCH in row.diagnostics for row in self.rows)
+        return not self.tripped and (odd or len(self.unjudged) == len(self.rows))
+
+    @property
+    def outcome(self) -> str:
+        """`pass`, `fail` or `cannot judge`."""
+        return "fail" if self.tripped else "cannot judge" if self.blind else "pass"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByQuestion:
+    """One row of a comparison question by question; every sequence has one item for each of the n questions."""
+
+    task: str
+    metric: str
+    scorer: str
+    model_a: str
+    model_b: str
+    run_a: str
+    run_b: str
+    keys: Sequence[str]
+    texts: Sequence[str] | None
+    clusters: Sequence[str] | None
+    mean_a: FloatArray
+    """(n,) mean over A's answers."""
+    mean_b: FloatArray
+
+    @property
+    def diff(self) -> FloatArray:
+        """(n,) A − B."""
+        return self.mean_a - self.mean_b
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison(_Rows):
     """A − B, for every task and metric that two runs share."""
 
@@ -343,6 +411,10 @@ class Comparison(_Rows):
     """The same by slice of the questions, if that was asked for."""
     heterogeneity: tuple[Heterogeneity, ...] = ()
     """Whether the slices of each field differ at all."""
+    by_question: tuple[ByQuestion, ...] = ()
+    """A and B question by question, if that was asked for; not part of the JSON."""
+    gate: Gate | None = None
+    """Whether A is worse in any row, if that was asked for with `fail_on`; not part of the JSON."""
 
     @property
     def rows(self) -> tuple[Difference, ...]:

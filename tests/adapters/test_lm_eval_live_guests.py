@@ -90,7 +90,7 @@ BREAKABLE = [
     (hook, "flat_tasks"), (hook, "native_groups"), (hook, "first_missing"), (hook, "collect"),
     (collect, "by_filter"), (collect, "rescore"), (collect, "gather"), (collect, "columns_of"),
     (collect, "resolve"), (hook, "silent_zeros"), (hook, "per_sample"), (hook, "model_name"),
-    (hook, "inject"), (inject, "annotate"), (hook, "copy_of"), (repeats, "same_random_state"),
+    (hook, "inject"), (hook, "annotate"), (hook, "copy_of"), (repeats, "same_random_state"),
     (repeats.Repeats, "__init__"), (repeats.Repeats, "installed"), (repeats.Repeats, "_rounds"),
     (repeats.Repeats, "_put"), (repeats.Repeats, "_filter"), (repeats.Repeats, "record"), (repeats, "native_repeats"),
 ]  # fmt: skip

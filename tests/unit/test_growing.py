@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
+from harness_noise import as_scores
 from harness_noise.analysis.replay import Pair
-from harness_noise.analysis.sample import as_scores
 from harness_noise.analysis.sequential import StoppingRule
 from harness_noise.cli import main
 from harness_noise.errors import InputError

@@ -156,7 +156,7 @@ def run(
 
 
 def run_many(models: Sequence[SimulatedModel], out: Path, repeats: int = 5) -> Path:
-    """The same from Python, once per model, without a word; returns the folder with all outputs."""
+    """Run lm-eval from Python, once per model, without output; returns the folder with all runs."""
     from lm_eval import simple_evaluate
     from lm_eval.loggers import EvaluationTracker
     from lm_eval.tasks import TaskManager

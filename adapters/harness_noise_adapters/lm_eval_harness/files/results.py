@@ -158,15 +158,6 @@ def number(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def annotated_copy(
-    sample: Mapping[str, Any], scores: Mapping[str, Iterable[float | None]], cluster: str | None = None
-) -> dict[str, Any]:
-    """`annotate` on a copy."""
-    out = dict(sample)
-    annotate(out, scores, cluster)
-    return out
-
-
 _ANSWERS = re.compile(r"(?:@|_at_)([1-9][0-9]{0,3})$")
 
 

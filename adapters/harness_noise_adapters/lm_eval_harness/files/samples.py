@@ -51,7 +51,7 @@ class Documents:
 
     path: Path
     wanted: Wanted
-    """As the file was read, without the SPECs, which need not be picklable."""
+    """How the file was read, without the SPECs, which need not be picklable."""
     stamp: tuple[float, float]
     """The file's, see `stamp`."""
     hashes: Sequence[str]
@@ -136,11 +136,11 @@ def _first(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class SamplesLog:
-    """Read again where somebody asks; see `harness_noise.data.questions.AnswerSource`."""
+    """Whole questions and answers, read when asked for; see `harness_noise.data.questions.AnswerSource`."""
 
     path: Path
     wanted: Wanted
-    """As the file was read, without the SPECs, which need not be picklable."""
+    """How the file was read, without the SPECs, which need not be picklable."""
     stamp: tuple[float, float]
 
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
@@ -221,11 +221,11 @@ class Samples:
     scored: bool
     """Whether the rows carry their scores per repeat."""
     stamp: tuple[float, float]
-    """Of the file, see `stamp`."""
+    """The file's size and time; see `stamp`."""
     outer: Mapping[str, Mapping[str, str]] | None = None
-    """As in `Scores`."""
+    """Fields that contain the clusters; see `Scores.outer`."""
     fields: Fields | None = None
-    """Of the questions, where some are wanted."""
+    """What is known of the questions, where fields of them are wanted."""
     logs: dict[str, Log] = field(default_factory=dict)
     """Filter → the choices of each question, where they are wanted."""
 
@@ -299,8 +299,7 @@ class _Questions:
         """Cluster labels; None while no question has one."""
         self.outer = OuterFields()
         """Which fields contain the clusters that the user named."""
-        self.doc_ids: array[int] | None = None
-        """None while they count from 0."""
+        self.doc_ids = array("q")
         self.fields = FieldReader(wanted.fields, wanted.task) if wanted.fields else None
         self.shared: dict[str, str] = {}
         """Labels that come again and again share their memory; of others there are too many to keep."""
@@ -323,14 +322,8 @@ class _Questions:
         self.n += len(rows)
 
     def _add_ids(self, ids: Sequence[Any]) -> None:
-        counted = range(self.n, self.n + len(ids))
-        if self.doc_ids is None and ids != list(counted):
-            self.doc_ids = array("q", range(self.n))
-        if self.doc_ids is not None:
-            self.doc_ids.extend(
-                doc_id if isinstance(doc_id, int) and abs(doc_id) < 2**62 else document
-                for doc_id, document in zip(ids, counted, strict=True)
-            )
+        for document, doc_id in enumerate(ids, self.n):
+            self.doc_ids.append(doc_id if isinstance(doc_id, int) and abs(doc_id) < 2**62 else document)
 
     def _add_labels(self, numbers: Sequence[int], rows: Sequence[Row], docs: Sequence[Mapping[str, Any]]) -> None:
         if self.carried is None:
@@ -344,7 +337,6 @@ class _Questions:
             self.carried.append(None if label is None else _shared(str(label), self.shared))
 
     def samples(self, scan: Scan, scores: _Scores, answers: int, logs: dict[str, Log]) -> Samples:
-        doc_ids: Sequence[int] = range(self.n) if self.doc_ids is None else self.doc_ids
         targets = self.targets.items
         distinct: int | None = scan.index.distinct()
         hashes = scan.index.unique_keys()
@@ -352,7 +344,7 @@ class _Questions:
         if self.wanted.key is not None:
             kind, keys, targets, distinct = "question", occurrences(self.named), None, None
         elif scan.media and targets is not None:
-            named = [f"{doc_id}/{target}" for doc_id, target in zip(doc_ids, targets, strict=True)]
+            named = [f"{doc_id}/{target}" for doc_id, target in zip(self.doc_ids, targets, strict=True)]
             kind, keys, distinct = "doc_id", occurrences(named), len(set(named))
         wanted = Wanted(self.wanted.task, self.wanted.filters, self.wanted.effective)
         bare = 0 if self.carried is None else self.carried.count(None)
@@ -362,7 +354,7 @@ class _Questions:
             targets=targets,
             prompts=self.prompts.items,
             documents=Documents(self.path, wanted, self.stamp, hashes, distinct),
-            doc_ids=doc_ids,
+            doc_ids=self.doc_ids,
             clusters=_complete(self.carried),
             outer=self.outer.found(),
             fields=None if self.fields is None else self.fields.fields(),

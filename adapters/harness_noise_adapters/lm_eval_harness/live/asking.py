@@ -22,7 +22,7 @@ Part = Mapping[str, Sequence[int]]
 
 
 class _Numbers(list[int]):
-    """The documents of a part, which lm-eval looks up one by one in what it takes for a list."""
+    """The documents of a part as a list in which lm-eval finds each of them quickly."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         super().__init__(map(int, numbers))

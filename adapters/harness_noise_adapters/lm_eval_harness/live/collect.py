@@ -71,7 +71,7 @@ def columns_of(item: TaskScores, task: Any) -> dict[Key, Column]:
 
 
 def _brier(raw: list[list[Any]], own: list[Any]) -> tuple[list[list[Any]], list[Any]]:
-    """Both as numbers, of which lm-eval's Brier score is the mean; as they are where they are no such pairs."""
+    """Scores and own values as numbers whose mean is lm-eval's Brier score; unchanged where they are no such pairs."""
     scores, values = aggregates.brier_values(raw), aggregates.brier_values([[value] for value in own])
     return (raw, own) if scores is None or values is None else (list(scores), [value for (value,) in values])
 
@@ -261,7 +261,7 @@ def _identity(row: Row) -> tuple[Any, Any]:
 
 
 def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str]) -> TaskScores:
-    """The same task with its scores per repeat."""
+    """The task with its scores per repeat filled in."""
     name, (native_K, K) = out.name, repeats
     out.identical = K > 1 and identical_answers(out.questions, K)
     repeated = any(len(answers) > 1 for row in out.questions for answers in row["resps"])

@@ -145,7 +145,7 @@ class Growing:
             unit.blocks = unit.blocks or len(unit.order.blocks)
 
     def _give_up(self, error: Exception) -> None:
-        """Look no more, and ask whatever may be asked."""
+        """Stop looking, and ask everything that may be asked."""
         with suppress(Exception):
             self.session.failed("the run cannot be looked at while it grows, so it asks all its questions", error)
         for unit in self.units:
@@ -219,7 +219,7 @@ class Growing:
     def _steps(self, unit: Unit) -> dict[str, int]:
         """Task → how many more answers to each of its questions, for the tasks of which more would pay.
 
-        A task is judged by all its questions so far, of which there are enough, or no more to come.
+        A task is judged by all its questions so far, once there are enough of them or all have been asked.
         """
         last = unit.blocks == len(unit.order.blocks)
         parts = [part for part in self._repeated(unit) if last or len(part.questions) >= FEWEST_FOR_SE]

@@ -22,7 +22,7 @@ from harness_noise.data.clusters import check_tasks
 from harness_noise.errors import InputError
 from harness_noise.results.rows import Analysis, Estimate
 
-from ..files.results import annotated_copy, copy_of, inject
+from ..files.results import annotate, copy_of, inject
 from .asking import Asking
 from .collect import Collected, collect, first_missing, flat_tasks, native_groups
 from .growing import Growing, Others, check_partial, with_references
@@ -151,7 +151,7 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
 
 
 def check_call(session: Session, arguments: Mapping[str, Any]) -> None:
-    """Read the runs that the options name, and refuse what does not go with them.
+    """Read the runs that the options name, and refuse arguments that contradict the options.
 
     Raises:
         InputError: says what.
@@ -328,7 +328,8 @@ class _Live:
         if annotated:
             out["samples"] = {name: list(rows) for name, rows in results["samples"].items()}
             for name, position, scores, cluster in per_sample(found):
-                out["samples"][name][position] = annotated_copy(out["samples"][name][position], scores, cluster)
+                row = out["samples"][name][position] = dict(out["samples"][name][position])
+                annotate(row, scores, cluster)
         session.collected, session.analysis = found, analysis
         session.native = results["results"]
         return out

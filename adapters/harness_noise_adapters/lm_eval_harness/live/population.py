@@ -38,9 +38,9 @@ class TaskQuestions:
     documents: IntArray
     """(n,) their numbers among all documents of the task, in increasing order."""
     questions: Questions
-    """Of all its documents."""
+    """Keys of all its documents."""
     clusters: tuple[str, ...] | None
-    """Of all its documents; None where they are independent."""
+    """Label of each of its documents; None where they are independent."""
     cluster_spec: str | None
     drawn_from: int
     """Questions that these are drawn from at random: all of the task, or only these."""
@@ -59,7 +59,7 @@ class Unit:
     metrics: Metrics | None
     """What a group averages, and how; None of one task."""
     order: Order
-    """Of the positions in `rows`."""
+    """The order of asking, over positions in `rows`."""
     rows: list[tuple[int, int]]
     """(task, document) of every question."""
     look: Look | None = None
@@ -282,14 +282,14 @@ class Population:
 
 
 def _label(task: TaskQuestions, number: int, document: int) -> str:
-    """As the statistics take it: equal labels of two tasks are one cluster if they come from the same SPEC."""
+    """The cluster of a document in the statistics: tasks share clusters only where they share the SPEC."""
     if task.clusters is None:
         return f"\x1f{number}\x1f{document}"
     return f"{task.cluster_spec}\x1f{task.clusters[document]}"
 
 
 def _all_tasks_first(order: Order, of_task: Sequence[int]) -> Order:
-    """The same order, its first look not before it has some questions of every task."""
+    """The order with its first look postponed until some questions of every task have been asked."""
     tasks = np.asarray(of_task)
     fewest = np.minimum(FEWEST_OF_A_TASK, np.bincount(tasks))
     for number in range(1, len(order.blocks) + 1):

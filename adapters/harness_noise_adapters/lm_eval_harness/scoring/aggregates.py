@@ -78,7 +78,7 @@ def is_registered(name: str | None) -> bool:
 
 
 def default_of(metric: str) -> str | None:
-    """The aggregation that lm-eval takes for one of its own metrics where the task names none."""
+    """The aggregation that lm-eval uses for one of its own metrics if the task names none."""
     if metric in ("word_perplexity", "byte_perplexity"):
         return "weighted_perplexity"
     name = "matthews_corrcoef" if metric == "mcc" else metric

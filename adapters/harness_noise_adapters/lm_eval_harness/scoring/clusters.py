@@ -94,32 +94,23 @@ def describe(spec: str | ClusterSpec | Mapping[str, str] | None, task: str) -> s
     return f"question across {found.removeprefix(PARALLEL)} tasks (auto)" if found and is_parallel(found) else named
 
 
-@dataclass(frozen=True, slots=True)
-class ParallelDocs:
-    """What tells whether two tasks ask the same questions: (n,) each, in any order."""
-
-    index: Sequence[int]
-    targets: Sequence[str]
-    """Hash of the reference answer."""
-
-
-def parallel_labels(tasks: Mapping[str, ParallelDocs]) -> dict[str, tuple[str, ...] | None]:
+def parallel_labels(tasks: Mapping[str, AskedQuestions]) -> dict[str, Labels | None]:
     """Cluster labels across the tasks of one family: the documents' indices.
 
     A task belongs to the family if its reference answers are those of the first task wherever both
     have the index; another one gets None (it is not clustered).
     """
     known: dict[int, str] = {}
-    out: dict[str, tuple[str, ...] | None] = {}
-    for task, docs in tasks.items():
-        pairs = list(zip(docs.index, docs.targets, strict=True))
+    out: dict[str, Labels | None] = {}
+    for task, asked in tasks.items():
+        pairs = list(zip(asked.doc_ids, asked.targets or (), strict=True))
         same = all(known.get(index, target) == target for index, target in pairs)
         shared = not known or any(index in known for index, _ in pairs)
-        if not (same and shared and len(set(docs.index)) == len(pairs)):
+        if not (same and shared and len(set(asked.doc_ids)) == len(pairs)):
             out[task] = None
             continue
         known.update(pairs)
-        out[task] = tuple(str(index) for index in docs.index)
+        out[task] = tuple(str(index) for index in asked.doc_ids)
     return out
 
 
@@ -162,7 +153,7 @@ def clusters(
         _hint(tasks, notes, flag)
         return {task: (asked.labels, asked.carried_spec) for task, asked in tasks.items() if asked.labels is not None}
     found: dict[str, Labels | None] = {}
-    families: dict[str, dict[str, ParallelDocs]] = {}
+    families: dict[str, dict[str, AskedQuestions]] = {}
     unknown: list[str] = []
     for task, asked in tasks.items():
         wanted = resolve(spec, task)
@@ -172,7 +163,7 @@ def clusters(
         elif not is_parallel(wanted):
             found[task] = asked.labels
         elif asked.targets is not None:
-            families.setdefault(wanted, {})[task] = ParallelDocs(asked.doc_ids, asked.targets)
+            families.setdefault(wanted, {})[task] = asked
     if unknown:
         notes.append(f"{several(unknown)}: no natural cluster is known: the questions count as independent")
     for family in families.values():

@@ -182,14 +182,14 @@ def read(path: str | Path) -> tuple[Profile, ...]:
         InputError: not such a file; says where it differs.
     """
     path = shipped.locate(path)
-    content = load(path, "; make a profile with `arena RUN… --write-profile FILE`")
+    content = load(path, "; make a profile of an arena with `write_profile`")
     if not isinstance(content, dict) or content.get("kind") != KIND:
-        raise InputError(f"{path}: not a noise profile; make one with `arena RUN… --write-profile FILE`")
+        raise InputError(f"{path}: not a noise profile; make one of an arena with `write_profile`")
     try:
         if any("rule_of_thumb" not in row for row in content["benchmarks"]):
             raise InputError(
                 f"{path}: an earlier version made this noise profile, and it lacks `rule_of_thumb`; make it again with "
-                "`arena RUN… --write-profile FILE`"
+                "`write_profile`"
             )
         return tuple(_parse(row) for row in content["benchmarks"])
     except (KeyError, TypeError, ValueError) as error:

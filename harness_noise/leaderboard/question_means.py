@@ -53,8 +53,8 @@ def read_runs(path: str | Path) -> list[Run]:
         boards = [(row, row["questions"]) for row in content["benchmarks"] if row.get("questions") is not None]
         if not boards:
             raise InputError(
-                f"{path}: the profile has no means by question; make it with `arena RUN… --write-profile FILE "
-                "--with-questions`"
+                f"{path}: the profile has no means by question; make it of an arena with `write_profile` and "
+                "`with_questions=True`"
             )
         scores: dict[str, list[Scores]] = {}
         for row, item in boards:

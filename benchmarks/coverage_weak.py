@@ -122,7 +122,7 @@ def paired(d: np.ndarray, labels: np.ndarray | None = None, **choices: Any) -> S
     settings = Settings(**choices)
     plan = design(len(d), labels)
     nothing = np.zeros(len(d))
-    m = moments(Contrast(d, nothing, nothing, nothing, False, ()), plan, settings.se)
+    m = moments(Contrast(d, nothing, nothing), plan, settings.se)
     assert m.mean is not None
     assert m.df is not None
     if m.zero_variance or m.variance is None:

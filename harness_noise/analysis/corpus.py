@@ -29,7 +29,7 @@ from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, R
 from .corpus_noise import Noise, Side, noise_of, side_of, swap_p
 from .evidence import RowDecision, by_bootstrap, row_decision
 from .ranges import outside
-from .sample import data_limit, root
+from .sample import root, upper_data
 
 
 def _range(item: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[float, float] | None:
@@ -88,7 +88,7 @@ def _df(noise: Noise) -> float | None:
 def _data_upper(noise: Noise) -> float | None:
     if noise.known is None or noise.distribution is None:
         return None
-    return root(data_limit(noise.variance, noise.known.df, noise.var_data))
+    return root(upper_data(noise.variance, noise.known.df, noise.var_data))
 
 
 def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimate:

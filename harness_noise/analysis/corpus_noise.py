@@ -96,7 +96,7 @@ class Side:
         """Degrees of freedom of the clusters: those of CR2 for a mean over the same questions."""
         n = len(self.rows)
         found = cells(design(n, None if n == self.G else self.codes))
-        return found.df() if found.identified else math.nan
+        return found.df().item() if found.identified.all() else math.nan
 
     def _from_sums(self, sums: FloatArray) -> FloatArray:
         assert self.item.value is not None

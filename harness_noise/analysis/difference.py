@@ -17,8 +17,8 @@ from ..results.rows import Difference
 from ..settings import Settings
 from ..stats import decision, tests
 from ..stats.contrast import Contrast, Design, question_stats
-from ..stats.flips import Far, extended
-from ..stats.moments import Moments, moments, nothing
+from ..stats.flips import ExtendedSample, extended
+from ..stats.moments import Moments, moments, undefined_moments
 from ..stats.tolerances import ROUNDING
 from .evidence import Compared, Evidence, RowDecision, row_of
 from .matching import Aligned, align
@@ -100,7 +100,7 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
     codes: set[str] = set()
     clustered = a.labels is not None
     if a.empty:  # a task of the group is not shared at all
-        m = m_a = m_b = nothing(len(a), len(set(a.labels or range(len(a)))))
+        m = m_a = m_b = undefined_moments(len(a), len(set(a.labels or range(len(a)))))
         evidence = Evidence(m, settings)
     else:
         plan = a.design()
@@ -157,18 +157,18 @@ def _run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
     )
 
 
-def _far(c: Contrast, m: Moments, plan: Design, settings: Settings) -> Far | None:
+def _far(c: Contrast, m: Moments, plan: Design, settings: Settings) -> ExtendedSample | None:
     """What the far limit comes from; where repeats are runs, the variance between runs is in it too."""
     if m.variance is None or m.df is None or m.zero_variance:
         return None
     far = extended(c.d, plan, settings.se)
     if far is not None and plan.crossed is not None:  # it knows the clusters of one way
-        far = Far(far.mean, np.maximum(far.variance, m.variance), np.minimum(far.df, m.df))
+        far = ExtendedSample(far.mean, np.maximum(far.variance, m.variance), np.minimum(far.df, m.df))
     if far is None or settings.repeats_are != "runs":
         return far
     of_questions = moments(c, plan, settings.se).variance or 0.0
     variance = np.maximum(far.variance + (m.variance - of_questions), m.variance)
-    return Far(far.mean, variance, np.minimum(far.df, m.df))
+    return ExtendedSample(far.mean, variance, np.minimum(far.df, m.df))
 
 
 def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]:

@@ -16,7 +16,7 @@ from ..settings import Settings
 from ..stats import decision, intervals, tests
 from ..stats.contrast import Design
 from ..stats.decision import Decision, Differences, Limits
-from ..stats.flips import Far
+from ..stats.flips import ExtendedSample
 from ..stats.moments import Moments
 from ..stats.tests import Skew, skew_of
 from .sample import Sample, codes_of, noise_fields, own_group
@@ -75,7 +75,7 @@ class Evidence:
     """Values and design of each run, where the runs are unpaired."""
     bounds: tuple[float, float] | None = None
     """Lowest and highest value of the metric, where they are known."""
-    far: Far | None = None
+    far: ExtendedSample | None = None
     """What the far limit comes from, where few questions (clusters) differ."""
 
     def decide(self) -> Decision:
@@ -237,7 +237,7 @@ def row_of(
     """
     m, settings = evidence.m, evidence.settings
     codes = codes.union(m.diagnostics, compared.codes())
-    codes |= decision.noise_codes(m.df, zero=m.zero_variance, var_data=m.var_data, far=evidence.far)
+    codes |= decision.noise_codes(m.df, zero=m.zero_variance, var_data=m.var_data, few_flips=evidence.far is not None)
     noise = noise_fields(m, clustered)
     if "uses_all_repeats" in codes:
         codes.discard("single_repeat")

@@ -13,12 +13,13 @@ from ..data.scores import Run
 from ..errors import InputError
 from ..io.selection import check_clusters
 from ..io.sources import Source, names, only_run, reading
+from ..results.diagnostics import UNSPLIT
 from ..results.explanation import INTERCEPT, Coefficient, Explanation, Fit
 from ..results.forms import finite, merge_notes
 from ..settings import Adjust, Missing, Settings
 from ..stats import decision
 from ..stats.arrays import BoolArray, FloatArray, IntArray
-from ..stats.contrast import Design, QuestionStats, contrast
+from ..stats.contrast import Design, QuestionStats, contrast, repeat_codes
 from ..stats.flips import effective_flips
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
 from ..stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING
@@ -112,17 +113,19 @@ def _explained(
             f"{item.name}: explain knows clusters of one kind, and these questions are clustered in two crossed ways: "
             "name one of the two with `cluster`"
         )
-    c = contrast([one.stats for one in samples], [1.0, -1.0][: len(samples)])
+    stats = [one.stats for one in samples]
+    c = contrast(stats, [1.0, -1.0][: len(samples)])
+    of_repeats = {code for code, has in repeat_codes(stats).items() if has.any()}
     first = regress(c.d, X, plan.clusters)
     if plan.clustered:
         named = dict.fromkeys(column.field for column in columns if column.value is not None)
         notes += [_CLUSTER.format(item.name, spec) for spec in named if _is_cluster(kept.fields.values[spec], plan)]
-    weights = _weights(samples, first, len(columns)) if c.identified else None
+    weights = _weights(samples, first, len(columns)) if not of_repeats & UNSPLIT else None
     found = first if weights is None else regress(c.d, X, plan.clusters, weights)
     spread = float(np.abs(c.d).max(initial=0.0))
     flat = not np.abs(found.residuals).max(initial=0.0) > 1e-12 * max(1.0, spread)
     common = _common(kept)
-    codes = set(c.diagnostics) & {"missing_repeats", "partly_single_repeat"} | ({"zero_variance"} if flat else set())
+    codes = of_repeats & {"missing_repeats", "partly_single_repeat"} | ({"zero_variance"} if flat else set())
     first_part = kept.parts[0]
     fit = Fit(
         **common,  # type: ignore[arg-type]

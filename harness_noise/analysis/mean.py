@@ -14,15 +14,15 @@ from ..data.native_values import agreed
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..io.selection import check_clusters
+from ..results.diagnostics import UNSPLIT
 from ..results.forms import finite, merge_notes
 from ..results.rows import Analysis, Estimate
 from ..results.sequential import looks_of
 from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings
 from ..stats import intervals
-from ..stats.cluster_variance import sum_by
-from ..stats.contrast import Contrast, Design
+from ..stats.contrast import Contrast, Design, sum_by
 from ..stats.flips import effective_flips
-from ..stats.moments import Moments, nothing, skewness
+from ..stats.moments import Moments, intraclass_correlation, skewness, undefined_moments
 from ..stats.passk import pass_at_k
 from ..stats.tests import welch_p
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SLACK, SMALLEST
@@ -145,7 +145,7 @@ def _interval(
     assert ends is not None
     # a vote has one value per question, but is made of more answers than are at hand to cap it, and of fixed
     # questions only the answers' own variance is left, which no number of answers caps
-    free = (not c.identified and data.uses_all_repeats) or settings.questions_are == "fixed"
+    free = (bool(UNSPLIT & set(m.diagnostics)) and data.uses_all_repeats) or settings.questions_are == "fixed"
     answers = float(data.stats.count.sum()) if ends.binary and not free else math.inf
     width = ends.bounds[1] - ends.bounds[0]
     p, moved = min(max((m.mean - ends.bounds[0]) / width, 0.0), 1.0), 0.0
@@ -186,15 +186,17 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
     first = parts[0]
     data = sample(parts, group_shares(parts, group))
     bounds = score_range([data], settings)
-    ci, interval, found = None, "none", set[str]()
+    ci, interval, icc, found = None, "none", None, set[str]()
     clustered = data.labels is not None
     if data.empty:
-        m = nothing(len(data), len(set(data.labels or range(len(data)))))
+        m = undefined_moments(len(data), len(set(data.labels or range(len(data)))))
     else:
         plan = data.design()
         clustered = plan.clustered and settings.questions_are == "population"
         of_first = any(part.native_is_first for part in parts)
         c, m = kernel([replace(data, first=of_first)], [1.0], plan, settings)
+        if m.variance is not None and settings.questions_are == "population":
+            icc = intraclass_correlation(c.d, plan)
         ends = _ends(data, plan, bounds)
         ci, interval, moved = _interval(data, c, m, plan, settings, ends)
         found |= _of_one_run(data, m, ends) - (set() if ci is not None else {"few_failures"})
@@ -228,7 +230,7 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
         interval=interval,
         se_naive=root(m.naive),
         n_effective=m.n / fields["design_effect"] if fields["design_effect"] else None,
-        icc=finite(m.icc),
+        icc=finite(icc),
         estimator=settings.se,
         n_missing=sum(part.n_missing for part in parts),
         cluster=in_words(next((part.cluster_spec for part in parts if part.cluster_spec), None)) if clustered else None,

@@ -23,7 +23,7 @@ from .sample import Sample, group_shares, kernel, sample
 
 if TYPE_CHECKING:
     from ..stats.contrast import Contrast, Design
-    from ..stats.flips import Far
+    from ..stats.flips import ExtendedSample
     from ..stats.moments import Moments
 
 REPEATS_SHARE = 0.1
@@ -44,7 +44,7 @@ class Observed:
     df: float | None = None
     units: int
     """Clusters with a score; questions where there are none."""
-    far: Far | None = None
+    far: ExtendedSample | None = None
     """What the limit away from 0 comes from, where few questions (clusters) differ."""
     bounds: tuple[float, float] | None = None
     """Lowest and highest value of the estimate, where they are known."""

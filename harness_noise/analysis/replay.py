@@ -174,7 +174,7 @@ class Pair:
         if (sizes[shares > 0] == 0).any():
             return Observed(estimate=None, se=None, units=len(each))
         plan = Design((shares / np.maximum(sizes, 1))[strata], strata, codes, len(each), clustered=whole.clustered)
-        c = replace(self.c, d=self.c.d[rows], v=self.c.v[rows], w=self.c.w[rows], more=self.c.more[rows])
+        c = replace(self.c, d=self.c.d[rows], v=self.c.v[rows], w=self.c.w[rows])
         m = moments(c, plan, self.settings.se)
         if m.zero_variance:
             return of_equal(c, m, plan, self.settings, self.bounds, {"higher_is_better": self.higher_is_better})

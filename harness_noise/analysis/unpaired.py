@@ -61,7 +61,6 @@ def _welch(a: Moments, b: Moments) -> Moments:
         var_data=plus(a.var_data, b.var_data),
         var_prediction=plus(a.var_prediction, b.var_prediction),
         var_total=plus(a.var_total, b.var_total),
-        icc=None,
         zero_variance=a.zero_variance and b.zero_variance,
         diagnostics=tuple(sorted({*a.diagnostics, *b.diagnostics} - of_parts)),
     )

@@ -18,10 +18,8 @@ from ..results.arena import Benchmark, BenchmarkResult, Model, Pairs, QuestionCo
 from ..results.rows import Estimate
 from ..settings import Settings
 from ..stats import benchmark, decision, theory
-from ..stats.all_pairs import all_pairs, every_pair
 from ..stats.arrays import BoolArray, FloatArray, IntArray
-from ..stats.group_pairs import group_pairs
-from ..stats.pair_table import Columns, Table
+from ..stats.pairs import Columns, Table, every_pair, pair_columns
 from .align import Grid, grid, stacked
 from .pairs import Facts, decided
 from .ranks import passes, ranked
@@ -134,8 +132,7 @@ def _pairs(
     notes: list[str] = []
     a, b = every_pair(len(parts))
     fixed = settings.questions_are == "fixed"
-    columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se, fixed=fixed)
-    columns = _scores_alone_agree(columns, board.table, [any(x.answers_differ for x in items) for items in parts])
+    columns = pair_columns(board.table, a, b, settings.se, fixed=fixed)
     if not (columns.n > 0).any():
         return None, notes
     apart = int((columns.n == 0).sum())
@@ -213,23 +210,6 @@ def _codes(each: Sequence[set[str]], board: Grid, a: IntArray, b: IntArray) -> d
         )
         out["different_prompts"] = differ[which[a], which[b]]
     return out
-
-
-def _scores_alone_agree(columns: Columns, table: Table, answers_differ: Sequence[bool]) -> Columns:
-    """The pairs whose answers are known to differ where their scores do not: as in `sample.kernel`, another code."""
-    same = columns.flags.get("identical_repeats")
-    told = np.zeros(len(answers_differ), dtype=np.bool_) if table.identical is None else table.identical
-    if same is None or not any(answers_differ):
-        return columns
-    alone = np.zeros_like(same)
-    for i in np.flatnonzero(same & ~told[columns.a] & ~told[columns.b]):
-        sides = int(columns.a[i]), int(columns.b[i])
-        shared = (table.count[:, sides] > 0).all(axis=1)
-        constant = [
-            m for m in sides if table.count[shared, m].max() > 1 and not np.nanmax(table.var[shared, m], initial=0) > 0
-        ]
-        alone[i] = all(answers_differ[m] for m in constant)
-    return replace(columns, flags=columns.flags | {"identical_repeats": same & ~alone, "identical_scores_only": alone})
 
 
 def _models(

@@ -1,7 +1,6 @@
 """From many runs to an Arena: every pair on every benchmark, and the noise that each benchmark has.
 
-The mathematics of one mean is `analysis`, of one pair `stats.all_pairs`, which gives the numbers of
-`compare` for all pairs at once.
+Means come from `analysis`, and pairs from `stats.pairs`, which computes them all with the functions of `compare`.
 """
 
 from __future__ import annotations

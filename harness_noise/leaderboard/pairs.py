@@ -17,12 +17,12 @@ from ..results.arena import Pairs
 from ..settings import Settings
 from ..stats import decision, tests
 from ..stats.intervals import bonett_price
-from ..stats.moments import upper_variance
-from ..stats.wild_pairs import wild_columns
+from ..stats.moments import data_limit
+from ..stats.pairs import wild_columns
 
 if TYPE_CHECKING:
     from ..stats.arrays import BoolArray, FloatArray, IntArray
-    from ..stats.pair_table import Columns, Table
+    from ..stats.pairs import Columns, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,8 +93,7 @@ def _noise(c: Columns, clustered: bool) -> dict[str, FloatArray | IntArray]:
     """The columns of a pair's noise, by the names of a Difference."""
     with np.errstate(invalid="ignore", divide="ignore"):
         se = np.sqrt(np.maximum(c.variance, 0.0))
-        data_limit = upper_variance(c.variance, c.df, 0.95) - (c.variance - c.var_data)
-        data_limit[c.zero] = np.nan
+        highest = np.where(c.zero, np.nan, data_limit(c.variance, c.df, c.var_data))
         design_effect = np.where(~np.isnan(se) & ~np.isnan(c.naive), 1.0, np.nan)
         if clustered:
             design_effect = np.where(c.naive > 0, c.variance / c.naive, np.nan)
@@ -121,13 +120,11 @@ def _noise(c: Columns, clustered: bool) -> dict[str, FloatArray | IntArray]:
             "var_data": c.var_data,
             "var_prediction": c.var_prediction,
             "design_effect": design_effect,
-            "se_data_upper": np.sqrt(np.maximum(data_limit, 0.0)),
+            "se_data_upper": np.sqrt(np.maximum(highest, 0.0)),
         }
 
 
 def _small_sample(c: Columns, width: float, level: float) -> decision.Limits:
     """Where nothing varies: every question (cluster) has the mean difference, in a group each task its own."""
-    gain = np.maximum(c.diff, 0) if c.gain is None else c.gain
-    loss = np.maximum(-c.diff, 0) if c.loss is None else c.loss
-    low, high = bonett_price(gain / width, loss / width, c.n_clusters.astype(np.float64), level)
+    low, high = bonett_price(c.gain / width, c.loss / width, c.n_clusters.astype(np.float64), level)
     return decision.Limits(width * low, width * high)

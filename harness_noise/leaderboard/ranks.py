@@ -13,7 +13,7 @@ from ..stats import decision
 from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.cluster_variance import cluster_scores
 from ..stats.contrast import design
-from ..stats.pair_table import Table
+from ..stats.pairs import Table
 from ..stats.passk import pass_curves, steps_of_k
 from ..stats.rank_sets import RankSets, from_decisions, rank_sets, stability
 
@@ -143,9 +143,9 @@ def passes(values: FloatArray, clusters: IntArray | None) -> Passes | None:
     ks = steps_of_k(int((~np.isnan(values)).sum(axis=1).min()))
     each = np.concatenate(pass_curves(values, ks), axis=1)
     means = each.mean(axis=0)
-    S = cluster_scores(each - means, plan)
+    S = cluster_scores((each - means).T, plan)
     at, hat = (dict(zip(ks, part.tolist(), strict=True)) for part in np.split(means, 2))
     if S is None:
         return Passes(at, {}, hat, {})
-    at_se, hat_se = np.split(np.sqrt((S * S).sum(axis=0)), 2)
+    at_se, hat_se = np.split(np.sqrt((S * S).sum(axis=1)), 2)
     return Passes(at, dict(zip(ks, at_se.tolist(), strict=True)), hat, dict(zip(ks, hat_se.tolist(), strict=True)))

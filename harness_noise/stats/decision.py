@@ -16,7 +16,7 @@ import numpy as np
 from scipy import special
 
 from .arrays import BoolArray, FloatArray, IntArray
-from .flips import Far
+from .flips import ExtendedSample
 from .tests import benjamini_hochberg, holm, minimum_detectable
 from .tolerances import FEW_DF, ROUNDING
 
@@ -52,7 +52,7 @@ class Limits:
     low: FloatArray
     high: FloatArray
 
-    def reaching(self, estimate: ArrayLike, far: Far | None, level: float) -> Limits:
+    def reaching(self, estimate: ArrayLike, far: ExtendedSample | None, level: float) -> Limits:
         """The same, but no nearer than the limit of the extended sample on the side away from 0."""
         if far is None:
             return self
@@ -74,7 +74,9 @@ class Limits:
         return out
 
 
-def t_limits(estimate: ArrayLike, se: ArrayLike, df: ArrayLike, level: float, far: Far | None = None) -> Limits:
+def t_limits(
+    estimate: ArrayLike, se: ArrayLike, df: ArrayLike, level: float, far: ExtendedSample | None = None
+) -> Limits:
     """estimate ± t·se; away from 0 the limit of the extended sample, if it is farther.
 
     Args:
@@ -103,7 +105,7 @@ class Differences:
     """The p that decides there, by the sign test; of unpaired runs, by their small-sample interval."""
     small: Callable[[float], Limits] | None = None
     """Level → the small-sample limits there; None where no range of the metric is known."""
-    far: Far | None = None
+    far: ExtendedSample | None = None
     """What the far limits come from, where few questions (clusters) differ."""
     small_name: str = "bonett-price"
     width: float = math.inf
@@ -222,29 +224,23 @@ def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, te
     return Limits(np.where(ends, own.low, low), np.where(ends, own.high, high))
 
 
-def few_degrees(df: FloatArray) -> BoolArray:
-    """Whether so few degrees of freedom are a diagnostic."""
-    return df < FEW_DF
-
-
-def noise_flags(
-    df: FloatArray, *, zero: BoolArray, var_data: FloatArray, far: Far | None = None
-) -> dict[str, BoolArray]:
+def noise_flags(df: FloatArray, *, zero: BoolArray, var_data: FloatArray, few_flips: BoolArray) -> dict[str, BoolArray]:
     """The diagnostics that a variance and its degrees of freedom give reason for, as (P,) columns."""
     return {
-        "few_clusters": few_degrees(df),
+        "few_clusters": df < FEW_DF,
         "zero_variance": zero,
         "negative_data_variance": var_data < 0,
-        "few_flips": np.zeros(len(df), dtype=np.bool_) if far is None else ~np.isnan(far.mean),
+        "few_flips": few_flips,
     }
 
 
 def noise_codes(
-    df: float | None, *, zero: bool = False, var_data: float | None = None, far: Far | None = None
+    df: float | None, *, zero: bool = False, var_data: float | None = None, few_flips: bool = False
 ) -> set[str]:
-    """The same of one mean or difference; None is "not identified"."""
-    one, data = (np.array([np.nan if x is None else x], dtype=np.float64) for x in (df, var_data))
-    return {code for code, has in noise_flags(one, zero=np.array([zero]), var_data=data, far=far).items() if has.any()}
+    """`noise_flags` of one mean or difference; None is "not identified"."""
+    degrees, data = (np.array([np.nan if x is None else x], dtype=np.float64) for x in (df, var_data))
+    flags = noise_flags(degrees, zero=np.array([zero]), var_data=data, few_flips=np.array([few_flips]))
+    return {code for code, has in flags.items() if has.any()}
 
 
 def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = None) -> FloatArray:

@@ -17,8 +17,8 @@ from harness_noise.results.rows import Comparison
 from harness_noise.settings import Settings
 from harness_noise.stats import decision
 from harness_noise.stats.arrays import FloatArray
-from harness_noise.stats.cluster_variance import each_its_clusters, task_df
-from harness_noise.stats.flips import extended_task
+from harness_noise.stats.cluster_variance import Cells
+from harness_noise.stats.flips import Extension
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,21 @@ class Shares:
     """Over t's, in the mean."""
 
 
+def clusters_of(sizes: FloatArray) -> Cells:
+    """One task with clusters of these (1, G) sizes."""
+    G = sizes.size
+    return Cells(sizes, np.arange(G), np.zeros(G, dtype=np.intp), np.full((1, 1), 1 / sizes.sum()))
+
+
 def shares(sums: FloatArray, sizes: Sequence[int], truth: float) -> Shares:
     """Of (R, G) samples of clusters of these sizes; those without any variance have an interval of their own."""
     n_c = np.array([sizes], dtype=np.float64)
     n, G = n_c.sum(), n_c.size
     mean = sums.sum(axis=1) / n
-    V = each_its_clusters(sums, n_c, "cr2")
+    found = clusters_of(n_c)
+    V = (found.scores(sums - mean[:, None] * n_c, "cr2") ** 2).sum(axis=1)
     known = V > 1e-24
-    far, df = extended_task(sums, n_c), task_df(n_c[0] / n)
+    far, df = Extension(found, "cr2")(sums), found.df()
     assert df == pytest.approx(G - 1) or np.ptp(n_c) > 0
     se = np.sqrt(V)
     ours, theirs = (decision.t_limits(mean, se, df, 0.95, item) for item in (far, None))
@@ -115,7 +122,7 @@ def test_equivalence_at_the_margin_is_rare() -> None:
     rows = np.zeros((len(x), n))
     for i, wins in enumerate(x):
         rows[i, :wins] = 1.0
-    far = extended_task(rows, np.ones((1, n)))
+    far = Extension(clusters_of(np.ones((1, n))), "cr2")(rows)
     ours, theirs = (decision.t_limits(mean, np.sqrt(V), n - 1.0, 0.90, item) for item in (far, None))
     chance = stats.binom.pmf(x[:, None], n, lam / n)
     error, error_t = ((chance * (limits.high[:, None] < lam / n)).sum(axis=0) for limits in (ours, theirs))

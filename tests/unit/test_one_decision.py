@@ -15,7 +15,7 @@ from harness_noise.leaderboard.build import arena
 from harness_noise.settings import Settings
 from harness_noise.stats import decision
 from harness_noise.stats.decision import Differences, decide, settle
-from harness_noise.stats.flips import Far
+from harness_noise.stats.flips import ExtendedSample
 
 
 def drawn(P: int = 40) -> Differences:
@@ -26,7 +26,7 @@ def drawn(P: int = 40) -> Differences:
     variance = np.where(zero, 0.0, rng.gamma(2.0, 0.2, P))
     variance[:3] = np.nan
     zero[:3] = False
-    far = Far(np.where(rng.random(P) < 0.3, diff, np.nan), np.full(P, 1.0), np.full(P, 9.0))
+    far = ExtendedSample(np.where(rng.random(P) < 0.3, diff, np.nan), np.full(P, 1.0), np.full(P, 9.0))
     return Differences(
         diff, variance, rng.uniform(3, 60, P), zero, rng.random(P),
         lambda level: decision.Limits(diff - level, diff + level), far,

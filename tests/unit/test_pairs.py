@@ -22,8 +22,7 @@ from harness_noise.errors import InputError
 from harness_noise.leaderboard.build import arena
 from harness_noise.results.rows import Difference
 from harness_noise.settings import Settings
-from harness_noise.stats import all_pairs as engine
-from harness_noise.stats import pair_flips, pair_table
+from harness_noise.stats import pairs as engine
 from harness_noise.stats.contrast import question_stats
 from harness_noise.stats.ranks import count_above, dense_ranks
 
@@ -255,7 +254,7 @@ def test_settings_that_only_compare_has_are_refused() -> None:
 def test_the_columns_do_not_depend_on_the_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = drawn(5, 40, 3, missing=0.3, G=8)
     whole = arena(runs, Settings()).to_frame("pairs")
-    monkeypatch.setattr(pair_flips, "CHUNK", 150)
+    monkeypatch.setattr(engine, "CHUNK", 150)
     pd.testing.assert_frame_equal(arena(runs, Settings()).to_frame("pairs"), whole, rtol=1e-12)
 
 
@@ -265,4 +264,4 @@ def test_question_statistics_are_all_the_engine_needs() -> None:
     stats = [question_stats(rng.normal(size=(9, 2))) for _ in range(3)]
     columns = [np.stack([getattr(item, name) for item in stats], axis=1) for name in ("mean", "var", "count")]
     with pytest.raises(ValueError, match="single answers"):
-        engine.all_pairs(pair_table.Table(*columns), *engine.every_pair(3))
+        engine.pair_columns(engine.Table(*columns), *engine.every_pair(3))

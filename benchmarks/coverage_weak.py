@@ -40,8 +40,8 @@ from harness_noise.results.explanation import Coefficient
 from harness_noise.results.rows import Difference, Estimate
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import Contrast, design
-from harness_noise.stats.decision import Limits, t_limits
 from harness_noise.stats.flips import extended
+from harness_noise.stats.intervals import Limits, t_limits
 from harness_noise.stats.moments import moments
 from harness_noise.stats.tests import skew_of, skewed_alike
 from harness_noise.stats.wild import wild_test

@@ -12,7 +12,7 @@ from ..data.scores import Run, Scores
 from ..errors import InputError
 from ..stats.arrays import FloatArray
 from ..stats.contrast import question_stats
-from .comparison import _matched
+from .comparison import matched_scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ def by_question(pairs: Sequence[tuple[Run, Run]]) -> tuple[ByQuestion, ...]:
     out = []
     for run_a, run_b in pairs:
         try:
-            matched = _matched(run_a, run_b, alone=True)[0]
+            matched = matched_scores(run_a, run_b, alone=True)[0]
         except InputError:  # groups and corpus metrics alone are shared
             continue
         out += [_one(*parts, run_a, run_b) for parts in matched]

@@ -27,7 +27,7 @@ from ..stats.arrays import FloatArray
 from ..stats.contrast import cluster_codes
 from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
 from .corpus_noise import Noise, Side, noise_of, side_of, swap_p
-from .evidence import RowDecision, by_bootstrap, row_decision
+from .evidence import RowDecision, by_bootstrap
 from .ranges import outside
 from .sample import root, upper_data
 
@@ -46,7 +46,7 @@ def _range(item: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[f
 
 def _interval(
     item: CorpusScores, noise: Noise, bounds: tuple[float, float] | None, settings: Settings
-) -> tuple[intervals.ConfidenceInterval | None, str]:
+) -> tuple[intervals.Limits[float] | None, str]:
     """Wilson at p(1 − p)/V in a known range, else the bootstrap's percentiles with t's tails; or what is asked for."""
     wanted = settings.interval
     if wanted == "clopper-pearson" or (wanted in ("wilson", "korn-graubard") and bounds is None):
@@ -73,7 +73,7 @@ def _interval(
     n = intervals.binomial_size(p, 0.0 if flat else math.sqrt(V) / width, math.inf, G, G)
     if name == "korn-graubard":
         return intervals.rescaled(intervals.korn_graubard(p, n, math.inf, df, level), bounds), name
-    return intervals.rescaled(intervals.wilson(p, n, intervals.t_quantile(level, df)), bounds), name
+    return intervals.rescaled(intervals.wilson(p, n, float(intervals.critical(level, df))), bounds), name
 
 
 def _rests_on_few(noise: Noise, fewest: float) -> bool:
@@ -143,7 +143,7 @@ def _decide(
         by = by_bootstrap(distribution.expanded(V, df), settings, "percentile")
     if distribution is not None and test == "permutation":
         by = replace(by, p=np.array([swap_p(sides, settings)]), by_p=True)
-    return decision.decide(of, settings.level, settings.margin, by)
+    return decision.decide(of, settings, by)
 
 
 def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[tuple[Side, Side], tuple[int, int]]:
@@ -192,7 +192,7 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
     test = settings.test if settings.test in ("bootstrap", "permutation") else "t"
     if "zero_variance" in codes and noise.value is not None and abs(noise.value) <= ROUNDING:
         codes.add("identical_scores")
-    return row_decision(
+    return RowDecision.of(
         _decide(noise, sides, bounds, settings, test), codes,
         task=a.task, metric=a.metric, scorer=a.scorer,
         higher_is_better=a.higher_is_better if a.higher_is_better is not None else b.higher_is_better,

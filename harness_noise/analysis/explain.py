@@ -21,9 +21,10 @@ from ..stats import decision
 from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.contrast import Design, QuestionStats, contrast, repeat_codes
 from ..stats.flips import effective_flips
+from ..stats.intervals import t_limits
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
 from ..stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING
-from .comparison import _matched
+from .comparison import matched_scores
 from .known import Known, check_known, known, numbers, text_of
 from .sample import Sample
 
@@ -71,7 +72,7 @@ def explain_runs(
     notes: list[str] = [*run.notes, *(() if other is None else other.notes)]
     if matched is None:
         assert other is not None
-        pairs, remarks = _matched(run, other, alone=True)
+        pairs, remarks = matched_scores(run, other, alone=True)
         notes += remarks
         found = [known(parts, (run, other)) for parts in pairs]
     else:
@@ -270,7 +271,7 @@ def _row(
         if flat or se <= 1e-12 * max(1.0, abs(estimate)):
             codes.add("zero_variance")
         else:
-            limits = decision.t_limits(estimate, se, df, level)
+            limits = t_limits(estimate, se, df, level)
             low, high = float(limits.low), float(limits.high)
             statistic = estimate / se
             p = float(2 * decision.below(-abs(statistic), df))

@@ -21,7 +21,7 @@ from ..settings import Settings
 from ..stats import decision
 from ..stats.contrast import question_stats
 from ..stats.partial import positions_look_random
-from .comparison import _matched
+from .comparison import matched_scores
 from .observed import observe_difference
 from .partial import part_of
 from .references import benchmark_order
@@ -117,7 +117,7 @@ def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: S
 
 
 def _comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores], Group | None]]:
-    matched, _ = _matched(run_a, run_b, alone=not run_a.groups)
+    matched, _ = matched_scores(run_a, run_b, alone=not run_a.groups)
     out: list[tuple[list[Scores], list[Scores], Group | None]] = [([a], [b], None) for a, b in matched]
     for group in run_a.groups:
         sides = group_parts(run_a, group), group_parts(run_b, group)

@@ -118,7 +118,7 @@ def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, e
 
 def _interval(
     data: Sample, c: Contrast, m: Moments, plan: Design, settings: Settings, ends: _Ends | None
-) -> tuple[intervals.ConfidenceInterval | None, str, float]:
+) -> tuple[intervals.Limits[float] | None, str, float]:
     """The interval, its name, and how far its end on the side of the long tail was moved, in standard errors."""
     name = _interval_name(data, m, plan, settings, ends)
     if name == "none":
@@ -126,7 +126,7 @@ def _interval(
     assert m.variance is not None
     assert m.df is not None
     assert m.mean is not None
-    se, t = math.sqrt(m.variance), intervals.t_quantile(settings.level, m.df)
+    se, t = math.sqrt(m.variance), float(intervals.critical(settings.level, m.df))
     of_questions = settings.questions_are == "population" and settings.repeats_are == "answers"
     # of fewer clusters the skewness is hardly known, and `few_clusters` warns
     gamma = skewness(c.d, plan) if of_questions and not m.zero_variance and m.df >= FEW_DF else 0.0
@@ -141,7 +141,7 @@ def _interval(
             return None, "none", 0.0
         ci = found.expanded(m.variance, m.df).interval(settings.level)
         low, high = ends.bounds if ends is not None else (-math.inf, math.inf)
-        return intervals.ConfidenceInterval(max(low, ci.low), min(high, ci.high)), name, 0.0
+        return intervals.Limits(max(low, ci.low), min(high, ci.high)), name, 0.0
     assert ends is not None
     # a vote has one value per question, but is made of more answers than are at hand to cap it, and of fixed
     # questions only the answers' own variance is left, which no number of answers caps
@@ -182,7 +182,7 @@ def _of_one_run(data: Sample, m: Moments, ends: _Ends | None) -> set[str]:
     return found
 
 
-def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: Group | None = None) -> Estimate:
+def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group: Group | None = None) -> Estimate:
     first = parts[0]
     data = sample(parts, group_shares(parts, group))
     bounds = score_range([data], settings)
@@ -245,7 +245,7 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
 
 def analyze_run(run: Run, settings: Settings) -> Analysis:
     """All estimates of one run, in the order of the run: tasks, groups, corpus metrics, then what was skipped."""
-    estimates = [_estimate([part], run, settings) for part in run.scores]
+    estimates = [estimate_of([part], run, settings) for part in run.scores]
     notes = [*run.notes, *named_repeats(run.scores, settings)]
     notes += [
         note for part, row in zip(run.scores, estimates, strict=True) for note in outer_note(part, row.diagnostics)
@@ -255,7 +255,7 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
         if parts is None:
             estimates.append(_skipped(run, group.name, group.metric, group.scorer, group.native, settings))
         else:
-            estimates.append(_estimate(parts, run, settings, group=group))
+            estimates.append(estimate_of(parts, run, settings, group=group))
     if run.corpus:
         from .corpus import estimate_corpus
 
@@ -309,7 +309,7 @@ def pass_at_k_estimates(item: Scores, settings: Settings, run: Run | None = None
             item, metric=f"pass@{k}", values=pass_at_k(item.values, k)[:, None], native=None,
             diagnostics=("uses_all_repeats",),
         )  # fmt: skip
-        row = _estimate([whole], run or Run(model="", name="", harness="array"), settings)
+        row = estimate_of([whole], run or Run(model="", name="", harness="array"), settings)
         out[k] = replace(row, repeats_min=int(counts.min(initial=0)), repeats_max=int(counts.max(initial=0)))
     return out
 
@@ -394,4 +394,4 @@ def estimate(
         missing=missing, seed=seed, resamples=resamples,
     )  # fmt: skip
     run = Run(model="", name="", harness="array")
-    return _estimate([as_scores(scores, clusters, missing)], run, settings)
+    return estimate_of([as_scores(scores, clusters, missing)], run, settings)

@@ -14,10 +14,10 @@ from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..settings import Settings
 from ..stats.sequential import normal_z, student_t
-from .difference import _far, _run_by_run
+from .difference import extended_difference, run_by_run
 from .evidence import Evidence
 from .matching import align
-from .mean import _estimate
+from .mean import estimate_of
 from .ranges import score_range
 from .sample import Sample, group_shares, kernel, sample
 
@@ -98,7 +98,7 @@ def observe_difference(
         return Observed(**names, estimate=None, se=None, units=_units(a))
     plan = a.design()
     if settings.runs_shared:
-        a, b, whole = _run_by_run(a, b)
+        a, b, whole = run_by_run(a, b)
         c, m = kernel([whole], [1.0], plan, settings)
     else:
         c, m = kernel([a, b], [1.0, -1.0], plan, settings)
@@ -109,7 +109,7 @@ def observe_difference(
         return of_equal(c, m, plan, settings, bounds, names)
     return Observed(
         **names, estimate=m.mean, se=None if m.variance is None else math.sqrt(m.variance), df=m.df,
-        units=m.n_clusters, far=_far(c, m, plan, settings), bounds=ends,
+        units=m.n_clusters, far=extended_difference(c, m, plan, settings), bounds=ends,
     )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def _both(parts_a: Sequence[Scores], parts_b: Sequence[Scores], group: Group | N
 def observe_mean(parts: Sequence[Scores], settings: Settings, group: Group | None = None) -> Observed:
     """The mean of one task, or of the tasks of a group, over the questions that were answered by now."""
     _check(settings)
-    row = _estimate(parts, Run(model="", name="", harness=""), settings, group=group)
+    row = estimate_of(parts, Run(model="", name="", harness=""), settings, group=group)
     ci = None if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)
     return Observed(
         **_names(parts, group), estimate=row.mean, se=row.se or None, df=row.df, units=row.n_clusters,

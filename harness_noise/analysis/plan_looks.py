@@ -15,7 +15,7 @@ from ..results.rows import Difference, Estimate
 from ..results.sequential import PlanLooks, Replay
 from ..settings import Settings
 from ..stats.sequential import critical_values, drift_for_power, exits_above, expected_fraction, mixture_boundaries
-from .comparison import _matched, compare_runs
+from .comparison import compare_runs, matched_scores
 from .replay import Pair
 from .sample import group_parts, group_shares
 from .sequential import FEWEST_UNITS, MOST_BLOCKS, NARROWEST, Looks, StoppingRule
@@ -84,7 +84,7 @@ def _parts(run_a: Run, run_b: Run, row: Difference) -> tuple[Any, Any, list[floa
             sides = group_parts(run_a, group), group_parts(run_b, group)
             if sides[0] and sides[1]:
                 return *sides, group_shares(sides[0], group)
-    matched, _ = _matched(run_a, run_b, alone=True)
+    matched, _ = matched_scores(run_a, run_b, alone=True)
     for one, other in matched:
         if (one.task, one.metric, one.scorer) == (row.task, row.metric, row.scorer):
             return [one], [other], None

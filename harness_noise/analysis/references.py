@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..results.sequential import FullRow
 from ..settings import Settings
 from ..stats.contrast import question_stats
-from .comparison import _matched
+from .comparison import matched_scores
 from .drawing import STOPPED
 from .partial import NotRandomError, full_benchmark, part_of
 from .ranges import hull
@@ -65,7 +65,7 @@ def of_pairs(
     rows: list[FullRow] = []
     notes: list[str] = []
     for run_a, run_b in pairs:
-        matched, _ = _matched(run_a, run_b, alone=False)
+        matched, _ = matched_scores(run_a, run_b, alone=False)
         others = [item for item in references if not (_is(item, run_a) or _is(item, run_b))]
         against = _Against(run_b, {_key(one): other for one, other in matched})
         shared = replace(run_a, scores=tuple(one for one, _ in matched), parts=())

@@ -22,11 +22,11 @@ from ..stats import decision
 from ..stats import slices as by_slice
 from ..stats.arrays import FloatArray, IntArray
 from ..stats.tolerances import FEW_DF
-from .comparison import _matched
-from .difference import decided, run_difference
-from .evidence import Compared, RowDecision
+from .comparison import matched_scores
+from .difference import run_difference
+from .evidence import Compared, RowDecision, decided
 from .known import Known, Runs, check_known, known, numbers, text_of, together
-from .mean import _estimate
+from .mean import estimate_of
 from .ranges import score_range
 from .sample import group_parts, group_shares
 
@@ -90,7 +90,7 @@ def slices_of_pairs(pairs: Sequence[tuple[Run, Run]], by: Sequence[str], setting
     found: list[_Measured] = []
     for pair in agreed_pairs(pairs)[0]:
         with suppress(InputError):  # groups and corpus metrics alone are shared
-            found += [((parts,), pair, None) for parts in _matched(*pair, alone=True)[0]]
+            found += [((parts,), pair, None) for parts in matched_scores(*pair, alone=True)[0]]
         for group in pair[0].groups:
             both = [group_parts(run, group) for run in pair]
             if both[0] and both[1]:
@@ -297,6 +297,6 @@ def _piece(cut: _Cut, s: int, bounds: tuple[float, float] | None, settings: Sett
     parts = [replace(part, bounds=bounds) for part in piece.parts]
     runs = piece.runs
     if len(runs) == 1:
-        return _estimate(parts, runs[0], settings)
+        return estimate_of(parts, runs[0], settings)
     judged = run_difference(Compared(parts[:1], parts[1:], *runs), settings)[0]
-    return replace(judged, row=replace(judged.row, run_a=runs[0].name, run_b=runs[1].name))
+    return judged.named(run_a=runs[0].name, run_b=runs[1].name)

@@ -29,7 +29,7 @@ CLOSE = 5.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Measured:
+class MeasuredRun:
     """What one run has of one benchmark: the scores of a task, or of the tasks of a group."""
 
     name: str
@@ -41,11 +41,11 @@ class _Measured:
         return codes_of(self.parts, None if group is None else own_group(self.run, group))
 
 
-def _boards(
-    measured: list[_Measured], group: Group | None, settings: Settings, top: int | None = None
-) -> tuple[list[tuple[list[_Measured], BenchmarkResult]], list[str]]:
+def boards_of(
+    measured: list[MeasuredRun], group: Group | None, settings: Settings, top: int | None = None
+) -> tuple[list[tuple[list[MeasuredRun], BenchmarkResult]], list[str]]:
     """The benchmark of these runs; or one of each set of runs that share questions, which no mean compares across."""
-    grid_, notes = _grid(measured, group)
+    grid_, notes = grid_of(measured, group)
     sets = _sets(grid_.table)
     if len(sets) == 1:
         found, more = _board(measured, grid_, group, settings, top)
@@ -57,7 +57,7 @@ def _boards(
     for i, of_set in enumerate(shared):
         task = f"{name}#{i + 1}" if i else name
         some = [_renamed(measured[m], group, task) for m in of_set]
-        boards, more = _boards(some, None if group is None else replace(group, name=task), settings, top)
+        boards, more = boards_of(some, None if group is None else replace(group, name=task), settings, top)
         out += boards
         notes += more
         said.append(f"{task} of {_listed([item.name for item in some])}")
@@ -70,7 +70,7 @@ def _boards(
     return out, notes
 
 
-def _renamed(item: _Measured, group: Group | None, task: str) -> _Measured:
+def _renamed(item: MeasuredRun, group: Group | None, task: str) -> MeasuredRun:
     return item if group is not None else replace(item, parts=tuple(replace(part, task=task) for part in item.parts))
 
 
@@ -94,7 +94,7 @@ def _sets(table: Table) -> list[list[int]]:
     return sets
 
 
-def _grid(measured: Sequence[_Measured], group: Group | None) -> tuple[Grid, list[str]]:
+def grid_of(measured: Sequence[MeasuredRun], group: Group | None) -> tuple[Grid, list[str]]:
     """The runs on the union of their questions."""
     parts = [item.parts for item in measured]
     if group is None:
@@ -107,9 +107,9 @@ def _grid(measured: Sequence[_Measured], group: Group | None) -> tuple[Grid, lis
 
 
 def _board(
-    measured: list[_Measured], board: Grid, group: Group | None, settings: Settings, top: int | None
+    measured: list[MeasuredRun], board: Grid, group: Group | None, settings: Settings, top: int | None
 ) -> tuple[BenchmarkResult | None, list[str]]:
-    pairs, notes = _pairs(measured, board, group, settings)
+    pairs, notes = pairs_of(measured, board, group, settings)
     if pairs is None:
         return None, notes
     common = pairs.common
@@ -121,8 +121,8 @@ def _board(
     return BenchmarkResult(row, models, pairs, questions, board.table.mean), notes
 
 
-def _pairs(
-    measured: Sequence[_Measured], board: Grid, group: Group | None, settings: Settings
+def pairs_of(
+    measured: Sequence[MeasuredRun], board: Grid, group: Group | None, settings: Settings
 ) -> tuple[Pairs | None, list[str]]:
     """All pairs of the runs; None where no two share a question."""
     parts = [item.parts for item in measured]
@@ -213,7 +213,7 @@ def _codes(each: Sequence[set[str]], board: Grid, a: IntArray, b: IntArray) -> d
 
 
 def _models(
-    measured: Sequence[_Measured], group: Group | None, board: Grid, pairs: Pairs, settings: Settings
+    measured: Sequence[MeasuredRun], group: Group | None, board: Grid, pairs: Pairs, settings: Settings
 ) -> tuple[Model, ...]:
     higher = pairs.common["higher_is_better"] is not False
     M = len(measured)

@@ -22,7 +22,7 @@ from ..io.selection import check_clusters
 from ..results.arena import Arena, BenchmarkResult
 from ..results.forms import merge_notes
 from ..settings import Settings
-from .benchmark import _boards, _Measured
+from .benchmark import MeasuredRun, boards_of
 from .pair_slices import pair_slices
 
 
@@ -63,7 +63,7 @@ def arena(
             if group is None:
                 lonely.setdefault((first.task, measured[0].name), []).append(first.metric)
             continue
-        found, remarks = _boards(measured, group, settings, top)
+        found, remarks = boards_of(measured, group, settings, top)
         notes += remarks
         for of_board, board in found:
             of_pairs = pair_slices(board, of_board, by, settings) if by and group is None else ()
@@ -98,28 +98,28 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> list[tuple[Group | None, list[_Measured]]]:
+def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> list[tuple[Group | None, list[MeasuredRun]]]:
     """Every task × metric × scorer, then every group, with the runs that have it, in their order."""
     pairs = list(zip(names, runs, strict=True))
-    tasks: dict[tuple[str, str, str], list[_Measured]] = {}
+    tasks: dict[tuple[str, str, str], list[MeasuredRun]] = {}
     for name, run in pairs:
         for part in run.scores:
-            tasks.setdefault((part.task, part.metric, part.scorer), []).append(_Measured(name, run, (part,)))
+            tasks.setdefault((part.task, part.metric, part.scorer), []).append(MeasuredRun(name, run, (part,)))
     # of every group, the runs that report it themselves: `--group` and the harness say it for each
     groups: dict[tuple[str, str, str], tuple[Group, dict[str, Run]]] = {}
     for name, run in pairs:
         for group in run.groups:
             groups.setdefault((group.name, group.metric, group.scorer), (group, {}))[1][name] = run
-    out: list[tuple[Group | None, list[_Measured]]] = [(None, measured) for measured in tasks.values()]
+    out: list[tuple[Group | None, list[MeasuredRun]]] = [(None, measured) for measured in tasks.values()]
     for group, having in groups.values():
         found = [(name, run, group_parts(run, group)) for name, run in having.items()]
-        measured = [_Measured(name, run, tuple(parts)) for name, run, parts in found if parts]
+        measured = [MeasuredRun(name, run, tuple(parts)) for name, run, parts in found if parts]
         if measured:
             out.append((group, measured))
     return out
 
 
-Measurements: TypeAlias = list[tuple[Group | None, list[_Measured]]]
+Measurements: TypeAlias = list[tuple[Group | None, list[MeasuredRun]]]
 
 
 def _across_harnesses(found: Measurements) -> tuple[Measurements, list[str]]:
@@ -141,7 +141,7 @@ def _across_harnesses(found: Measurements) -> tuple[Measurements, list[str]]:
     return out, notes
 
 
-def _same_elsewhere(old: Sequence[_Measured], new: Sequence[_Measured]) -> bool:
+def _same_elsewhere(old: Sequence[MeasuredRun], new: Sequence[MeasuredRun]) -> bool:
     """Whether two sets of runs, each of one harness, measured one thing each, on questions that they share."""
     single = all(len(item.run.scores) == 1 and not item.run.groups and not item.run.corpus for item in (*old, *new))
     apart = {item.run.harness for item in old}.isdisjoint(item.run.harness for item in new)

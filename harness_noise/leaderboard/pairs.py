@@ -16,7 +16,7 @@ import numpy as np
 from ..results.arena import Pairs
 from ..settings import Settings
 from ..stats import decision, tests
-from ..stats.intervals import bonett_price
+from ..stats.intervals import Limits, bonett_price
 from ..stats.moments import data_limit
 from ..stats.pairs import wild_columns
 
@@ -52,14 +52,14 @@ def decided(c: Columns, table: Table, facts: Facts, settings: Settings) -> Pairs
         facts: names, missing answers and what else is known.
         settings: level, test, margin and adjustment.
     """
-    level, common = settings.level, facts.common
+    common = facts.common
     p_sign = tests.sign_p(c.signs_a, c.signs_b)
     small = None if facts.width is None else partial(_small_sample, c, facts.width)
     width = math.inf if facts.width is None else facts.width
     of = decision.Differences(c.diff, c.variance, c.df, c.zero, p_sign, small, c.far, width=width)
-    found = decision.decide(of, level, settings.margin, _test(c, table, p_sign, settings))
+    found = decision.decide(of, settings, _test(c, table, p_sign, settings))
     a_better = (c.diff > 0) == (common["higher_is_better"] is not False)
-    verdicts = decision.settle(found, a_better, level, settings.margin, settings.adjust)
+    verdicts = decision.apply_adjustment(found, a_better, settings)
     columns = _noise(c, common["cluster"] is not None) | found.numbers() | {
         "interval": found.interval,
         "p_sign": p_sign,
@@ -67,7 +67,9 @@ def decided(c: Columns, table: Table, facts: Facts, settings: Settings) -> Pairs
         "n_missing": facts.n_missing[c.a] + facts.n_missing[c.b],
     }  # fmt: skip
     flags = dict(c.flags)
-    for code, has in (facts.codes | {"identical_scores": c.same, "not_after_adjustment": verdicts.taken_back}).items():
+    for code, has in (
+        facts.codes | {"identical_scores": c.same, "not_after_adjustment": verdicts.lost_to_adjustment}
+    ).items():
         flags[code] = flags[code] | has if code in flags else has
     flags = {code: has for code, has in flags.items() if has.any()}
     return Pairs(facts.names, facts.runs, common, c.a, c.b, columns, verdicts.codes, verdicts.words, flags)
@@ -85,7 +87,7 @@ def _test(c: Columns, table: Table, p_sign: FloatArray, settings: Settings) -> d
     p, *ends = wild_columns(table, c, rows, levels if own else [], settings.resamples, settings.seed)
     if not own:
         return decision.Test(p, by_p=True)
-    limits = {at: decision.Limits(*both) for at, both in zip(levels, ends, strict=True)}
+    limits = {at: Limits(*both) for at, both in zip(levels, ends, strict=True)}
     return decision.Test(p, by_p=True, limits=limits.__getitem__, interval="wild")
 
 
@@ -124,7 +126,7 @@ def _noise(c: Columns, clustered: bool) -> dict[str, FloatArray | IntArray]:
         }
 
 
-def _small_sample(c: Columns, width: float, level: float) -> decision.Limits:
+def _small_sample(c: Columns, width: float, level: float) -> Limits[FloatArray]:
     """Where nothing varies: every question (cluster) has the mean difference, in a group each task its own."""
     low, high = bonett_price(c.gain / width, c.loss / width, c.n_clusters.astype(np.float64), level)
-    return decision.Limits(width * low, width * high)
+    return Limits(width * low, width * high)

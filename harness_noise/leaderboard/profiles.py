@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..analysis.difference import decided
-from ..analysis.evidence import row_decision
+from ..analysis.evidence import RowDecision, decided
 from ..errors import InputError
 from ..io.atomic import write_text
 from ..io.json_files import load
@@ -280,6 +279,7 @@ def compare(
     Raises:
         InputError: numbers, or a margin, that are not on the profile's scale.
     """
+    settings = Settings(level=level, margin=margin)
     check_scale("margin", margin, profile.scale, profile.metric)
     profile.check(a, b)
     diff, se, total, share = a - b, profile.se(a, b, repeats), profile.se(a, b), profile.data_share
@@ -290,13 +290,11 @@ def compare(
         p_zero=np.array([math.nan]),
     )  # fmt: skip
     data, prediction = (None, None) if share is None or not known else (share * total**2, (1 - share) * total**2)
-    row = row_decision(
-        decision.decide(of, level, margin),
-        {
-            "reference_noise",
-            *({"beyond_reference"} if profile.beyond(a, b) else ()),
-            *decision.noise_codes(df if profile.cluster and known else None),
-        },
+    codes = {"reference_noise", *decision.noise_codes(df if profile.cluster and known else None)}
+    codes |= {"beyond_reference"} if profile.beyond(a, b) else set()
+    row = RowDecision.of(
+        decision.decide(of, settings),
+        codes,
         task=profile.task,
         metric=profile.metric,
         scorer=profile.scorer,
@@ -321,7 +319,7 @@ def compare(
         var_prediction=prediction,
         cluster=profile.cluster,
     )  # fmt: skip
-    found = decided([row], Settings(level=level, margin=margin))[0]
+    found = decided([row], settings)[0]
     if profile.scale is None or found.ci_low is None or found.ci_high is None:
         return found
     return replace(found, ci_low=max(found.ci_low, -1.0), ci_high=min(found.ci_high, 1.0))

@@ -19,8 +19,7 @@ from pathlib import Path
 import numpy as np
 from scipy import special
 
-from harness_noise.analysis.comparison import estimate_difference
-from harness_noise.analysis.mean import estimate
+from harness_noise import estimate, estimate_difference
 from harness_noise.stats.cluster_variance import Cells
 from harness_noise.stats.flips import Extension, level_sums
 from harness_noise.stats.intervals import binomial_skewness, t_limits, tail_shift

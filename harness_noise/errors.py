@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.intp]
+from typing import Any
 
 
 def parameter(name: str, value: object) -> str:
@@ -81,3 +74,12 @@ class NotThereError(InputError):
 
 class FaultyScoresError(ValueError):
     """Scores that cannot be: an adapter's mistake, which must not become a number."""
+
+
+def error_message(error: BaseException) -> str:
+    """An error on one line with its type, whatever it is."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001  anybody's exception, anybody's words
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

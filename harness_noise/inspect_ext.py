@@ -59,7 +59,7 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
             if on is None:
                 return None
             if on.cluster is not None and (data.spec.metadata or {}).get("noise_cluster") is not None:
-                from harness_noise_adapters.inspect_logs.starting import without_cluster
+                from harness_noise_adapters.inspect_logs.stopping import without_cluster
 
                 if (refused := without_cluster(data.spec, on.cluster)) is not None:
                     return refused
@@ -152,7 +152,7 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
 
     def compute(scores: list[SampleScore]) -> Value:
         try:
-            from harness_noise_adapters.inspect_logs.metric import TooFewError, noise_of
+            from harness_noise_adapters.inspect_logs.gather import TooFewError, noise_of
 
             try:
                 found: dict[str, Any] = dict(noise_of(scores, cluster, level))
@@ -194,7 +194,7 @@ def stop_when(
     Raises:
         InputError: no such rule, or not one of `against` and `se`.
     """
-    from harness_noise_adapters.inspect_logs.asking import Asking
+    from harness_noise_adapters.inspect_logs.asking import StoppingSettings
     from harness_noise_adapters.inspect_logs.flags import Flag
     from harness_noise_adapters.inspect_logs.stopping import Stopping
 
@@ -205,7 +205,7 @@ def stop_when(
         "margin": margin or None, "looks": None if looks == 5 else looks, "metric": metric,
     }  # fmt: skip
     asking = {name: value for name, value in given.items() if value is not None}
-    Asking.of(Flag(Settings(), asking))
+    StoppingSettings.of(Flag(Settings(), asking))
     return Stopping(asking)
 
 
@@ -218,14 +218,14 @@ def keep_noise() -> bool:
     Returns:
         False if this Inspect is not one that we know; then `harness-noise export` adds the numbers again.
     """
-    from harness_noise_adapters.inspect_logs import rescore
+    from harness_noise_adapters.inspect_logs import private
 
     def renew(*args: Any) -> None:
         from harness_noise_adapters.inspect_logs import hook  # with numpy, where a score is computed at all
 
         hook.renew(*args)
 
-    return rescore.install(renew)
+    return private.wrap_rescoring(renew)
 
 
 def _asked_for() -> bool:

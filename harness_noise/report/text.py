@@ -1,20 +1,73 @@
-"""Markdown, LaTeX, CSV and JSON: what `--format` prints."""
+"""Markdown, LaTeX, CSV and JSON that `--format` prints, and the tables of an arena as files."""
 
 from __future__ import annotations
 
 import io
 import json as json_
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from ..errors import InputError
+from ..io.atomic import replacing_path, write_text
 from ..results.rows import Analysis, Comparison
 from .columns import Section
 from .summary import summarise
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..results.arena import Arena
     from .summary import Result
 
+
 _HIDDEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+FORMATS = ("table", "json", "markdown", "latex", "csv", "sentence")
+
+
+def render(
+    result: Result, format: str = "table", *, details: bool = False, wide: bool = False, legend: bool = True
+) -> str:
+    """A result as text.
+
+    Parameters
+    ----------
+    result
+        Of any function.
+    format
+        ``"table"``, ``"json"``, ``"markdown"``, ``"latex"``, ``"csv"`` or ``"sentence"``.
+    details
+        Of a table: all tables, columns and rows.
+    wide
+        Whole questions and answers, not their beginnings.
+    legend
+        Of a table: what its columns mean.
+
+    Returns
+    -------
+    str
+        The text, with a newline at its end.
+
+    Raises
+    ------
+    InputError
+        An unknown format.
+    """
+    if format not in FORMATS:
+        raise InputError(f"format {format!r} is not one of {', '.join(FORMATS)}")
+    if format == "table":
+        from . import terminal
+
+        stream = io.StringIO()
+        terminal.print_to(stream, result, details=details, wide=wide, legend=legend)
+        return stream.getvalue()
+    if format == "latex":
+        return latex(result, details=details)
+    if format == "markdown":
+        return markdown(result, wide=wide)
+    return {"json": json, "csv": csv, "sentence": sentence}[format](result)
 
 
 def json(table: Result) -> str:
@@ -120,3 +173,54 @@ def _markdown_table(section: Section) -> str:
 def _markdown_cell(text: str) -> str:
     # brackets of an interval are no link; leave them readable
     return text if re.fullmatch(r"\[[−\d., ]+\]", text) else _markdown(text)
+
+
+Format = Literal["csv", "json", "parquet"]
+
+
+def write_tables(result: Arena, folder: str | Path, kind: Format = "csv") -> list[Path]:
+    """Write all tables of an arena, unrounded, one file each.
+
+    Parameters
+    ----------
+    result
+        Of `arena`.
+    folder
+        Gets `models`, `pairs`, `benchmarks`, `questions` and, where there are any, `slices`.
+    kind
+        ``"csv"``, where text that a spreadsheet would run as a formula is quoted; ``"json"``, one array of objects;
+        or ``"parquet"``. What is not identified is empty in CSV, else null.
+
+    Returns
+    -------
+    list of Path
+        What was written.
+
+    Raises
+    ------
+    InputError
+        An unknown format, Parquet without pyarrow, or a folder that cannot be written.
+    """
+    if kind not in get_args(Format):
+        raise InputError(f"format {kind!r} is not one of {', '.join(get_args(Format))}")
+    written = []
+    content = result.to_dict() if kind == "json" else {}
+    for name, frame in result.to_frames().items():
+        path = Path(folder) / f"{name}.{kind}"
+        if kind == "parquet":
+            _parquet(frame, path)
+        elif kind == "json":
+            write_text(path, json_.dumps(content[name], indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        else:
+            write_text(path, frame.map(escape_spreadsheet_formula).to_csv(index=False, lineterminator="\n"))
+        written.append(path)
+    return written
+
+
+def _parquet(frame: pd.DataFrame, path: Path) -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise InputError("Parquet needs pyarrow: pip install 'harness-noise[parquet]'") from None
+    with replacing_path(path) as temporary:
+        frame.to_parquet(temporary, index=False)

@@ -149,11 +149,11 @@ def original() -> Iterator[Callable[..., Any]]:
     """Inspect's own function, given back before and after the test."""
     from inspect_ai._eval.task import run
 
-    from harness_noise_adapters.inspect_logs import hook
+    from harness_noise_adapters.inspect_logs import private
 
-    hook.uninstall()
+    private.unwrap_all()
     yield run.eval_results
-    hook.uninstall()
+    private.unwrap_all()
 
 
 @pytest.fixture

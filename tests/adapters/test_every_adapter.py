@@ -17,7 +17,7 @@ from harness_noise.data.questions import Questions
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError
 from harness_noise.testing import check_adapter
-from harness_noise_adapters.tables.reader import adapter as tables
+from harness_noise_adapters.tables import adapter as tables
 from support.slow import rest_slow
 from support.tables import table
 

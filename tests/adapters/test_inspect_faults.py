@@ -58,7 +58,7 @@ def known(log: Any) -> dict[str, Any]:
     from harness_noise_adapters.inspect_logs import hook
 
     there = read_eval_log(log.location)
-    assert hook._live.get() is None
+    assert hook.current.get() is None
     assert not list(Path(log.location).parent.glob(".*"))
     return {"native": native(log), "ours": ours(log), "native_there": native(there), "ours_there": ours(there)}
 
@@ -124,14 +124,14 @@ def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     """Through our wrapper, or, where Inspect's function is another one, by its public functions."""
     from inspect_ai._eval.task import run
 
-    from harness_noise_adapters.inspect_logs import hook
+    from harness_noise_adapters.inspect_logs import private
 
-    hook.uninstall()
+    private.unwrap_all()
     original = run.eval_results
     if request.param == "public way":
         monkeypatch.setattr(run, "eval_results", lambda **everything: original(**everything))
     yield request.param
-    hook.uninstall()
+    private.unwrap_all()
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +163,7 @@ def problems(found: Any, plain: Any, whole: Any, fired: bool) -> list[str]:
 def inner(calls: list[walk.Point]) -> list[walk.Point]:
     """Without the entry and the return of what Inspect itself calls in place of its own function: no statement of
     ours has run, or none is left, and an exception there could come from the interpreter only (a signal)."""
-    return [point for point in sorted(calls) if point.name != "install.<locals>.eval_results"]
+    return [point for point in sorted(calls) if point.name != "_with_noise.<locals>.eval_results"]
 
 
 @pytest.mark.parametrize("points", rest_slow([3, 12]))
@@ -239,9 +239,9 @@ class Replay:
 @pytest.fixture
 def replay(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Replay, Any, Any]]:
     """The calls, what they give with the flag off, and what with it on."""
-    from harness_noise_adapters.inspect_logs import hook
+    from harness_noise_adapters.inspect_logs import private
 
-    hook.uninstall()
+    private.unwrap_all()
     out = Replay(world, monkeypatch)
     plain = Replay.__new__(Replay)
     plain.__dict__ |= out.__dict__
@@ -254,7 +254,7 @@ def replay(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Repl
     assert on.native == off.native
     assert on.said == []
     yield out, off, on
-    hook.uninstall()
+    private.unwrap_all()
 
 
 def test_an_exception_at_every_call(replay: tuple[Replay, Any, Any]) -> None:
@@ -356,9 +356,9 @@ def test_a_full_disk_on_the_public_way(world: World, plain: Any, monkeypatch: py
     import inspect_ai.log
     from inspect_ai._eval.task import run
 
-    from harness_noise_adapters.inspect_logs import hook
+    from harness_noise_adapters.inspect_logs import private
 
-    hook.uninstall()
+    private.unwrap_all()
     original, write = run.eval_results, inspect_ai.log.write_eval_log
     monkeypatch.setattr(run, "eval_results", lambda **everything: original(**everything))
 

@@ -136,10 +136,10 @@ def test_a_result_that_we_do_not_know_passes_through(original, monkeypatch):
     monkeypatch.setattr(run, "eval_results", odd)
     assert hook.install()
     live = live_module.Live(SimpleNamespace(task="t"), flag(ON, {}))
-    token = hook._live.set(live)
+    token = hook.current.set(live)
     try:
         assert run.eval_results(1, [], None, None, metrics=None) == "something else"
     finally:
-        hook._live.reset(token)
+        hook.current.reset(token)
     assert not live.done
     assert live.warnings == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness_noise_adapters.inspect_logs.presets import AUTO, natural
+from harness_noise_adapters.inspect_logs.clusters import AUTO, natural
 
 SPEC = find_spec("inspect_evals")
 FOLDER = Path(SPEC.submodule_search_locations[0]) if SPEC and SPEC.submodule_search_locations else None

@@ -13,14 +13,14 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
-from harness_noise_adapters.inspect_logs import bounds, logfile
+from harness_noise_adapters.inspect_logs import logfile
 from harness_noise_adapters.inspect_logs.finding import is_log
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
 from inspect_ai.log import ProvenanceData, invalidate_samples, read_eval_log, write_eval_log
 
-from harness_noise_adapters.inspect_logs.rewriting import native
+from harness_noise_adapters.inspect_logs.export import native
 
 
 def ours(path: Path) -> logfile.LogFile:
@@ -127,7 +127,7 @@ def repacked(source: Path, target: Path, method: int) -> Path:
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93])
 def test_every_packing(inspect_logs, tmp_path, method):
     path = repacked(inspect_logs.a, tmp_path / "log.eval", method)
-    with bounds.Archive(path) as archive:
+    with logfile.Archive(path) as archive:
         assert {item.compress_type for item in archive.members.values()} == {method}
     assert contents(ours(path)) == contents(ours(inspect_logs.a))
 

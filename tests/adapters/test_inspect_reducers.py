@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import harness_noise as hn
-from harness_noise_adapters.inspect_logs import reducers
+from harness_noise_adapters.inspect_logs import grid
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -40,7 +40,7 @@ def test_every_reducer_is_inspects_own(scores, name):
     if all(map(math.isnan, scores)):
         return  # there is no value
     want = NATIVE[name]([Score(value=value) for value in scores]).value
-    (found,) = reducers.of(name)(np.array([scores]))
+    (found,) = grid.reducer_of(name)(np.array([scores]))
     assert found == pytest.approx(want, abs=1e-12, nan_ok=True)
 
 
@@ -51,12 +51,12 @@ def test_pass_k_is_inspects_own(scores, k):
     if all(map(math.isnan, scores)) or not hasattr(theirs, "pass_k"):  # since 0.3.2xx
         return
     want = theirs.pass_k(k)([Score(value=value) for value in scores]).value
-    (found,) = reducers.of(f"pass_k_{k}")(np.array([scores]))
+    (found,) = grid.reducer_of(f"pass_k_{k}")(np.array([scores]))
     assert found == pytest.approx(want, abs=1e-12, nan_ok=True)
 
 
 def test_names_that_are_no_reducer_of_inspects():
-    assert [reducers.of(name) for name in (None, "mean", "mine", "pass_at", "pass_at_0", "collect")] == [None] * 6
+    assert [grid.reducer_of(name) for name in (None, "mean", "mine", "pass_at", "pass_at_0", "collect")] == [None] * 6
 
 
 @pytest.mark.parametrize("reducer", ["mode", "max", "median", "pass_at_1", "at_least_1"])
@@ -137,7 +137,8 @@ def test_a_reducer_of_more_answers_than_any_question_has_is_left_out(canned, tmp
 @score_reducer(name="second_best")
 def second_best():
     def reduce(scores):
-        return Score(value=sorted(value_to_float()(item.value) for item in scores)[-2])
+        values = sorted(value_to_float()(item.value) for item in scores)
+        return Score(value=values[-2:][0])  # Inspect also asks while a task runs, when there may be one answer only
 
     return reduce
 

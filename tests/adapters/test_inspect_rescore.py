@@ -18,7 +18,7 @@ import inspect_ai
 from inspect_ai.log import read_eval_log, recompute_metrics, write_eval_log
 from inspect_ai.scorer import accuracy, match, stderr
 
-from harness_noise_adapters.inspect_logs import hook, rescore
+from harness_noise_adapters.inspect_logs import hook, private
 from support import fault_walk as walk
 from support.inspect_evals import PASSAGES, coins, ours
 
@@ -29,9 +29,9 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(autouse=True)
 def _own_functions():
     """Inspect's own functions before and after each test."""
-    hook.uninstall()
+    private.unwrap_all()
     yield
-    hook.uninstall()
+    private.unwrap_all()
 
 
 def table_of(log, name="match"):
@@ -90,7 +90,7 @@ def test_an_exported_log_keeps_the_settings_of_its_export(canned, tmp_path):
     assert main(["export", log.location, "-o", str(tmp_path), "--cluster", "passage", "--level", "0.8", "-q"]) == 0
     exported = read_eval_log(str(tmp_path / Path(log.location).name))
     before = ours(exported.results.scores[0])
-    hook.uninstall()
+    private.unwrap_all()
     from harness_noise.inspect_ext import keep_noise
 
     assert keep_noise()
@@ -109,7 +109,7 @@ def test_an_exported_log_keeps_the_settings_of_its_export(canned, tmp_path):
 
 def test_a_log_without_noise_stays_without(canned, tmp_path):
     log = run(canned, tmp_path, metadata=None)
-    assert rescore.install(hook.renew)
+    assert private.wrap_rescoring(hook.renew)
     recompute_metrics(log)
     assert list(log.results.scores[0].metrics) == ["accuracy", "stderr"]
     canned.quietly(inspect_ai.score, log, match(), action="overwrite", display="none", copy=False)
@@ -118,7 +118,7 @@ def test_a_log_without_noise_stays_without(canned, tmp_path):
 
 def test_without_our_wrapper_it_is_gone_and_never_stale(canned, tmp_path):
     log = run(canned, tmp_path)
-    hook.uninstall()
+    private.unwrap_all()
     recompute_metrics(log)
     assert list(log.results.scores[0].metrics) == ["accuracy", "stderr"]
 
@@ -168,7 +168,7 @@ def test_a_stranger_is_left_alone(monkeypatch):
         raise AssertionError
 
     monkeypatch.setattr(score, "eval_results", stranger)
-    assert not rescore.install(hook.renew)
+    assert not private.wrap_rescoring(hook.renew)
     assert score.eval_results is stranger
 
 
@@ -177,12 +177,12 @@ def test_twice_is_once():
     from inspect_ai.log import _metric
 
     native = score.eval_results, _metric.eval_results, score.score_async, score.resolve_scorers_info
-    assert rescore.install(hook.renew)
+    assert private.wrap_rescoring(hook.renew)
     wrapped = score.eval_results, _metric.eval_results, score.score_async, score.resolve_scorers_info
-    assert rescore.install(hook.renew)
+    assert private.wrap_rescoring(hook.renew)
     assert (score.eval_results, _metric.eval_results, score.score_async, score.resolve_scorers_info) == wrapped
     assert not set(map(id, wrapped)) & set(map(id, native))
-    rescore.uninstall()
+    private.unwrap_all()
     assert (score.eval_results, _metric.eval_results, score.score_async, score.resolve_scorers_info) == native
 
 

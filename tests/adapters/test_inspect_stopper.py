@@ -15,7 +15,7 @@ from harness_noise.settings import Settings
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
-from harness_noise_adapters.inspect_logs.asking import Asking, Deciding
+from harness_noise_adapters.inspect_logs.asking import DecidingScore, StoppingSettings
 from harness_noise_adapters.inspect_logs.stopper import Stopper
 
 N, K = 50, 2
@@ -27,8 +27,8 @@ def stopper():
     keys = Questions(tuple(f"q{i}" for i in range(N)))
     other = Scores(task="t", metric="mean", scorer="s", questions=keys, values=np.arange(N)[:, None] % 3 / 3)
     return Stopper(
-        task="t", live=SimpleNamespace(to_say=[]), asking=Asking(rule=rule, against="x"), settings=Settings(),
-        questions=keys, clusters=None, epochs=K, part=np.arange(N), decides=Deciding("s", None, "mean", "s"),
+        task="t", to_say=[], asking=StoppingSettings(rule=rule, against="x"), settings=Settings(),
+        questions=keys, clusters=None, epochs=K, part=np.arange(N), decides=DecidingScore("s", None, "mean", "s"),
         other=other, order=rule.order(N, shuffled=True),
     )  # fmt: skip
 
@@ -83,7 +83,7 @@ def test_samples_wait_for_the_look_before_the_block_before_theirs(stopper):
         assert sorted(began) == [0, 10, 20, 40]
 
     anyio.run(run)
-    assert stopper.live.to_say == ["t: it goes on to its end (RuntimeError: enough)"]
+    assert stopper.to_say == ["t: it goes on to its end (RuntimeError: enough)"]
 
 
 def test_all_epochs_of_a_block_come_before_the_next(stopper):

@@ -16,8 +16,8 @@ from harness_noise.settings import Settings
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
-from harness_noise_adapters.inspect_logs import inside
-from harness_noise_adapters.inspect_logs.asking import Asking, Deciding
+from harness_noise_adapters.inspect_logs import private
+from harness_noise_adapters.inspect_logs.asking import DecidingScore, StoppingSettings
 from harness_noise_adapters.inspect_logs.live import current
 from harness_noise_adapters.inspect_logs.stopper import Stopper
 
@@ -26,15 +26,15 @@ N = 50
 
 def made(part=None, until=True, repeats=False, epochs=1, looks=5):
     """A task of 50 questions, of which `part` may be asked, that is compared with a log where it has a rule."""
-    rule = StoppingRule(looks=looks) if until else None
+    rule = StoppingRule(looks=looks, futility=False) if until else None
     keys = Questions(tuple(f"q{i}" for i in range(N)))
     rows = np.arange(N) if part is None else np.array(part)
     other = Scores(task="t", metric="mean", scorer="s", questions=keys, values=np.arange(N)[:, None] % 3 / 3)
-    asking = Asking(rule=rule, against="x" if until else None, sample=None if part is None else len(rows),
+    asking = StoppingSettings(rule=rule, against="x" if until else None, sample=None if part is None else len(rows),
                     repeats=repeats)  # fmt: skip
     return Stopper(
-        task="t", live=SimpleNamespace(to_say=[]), asking=asking, settings=Settings(), questions=keys, clusters=None,
-        epochs=epochs, part=rows, decides=Deciding("s", None, "mean", "s"), other=other if until else None,
+        task="t", to_say=[], asking=asking, settings=Settings(), questions=keys, clusters=None,
+        epochs=epochs, part=rows, decides=DecidingScore("s", None, "mean", "s"), other=other if until else None,
         order=None if rule is None else rule.order(len(rows), shuffled=True), part_seed=0 if part is not None else None,
     )  # fmt: skip
 
@@ -181,9 +181,9 @@ def test_no_sample_waits_for_ever(monkeypatch, looks, max_samples, way, kind):
         try:
             with anyio.fail_after(20):
                 if way == "scheduler":
-                    await inside._scheduling(_scheduler)(None, plan, sample)
+                    await private._scheduling(_scheduler)(None, plan, sample)
                 else:
-                    await inside._collecting(_collect)([functools.partial(sample, *key) for key in plan])
+                    await private._collecting(_collect)([functools.partial(sample, *key) for key in plan])
         finally:
             current.reset(token)
 
@@ -205,7 +205,7 @@ def test_an_error_that_ends_the_run_ends_those_that_wait():
 
         try:
             with anyio.fail_after(20):
-                await inside._scheduling(_scheduler)(None, [(i, 1) for i in range(N)], sample)
+                await private._scheduling(_scheduler)(None, [(i, 1) for i in range(N)], sample)
         finally:
             current.reset(token)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from harness_noise.errors import InputError
-from harness_noise_adapters.tables.reader import adapter
+from harness_noise_adapters.tables import adapter
 from support.tables import array, one, table
 
 

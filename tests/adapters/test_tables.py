@@ -15,7 +15,7 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
-from harness_noise_adapters.tables.reader import adapter
+from harness_noise_adapters.tables import adapter
 from support.tables import array, one, read, table
 
 # forms

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness_noise.data.scores import ReadOptions
-from harness_noise_adapters.tables.reader import adapter
+from harness_noise_adapters.tables import adapter
 
 
 def table(path: Path, header: Sequence[str], *rows: Sequence[object], delimiter: str = ",") -> Path:

@@ -15,12 +15,12 @@ from harness_noise.io.paths import exists, is_url, resolve_path
 
 from .flags import Flag
 from .means import MEANS, SPREADS
-from .presets import bare
+from .records import bare
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalSpec
 
-    from .read import Log
+    from .read import LogRun
 
 
 USERS = {"metric": ("until", "repeats"), "seed": ("until", "sample")}
@@ -28,7 +28,7 @@ USERS = {"metric": ("until", "repeats"), "seed": ("until", "sample")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class StoppingSettings:
     """How much is asked."""
 
     rule: StoppingRule | None = None
@@ -43,7 +43,7 @@ class Asking:
     references: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, flag: Flag) -> Asking:
+    def of(cls, flag: Flag) -> StoppingSettings:
         """The settings as they were written, checked.
 
         Raises:
@@ -70,10 +70,14 @@ class Asking:
         references = given.get("reference")
         names = [references] if isinstance(references, str) else list(references or ())
         return cls(
-            rule=rule, against=None if against is None else str(against),
-            metric=None if given.get("metric") is None else str(given["metric"]), repeats=bool(repeats),
-            sample=given.get("sample"), seed=seed, references=tuple(map(str, names)),
-        )  # fmt: skip
+            rule=rule,
+            against=None if against is None else str(against),
+            metric=None if given.get("metric") is None else str(given["metric"]),
+            repeats=bool(repeats),
+            sample=given.get("sample"),
+            seed=seed,
+            references=tuple(map(str, names)),
+        )
 
     @property
     def stops(self) -> bool:
@@ -94,7 +98,9 @@ def _rule(given: Mapping[str, Any], level: float, seed: int) -> StoppingRule | N
             raise InputError(f"{idle[0]} does nothing without noise_until=decided: add it, or leave the other out")
         return None
     margin = _number("margin", given.get("margin", 0.0))
-    rule = StoppingRule.parse(str(until), margin=margin, looks=given.get("looks", 5), level=level, seed=seed)
+    rule = StoppingRule.parse(
+        str(until), margin=margin, looks=given.get("looks", 5), level=level, seed=seed, futility=False
+    )
     if rule.se is not None and idle:
         raise InputError(f"{idle[0]} is for noise_until=decided; noise_until={until} looks after every block")
     if rule.se is None and "against" not in given:
@@ -116,25 +122,25 @@ def _number(name: str, value: Any) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Deciding:
+class DecidingScore:
     """The score that decides."""
 
     scorer: str | None
-    """As the samples name it; None: the only one."""
+    """Name in the samples; None: the only scorer."""
     key: str | None
-    """Of its dictionaries."""
+    """Key of its dictionaries."""
     metric: str
     label: str
     """What the rows of a log call the scorer."""
 
     def value(self, scores: Mapping[str, Any]) -> Any:
-        """Of one answer; None where it has none."""
+        """The deciding value of one answer; None where it has none."""
         item = scores.get(self.scorer) if self.scorer is not None else next(iter(scores.values()), None)
         value = getattr(getattr(item, "score", item), "value", None)
         return value.get(self.key) if isinstance(value, Mapping) else value
 
 
-def deciding(spec: EvalSpec, metric: str | None) -> Deciding:
+def deciding(spec: EvalSpec, metric: str | None) -> DecidingScore:
     """The score of a run that is compared with none.
 
     Raises:
@@ -153,7 +159,7 @@ def deciding(spec: EvalSpec, metric: str | None) -> Deciding:
     elif all(name in MEANS or name in SPREADS for name in known):  # nothing that takes a key of a dictionary
         raise InputError(_which(spec.task, names, metric))
     found = next((name for name in MEANS if name in known), "mean")
-    return Deciding(scorer if len(names) > 1 else None, key, found, key or scorer)
+    return DecidingScore(scorer if len(names) > 1 else None, key, found, key or scorer)
 
 
 def _metrics(found: Any) -> list[str]:
@@ -164,26 +170,25 @@ def _metrics(found: Any) -> list[str]:
     return out
 
 
-def compared(spec: EvalSpec, log: Log, metric: str | None) -> tuple[Deciding, Scores]:
+def compared(spec: EvalSpec, log: LogRun, metric: str | None) -> tuple[DecidingScore, Scores]:
     """The score that is compared with that of a log, and the log's.
 
     Raises:
         InputError: the log has several that it could be, or none.
     """
-    found: dict[str, tuple[Deciding, Scores]] = {}
-    rows = zip(log.found.scores, log.found.indices, log.found.keys, strict=True)
-    for part, index, key in rows:
-        es = log.header.scores[index]
-        key = es.name if key is None and es.name != es.scorer else key
+    matches: dict[str, tuple[DecidingScore, Scores]] = {}
+    for mean in log.gathered.means:
+        es, part = log.header.scores[mean.index], mean.scores
+        key = es.name if mean.key is None and es.name != es.scorer else mean.key
         names = (part.scorer, part.metric, key, es.scorer, f"{es.scorer}/{key}", f"{part.scorer}/{part.metric}")
         if "uses_all_repeats" not in part.diagnostics and (metric is None or metric in names):
-            found.setdefault(part.scorer, (Deciding(es.scorer, key, part.metric, part.scorer), part))
-    if metric in found:
-        return found[metric]
-    if len(found) != 1:
-        every = [part.scorer for part in log.found.scores]
-        raise InputError(_which(spec.task, list(found) or every, None if found else metric))
-    return next(iter(found.values()))
+            matches.setdefault(part.scorer, (DecidingScore(es.scorer, key, part.metric, part.scorer), part))
+    if metric in matches:
+        return matches[metric]
+    if len(matches) != 1:
+        every = [mean.scores.scorer for mean in log.gathered.means]
+        raise InputError(_which(spec.task, list(matches) or every, None if matches else metric))
+    return next(iter(matches.values()))
 
 
 def _which(task: str, names: Sequence[str], metric: str | None = None) -> str:
@@ -192,7 +197,7 @@ def _which(task: str, names: Sequence[str], metric: str | None = None) -> str:
     return f"{there}{wrong}: name the one that decides, noise_metric=NAME"
 
 
-def read(where: str, task: str, cluster: str | None, folders: Sequence[str], what: str) -> Log:
+def read(where: str, task: str, cluster: str | None, folders: Sequence[str], what: str) -> LogRun:
     """The log of a task.
 
     Args:

@@ -1,30 +1,46 @@
-"""The clusters of a log's questions."""
+"""The clusters of a log's questions, and those that the tasks of inspect_evals are known to have."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
+from typing import Any, TypeAlias
 
 from harness_noise.data.clusters import ClusterSpec, MissingFieldError, OuterFields, labeller, resolved
+from harness_noise.data.scores import Scores
 from harness_noise.errors import InputError
 
-from .presets import bare, natural
+from .records import bare
 
-if TYPE_CHECKING:
-    from inspect_ai.log import EvalScore as NativeScore
-    from numpy.typing import NDArray
+AUTO: dict[str, str] = {
+    "squad": "context_hash",
+    "drop": "passage_hash",
+    "race_h": "article_hash",
+    "docvqa": "document_id",
+    # hashes language and text together, so every sample is its own cluster: `singleton_clusters` says it
+    "mgsm": "question_id",
+    # its numbers of examples and of templates start again in every category
+    "bbq": "{{category}}/{{question_index}}",
+    "zerobench_subquestions": "main_question_id",
+    "frontierscience": "task_group_id",
+    "cyse4_malware_analysis": "sha256",
+    "cyse4_threat_intelligence": "report_id",
+}
+"""Task → the key (or template) of its samples' metadata that related questions share."""
 
-    from harness_noise.data.scores import Scores
 
-    from .header import ScoreRow
-
-    EvalScore: TypeAlias = NativeScore | ScoreRow
-    "Of a live run, or of a log."
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.intp]
-    BoolArray = NDArray[np.bool_]
+def natural(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str | None:
+    """The known cluster of a task, if one of its samples has it."""
+    spec = AUTO.get(bare(task))
+    if spec is None:
+        return None
+    label = labeller(spec)
+    for doc in metadata:
+        try:
+            label(doc or {})
+        except MissingFieldError:
+            continue
+        return spec
+    return None
 
 
 Clusters: TypeAlias = tuple[tuple[str, ...] | None, str | None]

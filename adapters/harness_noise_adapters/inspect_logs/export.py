@@ -12,29 +12,32 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from harness_noise._version import __version__
+from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.io.atomic import Unchanged, replacing_path, sweep, write_bytes
-from harness_noise.io.json_files import load
+from harness_noise.io.paths import load
+from harness_noise.results.rows import Analysis
 
-from . import bounds, inject
+from . import inject
 from .finding import logs_in
-from .read import Log, read_log, read_logs
+from .live import Live
+from .logfile import LogFile, check_header, needs_samples, of_native
+from .read import LogRun, assemble, read_log, read_logs
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalResults
 
-    from harness_noise.results.rows import Analysis, Estimate
-
-    from ..base import Analyzer
+    from harness_noise.io.protocol import Analyzer
+    from harness_noise.results.rows import Estimate
 
 CHANGED = ("results", "log_updates", "metadata")
 """What we change of a `.json` log."""
-KEY = "harness_noise"
-"""Of the record in the log's metadata."""
+BULKY = {"messages", "events", "events_data", "store", "attachments", "output", "timelines"}
+"""What is not read of whole samples."""
 
 
 def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
@@ -115,7 +118,7 @@ class _Change:
     analysis: Analysis
 
 
-def _change(log: Log, analyze: Analyzer) -> _Change | None:
+def _change(log: LogRun, analyze: Analyzer) -> _Change | None:
     """None where there is nothing to add, or no results to which to add it."""
     if not log.header.computed:
         return None
@@ -144,19 +147,18 @@ def _export(change: _Change, target: Path, sources: Unchanged) -> Path:
     return target
 
 
-def insert(results: EvalResults, log: Log, analysis: Analysis) -> None:
+def insert(results: EvalResults, log: LogRun, analysis: Analysis) -> None:
     """Append the estimates to the EvalScores that they are of, in place of earlier ones."""
     estimates = {(item.task, item.scorer, item.metric): item for item in analysis.estimates}
     authors = inject.of_authors(results.scores)
     fresh: dict[int, dict[str | None, Estimate]] = {}
-    found = log.found
-    for index, key, scores, known in zip(found.indices, found.keys, log.run.scores, found.reproduced, strict=True):
+    for mean, scores in zip(log.gathered.means, log.run.scores, strict=True):
         estimate = estimates.get((scores.task, scores.scorer, scores.metric))
-        es = results.scores[index]
+        es = results.scores[mean.index]
         if "uses_all_repeats" in scores.diagnostics:
             continue  # a value of all repeats has no noise of its repeats
-        if known and estimate is not None and (es.scorer, es.name) not in authors:
-            fresh.setdefault(index, {})[key] = estimate
+        if mean.reproduced and estimate is not None and (es.scorer, es.name) not in authors:
+            fresh.setdefault(mean.index, {})[mean.key] = estimate
     for index, es in enumerate(results.scores):
         inject.replace(es, fresh.get(index, {}))
 
@@ -173,7 +175,7 @@ def _native_header(path: Path) -> EvalLog:
         raise InputError(
             f"{path}: to write an Inspect log again needs inspect-ai ({error}): pip install 'harness-noise[inspect]'"
         ) from None
-    bounds.check_header(path)
+    check_header(path)
     try:
         header = read_eval_log(str(path), header_only=True)
     except Exception as error:
@@ -233,7 +235,7 @@ def _recorded(header: EvalLog, analysis: Analysis) -> EvalLog:
     from inspect_ai.log import MetadataEdit, ProvenanceData, edit_eval_log
 
     settings = {name: analysis.settings[name] for name in ("level", "se", "interval", "missing", "cluster")}
-    edit = MetadataEdit(metadata_set={KEY: {"version": __version__, **settings}})
+    edit = MetadataEdit(metadata_set={inject.RECORD: {"version": __version__, **settings}})
     author = ProvenanceData(author=f"harness-noise {__version__}", reason="added the noise of the means")
     return edit_eval_log(header, [edit], author)
 
@@ -267,7 +269,7 @@ def _write_json(source: Path, target: Path, header: EvalLog, known: int, sources
     changes: dict[str, Any] = {
         "results": old["results"] | {"scores": _raw_scores(source, old["results"], header.results)},
         "log_updates": [*old.get("log_updates", []), *new],
-        "metadata": old.get("metadata", {}) | {KEY: header.metadata[KEY]},
+        "metadata": old.get("metadata", {}) | {inject.RECORD: header.metadata[inject.RECORD]},
     }
     inserted = "" if "log_updates" in values else f',\n  "log_updates": {_indented(changes["log_updates"])}'
     for name, (start, end) in sorted(values.items(), key=lambda item: -item[1][0]):
@@ -315,3 +317,49 @@ def _skip(text: str, position: int) -> int:
     while text[position] in " \t\r\n":
         position += 1
     return position
+
+
+def rewrite(live: Live, log: EvalLog) -> Analysis | None:
+    """The public route: read the finished log's scores, and write its header again."""
+    header, found = native(log.location, live.flag.cluster)
+    if not len(found.answers):
+        live.warnings = [f"{live.spec.task}: no error bars: with this Inspect they need logged samples"]
+        return None
+    read = assemble(Path(log.location), found, ReadOptions(), recorded=live.flag.cluster)
+    analysis = analyze_run(read.run, live.flag.settings)
+    assert header.results is not None
+    assert log.results is not None
+    insert(header.results, read, analysis)
+    shown = log.results.model_copy(deep=True)
+    insert(shown, read, analysis)
+    _write_header(header, log.location)
+    log.results.scores = shown.scores
+    live.warnings = list(analysis.notes)
+    return analysis
+
+
+def native(location: str, spec: str | None) -> tuple[EvalLog, LogFile]:
+    """A log as Inspect's own functions read it, wherever it is; `spec` names the clusters."""
+    from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
+
+    header = read_eval_log(location, header_only=True)
+    plain = header.model_dump(mode="json", exclude={"samples", "reductions"})
+    found = of_native(plain, [row.model_dump(mode="json") for row in read_eval_log_sample_summaries(location)])
+    if needs_samples(found.header, found.answers, [spec or "cluster"]):
+        whole = read_eval_log(location, exclude_fields=BULKY).samples or []
+        found = of_native(plain, [row.model_dump(mode="json") for row in whole]) if whole else found
+    return header, found
+
+
+def _write_header(header: EvalLog, location: str) -> None:
+    """Into a copy that takes the log's place, where it is a local file: a full disk must not cost the log."""
+    from inspect_ai.log import write_eval_log
+
+    path = Path(location)
+    if not path.is_file():
+        write_eval_log(header, location, header_only=True)
+        return
+    with replacing_path(path) as temporary:
+        shutil.copyfile(path, temporary)
+        kind: Literal["json", "eval"] = "json" if path.suffix == ".json" else "eval"
+        write_eval_log(header, str(temporary), format=kind, header_only=True)

@@ -1,35 +1,31 @@
-"""From EvalScores and the un-reduced values behind them to Scores; the same for a live run and a log."""
+"""Make Scores of EvalScores and the un-reduced values behind them, for a live run and a log alike."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from harness_noise.analysis.mean import analyze_run
+from harness_noise.arrays import BoolArray, FloatArray
 from harness_noise.data.native_values import fitting, reproduces
 from harness_noise.data.questions import Questions
-from harness_noise.data.scores import Scores, Skipped
+from harness_noise.data.scores import Run, Scores, Skipped
+from harness_noise.settings import Settings
 
-from . import reducers
-from .clusters import Clusters
-from .grid import Grid, Numbers, numbers
-from .means import GROUP, MEANS, Part, close, own_cluster, parts, unexplained
+from . import inject
+from .clusters import Clusters, cluster_labels
+from .grid import AnswerGrid, Numbers, Reduce, grid, numbers, reducer_of, single_answer
+from .means import GROUP, MEANS, ReportedMean, close, own_cluster, reported_means, unexplained
 
 if TYPE_CHECKING:
-    from inspect_ai.log import EvalScore as NativeScore
-    from numpy.typing import NDArray
+    from inspect_ai.scorer import SampleScore
 
-    from .header import ScoreRow
+    from .records import AnyScore
 
-    EvalScore: TypeAlias = NativeScore | ScoreRow
-    """Of a live run, or of a log."""
-
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.intp]
-    BoolArray = NDArray[np.bool_]
 
 _OWN_CODE = "a metric of the task's own code, which is not known as a mean of the scores"
 
@@ -39,13 +35,13 @@ class TaskAnswers:
     """One task: its native results, and the N answers that they are of."""
 
     name: str
-    eval_scores: Sequence[EvalScore]
+    eval_scores: Sequence[AnyScore]
     """The native results."""
-    answers: Grid
+    answers: AnswerGrid
     raw: Callable[[str], list[Any] | None]
     """Scorer → the N values that it gave, None where it gave none; None for an unknown scorer."""
     questions: Questions
-    """Of the grid's rows."""
+    """The questions of the grid's rows."""
     clusters: Clusters = (None, None)
     own: Callable[[str], Clusters] | None = None
     """Clusters by a key, for scorers whose own stderr names one; None where the user has named another."""
@@ -67,30 +63,37 @@ class TaskAnswers:
     reductions: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     """Scorer and reducer → question → the one value that a log says its repeats came to."""
 
-    def reducer(self, es: EvalScore, known: reducers.Reduce | None) -> reducers.Reduce | None:
+    def reducer(self, es: AnyScore, known: Reduce | None) -> Reduce | None:
         """From an EvalScore's table to one value for each question, which the log holds, or a reducer of Inspect's
         makes; None for the mean over repeats."""
-        found = self.reductions.get((es.scorer, es.reducer or "mean"), {})
-        if self.answers.repeats == 1 or es.reducer in (None, "mean") or not found:
+        reduced = self.reductions.get((es.scorer, es.reducer or "mean"), {})
+        if self.answers.repeats == 1 or es.reducer in (None, "mean") or not reduced:
             return known
-        values = [found.get(key) for key in self.answers.keys]
+        values = [reduced.get(key) for key in self.answers.keys]
         if es.name != es.scorer:
             values = [value.get(es.name) if isinstance(value, dict) else value for value in values]
         read = numbers(values)
         return known if read.words else lambda _: read.values
 
 
-@dataclass(slots=True)
-class Gathered:
-    """What the EvalScores of one task came to."""
+@dataclass(frozen=True, slots=True, eq=False)
+class GatheredMean:
+    """One mean that an EvalScore reports."""
 
-    scores: list[Scores] = field(default_factory=list)
-    indices: list[int] = field(default_factory=list)
-    """For each of `scores`, the number of its EvalScore."""
-    keys: list[str | None] = field(default_factory=list)
-    """For each of `scores`, the key of the scorer's dictionaries, where the EvalScore has means of several."""
-    reproduced: list[bool] = field(default_factory=list)
-    """For each of `scores`, whether a native metric is its mean, on the scale of the scores."""
+    scores: Scores
+    index: int
+    """Number of the EvalScore."""
+    key: str | None
+    """Key of the scorer's dictionaries, where the EvalScore has means of several."""
+    reproduced: bool
+    """Whether a native metric is this mean, on the scale of the scores."""
+
+
+@dataclass(slots=True)
+class GatheredMeans:
+    """All means that the EvalScores of one task report."""
+
+    means: list[GatheredMean] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -100,9 +103,9 @@ class Gathered:
     """Whether a scorer's own stderr has named its clusters."""
 
 
-def gather(task: TaskAnswers) -> Gathered:
+def gather(task: TaskAnswers) -> GatheredMeans:
     """The Scores of every mean over repeats and questions that the EvalScores report."""
-    out = Gathered()
+    out = GatheredMeans()
     clustered: dict[str, list[str]] = {}
     for i, (label, known) in _labels(task.eval_scores, task.answers.repeats).items():
         es = task.eval_scores[i]
@@ -118,45 +121,44 @@ def gather(task: TaskAnswers) -> Gathered:
     return out
 
 
-def _gather(task: TaskAnswers, i: int, label: str, how: _How, out: Gathered, clustered: dict[str, list[str]]) -> None:
+def _gather(
+    task: TaskAnswers, i: int, label: str, how: _How, out: GatheredMeans, clustered: dict[str, list[str]]
+) -> None:
     """The means of one EvalScore, by its number; `clustered` learns which of them have clusters of their own."""
     es = task.eval_scores[i]
-    found = parts(es, task.raw, how.mean_of, every=task.logged)
-    means = sum(bool(part.metrics) for part in found)
+    reported = reported_means(es, task.raw, how.mean_of, every=task.logged)
+    means = sum(bool(part.metrics) for part in reported)
     explained: list[str] = []
-    for part in found:
+    for part in reported:
         key = part.key if means > 1 or not part.metrics else None
         called = label if key is None else f"{label}/{key}"
-        one = _one(task, called, es, part, how)
-        if isinstance(one, Skipped):
-            out.skipped.append(one)
-            out.unreadable.append(f"{task.name}: {called} has no error bars: {one.reason}")
+        mean = _mean_of(task, called, es, part, how)
+        if isinstance(mean, Skipped):
+            out.skipped.append(mean)
+            out.unreadable.append(f"{task.name}: {called} has no error bars: {mean.reason}")
             continue
-        explained += [one.explains] if one.explains else []
+        explained += [mean.explains] if mean.explains else []
         clusters, shared = task.clusters, own_cluster(es, part.key)
         if task.own is not None and shared is not None and (by_key := task.own(shared))[0] is not None:
             clusters = by_key
             clustered.setdefault(shared, []).append(called)
-        out.scores.append(one.scores(task, called, clusters))
-        out.indices.append(i)
-        out.keys.append(key)
-        out.reproduced.append(one.agrees)
-        out.notes += [f"{task.name}: {called}: {one.note}"] if one.note else []
+        out.means.append(GatheredMean(mean.scores(task, called, clusters), i, key, mean.agrees))
+        out.notes += [f"{task.name}: {called}: {mean.note}"] if mean.note else []
     if task.logged and task.computed:
         said = {(row.metric, row.scorer) for row in out.skipped}  # one row, with the first reason
         out.skipped += [
             Skipped(task.name, name, label, _OWN_CODE, _finite(es.metrics[name].value))
-            for name in unexplained(es, found, explained)
+            for name in unexplained(es, reported, explained)
             if (name, label) not in said
         ]
 
 
-def _other_reducer(task: str, label: str, es: EvalScore) -> Skipped:
+def _other_reducer(task: str, label: str, es: AnyScore) -> Skipped:
     name, value = next(((k, m.value) for k, m in es.metrics.items()), ("", None))
     return Skipped(task, name, label, f"its reducer {es.reducer} is not a mean over repeats", _finite(value))
 
 
-def _labels(eval_scores: Sequence[EvalScore], repeats: int) -> dict[int, tuple[str, reducers.Reduce | None]]:
+def _labels(eval_scores: Sequence[AnyScore], repeats: int) -> dict[int, tuple[str, Reduce | None]]:
     """What the rows of the EvalScores are called, by their number, and how each reduces repeats; None by the mean.
 
     A metric on un-reduced scores makes a second EvalScore of the same name without a reducer; the
@@ -174,20 +176,20 @@ def _labels(eval_scores: Sequence[EvalScore], repeats: int) -> dict[int, tuple[s
             means[key] = i
     names = [name for _, name in dict.fromkeys([*means, *others.values()])]
     plain = {key: key[1] if names.count(key[1]) == 1 else "/".join(key) for key in [*means, *others.values()]}
-    found: dict[int, tuple[str, reducers.Reduce | None]] = {i: (plain[key], None) for key, i in means.items()}
+    found: dict[int, tuple[str, Reduce | None]] = {i: (plain[key], None) for key, i in means.items()}
     taken = set(means)
     for i, key in others.items():
         reducer = eval_scores[i].reducer
-        reduce = reducers.of(reducer)
+        reduce = reducer_of(reducer)
         if repeats == 1 and key not in taken:
-            found[i] = (plain[key], reduce or reducers.single)
+            found[i] = (plain[key], reduce or single_answer)
             taken.add(key)
         else:
-            found[i] = (f"{plain[key]} ({reducer})", reduce or (reducers.single if repeats == 1 else None))
+            found[i] = (f"{plain[key]} ({reducer})", reduce or (single_answer if repeats == 1 else None))
     return dict(sorted(found.items()))
 
 
-def _is_ours(es: EvalScore) -> bool:
+def _is_ours(es: AnyScore) -> bool:
     """Whether it holds nothing but the public metric `noise`."""
     return bool(es.metrics) and all(metric.group == GROUP for metric in es.metrics.values())
 
@@ -196,8 +198,8 @@ def _is_ours(es: EvalScore) -> bool:
 class _How:
     """How an EvalScore comes from its answers."""
 
-    answers: Grid
-    reduce: reducers.Reduce | None
+    answers: AnswerGrid
+    reduce: Reduce | None
     not_counted: BoolArray | None
 
     def table(self, values: FloatArray) -> FloatArray:
@@ -210,7 +212,7 @@ class _How:
         return _mean(self.table(_counted(values, self.not_counted)))
 
     def mean_of(self, column: list[Any]) -> float | None:
-        """The same of N raw values; None where they are no numbers."""
+        """The mean of N raw values as Inspect reports it; None where they are no numbers."""
         read = numbers(column)
         if read.words or not np.isfinite(read.values).any():
             return None
@@ -239,12 +241,20 @@ class _Mean:
 
     def scores(self, task: TaskAnswers, label: str, clusters: Clusters) -> Scores:
         return Scores(
-            task=task.name, metric=self.metric, scorer=label, questions=task.questions, values=self.table,
-            clusters=clusters[0], cluster_spec=clusters[1],
+            task=task.name,
+            metric=self.metric,
+            scorer=label,
+            questions=task.questions,
+            values=self.table,
+            clusters=clusters[0],
+            cluster_spec=clusters[1],
             higher_is_better=True if self.metric == "accuracy" else None,
-            bounds=fitting((0.0, 1.0), self.table) if self.metric == "accuracy" else None, native=self.native,
-            n_missing=self.n_missing + task.n_not_seen, diagnostics=self.diagnostics, names=self.names,
-        )  # fmt: skip
+            bounds=fitting((0.0, 1.0), self.table) if self.metric == "accuracy" else None,
+            native=self.native,
+            n_missing=self.n_missing + task.n_not_seen,
+            diagnostics=self.diagnostics,
+            names=self.names,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +272,7 @@ class _Compared:
     """Metrics of the task's own code that it may be; see `Scores.names`."""
 
     @classmethod
-    def of(cls, es: EvalScore, part: Part, ours: float, *, comparable: bool) -> _Compared:
+    def of(cls, es: AnyScore, part: ReportedMean, ours: float, *, comparable: bool) -> _Compared:
         """Compare; `comparable` is whether the native values are of the same answers as ours."""
         candidates = part.metrics or part.like
         # what is rounded, or in percent, counts only where nothing else does
@@ -283,7 +293,7 @@ class _Compared:
         return self.metric if self.names is None or len(self.names) == 1 else None
 
 
-def _one(task: TaskAnswers, label: str, es: EvalScore, part: Part, how: _How) -> _Mean | Skipped:
+def _mean_of(task: TaskAnswers, label: str, es: AnyScore, part: ReportedMean, how: _How) -> _Mean | Skipped:
     """The mean that one part of an EvalScore is, or why it is none."""
     if part.refused is not None or part.values is None:
         return _skipped(task, label, es, part, part.refused or "no sample has a score of this scorer")
@@ -324,7 +334,7 @@ def _one(task: TaskAnswers, label: str, es: EvalScore, part: Part, how: _How) ->
     return _Mean(part.name or found.called or "mean", table, native, own, n_missing, codes, note, explains, found.names)
 
 
-def _skipped(task: TaskAnswers, label: str, es: EvalScore, part: Part, reason: str) -> Skipped:
+def _skipped(task: TaskAnswers, label: str, es: AnyScore, part: ReportedMean, reason: str) -> Skipped:
     name = next(iter(part.metrics or es.metrics), "")
     return Skipped(task.name, name, label, reason, _finite(es.metrics[name].value) if name else None)
 
@@ -336,7 +346,7 @@ def _unusable(read: Numbers) -> str | None:
     return "no sample has a score that is a number" if np.isnan(read.values).all() else None
 
 
-def _refuted(task: TaskAnswers, es: EvalScore, how: _How, read: Numbers, found: _Compared) -> str | None:
+def _refuted(task: TaskAnswers, es: AnyScore, how: _How, read: Numbers, found: _Compared) -> str | None:
     """Why their mean is not what Inspect reports; None if nothing speaks against it."""
     if read.words and not found.agrees:
         return f"{read.words} of its values are not numbers, such as {_short(read.example)}"
@@ -367,3 +377,49 @@ def _finite(value: float | None) -> float | None:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 40 else text[:39] + "…"
+
+
+_TOO_FEW = {"too_few_questions": "fewer than two questions", "too_few_clusters": "fewer than two clusters"}
+
+
+class TooFewError(Exception):
+    """Nothing is identified; while a task goes on that is no news, at its end it is."""
+
+
+def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -> dict[str, float]:
+    """The noise of the mean of un-reduced scores, by the names of our metrics.
+
+    Where the total comes out below the prediction noise, the data variance below 0 that makes it so is among them.
+
+    Raises:
+        InputError: a cluster key that the samples lack, a level outside (0, 1).
+        ValueError: values that are not numbers.
+        TooFewError: too few questions or clusters for any number.
+    """
+    scores = [score for score in scores if score.sample_id is not None]
+    if not scores:
+        return {}
+    answers = grid([score.sample_id for score in scores])
+    read = numbers([score.score.value for score in scores])
+    if read.words:
+        raise ValueError(f"{read.words} values are not numbers, such as {read.example!r}")
+    metadata = [scores[i].sample_metadata for i in answers.first]
+    labels, words, _ = cluster_labels(cluster, "", answers.keys, metadata)
+    part = Scores(
+        task="",
+        metric="mean",
+        scorer="noise",
+        questions=Questions(answers.keys, "sample id"),
+        values=answers.fill(read.values),
+        clusters=labels,
+        cluster_spec=words,
+    )
+    run = Run(model="", name="", harness="inspect", scores=(part,))
+    estimate = analyze_run(run, Settings(level=level)).estimates[0]
+    for code, words in _TOO_FEW.items():
+        if code in estimate.diagnostics:
+            raise TooFewError(f"{words}: no standard error")
+    noise = inject.values(estimate)
+    if estimate.var_data is not None and inject.total_below_prediction(estimate):
+        noise[inject.VAR_DATA] = estimate.var_data  # a metric has no metadata, and nobody would believe the total
+    return noise

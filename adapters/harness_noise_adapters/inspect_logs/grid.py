@@ -1,36 +1,32 @@
-"""The scores of a log as numbers: a question per row, an epoch per column."""
+"""The scores of a log as numbers, a question per row and an epoch per column, and Inspect's reducers of such rows.
+
+With one repeat all reducers but the thresholds are the score itself. What a log calls them is their name and
+their k; a threshold other than 1 is not said, so whatever comes out is compared with the native value.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from harness_noise.arrays import FloatArray, IntArray
 from harness_noise.data.scores import check_grid
-
-if TYPE_CHECKING:
-    from inspect_ai.log import EvalScore as NativeScore
-    from numpy.typing import NDArray
-
-    from .header import ScoreRow
-
-    EvalScore: TypeAlias = NativeScore | ScoreRow
-    "Of a live run, or of a log."
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.intp]
-    BoolArray = NDArray[np.bool_]
-
+from harness_noise.stats.passk import pass_at_k
 
 _WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grid:
+class AnswerGrid:
     """Which question and which repeat each of N answers is."""
 
     keys: tuple[str, ...]
@@ -50,7 +46,7 @@ class Grid:
         return table
 
 
-def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequence[Any] | None = None) -> Grid:
+def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequence[Any] | None = None) -> AnswerGrid:
     """The grid of N answers.
 
     Args:
@@ -78,7 +74,7 @@ def grid(ids: Sequence[Any], epochs: Sequence[int] | None = None, order: Sequenc
         columns = np.fromiter(map(numbered.__getitem__, epochs), np.intp, len(epochs))
     repeats = int(columns.max(initial=-1)) + 1
     check_grid(len(index), repeats, len(rows), "the log")
-    return Grid(tuple(index), tuple(by_row[starts].tolist()), rows, columns, repeats)
+    return AnswerGrid(tuple(index), tuple(by_row[starts].tolist()), rows, columns, repeats)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,3 +128,57 @@ def _word(text: str) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
+
+
+Reduce = Callable[[FloatArray], FloatArray]
+"""(n, K) scores, NaN where there is none → (n,) values, NaN where there is none."""
+
+_WITH_K = re.compile(r"(pass_at|pass_k|at_least)_([1-9][0-9]{0,4})")
+
+
+def reducer_of(name: str | None) -> Reduce | None:
+    """The reducer of that name; None for the mean over repeats, and for one that is not Inspect's own."""
+    if found := _WITH_K.fullmatch(name or ""):
+        return partial({"pass_at": _pass_at, "pass_k": _pass_k, "at_least": _at_least}[found[1]], k=int(found[2]))
+    return {"mode": _mode, "max": _max, "median": _median}.get(name or "")
+
+
+def single_answer(table: FloatArray) -> FloatArray:
+    """The score of each question with one repeat, whatever the reducer."""
+    return np.asarray(table[:, 0], dtype=np.float64)
+
+
+def _rights(table: FloatArray) -> FloatArray:
+    """1 where a score reaches 1, as Inspect's reducers take it by default."""
+    return np.where(np.isnan(table), np.nan, (table >= 1.0).astype(np.float64))
+
+
+def _pass_at(table: FloatArray, k: int) -> FloatArray:
+    return pass_at_k(_rights(table), k)
+
+
+def _pass_k(table: FloatArray, k: int) -> FloatArray:
+    """The chance that all of k answers are right: C(c, k)/C(K, k), that none is wrong."""
+    return 1.0 - pass_at_k(1.0 - _rights(table), k)
+
+
+def _at_least(table: FloatArray, k: int) -> FloatArray:
+    out = (np.nansum(_rights(table), axis=1) >= k).astype(np.float64)
+    return np.where(np.isnan(table).all(axis=1), np.nan, out)
+
+
+def _rows(table: FloatArray, value: Callable[[FloatArray], float]) -> FloatArray:
+    return np.array([value(row[~np.isnan(row)]) if not np.isnan(row).all() else np.nan for row in table], np.float64)
+
+
+def _max(table: FloatArray) -> FloatArray:
+    return _rows(table, lambda row: float(row.max()))
+
+
+def _median(table: FloatArray) -> FloatArray:
+    return _rows(table, lambda row: float(np.median(row)))
+
+
+def _mode(table: FloatArray) -> FloatArray:
+    """The most frequent value, of several the one that came first."""
+    return _rows(table, lambda row: float(Counter(row.tolist()).most_common(1)[0][0]))

@@ -10,12 +10,9 @@ Nothing here may take an eval down or change a native value: every fault ends in
 
 from __future__ import annotations
 
-import functools
-import inspect
 import logging
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -24,32 +21,29 @@ import numpy as np
 
 from harness_noise.analysis.drawing import recorded, with_record
 from harness_noise.analysis.mean import analyze_run
+from harness_noise.analysis.references import of_runs
+from harness_noise.arrays import BoolArray
 from harness_noise.data.clusters import MissingFieldError
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run
-from harness_noise.errors import InputError
+from harness_noise.errors import InputError, error_message
 from harness_noise.results.rows import Estimate
 from harness_noise.settings import Settings
 
-from . import inject, inside, panel, rescore
+from . import inject, panel, private
 from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for, taken_clusters
+from .export import rewrite
 from .flags import Flag
-from .gather import Gathered, TaskAnswers, gather
-from .grid import Grid, grid
-from .header import RECORD
-from .inject import _message
-from .live import Live
-from .live import current as _live
-from .records import interrupted
-from .rescore import USED, WRAPPED
-from .rewriting import rewrite
-from .whole import full_benchmark
+from .gather import GatheredMeans, TaskAnswers, gather
+from .grid import AnswerGrid, grid
+from .live import Live, current
+from .records import RECORD, interrupted
+from .stopper import picked
 
 if TYPE_CHECKING:
     from inspect_ai.hooks import RunEnd, SampleEnd, TaskEnd, TaskStart
     from inspect_ai.log import EvalLog, EvalResults, EvalSpec
     from inspect_ai.scorer import SampleScore
-    from numpy.typing import NDArray
 
 
 logger = logging.getLogger("harness_noise")
@@ -59,7 +53,7 @@ _runs: dict[str, list[Live]] = {}
 def task_start(data: TaskStart, flag: Flag | None) -> None:
     """Remember the flag of this task, and see to it that its results pass by here."""
     if flag is None:
-        _live.set(None)
+        current.set(None)
     else:
         begin(data.spec, flag)
 
@@ -67,84 +61,44 @@ def task_start(data: TaskStart, flag: Flag | None) -> None:
 def begin(spec: EvalSpec, flag: Flag) -> Live:
     """The task that runs here from now on."""
     install()
-    rescore.install(renew)
     live = Live(spec, flag)
     _runs.setdefault(spec.run_id, []).append(live)
-    _live.set(live)
+    current.set(live)
     return live
 
 
+def install() -> bool:
+    """Let results pass by here; False where those of running tasks do not, which `task_end` sees."""
+    private.wrap_rescoring(renew)
+    return private.wrap_results(_add_results, _no_error_bars)
+
+
 def task_off() -> None:
-    _live.set(None)
+    current.set(None)
 
 
 def to_say(text: str) -> bool:
     """Say this of the task when it ends, once with what else there is; False if its flag is off."""
-    live = _live.get()
+    live = current.get()
     if live is not None:
         live.to_say.append(text)
     return live is not None
 
 
-def install() -> bool:
-    """Wrap Inspect's `eval_results` once; False if it is not the function that we know.
-
-    Then no results pass by, which `task_end` sees.
-    """
-    try:
-        from inspect_ai._eval.task import run
-
-        original: Callable[..., Any] = run.eval_results
-        if hasattr(original, WRAPPED):
-            return True
-        signature = inspect.signature(original)
-    except Exception:  # noqa: BLE001  a private symbol may fail in any way
-        return False
-    if not signature.parameters.keys() >= USED:
-        return False
-
-    @functools.wraps(original)
-    def eval_results(*args: Any, **kwargs: Any) -> Any:
-        out = original(*args, **kwargs)
-        live = _live.get()
-        if live is None:
-            return out
-        try:
-            given = signature.bind(*args, **kwargs).arguments
-            results, scores, samples = out[0], given["scores"], given["samples"]
-            native = results.scores
-        except Exception:  # noqa: BLE001  not the call that we know: the public way remains
-            return out
-        try:
-            live.done, live.results = True, results
-            live.warnings = add(live, results, scores, samples) if native else []
-        except (KeyboardInterrupt, SystemExit, GeneratorExit):
-            raise
-        except BaseException as error:  # noqa: BLE001  a fault here would lose the whole eval
-            with suppress(Exception):
-                live.warnings = [f"{live.spec.task}: no error bars ({_message(error)})"]
-        return out
-
-    setattr(eval_results, WRAPPED, original)
-    run.eval_results = eval_results
-    return True
+def _add_results(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]], samples: int) -> None:
+    live.done, live.results = True, results
+    live.warnings = add(live, results, scores, samples) if results.scores else []
 
 
-def uninstall() -> None:
-    """Give Inspect its own functions back."""
-    from inspect_ai._eval.task import run
-
-    rescore.uninstall()
-    inside.uninstall()
-
-    run.eval_results = getattr(run.eval_results, WRAPPED, run.eval_results)
+def _no_error_bars(live: Live, error: BaseException) -> None:
+    live.warnings = [f"{live.spec.task}: no error bars ({error_message(error)})"]
 
 
 def sample_end(data: SampleEnd) -> None:
     """Keep the scores of an answer that has gone into the log."""
     from inspect_ai.scorer import SampleScore
 
-    live = _live.get()
+    live = current.get()
     if live is None or live.spec.config.log_samples is False:
         return
     sample = data.sample
@@ -167,9 +121,9 @@ def _cancelled() -> bool:
 
 
 def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> list[Mapping[str, SampleScore]]:
-    """Of a run that is being cancelled, the answers that are in its log already and not among `scores`.
+    """Answers of a run that is being cancelled which are in its log already and not among `scores`.
 
-    None where they cannot be told apart: `scores` are known by the very objects that were logged.
+    Empty where they cannot be told apart: `scores` are known by the very objects that were logged.
     """
     if not live.logged or not _cancelled():
         return []
@@ -180,20 +134,20 @@ def _not_counted(live: Live, scores: Sequence[Mapping[str, SampleScore]]) -> lis
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answers:
+class TaskScores:
     """The answers of a task as Inspect hands them over, or as we saw them go into the log."""
 
     rows: Sequence[Mapping[str, SampleScore]]
-    grid: Grid
+    grid: AnswerGrid
     metadata: Sequence[Mapping[str, Any] | None]
     """(n,) of the questions."""
-    not_counted: NDArray[np.bool_]
+    not_counted: BoolArray
     """(N,) whether Inspect's own values are not of this answer."""
 
     @classmethod
     def of(
         cls, scores: Sequence[Mapping[str, SampleScore]], more: Sequence[Mapping[str, SampleScore]], order: Any
-    ) -> Answers | None:
+    ) -> TaskScores | None:
         """None without any; those without an id are left out, as Inspect's own reducers do."""
         rows = [*scores, *more]
         if not all(rows) or None in (ids := [next(iter(row.values())).sample_id for row in rows]):
@@ -228,7 +182,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
         What the user should know, one sentence each.
     """
     task = live.spec.task
-    answers = Answers.of(scores, _not_counted(live, scores), live.spec.dataset.sample_ids)
+    answers = TaskScores.of(scores, _not_counted(live, scores), live.spec.dataset.sample_ids)
     if answers is None:
         return []
     lacking = max(0, samples - _not_asked(results) - len(answers.rows))
@@ -291,19 +245,19 @@ def _not_asked(results: EvalResults) -> int:
 
 
 def _estimates(
-    live: Live, results: EvalResults, found: Gathered, warnings: list[str]
+    live: Live, results: EvalResults, found: GatheredMeans, warnings: list[str]
 ) -> dict[int, dict[str | None, Estimate]]:
     """For each EvalScore by its number, the estimates of its means by their key."""
     task = live.spec.task
     authors = inject.of_authors(results.scores)
     fresh: dict[int, dict[str | None, Estimate]] = {}
-    for index, key, part, known in zip(found.indices, found.keys, found.scores, found.reproduced, strict=True):
-        es = results.scores[index]
+    for mean in found.means:
+        es, part = results.scores[mean.index], mean.scores
         if (es.scorer, es.name) in authors:
             if live.flag.settings != Settings():
                 warnings.append(f"{task}: {part.scorer} keeps the noise() of the task, with the settings it has there")
             continue
-        if not known:
+        if not mean.reproduced:
             warnings.append(
                 f"{task}: none of the native metrics of {part.scorer} is the mean of its scores: no error bars"
             )
@@ -312,13 +266,13 @@ def _estimates(
         run = Run(model=live.spec.model, name=live.spec.eval_id, harness="inspect", scores=(part,))
         run = with_record(run, *recorded(_record(results)))
         try:
-            fresh.setdefault(index, {})[key] = analyze_run(run, live.flag.settings).estimates[0]
+            fresh.setdefault(mean.index, {})[mean.key] = analyze_run(run, live.flag.settings).estimates[0]
         except InputError as error:
             warnings.append(str(error))
     return fresh
 
 
-def _remarks(task: str, estimates: Sequence[Estimate], found: Gathered) -> list[str]:
+def _remarks(task: str, estimates: Sequence[Estimate], found: GatheredMeans) -> list[str]:
     out = [*found.notes, *found.unreadable]
     codes = {code for item in estimates for code in item.diagnostics}
     if "singleton_clusters" in codes:
@@ -340,7 +294,7 @@ async def task_end(data: TaskEnd) -> None:
     """Say what there is to say, and take the public route if the wrapper was passed by."""
     from anyio import to_thread
 
-    live = _live.get()
+    live = current.get()
     if live is None:
         return
     if not live.done and data.log.results is not None and data.log.results.scores:
@@ -348,9 +302,9 @@ async def task_end(data: TaskEnd) -> None:
             # in a thread, because Inspect's synchronous readers start an event loop of their own
             live.shown = await to_thread.run_sync(rewrite, live, data.log)
         except Exception as error:  # noqa: BLE001  the eval is done and stays so
-            live.warnings = [f"{live.spec.task}: no error bars ({_message(error)})"]
+            _no_error_bars(live, error)
         live.done = True
-    _live.set(None)
+    current.set(None)
     _warn(live)
     if live.results is not None and live.shown is None:
         panel.shorten(live.results, data.log)
@@ -368,21 +322,63 @@ def run_end(data: RunEnd) -> None:
         looks = [(live.stopper.sequential, live.flag.settings.level) for live in lives if live.stopper is not None]
         panel.close([told for live in lives for told in live.told], looks)
     except Exception as error:  # noqa: BLE001  the evals are done and stay so
-        logger.warning("noise: the closing lines could not be printed (%s)", _message(error))
+        logger.warning("noise: the closing lines could not be printed (%s)", error_message(error))
 
 
 def _warn(live: Live) -> None:
     """All that there is to say about a task, as one warning."""
     if warnings := dict.fromkeys([*live.warnings, *live.to_say]):
         logger.warning("noise: %s", "; ".join(warnings))
-        live.warnings, live.to_say = [], []
+        live.warnings.clear()
+        live.to_say.clear()
 
 
 def renew(log: EvalLog, results: Any, scores: Any, samples: int) -> None:
     """The noise of a log that is scored again, where its run or an export gave it any."""
-    on = rescore.flag_of(log)
+    on = private.flag_of(log)
     if on is None or not results.scores:
         return
     warnings = add(Live(log.eval, on), results, scores, samples)
     if warnings:
         logger.warning("noise: %s", "; ".join(dict.fromkeys(warnings)))
+
+
+def full_benchmark(live: Live, results: EvalResults, found: GatheredMeans) -> list[str]:
+    """Estimate the whole benchmark from the part that was asked, with the references (`noise_reference`).
+
+    The estimates go into the record of the stopping, and beside the scores that they are of.
+
+    Returns:
+        What the user should know, one sentence each.
+    """
+    stopper, stopping = live.stopper, results.early_stopping
+    if stopper is None or stopping is None or not stopper.references or stopper.cut:
+        return []
+    record = stopping.metadata.get(RECORD)
+    if not isinstance(record, dict):
+        return []
+    texts = stopper.questions
+    where = {key: i for i, key in enumerate(texts.keys)}
+    scores = []
+    for part in (mean.scores for mean in found.means):
+        rows = [where[key] for key in part.questions.keys]
+        questions = Questions(
+            part.questions.keys,
+            part.questions.kind,
+            inputs=picked(texts.inputs, rows),
+            targets=picked(texts.targets, rows),
+        )
+        scores.append(replace(part, questions=questions, native=None))
+    run = Run(model=live.spec.model, name=live.spec.eval_id, harness="inspect", scores=tuple(scores))
+    try:
+        rows_, notes = of_runs(
+            [with_record(run, *recorded(record))], stopper.references, live.flag.settings, refuse=False
+        )
+    except InputError as error:
+        return [str(error)]
+    record["full_benchmark"] = [row.to_dict() for row in rows_]
+    for row in rows_:
+        for mean in found.means:
+            if (mean.scores.metric, mean.scores.scorer) == (row.metric, row.scorer):
+                inject.whole(results.scores[mean.index], row)
+    return notes

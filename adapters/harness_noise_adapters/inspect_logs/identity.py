@@ -1,24 +1,23 @@
-"""Which of a folder's logs hold the same answers: a log, its copies, and the earlier tries of a retried one."""
+"""Which of a folder's logs hold the same answers: a log, its copies, the earlier tries of a retried one, and shards."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from harness_noise.arrays import FloatArray
+from harness_noise.data.native_values import agreed
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
-
-from .shards import one_run_each
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from harness_noise.data.scores import Run, Scores
-    from harness_noise.io.registry import PartRead
+from harness_noise.io.protocol import PartRead
+from harness_noise.results.forms import merge_notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,9 @@ class LogIdentity:
     """See `marks`."""
     complete: bool = True
     """Whether Inspect has computed its results."""
+
+
+IdentifiedRun = tuple[Run, LogIdentity]
 
 
 def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
@@ -57,7 +59,7 @@ def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
     return blake2b(f"{key}\x1f{epoch}\x1f{known}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
-def fingerprint(keys: Sequence[str], values: NDArray[np.float64]) -> str:
+def fingerprint(keys: Sequence[str], values: FloatArray) -> str:
     """A hash of the scores of some questions, in whatever order they and their answers come.
 
     Args:
@@ -110,10 +112,7 @@ def joined(found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
     return [*refused, *kept, *(run for item in read if item.about is None for run in item.runs)]
 
 
-Logs = Sequence[tuple["Run", LogIdentity]]
-
-
-def _without_broken(logs: Logs) -> tuple[list[tuple[Run, LogIdentity]], list[str]]:
+def _without_broken(logs: Sequence[IdentifiedRun]) -> tuple[list[IdentifiedRun], list[str]]:
     """The logs without those that ended early where another one of the same task and model did not."""
     whole = {_what(about): about.path for _, about in logs if about.complete}
     notes = [
@@ -129,9 +128,9 @@ def _what(about: LogIdentity) -> tuple[str, ...]:
     return (about.asked[0], *about.asked[2:])
 
 
-def _without_copies(logs: Logs) -> tuple[list[Run], list[str]]:
+def _without_copies(logs: Sequence[IdentifiedRun]) -> tuple[list[Run], list[str]]:
     """The logs without those whose every answer is in a newer one too: they must not count twice."""
-    alike: dict[tuple[str, ...], list[tuple[Run, LogIdentity]]] = {}
+    alike: dict[tuple[str, ...], list[IdentifiedRun]] = {}
     for log in logs:
         alike.setdefault(log[1].asked, []).append(log)
     again: dict[Path, Path] = {}
@@ -146,7 +145,7 @@ def _without_copies(logs: Logs) -> tuple[list[Run], list[str]]:
     return [run for run, about in logs if about.path not in again], notes
 
 
-def _contained(logs: Sequence[tuple[Run, LogIdentity]]) -> dict[Path, Path]:
+def _contained(logs: Sequence[IdentifiedRun]) -> dict[Path, Path]:
     """The logs whose answers are all in another that counts, and in which; the newest come first."""
     out: dict[Path, Path] = {}
     kept: list[tuple[Path, Any]] = []
@@ -158,3 +157,89 @@ def _contained(logs: Sequence[tuple[Run, LogIdentity]]) -> dict[Path, Path]:
         else:
             out[about.path] = where
     return out
+
+
+_SHARD = re.compile(r"(.+)\.shards/([^/]+)/[^/]+$")
+
+
+def one_run_each(logs: Sequence[IdentifiedRun]) -> tuple[list[IdentifiedRun], list[str]]:
+    """The logs, with one in place of the shards of a set, and notes; none of a set whose merged log is there.
+
+    Of the logs in one shard's folder the newest counts.
+    """
+    out: list[IdentifiedRun] = []
+    sets: dict[str, dict[str, IdentifiedRun]] = {}
+    merged = {
+        about.path.as_posix().removesuffix(".eval").removesuffix("-recovered") for _, about in logs if about.complete
+    }
+    for run, about in logs:
+        found = _SHARD.match(about.path.as_posix())
+        if found is None:
+            out.append((run, about))
+            continue
+        newest = sets.setdefault(found[1], {})
+        if found[2] not in newest or run.date > newest[found[2]][0].date:
+            newest[found[2]] = run, about
+    notes = []
+    for name, shards in sets.items():
+        if name in merged:
+            notes.append(f"left out: {len(shards)} shards in {name}.shards: {name}.eval has been merged from them")
+        else:
+            out += _together(Path(f"{name}.shards"), list(shards.values()))
+    return out, notes
+
+
+def _together(place: Path, shards: Sequence[IdentifiedRun]) -> list[IdentifiedRun]:
+    """The shards as one; as they are where two have a question in common, which no set of shards has."""
+    runs, _ = agreed([run for run, _ in shards])
+    parts: dict[tuple[str, str, str], list[Scores]] = {}
+    for run in runs:
+        for part in run.scores:
+            parts.setdefault((part.task, part.metric, part.scorer), []).append(part)
+    scores = [_joined(same) for same in parts.values()]
+    if any(len(set(part.questions.keys)) < len(part.questions) for part in scores):
+        return list(shards)
+    note = f"{place}: {len(shards)} shards, read as one run"
+    run = replace(
+        runs[0],
+        name=str(place),
+        path=str(place),
+        date=max(run.date for run in runs),
+        scores=tuple(scores),
+        skipped=(),
+        notes=merge_notes(*(run.notes for run in runs), [note]),
+    )
+    answers = np.sort(np.frombuffer(b"".join(about.answers for _, about in shards), np.uint64)).tobytes()
+    complete = all(about.complete for _, about in shards)
+    return [(run, replace(shards[0][1], path=place, answers=answers, complete=complete))]
+
+
+def _joined(parts: Sequence[Scores]) -> Scores:
+    """One run's scores, from those of its shards; no native value is of all of them."""
+    K = max(part.values.shape[1] for part in parts)
+    values = [np.pad(x.values, ((0, 0), (0, K - x.values.shape[1])), constant_values=np.nan) for x in parts]
+    clustered = all(part.clusters is not None for part in parts)
+    asked = [part.questions for part in parts]
+    questions = Questions(
+        tuple(key for item in asked for key in item.keys),
+        asked[0].kind,
+        inputs=_texts([item.inputs for item in asked]),
+        targets=_texts([item.targets for item in asked]),
+        texts=_texts([item.texts for item in asked]),
+    )
+    return replace(
+        parts[0],
+        questions=questions,
+        values=np.concatenate(values),
+        native=None,
+        factors=None,
+        n_missing=sum(part.n_missing for part in parts),
+        clusters=tuple(label for part in parts for label in part.clusters or ()) if clustered else None,
+        cluster_spec=parts[0].cluster_spec if clustered else None,
+        diagnostics=tuple(dict.fromkeys(code for part in parts for code in part.diagnostics)),
+    )
+
+
+def _texts(items: Sequence[Sequence[str] | None]) -> tuple[str, ...] | None:
+    """Those of all shards, where all have them."""
+    return None if any(item is None for item in items) else tuple(text for item in items for text in item or ())

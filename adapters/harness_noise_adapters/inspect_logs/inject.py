@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness_noise._version import __version__
@@ -11,15 +11,14 @@ from harness_noise.results.rows import Estimate
 from .means import GROUP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from inspect_ai.log import EvalMetric, EvalScore
 
-    from harness_noise.results.rows import Estimate
     from harness_noise.results.sequential import FullRow
 
-    from .header import ScoreRow
+    from .records import AnyScore
 
+RECORD = "harness_noise"
+"""Of an export, in the log's metadata."""
 FIELDS = {
     "noise_se": "se",
     "noise_ci_low": "ci_low",
@@ -127,7 +126,7 @@ def replace_all(pairs: Iterable[tuple[EvalScore, Mapping[str | None, Estimate]]]
         es.metrics = metrics_
 
 
-def injected(es: EvalScore | ScoreRow) -> list[str]:
+def injected(es: AnyScore) -> list[str]:
     """The names that an earlier call appended; the public metric's values carry no such metadata."""
     return [
         name
@@ -143,11 +142,3 @@ def of_authors(scores: Iterable[EvalScore]) -> set[tuple[str, str]]:
         for es in scores
         if any(m.group == GROUP and "harness_noise_version" not in (m.metadata or {}) for m in es.metrics.values())
     }
-
-
-def _message(error: BaseException) -> str:
-    try:
-        text = " ".join(str(error).split())
-    except Exception:  # noqa: BLE001  anybody's exception, anybody's words
-        text = ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__

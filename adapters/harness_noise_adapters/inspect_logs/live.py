@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING
 from harness_noise.results.rows import Analysis, Estimate
 
 from .flags import Flag
+from .stopper import Stopper
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalResults, EvalScore, EvalSpec
     from inspect_ai.scorer import SampleScore
-
-    from .stopper import Stopper
-
-BULKY = {"messages", "events", "events_data", "store", "attachments", "output", "timelines"}
-"""What is not read of whole samples."""
 
 
 @dataclass(slots=True)
@@ -30,7 +26,7 @@ class Live:
     done: bool = False
     """Whether its results have passed through our wrapper, or the public way is behind it."""
     warnings: list[str] = field(default_factory=list)
-    """Of the last results; earlier ones were of an unfinished task."""
+    """What to say of the last results; earlier ones were of an unfinished task."""
     to_say: list[str] = field(default_factory=list)
     """What others have to say of the task, whatever becomes of its results."""
     shown: Analysis | None = None

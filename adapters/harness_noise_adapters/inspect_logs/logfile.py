@@ -3,26 +3,247 @@
 Scores come from the sample summaries, which are small. The samples are read in full only where a summary
 has lost something that counts: an invalidation, a long input, a long cluster value. Inspect's own reader
 is the reference in the tests.
+
+A log is not trusted: a few kilobytes that unpack to gigabytes, or bytes that have changed, are refused
+here, in our own reading and before Inspect reads a log to write it again: Inspect reads the parts of a
+log whole, whatever they unpack to, and does not compare checksums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from harness_noise.data.questions import QuestionText
 from harness_noise.errors import InputError
-from harness_noise.io.paths import refuse_pointer
+from harness_noise.io.paths import LARGEST, refuse_pointer
 
 from ..json_stream import CutError, JsonStream
-from . import bounds
-from .header import Faults, Header, NotALogError, header_of
-from .records import Answers, Question, is_cut_value
+from .records import (
+    Faults,
+    Header,
+    NotALogError,
+    SampleAnswers,
+    SampleQuestion,
+    _target_text,
+    header_of,
+    input_text,
+    is_cut_value,
+)
+
+FLOOR = 1 << 25
+HEADER_RATIO = 20
+"""The header, the reductions and the summaries may unpack to FLOOR plus so many times the file's size; in
+real logs they are smaller than the file."""
+SAMPLES_RATIO = 200
+"""The same for all samples, which repeat themselves: their conversations compress far better."""
+SAMPLES = "samples/"
+JOURNAL = "_journal/summaries/"
+_HEADER = frozenset(("header.json", "reductions.json", "summaries.json", "_journal/start.json"))
+_PIECE = 1 << 18
+_ZSTANDARD = 93
+
+
+class Archive:
+    """The members of an `.eval` log. Each is unpacked within bounds and compared with its checksum.
+
+    Raises:
+        InputError: the file is no archive as Inspect writes it; with the reason.
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.size = path.stat().st_size
+        members = _members(path)
+        self.members = {item.filename: item for item in members}  # of two of one name the last counts
+        self._most = {ratio: FLOOR + ratio * self.size for ratio in (HEADER_RATIO, SAMPLES_RATIO)}
+        self._left = dict(self._most)
+        self._file: BinaryIO = path.open("rb")
+        if "summaries.json" not in self.members:
+            # Inspect counts the summaries of an unfinished log by the highest number among their names
+            numbers = [name.removeprefix(JOURNAL).removesuffix(".json") for name in self.members if JOURNAL in name]
+            if any(not number.isdecimal() or len(number) > 9 or int(number) > len(members) for number in numbers):
+                self._file.close()
+                raise InputError(f"{path}: not a log of Inspect: its summaries are numbered as no run numbers them")
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """The content of a member, in pieces; the last one comes only if the checksum is right.
+
+        Raises:
+            InputError: the member is damaged, or far larger than any run writes it.
+        """
+        item = self.members[name]
+        ratio = SAMPLES_RATIO if name.startswith(SAMPLES) else HEADER_RATIO
+        crc, length = 0, 0
+        last = b""
+        try:
+            for piece in _unpacked(self._file, item):
+                crc, length = zlib.crc32(piece, crc), length + len(piece)
+                self._left[ratio] -= len(piece)
+                if self._left[ratio] < 0:
+                    raise InputError(
+                        f"{self.path}: {name} unpacks to more than {self._most[ratio] / 1e6:.0f} MB, though the file "
+                        f"has {self.size / 1e6:.1f} MB: no run writes such a log. If you trust it, make a JSON log of "
+                        f"it: `inspect log convert {self.path} --to json --output-dir DIR`"
+                    )
+                yield last
+                last = piece
+        except InputError:
+            raise
+        except (zlib.error, struct.error, ValueError, EOFError) as error:
+            raise damaged(self.path, f"{name}: {error}") from None
+        if (crc, length) != (item.CRC, item.file_size):
+            raise damaged(self.path, f"{name} is not what its checksum says")
+        yield last
+
+    def check(self, names: Iterable[str]) -> None:
+        """Unpack members to see whether they can be; their content is thrown away."""
+        for name in names:
+            for _ in self.pieces(name):
+                pass
+
+
+def check_header(path: Path) -> None:
+    """Refuse a log whose header, reductions and summaries are not what they say, before Inspect reads them.
+
+    Raises:
+        InputError: with the reason.
+        OSError: the file cannot be read.
+    """
+    if path.suffix == ".eval":
+        with Archive(path) as archive:
+            archive.check(name for name in archive.members if name in _HEADER or name.startswith("_journal/"))
+        return
+    if path.stat().st_size > LARGEST:  # an .eval log may be of any size
+        raise InputError(
+            f"{path}: a JSON log of {path.stat().st_size / 1e9:.1f} GB has to be held in memory as a whole; make "
+            f"an .eval log of it: `inspect log convert {path} --to eval --output-dir DIR --stream`"
+        )
+
+
+def _members(path: Path) -> list[zipfile.ZipInfo]:
+    """The archive's list of members, where it can be read in one way only."""
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            members, start = archive.infolist(), archive.start_dir
+            if archive.comment or not _one_list(file, start):
+                raise InputError(f"{path}: not an archive as Inspect writes it: its list of members is ambiguous")
+    except InputError:
+        raise
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error) as error:
+        raise damaged(path, _why_no_zip(path, error)) from None
+    if any(item.orig_filename != item.filename for item in members):
+        raise InputError(f"{path}: not an archive as Inspect writes it: the name of a member has a null byte")
+    return members
+
+
+def _why_no_zip(path: Path, error: Exception) -> str:
+    with path.open("rb") as file:
+        start = file.read(4)
+    if not start:
+        return "the file is empty"
+    if start == b"PK\x03\x04":
+        return "it begins as a log does, and the list of members at its end is missing: the file was cut short"
+    return str(error)
+
+
+def _one_list(file: BinaryIO, start: int) -> bool:
+    """Whether the archive's last records name the one list at `start`, for readers look for it in several ways."""
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(0, size - 98))
+    tail = file.read().rjust(98, b"\0")
+    length, offset = struct.unpack("<II", tail[-10:-2])
+    if tail[56:60] == b"PK\x06\x07":
+        long_length, long_offset = struct.unpack("<QQ", tail[40:56])
+        same = {length: long_length, offset: long_offset}
+        place = int.from_bytes(tail[64:72], "little")
+        return (
+            tail[:4] == b"PK\x06\x06"
+            and (place, long_offset, start + long_length) == (size - 98, start, size - 98)
+            and all(short in (0xFFFFFFFF, long) for short, long in same.items())
+        )
+    return tail[-22:-18] == b"PK\x05\x06" and (offset, start + length) == (start, size - 22)
+
+
+def _unpacked(file: BinaryIO, item: zipfile.ZipInfo) -> Iterator[bytes]:
+    """A member's content in pieces, taken from where Inspect takes it, to its end and not to its declared one."""
+    file.seek(item.header_offset)
+    fields = struct.unpack("<4sHHHHHIIIHH", file.read(30))
+    if fields[0] != b"PK\x03\x04" or fields[2] & 1:
+        raise ValueError("encrypted, or not where the archive says")
+    file.seek(item.header_offset + 30 + fields[9] + fields[10])
+    packed = _packed(file, item.compress_size)
+    if item.compress_type == zipfile.ZIP_STORED:
+        yield from packed
+    elif item.compress_type == zipfile.ZIP_DEFLATED:
+        stream = zlib.decompressobj(-15)
+        for data in packed:
+            while data and not stream.eof:
+                yield stream.decompress(data, _PIECE)
+                data = stream.unconsumed_tail
+        yield stream.flush()
+        if not stream.eof:
+            raise EOFError("its data end too early")
+    elif item.compress_type == _ZSTANDARD:
+        yield from _unpacked_zstd(b"".join(packed))
+    else:
+        raise ValueError(f"packed by method {item.compress_type}")
+
+
+def _unpacked_zstd(packed: bytes) -> Iterator[bytes]:
+    """In pieces of bounded size, by whichever of two packages is there; Python has it since 3.14."""
+    zstd: Any
+    try:
+        import zstandard as zstd
+    except ImportError:
+        try:
+            from compression import zstd  # type: ignore[import-not-found,no-redef]
+        except ImportError:
+            raise InputError(
+                "the log is packed with Zstandard, which this Python cannot unpack: pip install 'harness-noise[zstd]'"
+            ) from None
+        failed, reader = zstd.ZstdError, zstd.ZstdFile(io.BytesIO(packed))
+    else:
+        failed = zstd.ZstdError
+        reader = zstd.ZstdDecompressor().stream_reader(io.BytesIO(packed), read_across_frames=True)
+    try:
+        with reader:
+            yield from iter(lambda: reader.read(_PIECE), b"")
+    except failed as error:
+        raise ValueError(str(error)) from None
+
+
+def _packed(file: BinaryIO, length: int) -> Iterator[bytes]:
+    while length:
+        data = file.read(min(_PIECE, length))
+        if not data:
+            raise EOFError("the file ends in it")
+        length -= len(data)
+        yield data
+
+
+def damaged(path: Path, why: str) -> InputError:
+    return InputError(
+        f"{path}: not an Inspect log that can be read ({why}); if it was cut short, copy it again or try "
+        "`inspect log recover`"
+    )
+
 
 HEADER = frozenset(("version", "status", "eval", "plan", "results", "invalidated", "log_updates", "error", "metadata"))
 """The top-level values of a `.json` log that are read, beside its samples."""
-_PIECE = 1 << 18
 
 
 Reductions = dict[tuple[str, str], dict[str, Any]]
@@ -34,9 +255,9 @@ class LogFile:
     """One log as its file has it."""
 
     header: Header
-    answers: Answers
+    answers: SampleAnswers
     faults: Faults
-    """Of both."""
+    """Faults of the header and of the answers."""
     reductions: Reductions = field(default_factory=dict)
 
 
@@ -62,21 +283,21 @@ def read(path: Path, fields: Fields, whole: bool = False, accept: Callable[[Head
     except InputError:
         raise
     except CutError as error:
-        raise bounds.damaged(path, f"{error}: the file was cut short") from None
+        raise damaged(path, f"{error}: the file was cut short") from None
     except (ValueError, OSError, RecursionError) as error:
-        raise bounds.damaged(path, " ".join(str(error).split())[:200] or type(error).__name__) from error
+        raise damaged(path, " ".join(str(error).split())[:200] or type(error).__name__) from error
 
 
 def _json(path: Path, whole: bool, accept: Callable[[Header], None]) -> LogFile:
     """A JSON log, whose names may stand in any order; one sample is in memory at a time."""
     values: dict[str, Any] = {}
-    answers = Answers(whole)
+    answers = SampleAnswers(whole)
     reductions: Reductions = {}
     with path.open("rb") as file:
         stream = JsonStream(iter(lambda: file.read(_PIECE), b""))
         for name in stream.members():
             if name == "samples" and stream.is_array():
-                answers = Answers(whole)  # of two of one name the last counts
+                answers = SampleAnswers(whole)  # of two of one name the last counts
                 answers.extend(stream.items())
             elif name == "reductions" and stream.is_array():
                 reductions = _reductions(stream.items())
@@ -89,7 +310,7 @@ def _json(path: Path, whole: bool, accept: Callable[[Header], None]) -> LogFile:
 
 
 def _archive(path: Path, fields: Fields, whole: bool, accept: Callable[[Header], None]) -> LogFile:
-    with bounds.Archive(path) as archive:
+    with Archive(path) as archive:
         start = next((name for name in ("header.json", "_journal/start.json") if name in archive.members), None)
         if start is None:
             raise NotALogError("it has neither a header nor a start")
@@ -98,13 +319,13 @@ def _archive(path: Path, fields: Fields, whole: bool, accept: Callable[[Header],
             raise NotALogError("its header is not an object")
         header = header_of(values if start == "header.json" else values | {"status": "started"}, Faults())
         accept(header)
-        answers = Answers(whole)
+        answers = SampleAnswers(whole)
         for name in _summaries(archive):
             answers.extend(_items(archive, name))
         if header.invalidated:
             answers = _in_full(archive, whole, None) or answers
         elif _lost_choices(header, answers) or _lost(answers, fields(header)):
-            firsts = [f"{bounds.SAMPLES}{key}_epoch_{item.epoch}.json" for key, item in answers.questions.items()]
+            firsts = [f"{SAMPLES}{key}_epoch_{item.epoch}.json" for key, item in answers.questions.items()]
             full = _in_full(archive, whole, firsts if all(name in archive.members for name in firsts) else None)
             if full is not None and full.questions.keys() == answers.questions.keys():
                 answers.questions = full.questions
@@ -128,7 +349,10 @@ def _reductions(rows: Iterable[Any]) -> Reductions:
 
 
 def _made(
-    values: dict[str, Any], answers: Answers, accept: Callable[[Header], None], reductions: Reductions | None = None
+    values: dict[str, Any],
+    answers: SampleAnswers,
+    accept: Callable[[Header], None],
+    reductions: Reductions | None = None,
 ) -> LogFile:
     faults = Faults()
     header = header_of(values, faults)
@@ -139,60 +363,127 @@ def _made(
 
 
 def of_native(header: dict[str, Any], samples: Sequence[dict[str, Any]], whole: bool = False) -> LogFile:
-    """The same from what Inspect's own functions have read, as plain values; for places that only Inspect reaches."""
-    answers = Answers(whole)
+    """A log from what Inspect's own functions have read, as plain values; for places that only Inspect reaches."""
+    answers = SampleAnswers(whole)
     answers.extend(samples)
     return _made(header, answers, lambda _: None)
 
 
-def needs_samples(header: Header, answers: Answers, fields: Sequence[str]) -> bool:
+def needs_samples(header: Header, answers: SampleAnswers, fields: Sequence[str]) -> bool:
     """Whether summaries do not suffice."""
     return header.invalidated or _lost_choices(header, answers) or _lost(answers, fields)
 
 
-def _document(archive: bounds.Archive, name: str) -> Any:
+def _document(archive: Archive, name: str) -> Any:
     stream = JsonStream(archive.pieces(name))
     value = stream.value()
     stream.end()
     return value
 
 
-def _items(archive: bounds.Archive, name: str) -> Iterator[Any]:
+def _items(archive: Archive, name: str) -> Iterator[Any]:
     stream = JsonStream(archive.pieces(name))
     yield from stream.items()
     stream.end()
 
 
-def _summaries(archive: bounds.Archive) -> list[str]:
+def _summaries(archive: Archive) -> list[str]:
     """The members that hold the summaries: all in one, or those of a run's journal in their order."""
     if "summaries.json" in archive.members:
         return ["summaries.json"]
-    found = [name for name in archive.members if name.startswith(bounds.JOURNAL) and name.endswith(".json")]
-    return sorted(found, key=lambda name: int(name.removeprefix(bounds.JOURNAL).removesuffix(".json")))
+    found = [name for name in archive.members if name.startswith(JOURNAL) and name.endswith(".json")]
+    return sorted(found, key=lambda name: int(name.removeprefix(JOURNAL).removesuffix(".json")))
 
 
-def _in_full(archive: bounds.Archive, whole: bool, names: Sequence[str] | None) -> Answers | None:
+def _in_full(archive: Archive, whole: bool, names: Sequence[str] | None) -> SampleAnswers | None:
     """The samples themselves, all or those named; None if the log has none."""
     if names is None:
-        names = [name for name in archive.members if name.startswith(bounds.SAMPLES) and name.endswith(".json")]
-    answers = Answers(whole)
+        names = [name for name in archive.members if name.startswith(SAMPLES) and name.endswith(".json")]
+    answers = SampleAnswers(whole)
     answers.extend(_document(archive, name) for name in names)
     return answers if names else None
 
 
-def _lost_choices(header: Header, answers: Answers) -> bool:
+def _lost_choices(header: Header, answers: SampleAnswers) -> bool:
     """Whether the questions have choices that the summaries of an old Inspect do not show."""
     asked = any(solver.endswith("multiple_choice") for solver in header.solvers)
     return asked and not any(item.has_choices for item in answers.questions.values())
 
 
-def _lost(answers: Answers, fields: Sequence[str]) -> bool:
+def _lost(answers: SampleAnswers, fields: Sequence[str]) -> bool:
     """Whether a summary has cut an input, a target, or a value that `fields` (SPECs) make use of."""
     return any(item.cut or _has_cut_value(item, fields) for item in answers.questions.values())
 
 
-def _has_cut_value(question: Question, fields: Sequence[str]) -> bool:
+def _has_cut_value(question: SampleQuestion, fields: Sequence[str]) -> bool:
     return any(
         is_cut_value(value) and any(field == "auto" or key in field for field in fields)
         for key, value in question.metadata.items()
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SampleLog:
+    """Read again where somebody asks; see `harness_noise.data.questions.AnswerSource`."""
+
+    path: Path
+    keys: Sequence[str]
+    """The ids of the questions, in their order."""
+
+    def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
+        """What is told of these questions, by their place; nothing of one that the log has lost."""
+        wanted = {self.keys[row] for row in rows}
+        found: dict[str, dict[int, Mapping[str, Any]]] = {key: {} for key in wanted}
+        try:
+            for sample in _samples(self.path, wanted):
+                key, epoch = str(sample.get("id")), sample.get("epoch")
+                if key in wanted and isinstance(epoch, int):
+                    found[key][epoch] = sample
+        except (ValueError, OSError, RecursionError) as error:
+            raise InputError(f"{self.path}: its samples cannot be read ({error})") from None
+        return [_told([sample for _, sample in sorted(found[self.keys[row]].items())], scorer) for row in rows]
+
+
+def _samples(path: Path, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
+    """The samples of a log; of an archive those whose file is called after what is wanted."""
+    if path.suffix == ".eval":
+        with Archive(path) as archive:
+            names = [name for name in archive.members if name.startswith(SAMPLES) and name.endswith(".json")]
+            called = [name for name in names if name[len(SAMPLES) :].rpartition("_epoch_")[0] in wanted]
+            for name in called or names:
+                sample = JsonStream(archive.pieces(name)).value()
+                if isinstance(sample, dict):
+                    yield sample
+        return
+    with path.open("rb") as file:
+        stream = JsonStream(iter(lambda: file.read(_PIECE), b""))
+        for name in stream.members():
+            if name == "samples" and stream.is_array():
+                yield from (item for item in stream.items() if isinstance(item, dict))
+            else:
+                stream.value()
+
+
+def _told(samples: Sequence[Mapping[str, Any]], scorer: str) -> QuestionText:
+    if not samples:
+        return QuestionText()
+    given, target = samples[0].get("input"), samples[0].get("target")
+    return QuestionText(
+        text=input_text(given) if isinstance(given, (str, list)) else None,
+        target=_target_text(target) if isinstance(target, (str, list)) else None,
+        answers=tuple(_answer(sample, scorer) for sample in samples),
+    )
+
+
+def _answer(sample: Mapping[str, Any], scorer: str) -> str:
+    """What the model wrote last, else what the scorer took for its answer."""
+    output = sample.get("output")
+    choices = output.get("choices") if isinstance(output, Mapping) else None
+    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        message = choices[0].get("message")
+        if isinstance(message, Mapping) and (text := input_text([{**message, "role": "user"}])):
+            return text
+    scores = sample.get("scores")
+    score = scores.get(scorer.partition("/")[0]) if isinstance(scores, Mapping) else None
+    answer = score.get("answer") if isinstance(score, Mapping) else None
+    return answer if isinstance(answer, str) else ""

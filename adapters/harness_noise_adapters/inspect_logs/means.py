@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from inspect_ai.log import EvalMetric, EvalScore
+from .records import bare
 
-    from .header import Metric, ScoreRow
+if TYPE_CHECKING:
+    from .records import AnyMetric, AnyScore
 
     Column = list[Any]
 
@@ -34,7 +34,7 @@ _CATEGORIES = "its metrics are of categories, not one mean of its scores"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class ReportedMean:
     """One mean that an EvalScore may report."""
 
     values: Column | None
@@ -44,7 +44,7 @@ class Part:
     usual: str | None = None
     """The one that has the name of a mean, whatever its value."""
     key: str | None = None
-    """Of the scorer's dictionaries, where a metric picks one by itself."""
+    """Key of the scorer's dictionaries, where a metric picks one by itself."""
     name: str | None = None
     """What such a metric is called in results; without it by its key in the EvalScore."""
     like: tuple[str, ...] = ()
@@ -53,10 +53,12 @@ class Part:
     """Why the EvalScore reports no mean."""
 
 
-def parts(
-    es: EvalScore | ScoreRow, raw: Callable[[str], Column | None], mean: Callable[[Column], float | None],
+def reported_means(
+    es: AnyScore,
+    raw: Callable[[str], Column | None],
+    mean: Callable[[Column], float | None],
     every: bool = False,
-) -> list[Part]:  # fmt: skip
+) -> list[ReportedMean]:
     """The means that an EvalScore may report; one that is `refused` where there is none.
 
     Args:
@@ -71,22 +73,22 @@ def parts(
         keys = dict.fromkeys(key for value in values if isinstance(value, dict) for key in value)
         if es.name not in keys:
             if len(keys) > MOST_KEYS:
-                return [Part(None, (), refused=_TOO_MANY)]
+                return [ReportedMean(None, (), refused=_TOO_MANY)]
             known = _keyed(es, values, list(keys), mean)
             explained = [name for part in known for name in part.metrics]
             if every and (not known or unexplained(es, known, explained)):
                 named = {part.key for part in known}
                 known += _other_keys(es, values, [key for key in keys if key not in named], mean)
-            return known or [Part(None, (), refused=_DICTIONARIES)]
+            return known or [ReportedMean(None, (), refused=_DICTIONARIES)]
     usual = [key for key in MEANS if key in es.metrics]
     single = [key for key, metric in es.metrics.items() if _is_single(metric)]
     grouped = any(m.group not in (None, GROUP) for m in es.metrics.values())
     if not usual and not single and grouped and not every:
-        return [Part(None, (), refused=_CATEGORIES)]
-    return [Part(_column(es, values, raw), (*usual, *single), usual[0] if usual else None)]
+        return [ReportedMean(None, (), refused=_CATEGORIES)]
+    return [ReportedMean(_column(es, values, raw), (*usual, *single), usual[0] if usual else None)]
 
 
-def _is_single(metric: EvalMetric | Metric) -> bool:
+def _is_single(metric: AnyMetric) -> bool:
     """Whether a metric stands for itself: neither a spread, nor ours, nor one category of several.
 
     Of `grouped()` the value over all groups does.
@@ -96,7 +98,7 @@ def _is_single(metric: EvalMetric | Metric) -> bool:
     return "group_key" in metric.params and metric.name == (metric.params.get("all_label") or "all")
 
 
-def _column(es: EvalScore | ScoreRow, values: Column | None, raw: Callable[[str], Column | None]) -> Column | None:
+def _column(es: AnyScore, values: Column | None, raw: Callable[[str], Column | None]) -> Column | None:
     """The values behind an EvalScore: a scorer's own, or one key of its dictionaries."""
     if values is not None and dict in set(map(type, values)):
         return [value.get(es.name) if isinstance(value, dict) else value for value in values]
@@ -107,12 +109,12 @@ def _column(es: EvalScore | ScoreRow, values: Column | None, raw: Callable[[str]
 
 
 def _keyed(
-    es: EvalScore | ScoreRow, values: Column, keys: Sequence[str], mean: Callable[[Column], float | None]
-) -> list[Part]:  # fmt: skip
+    es: AnyScore, values: Column, keys: Sequence[str], mean: Callable[[Column], float | None]
+) -> list[ReportedMean]:
     """The keys whose mean one of the metrics is; each key once, by the first metric."""
     columns = {(key, zero): _of_key(values, key, zero) for key in keys for zero in (False, True)}
     means = {which: mean(column) for which, column in columns.items()}
-    out: dict[str, Part] = {}
+    out: dict[str, ReportedMean] = {}
     for name, metric in es.metrics.items():
         if metric.group is not None or _is_spread(metric):
             continue
@@ -125,7 +127,7 @@ def _keyed(
         ]
         which = _one_of(found, columns, name)
         if which is not None and which[0] not in out:
-            out[which[0]] = Part(columns[which], (name,), key=which[0], name=_called(metric))
+            out[which[0]] = ReportedMean(columns[which], (name,), key=which[0], name=_called(metric))
     return list(out.values())
 
 
@@ -135,10 +137,10 @@ def _of_key(values: Column, key: str, zero: bool) -> Column:
     return [
         (filler if (found := value.get(key)) is None else found) if isinstance(value, dict) else None
         for value in values
-    ]  # fmt: skip
+    ]
 
 
-def _candidates(metric: EvalMetric | Metric, name: str, keys: Sequence[str]) -> Sequence[str]:
+def _candidates(metric: AnyMetric, name: str, keys: Sequence[str]) -> Sequence[str]:
     """The keys that a metric may be of: that which its parameters or its own name name, else any."""
     named = [key for key in keys if key in [value for value in metric.params.values() if isinstance(value, str)]]
     return named or [key for key in keys if key == name] or keys
@@ -146,30 +148,30 @@ def _candidates(metric: EvalMetric | Metric, name: str, keys: Sequence[str]) -> 
 
 def _one_of(
     found: Sequence[tuple[str, bool]], columns: Mapping[tuple[str, bool], Column], name: str
-) -> tuple[str, bool] | None:  # fmt: skip
-    """Of several with the same mean the one that the metric's name names; None where they are not the same numbers."""
+) -> tuple[str, bool] | None:
+    """The key that the metric's name names, of several with the same mean; None where their numbers differ."""
     named = [which for which in found if which[0] in name] or list(found)
     if not named or any(columns[which] != columns[named[0]] for which in named):
         return None
     return named[0]
 
 
-def _is_spread(metric: EvalMetric | Metric) -> bool:
+def _is_spread(metric: AnyMetric) -> bool:
     agg = metric.params.get("agg")
     inner = str(agg.get("name", "")) if isinstance(agg, Mapping) else ""
-    return any(_SPREAD.search(name.rsplit("/", 1)[-1]) for name in (metric.name, inner))
+    return any(_SPREAD.search(bare(name)) for name in (metric.name, inner))
 
 
-def _called(metric: EvalMetric | Metric) -> str:
+def _called(metric: AnyMetric) -> str:
     """`mean` for `aggregate(KEY, agg=mean())`, the metric's own name for one that says no more."""
     agg = metric.params.get("agg")
     inner = str(agg.get("name", "")) if isinstance(agg, Mapping) else ""
-    return (inner or metric.name).rsplit("/", 1)[-1]
+    return bare(inner or metric.name)
 
 
 def _other_keys(
-    es: EvalScore | ScoreRow, values: Column, keys: Sequence[str], mean: Callable[[Column], float | None]
-) -> list[Part]:  # fmt: skip
+    es: AnyScore, values: Column, keys: Sequence[str], mean: Callable[[Column], float | None]
+) -> list[ReportedMean]:
     """The keys that no metric is known to be the mean of; a native value that is the mean of one only is said."""
     columns = {key: _of_key(values, key, False) for key in keys}
     means = {key: mean(column) for key, column in columns.items()}
@@ -184,15 +186,15 @@ def _other_keys(
         nearest = [key for key, shared in equal.items() if shared == max(equal.values())]
         if len(nearest) == 1:
             like[nearest[0]].append(name)
-    return [Part(columns[key], (), key=key, like=tuple(like[key])) for key in keys]
+    return [ReportedMean(columns[key], (), key=key, like=tuple(like[key])) for key in keys]
 
 
-def _values(es: EvalScore | ScoreRow) -> list[str]:
+def _values(es: AnyScore) -> list[str]:
     """The metrics that are neither ours nor spreads, whatever group they are of."""
     return [name for name, metric in es.metrics.items() if metric.group != GROUP and not _is_spread(metric)]
 
 
-def unexplained(es: EvalScore | ScoreRow, found: Sequence[Part], means: Sequence[str]) -> list[str]:
+def unexplained(es: AnyScore, found: Sequence[ReportedMean], means: Sequence[str]) -> list[str]:
     """The native values that are no mean of the scores; beside one that is, those of categories are left out.
 
     Args:
@@ -214,7 +216,7 @@ def unexplained(es: EvalScore | ScoreRow, found: Sequence[Part], means: Sequence
     ]
 
 
-def own_cluster(es: EvalScore | ScoreRow, key: str | None = None) -> str | None:
+def own_cluster(es: AnyScore, key: str | None = None) -> str | None:
     """The key of the samples' metadata by which the own `stderr(cluster=KEY)` or `ci` of an EvalScore is clustered.
 
     None where it names none, or several, or has an unclustered one, too.
@@ -224,13 +226,13 @@ def own_cluster(es: EvalScore | ScoreRow, key: str | None = None) -> str | None:
     return cluster
 
 
-def names_cluster(es: EvalScore | ScoreRow, cluster: str) -> bool:
+def names_cluster(es: AnyScore, cluster: str) -> bool:
     """Whether one of the EvalScore's own errors is clustered by it."""
     return any(named == cluster for _, named in _errors(es))
 
 
-def _errors(es: EvalScore | ScoreRow) -> list[tuple[str | None, str | None]]:
-    """Of each standard error or interval of Inspect's: the key of the dictionaries it is of, and its cluster."""
+def _errors(es: AnyScore) -> list[tuple[str | None, str | None]]:
+    """Key of the dictionaries, and cluster, of each standard error or interval of Inspect's own."""
     out = []
     for metric in es.metrics.values():
         agg = metric.params.get("agg")
@@ -238,7 +240,7 @@ def _errors(es: EvalScore | ScoreRow) -> list[tuple[str | None, str | None]]:
             of, name, params = metric.params.get("key"), str(agg.get("name", "")), agg.get("params")
         else:
             of, name, params = None, metric.group or metric.name, metric.params
-        if name.rsplit("/", 1)[-1] in ERRORS:
+        if bare(name) in ERRORS:
             cluster = params.get("cluster") if isinstance(params, Mapping) else None
             out.append((of, cluster if isinstance(cluster, str) and cluster else None))
     return out

@@ -11,39 +11,37 @@ from typing import Any
 import numpy as np
 
 from harness_noise.analysis import drawing
+from harness_noise.arrays import BoolArray
 from harness_noise.data.clusters import MissingFieldError, labeller, text_label
 from harness_noise.data.fields import FieldReader, Fields
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Skipped
 from harness_noise.errors import FinalError, InputError
 from harness_noise.io.joining import usable
-from harness_noise.io.registry import PartRead
+from harness_noise.io.protocol import PartRead
 
 from . import inject, logfile
-from .clusters import Clusters, auto_hint, cluster_labels, outer_fields, own_clusters, spec_for, taken_clusters
+from .clusters import Clusters, auto_hint, cluster_labels, natural, outer_fields, own_clusters, spec_for, taken_clusters
 from .finding import logs_in
 from .flags import cluster_text
-from .gather import Gathered, TaskAnswers, gather
-from .grid import Grid, grid
-from .header import RECORD, Faults, Header, object_of, uncomputed
+from .gather import GatheredMeans, TaskAnswers, gather
+from .grid import AnswerGrid, grid
 from .identity import LogIdentity, marks, still_fits
-from .logfile import LogFile
+from .logfile import LogFile, SampleLog
 from .means import names_cluster
-from .presets import natural
-from .records import Question
-from .samples import SampleLog
+from .records import RECORD, Faults, Header, SampleQuestion, object_of, uncomputed
 
 PART = "not_a_random_part"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Log:
+class LogRun:
     """One log as it was read: the Run, and where in the log its scores come from."""
 
     path: Path
     header: Header
     run: Run
-    found: Gathered
+    gathered: GatheredMeans
     answers: bytes = b""
     """Which answers they are, see `identity.marks`."""
 
@@ -67,13 +65,13 @@ class _NotAskedError(Exception):
         self.run = run
 
 
-def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
+def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
     """All logs of a folder; those that cannot be used are notes of the others, see `harness_noise.io.joining.usable`.
 
     Raises:
         InputError: none can be used, or one lacks a field that the user named.
     """
-    logs: list[Log] = []
+    logs: list[LogRun] = []
     answers: list[Run | InputError] = []
     for path in logs_in(folder):
         try:
@@ -87,7 +85,7 @@ def read_logs(folder: Path, options: ReadOptions) -> list[Log]:
     return [replace(log, run=run) for log, run in zip(logs, runs, strict=True)]
 
 
-def read_log(path: Path, options: ReadOptions) -> Log:
+def read_log(path: Path, options: ReadOptions) -> LogRun:
     """One log.
 
     Raises:
@@ -176,8 +174,8 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
     return None, False
 
 
-def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | None = None) -> Log:
-    """A Log from what its file has; `recorded` is the SPEC of the run itself."""
+def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | None = None) -> LogRun:
+    """One log from what its file has; `recorded` is the SPEC of the run itself."""
     header, rows = _scored(path, found), found.answers
     answers = grid(rows.ids, rows.epochs, header.sample_ids)
     firsts = [rows.questions[key] for key in answers.keys]
@@ -207,20 +205,22 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
             notes.append(auto_hint(header.task, metadata))
         elif known is not None and clusters[0] is None:
             notes.append(f"{header.task}: its questions share {known}; use --cluster auto")
-    if not gathered.scores:
+    if not gathered.means:
         reasons = "; ".join(dict.fromkeys(f"{item.scorer}: {item.reason}" for item in gathered.skipped))
         raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
     notes += gathered.notes + _remarks(header, len(rows))
     if faults := found.faults.messages():
-        notes.append(f"{header.task}: the log is not quite as Inspect writes it, and was read all the same: "
-                     f"{'; '.join(faults[:5])}{'; …' if len(faults) > 5 else ''}")  # fmt: skip
+        notes.append(
+            f"{header.task}: the log is not quite as Inspect writes it, and was read all the same: "
+            f"{'; '.join(faults[:5])}{'; …' if len(faults) > 5 else ''}"
+        )
     run = Run(
         model=header.model,
         name=str(path),
         harness="inspect",
         path=str(path),
         date=header.created,
-        scores=tuple(replace(item, outer=outer_fields(item, metadata)) for item in gathered.scores),
+        scores=tuple(replace(mean.scores, outer=outer_fields(mean.scores, metadata)) for mean in gathered.means),
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),
     )
@@ -235,13 +235,13 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         )
         run, sequential = replace(run, notes=(*run.notes, told)), []
     run = drawing.with_record(run, sequential, drawn)
-    return Log(path, header, run, gathered, marks(rows.marks))
+    return LogRun(path, header, run, gathered, marks(rows.marks))
 
 
 def _still_decided(header: Header, task: TaskAnswers) -> bool:
     """Whether the scores that decided are those that the log has, whatever is left out of them now."""
     rows = header.stopping.get(RECORD, {}).get("sequential", ())
-    parts = gather(replace(task, missing="drop", excluded=None)).scores
+    parts = [mean.scores for mean in gather(replace(task, missing="drop", excluded=None)).means]
     return all(still_fits(row, parts) for row in rows if isinstance(row, dict))
 
 
@@ -250,8 +250,8 @@ def _clusters(
     header: Header,
     options: ReadOptions,
     recorded: str | None,
-    answers: Grid,
-    firsts: Sequence[Question],
+    answers: AnswerGrid,
+    firsts: Sequence[SampleQuestion],
     notes: list[str],
 ) -> tuple[Clusters, str | None]:
     """Clusters of the questions, and the SPEC that the user or the run has named."""
@@ -282,7 +282,7 @@ def _clusters(
 
 
 def _questions(
-    path: Path, task: str, answers: Grid, firsts: Sequence[Question], options: ReadOptions, notes: list[str]
+    path: Path, task: str, answers: AnswerGrid, firsts: Sequence[SampleQuestion], options: ReadOptions, notes: list[str]
 ) -> Questions:
     texts, log = tuple(item.text for item in firsts), SampleLog(path, answers.keys)
     known = _fields(task, answers, firsts, options)
@@ -316,7 +316,7 @@ def _questions(
     return Questions(keys=occurrences(keys), kind="question", texts=texts, fields=known, log=log)
 
 
-def _fields(task: str, answers: Grid, firsts: Sequence[Question], options: ReadOptions) -> Fields | None:
+def _fields(task: str, answers: AnswerGrid, firsts: Sequence[SampleQuestion], options: ReadOptions) -> Fields | None:
     if not options.fields:
         return None
     reader = FieldReader(options.fields, task)
@@ -325,9 +325,7 @@ def _fields(task: str, answers: Grid, firsts: Sequence[Question], options: ReadO
     return reader.fields()
 
 
-def _invalidated(
-    header: Header, invalid: Sequence[bool], notes: list[str]
-) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
+def _invalidated(header: Header, invalid: Sequence[bool], notes: list[str]) -> BoolArray | None:
     if not header.invalidated:
         return None
     out = np.array(invalid, dtype=bool)

@@ -17,24 +17,23 @@ import numpy as np
 from harness_noise._version import __version__
 from harness_noise.analysis.observed import observe_difference, observe_mean, repeats_enough
 from harness_noise.analysis.sequential import NOT_DECIDED, Look, Order, StoppingRule
+from harness_noise.arrays import IntArray
 from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
-from harness_noise.errors import InputError
+from harness_noise.errors import InputError, error_message
 from harness_noise.results.sequential import Drawn, Sequential
 from harness_noise.settings import Settings
 
-from .asking import Asking, Deciding
+from .asking import DecidingScore, StoppingSettings
 from .grid import numbers
 from .identity import fingerprint
-from .inject import _message, difference
-from .live import Live
+from .inject import difference
 
 if TYPE_CHECKING:
     from anyio import Event
     from inspect_ai.log import EvalResults
 
-    from harness_noise.stats.arrays import IntArray
 
 logger = logging.getLogger("harness_noise")
 AHEAD = 0.2
@@ -48,15 +47,16 @@ class Stopper:
     """One task that may be stopped."""
 
     task: str
-    live: Live
-    asking: Asking
+    to_say: list[str]
+    """Sentences for the end of the task; this class appends to it."""
+    asking: StoppingSettings
     settings: Settings
     questions: Questions
     clusters: tuple[str, ...] | None
     epochs: int
     part: IntArray
     """The questions that are to be asked at most, ascending."""
-    decides: Deciding | None = None
+    decides: DecidingScore | None = None
     other: Scores | None = None
     """What is compared with."""
     against: str = ""
@@ -64,7 +64,7 @@ class Stopper:
     references: tuple[Run, ...] = ()
     """Runs that have answered the whole benchmark."""
     order: Order | None = None
-    """Of the positions in `part`."""
+    """Order of the positions in `part`."""
     order_seed: int | None = None
     part_seed: int | None = None
     taken_clusters: tuple[tuple[str, ...], str] | None = None
@@ -82,7 +82,7 @@ class Stopper:
     """Whether there are no more looks, after a fault; which questions are asked stays as it is."""
     index: dict[str, int] = field(init=False)
     block: list[int] = field(init=False)
-    """Of each question; −1 outside the part."""
+    """Block of each question; −1 outside the part."""
     raw: dict[tuple[int, int], Any] = field(default_factory=dict)
     """Question and epoch → the value that decides, of every answer that has ended."""
     started: set[tuple[int, int]] = field(default_factory=set)
@@ -95,7 +95,7 @@ class Stopper:
     weighed: int = 1
     """Epochs that were looked at."""
     moved: Event | None = None
-    """Of the next look, for those who wait for their turn."""
+    """Event of the next look, for those who wait for their turn."""
     last: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -263,25 +263,30 @@ class Stopper:
         keys, at = self.questions, rows.tolist()
         other, accuracy = self.other, self.decides.metric == "accuracy"
         return Scores(
-            task=self.task, metric=self.decides.metric, scorer=self.decides.label,
+            task=self.task,
+            metric=self.decides.metric,
+            scorer=self.decides.label,
             questions=Questions(
-                tuple(keys.keys[i] for i in at), keys.kind, inputs=picked(keys.inputs, at),
+                tuple(keys.keys[i] for i in at),
+                keys.kind,
+                inputs=picked(keys.inputs, at),
                 targets=picked(keys.targets, at),
             ),
-            values=values, clusters=picked(self.clusters, at),
+            values=values,
+            clusters=picked(self.clusters, at),
             higher_is_better=(True if accuracy else None) if other is None else other.higher_is_better,
             bounds=(fitting((0.0, 1.0), values) if accuracy else None) if other is None else other.bounds,
-        )  # fmt: skip
+        )
 
     def fault(self, error: Exception) -> None:
         """Look no more."""
-        self._give_up(_message(error))
+        self._give_up(error_message(error))
 
     def _give_up(self, why: str) -> None:
         if not self.off:
             self.off = True
             self._move()
-            self.live.to_say.append(f"{self.task}: it goes on to its end ({why})")
+            self.to_say.append(f"{self.task}: it goes on to its end ({why})")
 
     @property
     def sequential(self) -> Sequential | None:
@@ -353,9 +358,12 @@ class Stopper:
             found = self.sequential
             seed = self.part_seed if self.asking.sample is not None or found is None else found.order_seed
             drawn = Drawn(
-                task=self.task, n_asked=asked, n_total=len(self.questions), order_seed=seed,
+                task=self.task,
+                n_asked=asked,
+                n_total=len(self.questions),
+                order_seed=seed,
                 stopped_early=asked < len(self.part),
-            )  # fmt: skip
+            )
             out["drawn"] = [drawn.to_dict()]
         if self.taken_clusters is not None:
             labels, words = self.taken_clusters

@@ -1,4 +1,4 @@
-"""Inspect's protocol `EarlyStopping`: before each sample it asks whether that is still wanted.
+"""Inspect's protocol `EarlyStopping`: what is known before the first question, and whether each sample is still wanted.
 
 The calls come from the samples' own tasks: after the start nothing is raised. A fault ends the looks, with one
 warning, and the run goes on to its end, or to that of its random part.
@@ -7,22 +7,30 @@ warning, and the run goes on to its end, or to that of its random part.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness_noise.errors import InputError
+import numpy as np
+
+from harness_noise.analysis.drawing import about_clusters, carried, check_against, draw
+from harness_noise.analysis.sequential import Order
+from harness_noise.arrays import IntArray
+from harness_noise.data.clusters import MissingFieldError
+from harness_noise.data.matching import pair
+from harness_noise.data.questions import Questions
+from harness_noise.data.scores import Scores
+from harness_noise.errors import InputError, error_message
 from harness_noise.inspect_ext import refuse
 
-from . import hook, inside
-from .asking import Asking, idle
+from . import hook, private
+from .asking import StoppingSettings, compared, deciding, idle, read
+from .clusters import cluster_labels, own_clusters, spec_for
 from .flags import ASKING, Flag, flag
-from .header import RECORD
-from .inject import _message
-from .live import current
-from .starting import stopper_of
-from .stopper import Stopper
+from .live import Live, current
+from .records import RECORD, SampleAnswers
+from .stopper import Stopper, picked
 
 if TYPE_CHECKING:
     from inspect_ai.dataset import Sample
@@ -30,7 +38,196 @@ if TYPE_CHECKING:
     from inspect_ai.scorer import SampleScore
     from inspect_ai.util import EarlyStop
 
+
 logger = logging.getLogger("harness_noise")
+
+
+def without_cluster(spec: EvalSpec, cluster: str) -> str | None:
+    """Why the clusters that are named cannot be had of the samples of the task that starts here; None if they can.
+
+    Also where this Inspect does not show its samples: then it is said after the run.
+    """
+    found, asked = private.options(), set(spec.dataset.sample_ids or ())
+    samples = [item for item in getattr(getattr(found, "task", None), "dataset", ()) if item.id in asked]
+    try:
+        metadata = [item.metadata or {} for item in samples]
+        cluster_labels(spec_for(cluster, spec.task), spec.task, [str(item.id) for item in samples], metadata)
+    except InputError as error:
+        return f"{spec.task}: noise_cluster: {error}"
+    return None
+
+
+def stopper_of(
+    live: Live, samples: Sequence[Sample], epochs: int, asking: StoppingSettings, folders: Sequence[str]
+) -> Stopper:
+    """Everything that is known before the first question."""
+    spec = live.spec
+    if asking.stops and spec.config.log_samples is False:
+        raise InputError(
+            f"{spec.task}: Inspect stops no task early whose samples it does not log: leave out --no-log-samples"
+        )
+    if spec.config.sample_shuffle is True:
+        logger.warning(
+            "noise: %s: the samples are shuffled without a seed (--sample-shuffle 1 means on, not the seed 1): another "
+            "run has another order, and with --limit other questions; give a seed, --sample-shuffle 42",
+            spec.task,
+        )
+    seeds = [asking.seed, spec.config.sample_shuffle]
+    seed = next((item for item in seeds if isinstance(item, int) and not isinstance(item, bool)), None)
+    questions, metadata = _questions(samples)
+    clusters, taken = _clusters(live, questions, metadata), None
+    decides = other = None
+    against = ""
+    if asking.against is not None:
+        named = None if _refused(live) else live.flag.cluster  # to know what is refused, it is read
+        log = read(asking.against, spec.task, named, folders, "noise_against")
+        decides, other = compared(spec, log, asking.metric)
+        check_against(log.run, other.task)
+        against = log.run.model
+        _overlap(spec.task, questions, other, asking.against, live)
+        if clusters is None:
+            taken = _theirs(live, questions, other, against)
+            clusters = None if taken is None else taken[0]
+        # in the looks nobody's clusters count but those of the new run
+        other = replace(other, clusters=None, cluster_spec=None)
+    elif asking.rule is not None or asking.repeats:
+        decides = deciding(spec, asking.metric)
+    part = np.arange(len(questions))
+    if asking.sample is not None:
+        part = _part(asking, questions, clusters, seed or 0)
+    order = None
+    if asking.rule is not None:
+        order = _order(live, asking, part, clusters, epochs, seed)
+    if asking.repeats:
+        if epochs < 3:
+            raise InputError(
+                f"{spec.task}: noise_repeats=auto stops below the number of epochs, after two at the earliest: "
+                "--epochs 10"
+            )
+        private.reorder()  # not to have another order, but to know of answers that fail
+    references = tuple(
+        read(item, spec.task, live.flag.cluster, folders, "noise_reference").run for item in asking.references
+    )
+    return Stopper(
+        task=spec.task,
+        to_say=live.to_say,
+        asking=asking,
+        settings=live.flag.settings,
+        questions=questions,
+        clusters=clusters,
+        epochs=epochs,
+        part=part,
+        decides=decides,
+        other=other,
+        against=against,
+        references=references,
+        order=order,
+        order_seed=seed,
+        part_seed=None if asking.sample is None else seed or 0,
+        max_samples=spec.config.max_samples,
+        taken_clusters=taken,
+    )
+
+
+def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, Any]]]:
+    found = SampleAnswers()
+    names = {"id", "input", "target", "choices"}
+    found.extend(sample.model_dump(mode="json", include=names) | {"epoch": 1} for sample in samples)
+    rows = [found.questions[key] for key in found.ids]
+    questions = Questions(
+        keys=tuple(found.ids),
+        kind="sample id",
+        inputs=tuple(row.input for row in rows),
+        targets=tuple(row.target for row in rows),
+    )
+    return questions, [sample.metadata or {} for sample in samples]
+
+
+def _clusters(live: Live, questions: Questions, metadata: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
+    """The clusters that the noise of the task has; where the user's own cannot be had, it does not start."""
+    task = live.spec.task
+    named = spec_for(live.flag.cluster, task)
+    spec = named
+    if spec is None and all(doc.get("cluster") is not None for doc in metadata):
+        spec = "cluster"
+    try:
+        labels = cluster_labels(spec, task, questions.keys, metadata)[0]
+    except MissingFieldError as error:
+        raise InputError(f"{task}: {error}") from None
+    if labels is not None or named not in (None, "auto"):
+        return labels
+    keys = {key for scorer in live.spec.scorers or () for key in _stderr_clusters(scorer.metrics)}
+    return own_clusters(task, questions.keys, metadata, [])(keys.pop())[0] if len(keys) == 1 else None
+
+
+def _stderr_clusters(metrics: Any) -> list[str]:
+    """The clusters that the metrics of a scorer name, as `stderr(cluster="passage")` does."""
+    if isinstance(metrics, Mapping):
+        metrics = list(metrics.values())
+    if isinstance(metrics, (list, tuple)):
+        return [key for item in metrics for key in _stderr_clusters(item)]
+    found = (getattr(metrics, "options", None) or {}).get("cluster")
+    return [found] if isinstance(found, str) else []
+
+
+def _refused(live: Live) -> bool:
+    """Whether the user has said that there are no clusters."""
+    return spec_for(live.flag.cluster, live.spec.task) == "none"
+
+
+def _theirs(live: Live, questions: Questions, other: Scores, against: str) -> tuple[tuple[str, ...], str] | None:
+    """The clusters of the run compared with, unless the user has said `none`; either is told."""
+    task, refused = live.spec.task, _refused(live)
+    found = None if refused else carried(questions, other, "noise_cluster")
+    if other.clusters is not None:
+        words = other.cluster_spec or "cluster"
+        live.to_say.append(about_clusters(task, words, against, "noise_cluster", refused=refused))
+    return found
+
+
+def _overlap(task: str, questions: Questions, other: Scores, where: str, live: Live) -> None:
+    found = pair(questions, other.questions)
+    common = len(found.rows_a)
+    if not common:
+        raise InputError(f"noise_against={where}: none of its questions is one of {task}, by id and text")
+    if common < len(questions):
+        live.to_say.append(f"{task}: {common} of its {len(questions)} questions are in {where}, and only they decide")
+
+
+def _part(asking: StoppingSettings, questions: Questions, clusters: tuple[str, ...] | None, seed: int) -> IntArray:
+    """A random part of whole clusters, the same for the same questions in whatever order they come."""
+    by_name = np.argsort(np.array(questions.keys), kind="stable")
+    labels = picked(clusters, by_name.tolist())
+    return np.sort(by_name[draw(len(questions), asking.sample, labels, seed=seed)])
+
+
+def _order(
+    live: Live,
+    asking: StoppingSettings,
+    part: IntArray,
+    clusters: tuple[str, ...] | None,
+    epochs: int,
+    seed: int | None,
+) -> Order:
+    """Blocks in a random order: Inspect's own shuffle, or, of whole clusters, one that is drawn here."""
+    task, rule = live.spec.task, asking.rule
+    assert rule is not None
+    if not live.spec.dataset.shuffled:
+        raise InputError(
+            f"{task}: its questions come in the order of the data set, and the first of them are no random sample: add "
+            "--sample-shuffle SEED, or shuffle the dataset with a seed"
+        )
+    together = private.reorder()
+    if not together and epochs > 1:
+        live.to_say.append(
+            f"{task}: this Inspect asks for all first epochs before the second ones, so the looks come late"
+        )
+    labels = picked(clusters, part.tolist())
+    if labels is None or not together:
+        return rule.order(len(part), labels, shuffled=True)
+    return replace(rule, seed=seed or 0).order(len(part), labels)
+
+
 MANAGER = "harness-noise"
 """How the log names us."""
 
@@ -41,7 +238,7 @@ def stop_early(asking: Mapping[str, Any]) -> str | None:
     Returns:
         Why the task must not start: this Inspect has no early stopping that we know.
     """
-    found = inside.options()
+    found = private.options()
     present = None if found is None else found.task.early_stopping
     if isinstance(present, Stopping):
         return None
@@ -56,7 +253,7 @@ def stop_early(asking: Mapping[str, Any]) -> str | None:
         refused = "the task has an early stopping of its own: leave out one of the two"
     elif getattr(found.task, "sample_source", None) is not None:
         refused = "the task's samples come from a SampleSource, of which nobody knows how many there will be"
-    inside.stop_with(found, Stopping(asking, None if refused is None else f"{found.task.name}: {refused}"))
+    private.stop_with(found, Stopping(asking, None if refused is None else f"{found.task.name}: {refused}"))
     return None
 
 
@@ -86,16 +283,16 @@ class Stopping:
             assert settings is not None
             live = hook.begin(task, Flag(settings.settings, self.asking))
         live.flag = replace(live.flag, asking={**live.flag.asking, **self.asking})  # the task's own code wins
-        found = inside.options()
+        found = private.options()
         folders = [str(Path.cwd()), self.folder, *([found.eval_wd] if found is not None else [])]
         refused: InputError | None = None
         try:
-            asking = Asking.of(live.flag)
+            asking = StoppingSettings.of(live.flag)
             live.stopper = await to_thread.run_sync(stopper_of, live, samples, epochs, asking, folders)
         except InputError as error:
             refused = error
         except Exception as error:  # noqa: BLE001  anything else would be asked, and paid for
-            refused = InputError(f"{task.task}: it cannot be stopped early ({_message(error)}); leave it out")
+            refused = InputError(f"{task.task}: it cannot be stopped early ({error_message(error)}); leave it out")
         if refused is not None:
             refuse(refused)
         return MANAGER

@@ -1,5 +1,294 @@
-"""Score tables: CSV, TSV, JSON, JSONL and Parquet files with a row per answer, or a column per question."""
+"""Score tables: one row for each answer, in CSV, JSONL, JSON or Parquet; eval-arena's counts as well.
 
-from .reader import TableAdapter, adapter
+What a column is goes by its name, and only by names that can hardly mean anything else; the run's
+notes say what was taken for what. `--columns` says the rest.
+"""
 
-__all__ = ["TableAdapter", "adapter"]
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness_noise.data.clusters import ClusterSpec, MissingFieldError, OuterFields, labeller, resolved
+from harness_noise.data.questions import Questions, QuestionText, content_hash
+from harness_noise.data.scores import ReadOptions, Run
+from harness_noise.errors import InputError, parameter
+
+from .columns import HEAD, TASK, TableColumns, cell_text
+from .files import Record, Rows, has_rows, records, stem, suffix_of
+from .questions import Key, Pooled, TableAnswers, fields_of, refuse_one_question, settle
+
+if TYPE_CHECKING:
+    from harness_noise.io.protocol import Analyzer
+
+
+class TableAdapter:
+    """Score tables (CSV, JSONL, JSON, Parquet; `.gz`), read only: they have no place for an error bar."""
+
+    name = "table"
+
+    def sniff(self, path: Path) -> bool:
+        """Whether the file's name says it is a table; a JSON file has to be a list, or an object that holds one."""
+        if not suffix_of(path) or not path.is_file():
+            return False
+        return suffix_of(path) != ".json" or has_rows(path)
+
+    def read(self, path: Path, options: ReadOptions) -> list[Run]:
+        """The models of a table, one Run each; see `harness_noise.io.protocol.Adapter.read`."""
+        return read(path, options)
+
+    def read_rows(self, name: str, rows: Sequence[Record], options: ReadOptions) -> list[Run]:
+        """The models of a table in memory, called `name`."""
+        place: Any = Rows(name, rows)  # what is read is asked for its name only
+        return read(place, options)
+
+    def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
+        """Refused: a table has no place for it."""
+        raise InputError(
+            f"{path}: a score table has no place for error bars; use `analyze {path} --format csv -o FILE`"
+        )
+
+
+adapter = TableAdapter()
+
+
+def read(path: Path, options: ReadOptions) -> list[Run]:
+    """The runs in a table, one for each model, in the order in which they appear.
+
+    A repeat column tells a question's answers apart; without one, its rows are its answers in order.
+
+    Raises:
+        InputError: the file is damaged or empty, a column is missing or ambiguous, a score is not a
+            number, or one repeat of a question has two scores; says file, line and what to do.
+    """
+    chosen = _columns_of(path, options.columns)
+    inside = chosen.pop("rows", None)
+    rest = records(path, inside)
+    head = list(islice(rest, HEAD))
+    if not head:
+        raise InputError(f"{path}: the table has no rows")
+    columns = TableColumns.of(path, [record for _, record in head], chosen, inside)
+    table = _TableReader(path, columns, options)
+    for line, record in chain(head, rest):
+        table.add(line, columns.filled(record))
+    if columns.odd:
+        raise columns.no_scores(path)
+    return table.runs()
+
+
+class _TableReader:
+    """What the rows of one file have said so far."""
+
+    def __init__(self, path: Path, columns: TableColumns, options: ReadOptions) -> None:
+        self.path, self.columns, self.options = path, columns, options
+        self.cluster, self.spec = _cluster(path, columns, options)
+        self.models: dict[str, dict[Key, TableAnswers]] = {}
+        known = (*options.fields, *(() if options.cluster is None else (options.cluster,)))
+        self.pooled = None if options.factors else Pooled(path, columns, known)  # `factors` asks what else makes noise
+        self.outer: dict[str, OuterFields] = {}
+        """Task → which columns contain its clusters."""
+
+    def add(self, line: int, record: Record) -> None:
+        """One row."""
+        path, columns = self.path, self.columns
+        for name in ("model", "task"):
+            if name in columns.names and columns.text(record, name) is None:
+                raise InputError(f"{path}, line {line}: no {columns.names[name]!r}, though the table has that column")
+        model = columns.text(record, "model") or stem(path)
+        key = (
+            columns.text(record, "task") or TASK,
+            columns.text(record, "metric") or "score",
+            columns.text(record, "scorer") or "none",
+        )
+        cells = self.models.setdefault(model, {}).setdefault(key, TableAnswers())
+        question = cells.name(*columns.question_of(path, line, record))
+        if columns.wording is not None and question not in cells.numbers:
+            cells.hashes.append(hashed(record.get(columns.wording)))
+        label = None if self.cluster is None else self.cluster(record, line)
+        if label is not None:
+            if key[0] not in self.outer:
+                self.outer[key[0]] = OuterFields(columns.unused)
+            self.outer[key[0]].add(question, label, record)
+        levels = _levels(path, line, record, self.options.factors)
+        (scores, count), repeat = columns.scores(path, line, record), columns.text(record, "repeat")
+        if count > 1:
+            cells.question(path, question, label, line)
+            cells.counts.setdefault(question, []).append((int(scores[0]), count))
+        elif len(scores) == 1:
+            cells.add(path, question, repeat, scores[0], cluster=label, levels=levels, line=line)
+        else:
+            for j, score in enumerate(scores):
+                which = None if repeat is None else f"{repeat}.{j}"
+                cells.add(path, question, which, score, cluster=label, levels=levels, line=line)
+        if self.options.fields:
+            cells.records.setdefault(question, []).append(record)
+        if repeat is None and "repeat" in columns.names:
+            raise InputError(
+                f"{path}, line {line}: no {columns.names['repeat']!r}, which tells the answers apart; if it does not, "
+                f"say {parameter('columns', {'repeat': 'none'})}, and the rows of a question are its answers in order"
+            )
+        if self.pooled is not None:
+            self.pooled.add(line, record)
+
+    def runs(self) -> list[Run]:
+        path, columns = self.path, self.columns
+        tables = [cells for of_model in self.models.values() for cells in of_model.values()]
+        settled = settle(path, columns, tables)
+        tables = [settled.of(cells) for cells in tables]
+        refuse_one_question(path, columns, tables)
+        if self.pooled is not None:
+            self.pooled.ask(tables)
+        notes = [columns.note(path, self.options.fields), *settled.notes]
+        return [
+            self._run(model, {key: settled.of(cells) for key, cells in of_model.items()}, notes)
+            for model, of_model in self.models.items()
+        ]
+
+    def _questions(self, model: str, key: Key, cells: TableAnswers) -> Questions:
+        known = fields_of(self.path, key[0], cells, self.columns, self.options.fields)
+        said = zip(("model", "task", "metric", "scorer"), (model, *key), strict=True)
+        names, keys = self.columns.names, tuple(cells.numbers)
+        log = TableLog(self.path, self.columns, tuple(text if name in names else None for name, text in said), keys)
+        told = self.columns.wording is not None and "" not in cells.hashes.odd()
+        return Questions(keys, inputs=cells.hashes if told else None, fields=known, log=log)
+
+    def _run(self, model: str, cells: Mapping[Key, TableAnswers], notes: Sequence[str]) -> Run:
+        bounds = (0.0, 1.0) if self.columns.right_or_wrong else None
+        scores = [
+            found.scores(
+                self.path,
+                key,
+                self.options,
+                cluster_spec=self.spec(key[0]),
+                outer=self.outer[key[0]].found() if key[0] in self.outer else None,
+                bounds=bounds,
+                questions=self._questions(model, key, found),
+                repeats_named=self.columns.cause if self.columns.cause and found.shares_labels() else None,
+            )
+            for key, found in cells.items()
+        ]
+        twice = [
+            f"{task}: {found.twice} rows say again what another row said and are left out"
+            for (task, _, _), found in cells.items()
+            if found.twice
+        ]
+        return Run(
+            model=model,
+            name=str(self.path),
+            harness="table",
+            path=str(self.path),
+            scores=tuple(scores),
+            notes=(*notes, *twice),
+        )
+
+
+def _columns_of(path: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """What `--columns` says of this file: `score=COL` of every file, `FILE:score=COL` of the one of that name."""
+    everywhere = {name: column for name, column in given.items() if ":" not in name}
+    for name, column in given.items():
+        file, _, ours = name.rpartition(":")
+        if file and file in (path.name, stem(path), str(path)):
+            everywhere[ours] = column
+    return everywhere
+
+
+def hashed(words: Any) -> str:
+    """The hash of a question's words; "" where there are none."""
+    text = cell_text(words)
+    return "" if text is None else content_hash(text)
+
+
+def _cluster(
+    path: Path, columns: TableColumns, options: ReadOptions
+) -> tuple[Callable[[Record, int], str | None] | None, Callable[[str], str | None]]:
+    """A function from a row to its cluster, and one from a task to the words for it."""
+    if options.cluster is None:
+        if "cluster" not in columns.names:
+            return None, lambda task: None
+        return (lambda record, line: columns.text(record, "cluster")), (lambda task: columns.names["cluster"])
+    parsed = ClusterSpec.parse(options.cluster)
+    labels: dict[str, Callable[[Mapping[str, Any]], str] | None] = {}
+
+    def natural(task: str) -> str:
+        raise InputError(f"{path}: `cluster='auto'` knows the tasks of harnesses, not a table's columns; name a column")
+
+    def spec(task: str) -> str | None:
+        return resolved(parsed, task, natural)[0]
+
+    def label(record: Record, line: int) -> str | None:
+        task = columns.text(record, "task") or TASK
+        if task not in labels:
+            wanted = spec(task)
+            labels[task] = None if wanted is None else labeller(wanted, task)
+        known = labels[task]
+        try:
+            return None if known is None else known(record)
+        except MissingFieldError as error:
+            have = ", ".join(error.fields)
+            raise InputError(
+                f"{path}, line {line}: cluster column {spec(task)!r} is not there or empty; there are {have}"
+            ) from None
+
+    return label, spec
+
+
+def _levels(path: Path, line: int, record: Record, names: Sequence[str]) -> tuple[str, ...]:
+    """What the answer of a row was made with."""
+    found = []
+    for name in names:
+        level = cell_text(record.get(name))
+        if level is None:
+            have = ", ".join(map(str, record))
+            raise InputError(f"{path}, line {line}: factor column {name!r} is not there or empty; there are {have}")
+        found.append(level)
+    return tuple(found)
+
+
+TARGETS = ("target", "gold", "ground_truth", "expected", "expected_answer", "reference_answer", "correct_answer")
+ANSWERS = ("response", "completion", "output", "prediction", "model_answer", "model_output", "generated", "answer")
+"""Names of columns, in lower case, in the order in which one is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableLog:
+    """Read again where somebody asks; see `harness_noise.data.questions.AnswerSource`."""
+
+    path: Path
+    columns: TableColumns
+    key: tuple[str | None, ...]
+    """What the rows say of model, task, metric and scorer; None where the table has no such column."""
+    keys: Sequence[str]
+
+    def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
+        """What is told of these questions, by their place; of names that were made up (`name#2`) nothing."""
+        wanted: dict[str, list[Record]] = {self.keys[row]: [] for row in rows}
+        for line, raw in records(self.path, self.columns.rows):
+            record = self.columns.filled(raw)
+            question = self.columns.question_of(self.path, line, record)[0]
+            if question in wanted and self._is_ours(record):
+                wanted[question].append(record)
+        return [self._told(wanted[self.keys[row]]) for row in rows]
+
+    def _is_ours(self, record: Record) -> bool:
+        names = ("model", "task", "metric", "scorer")
+        return all(
+            known is None or self.columns.text(record, name) == known
+            for name, known in zip(names, self.key, strict=True)
+        )
+
+    def _told(self, found: Sequence[Record]) -> QuestionText:
+        if not found:
+            return QuestionText()
+        plain = {str(name).strip().lower().replace(" ", "_"): name for name in found[0]}
+        free = [name for name in plain if plain[name] not in self.columns.names.values()]
+        target = next((plain[name] for name in TARGETS if name in free), None)
+        answer = next((plain[name] for name in ANSWERS if name in free and plain[name] != target), None)
+        words = self.columns.words
+        return QuestionText(
+            text=None if words is None else cell_text(found[0].get(words)),
+            target=None if target is None else cell_text(found[0].get(target)),
+            answers=() if answer is None else tuple(cell_text(record.get(answer)) or "" for record in found),
+        )

@@ -1,7 +1,9 @@
-"""Which column of a table is what."""
+"""Which column of a table is what, and what its cells hold."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,15 +12,82 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from harness_noise.data.clusters import MissingFieldError, is_plain, labeller, value_of
+from harness_noise.data.clusters import MissingFieldError, is_plain, labeller, text_label, value_of
 from harness_noise.data.fields import AUTO
 from harness_noise.data.native_values import is_proportion
 from harness_noise.errors import InputError, parameter
 
-from .fields import mentioned
 from .files import Record, stem
-from .questions import is_worded
-from .values import MOST_COUNTED, NoScoreError, _number, _text, answers_of
+
+MOST_COUNTED = 50_000_000
+"""Answers that the counts of one file may stand for: 400 MB of scores."""
+
+
+def cell_text(value: Any) -> str | None:
+    """A cell as a key: 1.0 of a float column is 1; None where it is empty."""
+    if isinstance(value, str):
+        text = value.strip()
+        if not text.isascii():  # a lone surrogate is no text that a file or a data frame could hold
+            text = text.encode("utf-8", "backslashreplace").decode()
+        return text or None
+    if value is None or value != value:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return text_label(value)
+
+
+class NoScoreError(InputError):
+    """A cell of the scores is neither a number nor a verdict."""
+
+
+def score_of(path: Path, line: int, column: str, value: Any) -> float:
+    """A score: a number, a truth value, the word of a verdict, or NaN where the cell is empty."""
+    given = value
+    if isinstance(value, str):
+        plain = value.strip().lower()
+        if plain in MISSING:
+            return math.nan
+        value = VERDICTS.get(plain, plain)
+    if value is None:
+        return math.nan
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.inf
+    if abs(number) > HUGE:
+        shown = repr(given) if len(repr(given)) <= _SHOWN else f"{repr(given)[:_SHOWN]}…"
+        raise NoScoreError(
+            f"{path}, line {line}: {column} {shown} is not a finite number, true or false, or another verdict "
+            f"({', '.join(_KNOWN)})"
+        )
+    return number
+
+
+def answers_of(value: Any) -> list[Any] | None:
+    """The scores of several answers that one cell lists, in JSON or as Python writes them; None where it is no list."""
+    if isinstance(value, str):
+        if not value.lstrip().startswith("["):
+            return None
+        plain = re.sub(r"\b(true|false|none|nan)\b", lambda found: _JSON[found[0].lower()], value, flags=re.IGNORECASE)
+        try:
+            value = json.loads(plain)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, list) and not any(isinstance(item, (list, dict)) for item in value) else None
+
+
+_JSON = {"true": "true", "false": "false", "none": "null", "nan": "null"}
+_SHOWN = 60
+MISSING = frozenset(("", "nan", "null", "none", "na", "n/a"))
+_RIGHT = ("yes", "pass", "passed", "true", "correct", "right", "resolved", "c")
+_WRONG = ("no", "fail", "failed", "false", "incorrect", "wrong", "unresolved", "i", "n")
+VERDICTS = dict.fromkeys(_RIGHT, 1.0) | dict.fromkeys(_WRONG, 0.0) | {"p": 0.5}
+"""The words of a verdict, in lower case; Inspect's letters are C, P (partly), I and N (no answer)."""
+_KNOWN = ("yes/no", "pass/fail", "correct/incorrect", "resolved/unresolved", "C/P/I/N")
+HUGE = 1e100
+"""Scores beyond it are taken for infinite: their squares are."""
+
 
 NAMES: dict[str, tuple[str, ...]] = {
     "question": (
@@ -57,7 +126,7 @@ _CAUSE = re.compile(r"(?<![a-z])(seed|prompt|template|instruction|phrasing|judge
 """Words for what moves the answers to all questions together."""
 PROMPTS = ("question_text", "problem_statement", "input", "query", "instruction", "prompt")
 """Columns that hold the words of a question, perhaps with those of a template around them; never its name."""
-_HEAD = 100
+HEAD = 100
 """Rows that are looked at to learn the columns of a file that has no header."""
 
 
@@ -83,7 +152,7 @@ def _filled(record: Record, specs: Mapping[str, _Spec]) -> Record:
 
 
 @dataclass(slots=True)
-class Columns:
+class TableColumns:
     """Which of the file's columns is which of ours."""
 
     names: dict[str, str]
@@ -92,7 +161,7 @@ class Columns:
     count: str | None = None
     """eval-arena's number of answers, where `score` is the share of them that was right."""
     chosen: tuple[str, ...] = ()
-    """Of the file's columns, those that the user named."""
+    """The file's columns that the user named."""
     counted: int = 0
     """Answers that counts have stood for so far."""
     lists: bool = False
@@ -116,7 +185,7 @@ class Columns:
         return self.names["question"]
 
     @classmethod
-    def of(cls, path: Path, head: Sequence[Record], chosen: Mapping[str, str], rows: str | None = None) -> Columns:
+    def of(cls, path: Path, head: Sequence[Record], chosen: Mapping[str, str], rows: str | None = None) -> TableColumns:
         have = list(dict.fromkeys(name for record in head for name in record))
         unknown = [name for name in chosen if name not in NAMES]
         if unknown:
@@ -164,9 +233,16 @@ class Columns:
         used = {*names.values(), count, words}
         unused = [name for name in have if name not in used and not mentioned(name, tuple(specs))]
         return cls(
-            names, unused, count, tuple(chosen.values()), words=words, wording=wording, rows=rows, specs=specs,
+            names,
+            unused,
+            count,
+            tuple(chosen.values()),
+            words=words,
+            wording=wording,
+            rows=rows,
+            specs=specs,
             off=tuple(off),
-        )  # fmt: skip
+        )
 
     def filled(self, record: Record) -> Record:
         """A row with what the SPECs among the columns say of it."""
@@ -174,8 +250,8 @@ class Columns:
 
     def question_of(self, path: Path, line: int, record: Record) -> tuple[str, str | None]:
         """What names a row's question, and the words beside it."""
-        words = None if self.words is None else _text(record.get(self.words))
-        question = _text(record.get(self.question)) or words
+        words = None if self.words is None else cell_text(record.get(self.words))
+        question = cell_text(record.get(self.question)) or words
         if question is None:
             raise InputError(f"{path}, line {line}: no {self.question!r}, which identifies the question")
         return question, words
@@ -192,7 +268,7 @@ class Columns:
         return name if _CAUSE.search(name.lower()) else None
 
     def text(self, record: Record, name: str) -> str | None:
-        return _text(record.get(self.names[name])) if name in self.names else None
+        return cell_text(record.get(self.names[name])) if name in self.names else None
 
     def scores(self, path: Path, line: int, record: Record) -> tuple[list[float], int]:
         """The scores of a row, several where its cell is a list; or eval-arena's right answers, and of how many."""
@@ -201,8 +277,8 @@ class Columns:
         try:
             if self.count is None and (several := answers_of(cell)) is not None:
                 self.lists = True
-                return [_number(path, line, name, item) for item in several] or [nan], 0
-            score = _number(path, line, name, cell)
+                return [score_of(path, line, name, item) for item in several] or [nan], 0
+            score = score_of(path, line, name, cell)
         except NoScoreError as error:
             self.odd.setdefault(repr(cell), error)
             if len(self.odd) > MOST_ODD:
@@ -210,7 +286,7 @@ class Columns:
             return [nan], 0
         if self.count is None:
             return [score], 0
-        count = _number(path, line, self.count, record.get(self.count))
+        count = score_of(path, line, self.count, record.get(self.count))
         right = score * count
         if count != count or count < 1 or count != round(count) or not 0 <= score <= 1:
             raise InputError(
@@ -285,7 +361,7 @@ def _beside_words(
 ) -> str | None:
     """Takes the one id that stands beside the words of a question for the question; returns the words' column."""
     worded = (name for kind in WORDED for name in free if plain[name] == kind)
-    words = next((name for name in worded if is_worded([_text(record.get(name)) for record in head])), None)
+    words = next((name for name in worded if is_worded([cell_text(record.get(name)) for record in head])), None)
     ids = [name for name in free if plain[name] in NAMES["question"] and plain[name] not in WORDED]
     if not ids:
         ids = _last_resort(free, plain, head)[:1]
@@ -300,7 +376,7 @@ def _telling(
 ) -> str | None:
     """The column with the words of a question that has no `words` beside it; an id that the user named needs none."""
     prompts = () if vouched else (name for kind in PROMPTS for name in free if plain[name] == kind)
-    asked = len({_text(record.get(question)) for record in head})
+    asked = len({cell_text(record.get(question)) for record in head})
     for name in (question, *prompts):
         words = [_words(record.get(name)) for record in head]
         if is_worded(words) and 2 * len(set(words)) > asked:  # an instruction that all share says nothing
@@ -309,7 +385,7 @@ def _telling(
 
 
 def _words(value: Any) -> str | None:
-    return _text(value) if isinstance(value, str) else None
+    return cell_text(value) if isinstance(value, str) else None
 
 
 def _no_score(path: Path, have: Sequence[str], head: Sequence[Record], plain: Mapping[str, str]) -> str:
@@ -349,7 +425,7 @@ _OF_SCORE = re.compile("correct|right|score|acc|pass|success|reward|grade|solved
 
 def _counts(name: str, cells: Sequence[Any]) -> bool:
     """Whether a column is an index, a counter or a measure of size, by its name or because it numbers the rows."""
-    found = [_text(cell) for cell in cells]
+    found = [cell_text(cell) for cell in cells]
     numbered = len(set(found)) == len(found) > 2 and all(text is not None and text.isdecimal() for text in found)
     return numbered or _COUNTER.search(str(name)) is not None
 
@@ -375,7 +451,7 @@ def _is_share(value: Any) -> bool:
     several = answers_of(value)
     if several is not None:
         return all(map(_is_share, several))
-    number = _number(Path(), 0, "", value)
+    number = score_of(Path(), 0, "", value)
     return number != number or 0 <= number <= 1
 
 
@@ -384,7 +460,17 @@ def _is_score(value: Any) -> bool:
     if several is not None:
         return all(map(_is_score, several))
     try:
-        _number(Path(), 0, "", value)
+        score_of(Path(), 0, "", value)
     except InputError:
         return False
     return True
+
+
+def mentioned(name: str, specs: Sequence[str]) -> bool:
+    """Whether a column is one that the SPECs speak of."""
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", spec) for spec in specs)
+
+
+def is_worded(values: Sequence[str | None]) -> bool:
+    """Whether a column holds sentences, and not names."""
+    return 2 * sum(value is not None and " " in value for value in values) > len(values)

@@ -9,20 +9,123 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness_noise.arrays import FloatArray
+from harness_noise.data.answers import MetricAnswers
 from harness_noise.data.clusters import text_label
-from harness_noise.errors import InputError, parameter
+from harness_noise.data.fields import FieldReader, Fields
+from harness_noise.data.native_values import fitting
+from harness_noise.data.questions import Hashes, occurrences
+from harness_noise.data.scores import ReadOptions, Scores
+from harness_noise.errors import FinalError, InputError, parameter
 
-from .fields import mentioned
+from .columns import TableColumns, is_worded, mentioned
 from .files import Record
 
-if TYPE_CHECKING:
-    from .columns import Columns
-    from .reader import Cells
+Key = tuple[str, str, str]
+"""Task, metric and scorer."""
+
+
+@dataclass(slots=True)
+class TableAnswers(MetricAnswers):
+    """The rows of one model × task × metric, question by question."""
+
+    counts: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """question → right answers and all answers, for each row that counts several."""
+    words: dict[str, str] = field(default_factory=dict)
+    """Question → the words beside its name."""
+    double: dict[str, str] = field(default_factory=dict)
+    """Questions that are called by name and words, because the name has come with other words → the name."""
+    records: dict[str, list[Record]] = field(default_factory=dict)
+    """question → its rows, where something is to be known of the questions."""
+    hashes: Hashes = field(default_factory=Hashes)
+    """Hashes of the words of each question, in their order; "" where it has none."""
+
+    def shares_labels(self) -> bool:
+        """Whether the labels of repeats are those of all questions, as `columns` has it, and no seed of each answer."""
+        labels = {repeat for known in self.numbers.values() for repeat in known}
+        return len(labels) <= 2 * max(map(len, self.numbers.values()), default=0)
+
+    def name(self, question: str, words: str | None) -> str:
+        """What a question is called for now."""
+        if words is None or self.words.setdefault(question, words) == words:
+            return question
+        both = f"{question}\x1f{words}"
+        self.double[both], self.words[both] = question, words
+        return both
+
+    def renamed(self, path: Path, names: Mapping[str, str]) -> TableAnswers:
+        """A copy in which each row is of the question that `names` says."""
+        out = TableAnswers(twice=self.twice)
+        for question, found in self.records.items():
+            out.records.setdefault(names.get(question, question), []).extend(found)
+        hashes = dict(zip(self.numbers, self.hashes, strict=False))
+        for question, repeat, number in self:
+            known, levels = repeat if isinstance(repeat, str) else None, self.levels.get(number, ())
+            if levels and known is not None:
+                known = known.partition("\x1f")[0]  # `add` puts the levels behind it again
+            self._copy(number, question, out, path, names.get(question, question), known, hashes)
+        return out
+
+    def numbered(self, path: Path) -> TableAnswers:
+        """A copy in which each row is a question of its own."""
+        out, rows = TableAnswers(twice=self.twice), list(self)
+        hashes = dict(zip(self.numbers, self.hashes, strict=False))
+        for key, (question, _, number) in zip(occurrences([row[0] for row in rows]), rows, strict=True):
+            self._copy(number, question, out, path, key, None, hashes)
+            out.records[key] = self.records.get(question, [])
+        return out
+
+    def _copy(
+        self,
+        number: int,
+        question: str,
+        out: TableAnswers,
+        path: Path,
+        key: str,
+        repeat: str | None,
+        hashes: Mapping[str, str],
+    ) -> None:
+        if key not in out.numbers and question in hashes:
+            out.hashes.append(hashes[question])
+        out.add(
+            path,
+            key,
+            repeat,
+            self.values[number],
+            cluster=self.clusters[question][0],
+            levels=self.levels.get(number, ()),
+            line=self.lines[number],
+        )
+
+    def scores(self, where: object, what: Key, options: ReadOptions, **fields: Any) -> Scores:
+        """See `MetricAnswers.scores`; answers that are only counted stand in no known order."""
+        if not self.counts:
+            return MetricAnswers.scores(self, where, what, options, **fields)
+        if options.factors:
+            raise InputError(f"{where}: counts of right answers do not say which answer is which: `factors` needs rows")
+        counted = {question: sum(count for _, count in rows) for question, rows in self.counts.items()}
+        part = MetricAnswers.scores(self, where, what, options, more=counted, **fields)
+        self._fill(part.values)
+        # counts do not tell the order of the answers: draw one, or repeat 1 would always be right
+        import numpy as np
+
+        values = np.random.default_rng(0).permuted(part.values, axis=1)
+        return replace(part, values=values, bounds=fitting(fields.get("bounds"), values))
+
+    def _fill(self, values: FloatArray) -> None:
+        """Put the counted answers behind those that have rows of their own."""
+        for i, (question, known) in enumerate(self.numbers.items()):
+            start = len(known)
+            for right, count in self.counts.get(question, ()):
+                values[i, start : start + right] = 1.0
+                values[i, start + right : start + count] = 0.0
+                start += count
+
 
 _WATCHED = 20_000
 """Rows that are looked at for a column that tells more than one thing of a question."""
@@ -44,20 +147,15 @@ _OF_QUESTION = re.compile("target|gold|ground_truth|expected|reference|prompt|in
 class Settled:
     """The tables as they are in the end."""
 
-    new: dict[int, Cells] = field(default_factory=dict)
+    new: dict[int, TableAnswers] = field(default_factory=dict)
     """Identity of an old table → the one in its place."""
     notes: list[str] = field(default_factory=list)
 
-    def of(self, cells: Cells) -> Cells:
+    def of(self, cells: TableAnswers) -> TableAnswers:
         return self.new.get(id(cells), cells)
 
 
-def is_worded(values: Sequence[str | None]) -> bool:
-    """Whether a column holds sentences, and not names."""
-    return 2 * sum(value is not None and " " in value for value in values) > len(values)
-
-
-def settle(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settled:
+def settle(path: Path, columns: TableColumns, tables: Sequence[TableAnswers]) -> Settled:
     """Decide for a whole file, and tell the columns.
 
     Args:
@@ -70,7 +168,7 @@ def settle(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settled:
     return _without_id(path, columns, tables) if columns.words is None else _beside(path, columns, tables)
 
 
-def _beside(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settled:
+def _beside(path: Path, columns: TableColumns, tables: Sequence[TableAnswers]) -> Settled:
     """An id beside the words: the id, unless it numbers the rows or the answers of a question."""
     name, words = columns.question, columns.words
     assert words is not None
@@ -92,7 +190,7 @@ def _beside(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settled:
     return out
 
 
-def _counted(cells: Cells) -> bool:
+def _counted(cells: TableAnswers) -> bool:
     """Whether the repeats of a table number the answers that have the same words, and nothing else (a row's seed)."""
     answers = Counter[str]()
     numbers: dict[tuple[str, str], None] = {}
@@ -106,13 +204,13 @@ def _counted(cells: Cells) -> bool:
     return len(numbers) == n and len({repeat for _, repeat in numbers}) == max(answers.values(), default=0)
 
 
-def _shared_words(cells: Cells) -> tuple[int, int]:
+def _shared_words(cells: TableAnswers) -> tuple[int, int]:
     """How many texts are those of several questions, and how many texts there are."""
     count = Counter(cells.words.get(question, question) for question in cells.numbers)
     return sum(n > 1 for n in count.values()), len(count)
 
 
-def _without_id(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settled:
+def _without_id(path: Path, columns: TableColumns, tables: Sequence[TableAnswers]) -> Settled:
     """Only one column tells the question: a few equal sentences in it are no repeats."""
     name = columns.question
     repeated = sum(len(rows) > 1 for cells in tables for rows in cells.numbers.values())
@@ -128,7 +226,7 @@ def _without_id(path: Path, columns: Columns, tables: Sequence[Cells]) -> Settle
     return Settled({id(cells): cells.numbered(path) for cells in tables}, notes=[note])
 
 
-def refuse_one_question(path: Path, columns: Columns, tables: Sequence[Cells]) -> None:
+def refuse_one_question(path: Path, columns: TableColumns, tables: Sequence[TableAnswers]) -> None:
     """Refuse a guess by which most rows of a table are the answers to one question."""
     name = columns.question
     if name in columns.chosen or "repeat" in columns.names or columns.off:
@@ -153,7 +251,7 @@ class Pooled:
     the user has to say what that is: it would be taken for the model's own noise.
     """
 
-    def __init__(self, path: Path, columns: Columns, known: Sequence[str]) -> None:
+    def __init__(self, path: Path, columns: TableColumns, known: Sequence[str]) -> None:
         self.path, self.columns = path, columns
         asked = "repeat" not in columns.names and columns.count is None and not {"repeat", "question"} & {*columns.off}
         names = [name for name in columns.unused if not mentioned(name, known)] if asked else []
@@ -177,7 +275,7 @@ class Pooled:
             if first:
                 self._texts[name].append(value)
 
-    def ask(self, tables: Sequence[Cells]) -> None:
+    def ask(self, tables: Sequence[TableAnswers]) -> None:
         """Refuse a table that pools what its columns tell apart.
 
         Raises:
@@ -256,3 +354,32 @@ def _is_number(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def fields_of(path: Path, task: str, cells: TableAnswers, columns: TableColumns, specs: Sequence[str]) -> Fields | None:
+    """The values of SPECs for each question of one model × task × metric; None where nothing is asked.
+
+    Raises:
+        FinalError: a column that differs between the answers to one question is no property of the question.
+    """
+    if not specs:
+        return None
+    used = {theirs for ours, theirs in columns.names.items() if ours != "cluster"}
+    docs: list[dict[str, Any]] = []
+    varying: dict[str, str] = {}
+    for question in cells.numbers:
+        first, *others = cells.records[question]
+        docs.append({name: value for name, value in first.items() if name not in used})
+        for other in others:
+            if other != first:
+                varying |= {name: question for name, value in other.items() if first.get(name) != value}
+    for name, question in varying.items():
+        if name not in used and mentioned(name, specs):
+            raise FinalError(
+                f"{path}: column {name!r} has several values for question {question!r}: it tells of an answer, not "
+                f"of a question; `factors --factor {name}={name}` says how much noise it makes"
+            )
+    reader = FieldReader(specs, task)
+    for doc in docs:
+        reader.add({name: value for name, value in doc.items() if name not in varying})
+    return reader.fields()

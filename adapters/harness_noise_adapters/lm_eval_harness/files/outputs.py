@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise.errors import InputError
-from harness_noise.io.json_files import load
+from harness_noise.io.paths import load
 
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?"
 _RESULTS = re.compile(rf"(?:.*_)?(?P<date>{_DATE})\.json")
@@ -210,7 +210,7 @@ def _of_results(path: Path, beside: _Beside) -> Output:
 
 
 def _named_after_model(results: Path, files: Mapping[str, Path]) -> dict[str, Path]:
-    """Of files the samples of a run of lm-eval 0.4.0 to 0.4.2: their names are the model's arguments and the task."""
+    """The samples files of a run of lm-eval 0.4.0–0.4.2, which are named after the model's arguments and the task."""
     try:
         content = read_results(results)
     except InputError:  # whoever reads it says so

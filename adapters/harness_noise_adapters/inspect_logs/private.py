@@ -1,0 +1,305 @@
+"""What of Inspect is not public and the noise needs, each guarded: it is wrapped once, and is left alone if it is not
+what we know.
+
+- `eval_results` computes the results of a task. No public hook comes between them and the log, nor between a log that
+  is scored again (`inspect score`, `edit_score`, `recompute_metrics`) and its new results, in which what a hook has
+  appended is gone. Ours are added to both.
+- A task gets its `early_stopping` from its code; the flag puts one onto a copy of the running task.
+- Inspect starts all samples in the order of the data set. The plan of samples is put into our order, and its results
+  come back in Inspect's own. Each sample waits for its turn before it takes one of Inspect's slots; else all of a
+  small data set is under way before the first look.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from harness_noise.errors import error_message
+from harness_noise.settings import Settings
+
+from . import inject
+from .flags import Flag, flag
+from .live import current
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog
+    from inspect_ai.util import EarlyStopping
+
+    from .stopper import Stopper
+
+logger = logging.getLogger("harness_noise")
+
+WRAPPED = "_harness_noise_wraps"
+"""The attribute of a wrapper that holds what it wraps."""
+USED = {"samples", "scores", "reducers", "scorers", "metrics"}
+"""The arguments of `eval_results` without which it is not the function that we know."""
+_RUN = "inspect_ai._eval.task.run"
+_log: ContextVar[EvalLog | None] = ContextVar("harness_noise_rescored", default=None)
+
+Adding = Callable[[Any, Any, Any, int], None]
+"""Called with a task or a log, its results, their scores and how many samples."""
+Failed = Callable[[Any, BaseException], None]
+
+
+def is_wrapped(owner: Any, name: str) -> bool:
+    """Whether a function of Inspect's is ours already."""
+    return hasattr(getattr(owner, name, None), WRAPPED)
+
+
+def _wrap(owner: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    original = getattr(owner, name)
+    wrapper = functools.wraps(original)(wrap(original))
+    setattr(wrapper, WRAPPED, original)
+    setattr(owner, name, wrapper)
+
+
+def _unwrap(owner: Any, name: str) -> None:
+    function = getattr(owner, name, None)
+    if hasattr(function, WRAPPED):
+        setattr(owner, name, getattr(function, WRAPPED))
+
+
+def wrap_results(add: Adding, failed: Failed) -> bool:
+    """Wrap the `eval_results` of running tasks once; False if it is not the function that we know.
+
+    Args:
+        add: adds the noise to the results of a task of ours.
+        failed: is told of a task and the error by which its noise was lost.
+    """
+    try:
+        from inspect_ai._eval.task import run
+
+        if is_wrapped(run, "eval_results"):
+            return True
+        known = inspect.signature(run.eval_results).parameters.keys() >= USED
+    except Exception:  # noqa: BLE001  a private symbol may fail in any way
+        return False
+    if known:
+        _wrap(run, "eval_results", functools.partial(_with_noise, current, add, failed))
+    return known
+
+
+def _with_noise(
+    subject: ContextVar[Any], add: Adding, failed: Failed, original: Callable[..., Any]
+) -> Callable[..., Any]:
+    """`eval_results` that adds the noise of what `subject` holds; None there: nothing of ours."""
+    signature = inspect.signature(original)
+
+    def eval_results(*args: Any, **kwargs: Any) -> Any:
+        out = original(*args, **kwargs)
+        of = subject.get()
+        if of is None:
+            return out
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+            add(of, out[0], given["scores"], given["samples"])
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  a fault here would lose the results
+            with suppress(Exception):
+                failed(of, error)
+        return out
+
+    return eval_results
+
+
+def wrap_rescoring(renew: Adding) -> bool:
+    """Wrap what Inspect computes metrics again with, once; False if it is not what we know.
+
+    Args:
+        renew: adds the noise to the new results of a log.
+    """
+    try:
+        from inspect_ai._eval import score
+        from inspect_ai.log import _metric
+
+        if is_wrapped(score, "eval_results"):
+            return True
+        known = all(inspect.signature(module.eval_results).parameters.keys() >= USED for module in (score, _metric))
+        first = {
+            function: next(iter(inspect.signature(getattr(score, function)).parameters), None)
+            for function in ("resolve_scorers_info", "score_async")
+        }
+    except Exception:  # noqa: BLE001  private symbols may fail in any way
+        return False
+    if not known or set(first.values()) != {"log"}:
+        return False
+
+    def once(log: EvalLog, *results: Any) -> None:
+        _log.set(None)
+        renew(log, *results)
+
+    for module in (score, _metric):
+        _wrap(module, "eval_results", functools.partial(_with_noise, _log, once, _not_renewed))
+    _wrap(score, "resolve_scorers_info", _noting)
+    native = score.score_async
+    _wrap(score, "score_async", _noting_async)
+    _replace_everywhere(native, score.score_async)
+    return True
+
+
+def unwrap_all() -> None:
+    """Give Inspect its own functions back."""
+    from inspect_ai._eval import score
+    from inspect_ai._eval.task import run
+    from inspect_ai.log import _metric
+
+    ours = score.score_async
+    owners = (run, "eval_results"), (score, "eval_results"), (_metric, "eval_results"), _scheduler()
+    for owner, name in (*owners, (score, "resolve_scorers_info"), (score, "score_async")):
+        _unwrap(owner, name)
+    _replace_everywhere(ours, score.score_async)
+
+
+def _replace_everywhere(old: Any, new: Any) -> None:
+    """In the modules of Inspect that have taken a function by its name."""
+    for name in ("inspect_ai", "inspect_ai._cli.score"):
+        module = sys.modules.get(name)
+        if module is not None and getattr(module, "score_async", None) is old:
+            module.score_async = new  # type: ignore[attr-defined]
+
+
+def _noting(original: Callable[..., Any]) -> Callable[..., Any]:
+    """The last call of `recompute_metrics` before it computes results; it is given the log."""
+
+    def noting(log: EvalLog, *args: Any, **kwargs: Any) -> Any:
+        _log.set(log)
+        return original(log, *args, **kwargs)
+
+    return noting
+
+
+def _noting_async(original: Callable[..., Any]) -> Callable[..., Any]:
+    async def noting(log: EvalLog, *args: Any, **kwargs: Any) -> Any:
+        token = _log.set(log)
+        try:
+            return await original(log, *args, **kwargs)
+        finally:
+            _log.reset(token)
+
+    return noting
+
+
+def flag_of(log: EvalLog) -> Flag | None:
+    """The flag of a finished log: that of its run, or else the settings of the export that added the numbers.
+
+    Raises:
+        InputError: a value that is not understood.
+    """
+    on = flag(log.eval.metadata)
+    if on is not None:
+        return on
+    if not any(inject.injected(es) for es in (log.results.scores if log.results else ())):
+        return None
+    record = (log.metadata or {}).get(inject.RECORD)
+    names = ("level", "se", "interval", "cluster")
+    chosen = {name: record[name] for name in names if name in record} if isinstance(record, Mapping) else {}
+    if "level" in chosen:
+        chosen["level"] = float(chosen["level"])
+    return Flag(Settings(**chosen))
+
+
+def _not_renewed(log: EvalLog, error: BaseException) -> None:
+    logger.warning(
+        "noise: %s: the new scores have no error bars (%s); `harness-noise export LOG -o DIR` adds them",
+        log.eval.task,
+        error_message(error),
+    )
+
+
+def options() -> Any | None:
+    """The `TaskRunOptions` of the task that awaits us; None where there are none of the kind that we know."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "task_run" and frame.f_globals.get("__name__") == _RUN:
+            running = frame.f_locals.get("options")
+            return running if hasattr(getattr(running, "task", None), "early_stopping") else None
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    return None
+
+
+def stop_with(running: Any, stopping: EarlyStopping) -> None:
+    """Let the running task be stopped; the user's own object is not touched, which may be run again."""
+    task = copy(running.task)
+    task.early_stopping = stopping
+    running.task = task
+
+
+def reorder() -> bool:
+    """Let plans of samples pass by here, once; False if Inspect makes them in no way that we know."""
+    try:
+        owner, name = _scheduler()
+        if is_wrapped(owner, name):
+            return True
+        parameters = list(inspect.signature(getattr(owner, name)).parameters)
+    except Exception:  # noqa: BLE001  private symbols may fail in any way
+        return False
+    expected, wrap = (["funcs"], _collecting) if name == "tg_collect" else (["self", "plan", "run_sample"], _scheduling)
+    if parameters[: len(expected)] != expected:
+        return False
+    _wrap(owner, name, wrap)
+    return True
+
+
+def _scheduler() -> tuple[Any, str]:
+    """What starts the samples of a task: a class of its own, or in older versions a function."""
+    from inspect_ai._eval.task import run
+
+    scheduler = getattr(run, "SampleScheduler", None)
+    return (run, "tg_collect") if scheduler is None else (scheduler, "run")
+
+
+def _stopper() -> Stopper | None:
+    """The stopper of the task whose plan it is."""
+    live = current.get()
+    return None if live is None else live.stopper
+
+
+def _scheduling(original: Callable[..., Any]) -> Callable[..., Any]:
+    async def run(self: Any, plan: Any, run_sample: Any, **kwargs: Any) -> Any:
+        stopper = _stopper()
+        if stopper is None:
+            return await original(self, plan, run_sample, **kwargs)
+
+        async def in_turn(index: int, epoch: int, *rest: Any) -> Any:
+            await stopper.turn(index)
+            result = await run_sample(index, epoch, *rest)
+            stopper.ended(index, epoch)
+            return result
+
+        results = await original(self, [plan[i] for i in stopper.planned(plan)], in_turn, **kwargs)
+        return {key: results[key] for key in plan if key in results} | results
+
+    return run
+
+
+def _collecting(original: Callable[..., Any]) -> Callable[..., Any]:
+    async def tg_collect(funcs: Any, *args: Any, **kwargs: Any) -> Any:
+        funcs = list(funcs)
+        plan = [function.args for function in funcs if len(getattr(function, "args", ())) == 2]
+        stopper = _stopper()
+        if stopper is None or len(plan) < len(funcs):
+            return await original(funcs, *args, **kwargs)
+
+        async def in_turn(at: int) -> Any:
+            await stopper.turn(plan[at][0])
+            result = await funcs[at]()
+            stopper.ended(*plan[at])
+            return result
+
+        order = stopper.planned(plan)
+        results = await original([functools.partial(in_turn, at) for at in order], *args, **kwargs)
+        place = {i: at for at, i in enumerate(order)}
+        return [results[place[i]] for i in range(len(funcs))]
+
+    return tg_collect

@@ -39,9 +39,16 @@ def _one(one: Scores, other: Scores, run_a: Run, run_b: Run) -> ByQuestion:
         return None if values is None else [values[i] for i in at]
 
     return ByQuestion(
-        one.task, one.metric, one.scorer, run_a.model, run_b.model, run_a.name, run_b.name,
+        one.task,
+        one.metric,
+        one.scorer,
+        run_a.model,
+        run_b.model,
+        run_a.name,
+        run_b.name,
         keys=[one.questions.keys[i] for i in at_a],
         texts=of_either(one.questions.shown(), other.questions.shown()),
         clusters=of_either(one.clusters, other.clusters),
-        mean_a=a[keep], mean_b=b[keep],
-    )  # fmt: skip
+        mean_a=a[keep],
+        mean_b=b[keep],
+    )

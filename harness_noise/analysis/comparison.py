@@ -50,9 +50,13 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
         notes += [*run_a.notes, *run_b.notes, *remarks]
     notes += _no_direction(rows)
     return Comparison(
-        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips),
-        families=tuple(item.family for item in rows), skews=tuple(item.skew for item in rows),
-    )  # fmt: skip
+        settings.to_dict(),
+        tuple(decided(rows, settings)),
+        merge_notes(notes),
+        tuple(flips),
+        families=tuple(item.family for item in rows),
+        skews=tuple(item.skew for item in rows),
+    )
 
 
 def _of_pair(

@@ -46,13 +46,32 @@ def compare_counts(
     variance = np.array([p * (1 - p) * (1 / n + 1 / m)])
     of = decision.Differences(np.array([exact.diff]), variance, df=unknown, zero=np.array([False]), p_zero=unknown)
     test = decision.Test(
-        np.array([exact.p_value]), np.array([z.statistic]), by_p=True, of_all=True, limits=limits,
+        np.array([exact.p_value]),
+        np.array([z.statistic]),
+        by_p=True,
+        of_all=True,
+        limits=limits,
         interval="agresti-caffo",
-    )  # fmt: skip
+    )
     row = RowDecision.of(
-        decision.decide(of, settings, test), {"unpaired"},
-        task="", metric="counts", scorer="none", higher_is_better=None, model_a=names[0], model_b=names[1],
-        n_questions=n + m, n_clusters=n + m, n_only_a=n, n_only_b=m, repeats_a=1, repeats_b=1, mean_a=x / n,
-        mean_b=y / m, diff=exact.diff, level=settings.level, test="fisher",
-    )  # fmt: skip
+        decision.decide(of, settings, test),
+        {"unpaired"},
+        task="",
+        metric="counts",
+        scorer="none",
+        higher_is_better=None,
+        model_a=names[0],
+        model_b=names[1],
+        n_questions=n + m,
+        n_clusters=n + m,
+        n_only_a=n,
+        n_only_b=m,
+        repeats_a=1,
+        repeats_b=1,
+        mean_a=x / n,
+        mean_b=y / m,
+        diff=exact.diff,
+        level=settings.level,
+        test="fisher",
+    )
     return decided([row], settings)[0], exact

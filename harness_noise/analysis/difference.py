@@ -131,7 +131,12 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
     wins_a, wins_b, ties = tests.expected_wins(a.values, b.values)
     unpaired = None if m_a.variance is None or m_b.variance is None else math.sqrt(m_a.variance + m_b.variance)
     return row_of(
-        compared, evidence, (a, b), (m_a, m_b), codes, clustered,
+        compared,
+        evidence,
+        (a, b),
+        (m_a, m_b),
+        codes,
+        clustered,
         n_only_a=pairing.only_a,
         n_only_b=pairing.only_b,
         wins_a=wins_a,
@@ -140,7 +145,7 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
         correlation=_correlation(a.stats.mean, b.stats.mean),
         se_unpaired=unpaired,
         cluster=in_words(pairing.cluster) if clustered else None,
-    )  # fmt: skip
+    )
 
 
 def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:

@@ -91,10 +91,16 @@ class Evidence:
             ci = small(level)
             p_zero = decision.two_sided(ci.low, ci.high, level)
         of = Differences(
-            mean, variance, df, np.array([m.zero_variance]), p_zero, small, self.far,
+            mean,
+            variance,
+            df,
+            np.array([m.zero_variance]),
+            p_zero,
+            small,
+            self.far,
             "bonett-price" if self.sides is None else "agresti-caffo",
             math.inf if self.bounds is None else self.bounds[1] - self.bounds[0],
-        )  # fmt: skip
+        )
         return decision.decide(of, self.settings, None if m.variance is None else self._test())
 
     def _test(self) -> decision.Test:
@@ -221,10 +227,16 @@ class RowDecision:
     def decided(self, verdict: str, p_adjusted: float, codes: Iterable[str] = ()) -> Difference:
         """The row with its verdict."""
         numbers = {name: float(column[0]) for name, column in self.decision.numbers().items()}
-        return difference(**dict(self.fields) | numbers | {
-            "verdict": verdict, "p_adjusted": p_adjusted, "interval": str(self.decision.interval[0]),
-            "diagnostics": tuple(sorted(self.codes.union(codes))),
-        })  # fmt: skip
+        return difference(
+            **dict(self.fields)
+            | numbers
+            | {
+                "verdict": verdict,
+                "p_adjusted": p_adjusted,
+                "interval": str(self.decision.interval[0]),
+                "diagnostics": tuple(sorted(self.codes.union(codes))),
+            }
+        )
 
 
 def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]:
@@ -233,22 +245,30 @@ def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]
         return []
     ahead = [((row.fields["diff"] or 0.0) > 0) == (row.fields["higher_is_better"] is not False) for row in rows]
     verdicts = decision.apply_adjustment(
-        Decision.of_all([row.decision for row in rows]), np.array(ahead, dtype=np.bool_), settings,
+        Decision.of_all([row.decision for row in rows]),
+        np.array(ahead, dtype=np.bool_),
+        settings,
         [row.family for row in rows],
-    )  # fmt: skip
+    )
     return [
         row.decided(
-            verdicts.words[verdicts.codes[i]], float(verdicts.p_adjusted[i]),
+            verdicts.words[verdicts.codes[i]],
+            float(verdicts.p_adjusted[i]),
             ("not_after_adjustment",) if verdicts.lost_to_adjustment[i] else (),
         )
         for i, row in enumerate(rows)
-    ]  # fmt: skip
+    ]
 
 
 def row_of(
-    compared: Compared, evidence: Evidence, samples: tuple[Sample, Sample], each: tuple[Moments, Moments],
-    codes: set[str], clustered: bool, **known: Any,
-) -> RowDecision:  # fmt: skip
+    compared: Compared,
+    evidence: Evidence,
+    samples: tuple[Sample, Sample],
+    each: tuple[Moments, Moments],
+    codes: set[str],
+    clustered: bool,
+    **known: Any,
+) -> RowDecision:
     """The row of a difference of means.
 
     Args:

@@ -130,10 +130,15 @@ def _explained(
     first_part = kept.parts[0]
     fit = Fit(
         **common,  # type: ignore[arg-type]
-        higher_is_better=first_part.higher_is_better, n_questions=len(kept), n_left_out=left_out,
-        n_clusters=plan.n_clusters, cluster=in_words(first_part.cluster_spec) if plan.clustered else None,
-        weighted=weights is not None, r2=finite(found.r2), diagnostics=tuple(sorted(codes)),
-    )  # fmt: skip
+        higher_is_better=first_part.higher_is_better,
+        n_questions=len(kept),
+        n_left_out=left_out,
+        n_clusters=plan.n_clusters,
+        cluster=in_words(first_part.cluster_spec) if plan.clustered else None,
+        weighted=weights is not None,
+        r2=finite(found.r2),
+        diagnostics=tuple(sorted(codes)),
+    )
     rows = [_row(j, column, found, common, flat, settings.level) for j, column in enumerate(columns)]
     rare = (
         set()
@@ -185,9 +190,12 @@ def _common(item: WithFields) -> dict[str, str | None]:
     first = item.parts[0]
     names = [run.model for run in item.runs]
     return {
-        "task": first.task, "metric": first.metric, "scorer": first.scorer,
-        "model_a": names[0], "model_b": names[1] if len(names) > 1 else None,
-    }  # fmt: skip
+        "task": first.task,
+        "metric": first.metric,
+        "scorer": first.scorer,
+        "model_a": names[0],
+        "model_b": names[1] if len(names) > 1 else None,
+    }
 
 
 def _columns(item: WithFields, spec: str, category: bool) -> list[_Column]:
@@ -277,12 +285,21 @@ def _row(
             p = float(2 * decision.below(-abs(statistic), df))
     return Coefficient(
         **common,  # type: ignore[arg-type]
-        field=column.field, value=column.value, reference=column.reference,
+        field=column.field,
+        value=column.value,
+        reference=column.reference,
         n_value=None if column.value is None else int(column.values.sum()),
-        coefficient=finite(estimate), se=se, ci_low=low, ci_high=high, level=level,
-        df=finite(df), statistic=finite(statistic), p_value=finite(p), p_adjusted=finite(p),
+        coefficient=finite(estimate),
+        se=se,
+        ci_low=low,
+        ci_high=high,
+        level=level,
+        df=finite(df),
+        statistic=finite(statistic),
+        p_value=finite(p),
+        p_adjusted=finite(p),
         diagnostics=tuple(sorted(codes)),
-    )  # fmt: skip
+    )
 
 
 def _adjusted(rows: Sequence[Coefficient], settings: Settings) -> tuple[Coefficient, ...]:

@@ -281,14 +281,41 @@ def _without_range(estimates: Iterable[Estimate]) -> list[str]:
 
 def _skipped(run: Run, task: str, metric: str, scorer: str, native: float | None, settings: Settings) -> Estimate:
     empty: dict[str, Any] = dict.fromkeys(
-        ("se", "ci_low", "ci_high", "df", "se_total", "se_data", "se_prediction", "se_naive", "var_data",
-         "var_prediction", "design_effect", "n_effective", "icc")
-    )  # fmt: skip
+        (
+            "se",
+            "ci_low",
+            "ci_high",
+            "df",
+            "se_total",
+            "se_data",
+            "se_prediction",
+            "se_naive",
+            "var_data",
+            "var_prediction",
+            "design_effect",
+            "n_effective",
+            "icc",
+        )
+    )
     return Estimate(
-        task=task, metric=metric, scorer=scorer, model=run.model, run=run.name, higher_is_better=None,
-        n_questions=0, n_clusters=0, repeats_min=0, repeats_max=0, mean=finite(native), level=settings.level,
-        interval="none", estimator=settings.se, diagnostics=("skipped_metric",), estimand=settings.estimand, **empty,
-    )  # fmt: skip
+        task=task,
+        metric=metric,
+        scorer=scorer,
+        model=run.model,
+        run=run.name,
+        higher_is_better=None,
+        n_questions=0,
+        n_clusters=0,
+        repeats_min=0,
+        repeats_max=0,
+        mean=finite(native),
+        level=settings.level,
+        interval="none",
+        estimator=settings.se,
+        diagnostics=("skipped_metric",),
+        estimand=settings.estimand,
+        **empty,
+    )
 
 
 def pass_at_k_estimates(item: Scores, settings: Settings, run: Run | None = None) -> dict[int, Estimate]:
@@ -301,9 +328,12 @@ def pass_at_k_estimates(item: Scores, settings: Settings, run: Run | None = None
     out = {}
     for k in range(1, int(counts[counts > 0].min(initial=item.values.shape[1])) + 1):
         whole = replace(
-            item, metric=f"pass@{k}", values=pass_at_k(item.values, k)[:, None], native=None,
+            item,
+            metric=f"pass@{k}",
+            values=pass_at_k(item.values, k)[:, None],
+            native=None,
             diagnostics=("uses_all_repeats",),
-        )  # fmt: skip
+        )
         row = estimate_of([whole], run or Run(model="", name="", harness="array"), settings)
         out[k] = replace(row, repeats_min=int(counts.min(initial=0)), repeats_max=int(counts.max(initial=0)))
     return out

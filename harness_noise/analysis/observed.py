@@ -119,9 +119,14 @@ def observe_difference(
     if m.zero_variance:
         return of_equal(c, m, plan, settings, bounds, names)
     return Observed(
-        **names, estimate=m.mean, se=None if m.variance is None else math.sqrt(m.variance), df=m.df,
-        units=m.n_clusters, far=extended_difference(c, m, plan, settings), bounds=ends,
-    )  # fmt: skip
+        **names,
+        estimate=m.mean,
+        se=None if m.variance is None else math.sqrt(m.variance),
+        df=m.df,
+        units=m.n_clusters,
+        far=extended_difference(c, m, plan, settings),
+        bounds=ends,
+    )
 
 
 def _both(parts_a: Sequence[Scores], parts_b: Sequence[Scores], group: Group | None) -> tuple[Sample, Sample]:
@@ -135,9 +140,14 @@ def observe_mean(parts: Sequence[Scores], settings: Settings, group: Group | Non
     row = estimate_of(parts, Run(model="", name="", harness=""), settings, group=group)
     ci = None if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)
     return Observed(
-        **_names(parts, group), estimate=row.mean, se=row.se or None, df=row.df, units=row.n_clusters,
-        bounds=row.range, interval=ci,
-    )  # fmt: skip
+        **_names(parts, group),
+        estimate=row.mean,
+        se=row.se or None,
+        df=row.df,
+        units=row.n_clusters,
+        bounds=row.range,
+        interval=ci,
+    )
 
 
 def _check(settings: Settings) -> None:
@@ -155,9 +165,11 @@ def _check(settings: Settings) -> None:
 def _names(parts: Sequence[Scores], group: Group | None) -> dict[str, Any]:
     first = parts[0]
     return {
-        "task": group.name if group is not None else first.task, "metric": first.metric, "scorer": first.scorer,
+        "task": group.name if group is not None else first.task,
+        "metric": first.metric,
+        "scorer": first.scorer,
         "higher_is_better": first.higher_is_better,
-    }  # fmt: skip
+    }
 
 
 def _units(data: Sample) -> int:

@@ -322,8 +322,9 @@ def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[str]:
     return [
         f"the column {name!r} tells the repeats apart, and all questions share its values: use `repeats_are='runs'` "
         "if it moves their answers together, as prompts, judges and training seeds do; now they count as independent"
-        for name in names if name is not None and settings.repeats_are == "answers"
-    ]  # fmt: skip
+        for name in names
+        if name is not None and settings.repeats_are == "answers"
+    ]
 
 
 def noise_fields(m: Moments, clustered: bool) -> dict[str, Any]:
@@ -405,10 +406,16 @@ def as_scores(
     keys = tuple(map(str, range(len(array))))
     fields.setdefault("bounds", fitting((0.0, 1.0), array))
     return Scores(
-        task=fields.pop("task", ""), metric=fields.pop("metric", "score"), scorer=fields.pop("scorer", "none"),
-        questions=Questions(keys), values=array, clusters=labels, n_missing=int(holes.sum()),
-        cluster_spec=None if labels is None else "clusters", **fields,
-    )  # fmt: skip
+        task=fields.pop("task", ""),
+        metric=fields.pop("metric", "score"),
+        scorer=fields.pop("scorer", "none"),
+        questions=Questions(keys),
+        values=array,
+        clusters=labels,
+        n_missing=int(holes.sum()),
+        cluster_spec=None if labels is None else "clusters",
+        **fields,
+    )
 
 
 def _labels(name: str, labels: Sequence[object] | NDArray[np.generic], n: int) -> tuple[str, ...]:

@@ -185,15 +185,22 @@ def _whole(cut: _Cut, test: by_slice.Heterogeneity | None, spread: float | None)
     first, names = cut.item.parts[0], [run.model for run in cut.item.runs]
     few = test is not None and test.df_residual < FEW_DF
     return Heterogeneity(
-        task=first.task, metric=first.metric, scorer=first.scorer, model_a=names[0],
-        model_b=names[1] if len(names) > 1 else None, field=cut.field, n_slices=len(cut.labels),
+        task=first.task,
+        metric=first.metric,
+        scorer=first.scorer,
+        model_a=names[0],
+        model_b=names[1] if len(names) > 1 else None,
+        field=cut.field,
+        n_slices=len(cut.labels),
         n_left_out=cut.left_out,
         statistic=None if test is None else finite(test.statistic),
         df=None if test is None else finite(test.df),
         df_residual=None if test is None else finite(test.df_residual),
-        p_value=None if test is None else finite(test.p_value), p_adjusted=None,
-        spread=finite(spread), diagnostics=("few_clusters",) if few else (),
-    )  # fmt: skip
+        p_value=None if test is None else finite(test.p_value),
+        p_adjusted=None,
+        spread=finite(spread),
+        diagnostics=("few_clusters",) if few else (),
+    )
 
 
 def _mean_slices(one: _Slices) -> Iterator[EstimateSlice]:
@@ -204,10 +211,14 @@ def _mean_slices(one: _Slices) -> Iterator[EstimateSlice]:
 
 def _check(settings: Settings) -> None:
     clash = (
-        "`unpaired`" if settings.unpaired else
-        "`questions_are='fixed'`" if settings.questions_are == "fixed" else
-        "`repeats_are='runs'`" if settings.repeats_are == "runs" else None
-    )  # fmt: skip
+        "`unpaired`"
+        if settings.unpaired
+        else "`questions_are='fixed'`"
+        if settings.questions_are == "fixed"
+        else "`repeats_are='runs'`"
+        if settings.repeats_are == "runs"
+        else None
+    )
     if clash is not None:
         raise InputError(
             f"`by` takes the questions for a sample, answers for independent and two runs for paired, and {clash} does "

@@ -82,16 +82,27 @@ def grid(parts: Sequence[Scores]) -> Grid:
     if any(part.clusters is not None for part in parts):
         clusters = _codes([labels[i] for i in keep])
     table = Table(
-        mean[keep], var[keep], count[keep], clusters,
+        mean[keep],
+        var[keep],
+        count[keep],
+        clusters,
         identical=np.array(["identical_repeats" in part.diagnostics for part in parts]),
         answers_differ=np.array([part.answers_differ for part in parts]),
         answers=None if binary or not (count > 1).any() else values,
         binary=binary,
-    )  # fmt: skip
+    )
     return Grid(
-        _take(questions, keep), table, values, tuple(labels[i] for i in keep), spec,
-        _prompts(parts, rows, count, keep), unit, solved[keep], noisy, tuple(dict.fromkeys(notes)),
-    )  # fmt: skip
+        _take(questions, keep),
+        table,
+        values,
+        tuple(labels[i] for i in keep),
+        spec,
+        _prompts(parts, rows, count, keep),
+        unit,
+        solved[keep],
+        noisy,
+        tuple(dict.fromkeys(notes)),
+    )
 
 
 def stacked(grids: Sequence[Grid], tasks: Sequence[str], shares: Sequence[float] | None) -> Grid:
@@ -132,8 +143,10 @@ def stacked(grids: Sequence[Grid], tasks: Sequence[str], shares: Sequence[float]
     )
     prompts = None
     if any(item.prompts is not None for item in grids):
-        blocks = [np.zeros((n, M), dtype=np.intp) if item.prompts is None else item.prompts
-                  for n, item in zip(sizes, grids, strict=True)]  # fmt: skip
+        blocks = [
+            np.zeros((n, M), dtype=np.intp) if item.prompts is None else item.prompts
+            for n, item in zip(sizes, grids, strict=True)
+        ]
         prompts = np.where(count > 0, np.concatenate(blocks), -1)
     keys = [f"{task}: {key}" for task, item in zip(tasks, grids, strict=True) for key in item.questions.keys]
     texts = None

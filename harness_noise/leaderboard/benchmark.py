@@ -159,9 +159,13 @@ def pairs_of(
     codes = _codes([item.codes(group) for item in measured], board, a, b)
     codes["missing_matters"] = _missing_matters(parts, group, bounds, columns)
     facts = Facts(
-        names, runs, common, codes=codes, width=None if bounds is None else bounds[1] - bounds[0],
+        names,
+        runs,
+        common,
+        codes=codes,
+        width=None if bounds is None else bounds[1] - bounds[0],
         n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
-    )  # fmt: skip
+    )
     return decided(columns, board.table, facts, settings), notes
 
 
@@ -184,14 +188,19 @@ def _questions(common: Mapping[str, Any], board: Grid) -> QuestionColumns:
     mean = np.where(W, board.table.mean, 0.0).sum(axis=1) / np.maximum(W.sum(axis=1), 1)
     tau, p_tau = benchmark.kendall_tau(board.table.mean)
     return QuestionColumns(
-        common["task"], common["metric"], common["scorer"], board.questions.keys, board.labels, board.questions.texts,
+        common["task"],
+        common["metric"],
+        common["scorer"],
+        board.questions.keys,
+        board.labels,
+        board.questions.texts,
         difficulty=(1 - mean if higher else mean) if unit else np.full(len(W), np.nan),
         n_models=W.sum(axis=1),
         n_solved=board.solved.sum(axis=1) if unit and higher else None,
         tau=tau,
         p_tau=p_tau,
         suspect=benchmark.suspects(tau, p_tau),
-    )  # fmt: skip
+    )
 
 
 def _codes(each: Sequence[set[str]], board: Grid, a: IntArray, b: IntArray) -> dict[str, BoolArray]:
@@ -350,12 +359,7 @@ def _steps(models: tuple[Model, ...], pairs: Pairs, higher: bool) -> tuple[Step,
             gain = (diff if j < i else -diff) * (1.0 if higher else -1.0)
             out.append(
                 Step(
-                    family=family,
-                    small=models[i].model,
-                    large=models[j].model,
-                    diff=gain,
-                    se_total=se,
-                    ratio=gain / se,
+                    family=family, small=models[i].model, large=models[j].model, diff=gain, se_total=se, ratio=gain / se
                 )
             )
     return tuple(out)

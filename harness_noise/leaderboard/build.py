@@ -27,9 +27,13 @@ from .pair_slices import pair_slices
 
 
 def arena(
-    runs: Sequence[Run], settings: Settings, *, baseline: str | None = None, top: int | None = None,
+    runs: Sequence[Run],
+    settings: Settings,
+    *,
+    baseline: str | None = None,
+    top: int | None = None,
     by: Sequence[str] = (),
-) -> Arena:  # fmt: skip
+) -> Arena:
     """Every pair of runs on every task, metric and scorer that at least two of them measured.
 
     Args:

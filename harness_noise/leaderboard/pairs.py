@@ -60,12 +60,16 @@ def decided(c: Columns, table: Table, facts: Facts, settings: Settings) -> Pairs
     found = decision.decide(of, settings, _test(c, table, p_sign, settings))
     a_better = (c.diff > 0) == (common["higher_is_better"] is not False)
     verdicts = decision.apply_adjustment(found, a_better, settings)
-    columns = _noise(c, common["cluster"] is not None) | found.numbers() | {
-        "interval": found.interval,
-        "p_sign": p_sign,
-        "p_adjusted": verdicts.p_adjusted,
-        "n_missing": facts.n_missing[c.a] + facts.n_missing[c.b],
-    }  # fmt: skip
+    columns = (
+        _noise(c, common["cluster"] is not None)
+        | found.numbers()
+        | {
+            "interval": found.interval,
+            "p_sign": p_sign,
+            "p_adjusted": verdicts.p_adjusted,
+            "n_missing": facts.n_missing[c.a] + facts.n_missing[c.b],
+        }
+    )
     flags = dict(c.flags)
     for code, has in (
         facts.codes | {"identical_scores": c.same, "not_after_adjustment": verdicts.lost_to_adjustment}

@@ -303,9 +303,12 @@ def compare(
     known = se > 0  # the rule of thumb has no noise at 0 and 1, where nothing is known of it
     df = float(profile.df or profile.n_questions - 1) if known else math.nan
     of = decision.Differences(
-        np.array([diff]), np.array([se**2 if known else math.nan]), np.array([df]), zero=np.array([False]),
+        np.array([diff]),
+        np.array([se**2 if known else math.nan]),
+        np.array([df]),
+        zero=np.array([False]),
         p_zero=np.array([math.nan]),
-    )  # fmt: skip
+    )
     data, prediction = (None, None) if share is None or not known else (share * total**2, (1 - share) * total**2)
     codes = {"reference_noise", *decision.noise_codes(df if profile.cluster and known else None)}
     codes |= {"beyond_reference"} if profile.beyond(a, b) else set()
@@ -320,8 +323,10 @@ def compare(
         model_b=names[1],
         n_questions=profile.n_questions,
         n_clusters=profile.n_clusters,
-        n_only_a=0, n_only_b=0,
-        repeats_a=repeats[0], repeats_b=repeats[1],
+        n_only_a=0,
+        n_only_b=0,
+        repeats_a=repeats[0],
+        repeats_b=repeats[1],
         mean_a=a,
         mean_b=b,
         diff=diff,
@@ -335,7 +340,7 @@ def compare(
         var_data=data,
         var_prediction=prediction,
         cluster=profile.cluster,
-    )  # fmt: skip
+    )
     found = decided([row], settings)[0]
     if profile.scale is None or found.ci_low is None or found.ci_high is None:
         return found

@@ -22,9 +22,14 @@ FEWEST_TOP = 2
 
 
 def ranked(
-    models: Sequence[Model], row: Benchmark, table: Table, solved: BoolArray | None, pairs: Pairs,
-    settings: Settings, top: int | None,
-) -> tuple[tuple[Model, ...], Benchmark]:  # fmt: skip
+    models: Sequence[Model],
+    row: Benchmark,
+    table: Table,
+    solved: BoolArray | None,
+    pairs: Pairs,
+    settings: Settings,
+    top: int | None,
+) -> tuple[tuple[Model, ...], Benchmark]:
     """The models with their ranks, and the benchmark with what it still separates.
 
     Args:
@@ -47,12 +52,17 @@ def ranked(
     place = 1 + (means[:, None] < means[None, :] - 1e-12).sum(axis=1)
     out = tuple(
         replace(
-            model, rank=int(place[m]), rank_low=int(sets.low[m]), rank_high=int(sets.high[m]), ties=int(sets.ties[m]),
+            model,
+            rank=int(place[m]),
+            rank_low=int(sets.low[m]),
+            rank_high=int(sets.high[m]),
+            ties=int(sets.ties[m]),
             in_top=None if top is None else _in_top(sets, m, top),
         )
-        if np.isfinite(means[m]) else model
+        if np.isfinite(means[m])
+        else model
         for m, model in enumerate(models)
-    )  # fmt: skip
+    )
     leaders = _leaders(means, sets, top)
     dead = _dead(table.mean[:, leaders])
     order = None

@@ -148,9 +148,16 @@ def decide(of: Differences, settings: Settings, test: Test | None = None) -> Dec
     names = np.where(shown, np.where(of.zero, of.small_name, test.interval), "none").astype(object)
     mde = minimum_detectable(np.where(varies, se, np.nan), of.df, level)
     return Decision(
-        np.where(shown, limits.low, np.nan), np.where(shown, limits.high, np.nan), names, statistic, p_value, p, mde,
-        separable, equivalent,
-    )  # fmt: skip
+        np.where(shown, limits.low, np.nan),
+        np.where(shown, limits.high, np.nan),
+        names,
+        statistic,
+        p_value,
+        p,
+        mde,
+        separable,
+        equivalent,
+    )
 
 
 def two_one_sided(level: float) -> float:

@@ -80,12 +80,7 @@ def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2", *, identifi
 
 
 def moment_columns(
-    c: Contrast,
-    plan: Design,
-    estimator: Estimator = "cr2",
-    *,
-    identified: BoolArray,
-    shown: BoolArray | None = None,
+    c: Contrast, plan: Design, estimator: Estimator = "cr2", *, identified: BoolArray, shown: BoolArray | None = None
 ) -> MomentColumns:
     """Mean, variance and noise decomposition of contrasts under a design.
 
@@ -145,9 +140,17 @@ def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: Bool
     number = np.broadcast_to(counts.sum(axis=1), P)
     mean = np.where(number > 0, mean, np.nan)
     return MomentColumns(
-        number, np.broadcast_to(G, P), mean, np.where(zero, 0.0, V), np.where(known, df, np.nan), naive, nothing,
-        nothing, nothing, zero,
-    )  # fmt: skip
+        number,
+        np.broadcast_to(G, P),
+        mean,
+        np.where(zero, 0.0, V),
+        np.where(known, df, np.nan),
+        naive,
+        nothing,
+        nothing,
+        nothing,
+        zero,
+    )
 
 
 def _n_clusters(plan: Design, shown: BoolArray | None) -> FloatArray:

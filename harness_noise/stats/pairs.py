@@ -82,9 +82,14 @@ class Table:
         sizes = np.bincount(of.codes, minlength=0 if of.shares is None else len(of.shares))
         shares = sizes / N if of.shares is None else of.shares
         return Design(
-            (shares / np.maximum(sizes, 1))[of.codes], of.codes, clusters, int(clusters.max(initial=-1)) + 1,
-            clustered=of.between or self.clusters is not None, between_tasks=of.between, shares=of.shares,
-        )  # fmt: skip
+            (shares / np.maximum(sizes, 1))[of.codes],
+            of.codes,
+            clusters,
+            int(clusters.max(initial=-1)) + 1,
+            clustered=of.between or self.clusters is not None,
+            between_tasks=of.between,
+            shares=of.shares,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,10 +138,20 @@ class Columns:
 
 
 _CODES = (
-    "single_repeat", "partly_single_repeat", "identical_repeats", "identical_scores_only", "missing_repeats",
-    "too_few_questions", "too_few_clusters", "zero_variance", "few_flips", "negative_data_variance", "few_clusters",
-    "singleton_clusters", "unpaired_questions",
-)  # fmt: skip
+    "single_repeat",
+    "partly_single_repeat",
+    "identical_repeats",
+    "identical_scores_only",
+    "missing_repeats",
+    "too_few_questions",
+    "too_few_clusters",
+    "zero_variance",
+    "few_flips",
+    "negative_data_variance",
+    "few_clusters",
+    "singleton_clusters",
+    "unpaired_questions",
+)
 
 
 def every_pair(n_models: int) -> tuple[IntArray, IntArray]:
@@ -185,9 +200,10 @@ class _Work:
         self.plan, self.scored = table.design(), np.ascontiguousarray(~np.isnan(table.mean).T)
         self.whole = bool(self.scored.all())
         self.stats = QuestionStats(
-            np.nan_to_num(np.ascontiguousarray(table.mean.T)), np.nan_to_num(np.ascontiguousarray(table.var.T)),
+            np.nan_to_num(np.ascontiguousarray(table.mean.T)),
+            np.nan_to_num(np.ascontiguousarray(table.var.T)),
             np.ascontiguousarray(table.count.T),
-        )  # fmt: skip
+        )
         P = len(a)
         kinds = {name: kind for name, kind in Columns.__annotations__.items() if kind.endswith("Array")}
         del kinds["a"], kinds["b"]
@@ -281,11 +297,17 @@ def _from_questions(work: _Work, rows: IntArray) -> None:
         alone = [mean_variance(x.mean if shown is None else x.mean * shown, plan, work.estimator, shown) for x in sides]
     counts = [x.count if shown is None else x.count * shown for x in sides]
     scored = [work.scored[models[rows]].sum(axis=1) for models in (work.a, work.b)]
-    work.put(rows, _numbers(m, alone) | {
-        "only_a": scored[0] - m.n.astype(np.intp), "only_b": scored[1] - m.n.astype(np.intp),
-        "repeats_a": counts[0].max(axis=1), "repeats_b": counts[1].max(axis=1),
-        "correlation": _correlation(sides[0].mean, sides[1].mean, shown),
-    })  # fmt: skip
+    work.put(
+        rows,
+        _numbers(m, alone)
+        | {
+            "only_a": scored[0] - m.n.astype(np.intp),
+            "only_b": scored[1] - m.n.astype(np.intp),
+            "repeats_a": counts[0].max(axis=1),
+            "repeats_b": counts[1].max(axis=1),
+            "correlation": _correlation(sides[0].mean, sides[1].mean, shown),
+        },
+    )
     if not work.fixed:
         _signs_and_flips(work, rows, c.d, m, shown)
     work.judged(rows, repeats, m)
@@ -294,11 +316,21 @@ def _from_questions(work: _Work, rows: IntArray) -> None:
 def _numbers(m: MomentColumns, alone: Sequence[MomentColumns]) -> dict[str, Any]:
     """The columns that are moments of A − B, of A and of B."""
     return {
-        "n": m.n.astype(np.intp), "n_clusters": m.n_clusters.astype(np.intp), "diff": m.mean, "variance": m.variance,
-        "df": m.df, "naive": m.naive, "var_data": m.var_data, "var_prediction": m.var_prediction,
-        "var_total": m.var_total, "zero": m.zero_variance, "mean_a": alone[0].mean, "mean_b": alone[1].mean,
-        "variance_a": alone[0].variance, "variance_b": alone[1].variance,
-    }  # fmt: skip
+        "n": m.n.astype(np.intp),
+        "n_clusters": m.n_clusters.astype(np.intp),
+        "diff": m.mean,
+        "variance": m.variance,
+        "df": m.df,
+        "naive": m.naive,
+        "var_data": m.var_data,
+        "var_prediction": m.var_prediction,
+        "var_total": m.var_total,
+        "zero": m.zero_variance,
+        "mean_a": alone[0].mean,
+        "mean_b": alone[1].mean,
+        "variance_a": alone[0].variance,
+        "variance_b": alone[1].variance,
+    }
 
 
 def _signs_and_flips(work: _Work, rows: IntArray, d: FloatArray, m: MomentColumns, shown: BoolArray | None) -> None:
@@ -307,11 +339,16 @@ def _signs_and_flips(work: _Work, rows: IntArray, d: FloatArray, m: MomentColumn
     sums = _weighted_sums(found, d)
     scaled = sums * m.n[:, None]
     tolerance = ROUNDING * np.maximum(1.0, np.abs(scaled).max(axis=1, initial=0.0))[:, None]
-    work.put(rows, {
-        "signs_a": (scaled > tolerance).sum(axis=1), "signs_b": (scaled < -tolerance).sum(axis=1),
-        "gain": np.maximum(sums, 0.0).sum(axis=1), "loss": np.maximum(-sums, 0.0).sum(axis=1),
-        "same": m.zero_variance & (np.abs(d).max(axis=1, initial=0.0) <= ROUNDING),
-    })  # fmt: skip
+    work.put(
+        rows,
+        {
+            "signs_a": (scaled > tolerance).sum(axis=1),
+            "signs_b": (scaled < -tolerance).sum(axis=1),
+            "gain": np.maximum(sums, 0.0).sum(axis=1),
+            "loss": np.maximum(-sums, 0.0).sum(axis=1),
+            "same": m.zero_variance & (np.abs(d).max(axis=1, initial=0.0) <= ROUNDING),
+        },
+    )
     varies = ~np.isnan(m.variance) & ~m.zero_variance
     if varies.any():
         far = Extension(found.take(varies), work.estimator)(found.take(varies).sums(d[varies]))
@@ -347,13 +384,14 @@ def _from_products(work: _Work, *, counts: bool) -> IntArray:
     m = mean_variance(x, plan, work.estimator)
     S, each = _scores(x, plan, design, work.estimator)
     done = ~_maybe_few(Extension(design, work.estimator), x, work.a, work.b)
-    for scores in (S, each):
-        own = np.einsum("mg,mg->m", scores, scores)
-        square = _of_pairs(scores @ scores.T, work.a, work.b)
+    grams = [scores @ scores.T for scores in ((S,) if each is S else (S, each))]
+    for gram in grams:
+        own = gram.diagonal()
+        square = _of_pairs(gram, work.a, work.b)
         done &= ~(square - CANCELLED * (own[work.a] + own[work.b]) <= NOTHING)  # NaN: not identified for any pair
     rows = np.flatnonzero(done)
     a, b = work.a[rows], work.b[rows]
-    V, naive = (_of_pairs(scores @ scores.T, a, b) for scores in (S, each))
+    V, naive = _of_pairs(grams[0], a, b), _of_pairs(grams[-1], a, b)
     c, codes = contrast([work.stats], (1.0,), plan.strata), repeat_codes([work.stats], plan.strata)
     v, w = (part @ plan.weights**2 for part in (c.v, c.w))
     constant = codes["identical_repeats"] & ~_differ(work)
@@ -362,18 +400,25 @@ def _from_products(work: _Work, *, counts: bool) -> IntArray:
     weights, P = task_weights(plan)[0][0], len(rows)
     task_sums = sum_by(plan.strata, x, len(weights))
     pairs = MomentColumns(
-        n=np.full(P, float(x.shape[1])), n_clusters=np.full(P, float(plan.n_clusters)),
-        mean=(task_sums[a] - task_sums[b]) @ weights, variance=V, df=np.full(P, m.df[0]), naive=naive,
+        n=np.full(P, float(x.shape[1])),
+        n_clusters=np.full(P, float(plan.n_clusters)),
+        mean=(task_sums[a] - task_sums[b]) @ weights,
+        variance=V,
+        df=np.full(P, m.df[0]),
+        naive=naive,
         var_data=np.where(identified, without_rounding(V, w[a] + w[b]), np.nan),
-        var_prediction=np.where(identified, v[a] + v[b], np.nan), var_total=V + ((v - w)[a] + (v - w)[b]),
+        var_prediction=np.where(identified, v[a] + v[b], np.nan),
+        var_total=V + ((v - w)[a] + (v - w)[b]),
         zero_variance=np.zeros(P, dtype=np.bool_),
-    )  # fmt: skip
+    )
     centred, top = x - x.mean(axis=1, keepdims=True), work.stats.count.max(axis=1)
     gram, varies = centred @ centred.T, np.ptp(x, axis=1) > ROUNDING * np.abs(x).max(axis=1)
     own = np.where(varies, gram.diagonal(), np.nan)
-    work.put(rows, _numbers(pairs, [m.take(a), m.take(b)]) | {
-        "repeats_a": top[a], "repeats_b": top[b], "correlation": gram[a, b] / np.sqrt(own[a] * own[b]),
-    })  # fmt: skip
+    work.put(
+        rows,
+        _numbers(pairs, [m.take(a), m.take(b)])
+        | {"repeats_a": top[a], "repeats_b": top[b], "correlation": gram[a, b] / np.sqrt(own[a] * own[b])},
+    )
     if counts:
         sums = (_weighted_sums(design, x) * x.shape[1]).T
         above = count_above(*dense_ranks(sums, np.ones_like(sums, dtype=np.bool_))).astype(np.intp)
@@ -387,9 +432,12 @@ def _scores(x: FloatArray, plan: Design, design: Cells, estimator: Estimator) ->
     sizes = np.maximum(np.bincount(plan.strata), 1).astype(np.float64)
     means = (sum_by(plan.strata, x, len(sizes)) / sizes)[:, plan.strata]
     residual = means - (x @ plan.weights)[:, None] if plan.between_tasks else x - means
+    S = design.scores(design.sums(residual), estimator)
+    if estimator == "cr2" and not plan.clustered:
+        return S, S
     with np.errstate(invalid="ignore", divide="ignore"):
         each = (x - means) * (plan.weights * leverage_factor(1 / sizes, "cr2")[plan.strata])
-    return design.scores(design.sums(residual), estimator), each
+    return S, each
 
 
 def _weighted_sums(design: Cells, values: FloatArray) -> FloatArray:

@@ -56,6 +56,7 @@ class Wild:
     def _terms(self, null: FloatArray | float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """δ, and (B, P) numerators and squared denominators of t*."""
         delta = np.asarray(self.estimate - null)
+        delta = np.where(np.abs(delta) <= ROUNDING * self.se, 0.0, delta)  # a difference of 0, however it was summed
         return delta, self.x + delta * self.y, self.q0 + delta * (self.q1 + delta * self.q2)
 
     def _share(self, extreme: BoolArray) -> FloatArray:

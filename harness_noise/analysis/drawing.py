@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import MISSING, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -44,15 +44,15 @@ def draw(
     Raises:
         InputError: no such size, or a part of one question.
     """
-    from .sequential import _cut, _proportional  # with scipy's solvers, which reading a run does without
+    from .sequential import last_unit, proportional  # with scipy's solvers, which reading a run does without
 
     count = wanted(size, n)
     if count < 2 <= n:
         raise InputError(f"a part of {size!r} is one of {n:,} questions, which says nothing of the others: ask more")
     codes, units = (np.arange(n), n) if clusters is None else cluster_codes(clusters)
-    ranks = _proportional(codes, units, tasks, np.random.default_rng(seed))
+    ranks = proportional(codes, units, tasks, np.random.default_rng(seed))
     ends = np.cumsum(np.bincount(ranks[codes], minlength=units))
-    return np.flatnonzero(ranks[codes] <= _cut(ends, count))
+    return np.flatnonzero(ranks[codes] <= last_unit(ends, count))
 
 
 def wanted(size: str | float, n: int) -> int:
@@ -185,10 +185,12 @@ def recorded(block: object) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 def _objects(rows: object, kind: type[Any]) -> list[dict[str, Any]]:
     known = {name: str(item.type) for name, item in kind.__dataclass_fields__.items()}
+    later = {name for name, item in kind.__dataclass_fields__.items() if item.default is not MISSING}
     return [
-        {name: row[name] for name in known}
+        {name: row[name] for name in known if name in row}
         for row in (rows if isinstance(rows, Sequence) and not isinstance(rows, str) else ())
-        if isinstance(row, Mapping) and all(name in row and _is(row[name], type_) for name, type_ in known.items())
+        if isinstance(row, Mapping)
+        and all(_is(row[name], type_) if name in row else name in later for name, type_ in known.items())
     ]
 
 

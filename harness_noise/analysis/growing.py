@@ -1,10 +1,10 @@
-"""Comparisons of a run that grows, with the looks that were taken at it kept in a small file beside it."""
+"""What a run that grows says by now, and looks at it, which are kept in a small file beside it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,14 @@ from ..settings import Settings
 from ..stats import decision
 from ..stats.contrast import question_stats
 from ..stats.partial import positions_look_random
+from ..stats.sequential import critical_values
 from .comparison import _matched
-from .observed import observe_difference
-from .partial import part_of
-from .references import benchmark_order
-from .sample import group_parts
-from .sequential import Looks, LookState, StoppingRule
+from .matching import align
+from .observed import Observed, observe_difference
+from .partial import part_of, with_all_of_b, with_answers
+from .references import benchmark_order, block_of, joined, same_run
+from .sample import group_parts, group_shares
+from .sequential import NOT_DECIDED, Looks, LookState, StoppingRule, Taken, whole_questions
 
 KIND = "looks"
 
@@ -37,7 +39,59 @@ def beside(path: str | Path) -> Path:
     return place.with_name(place.name + ".looks.json")
 
 
-def look(run_a: Run, run_b: Run, settings: Settings, looks: Looks, memory: Path) -> tuple[Sequential, ...]:
+def observe(
+    parts_a: Sequence[Scores], parts_b: Sequence[Scores], settings: Settings, group: Group | None = None,
+    *, references: Sequence[Run] = (),
+) -> Observed:  # fmt: skip
+    """A − B by what A has answered by now, and by what B and the references have answered of all questions.
+
+    While A has answered a part only, its mean is the regression estimate from B and the references; see `from_part`.
+
+    Args:
+        parts_a: scores of the run that grows, of one task or of the group's tasks in their order; NaN where it has not
+            answered yet.
+        parts_b: those of the run that it is compared with, over all its questions, with all its answers.
+        settings: the variance estimator and what repeats are; its level and margin do not count here.
+        group: how the tasks are weighted.
+        references: runs that have answered all questions.
+
+    Raises:
+        InputError: `questions_are="fixed"` or `unpaired`, for which the order of the questions means nothing.
+    """
+    plain = observe_difference(parts_a, parts_b, settings, group)
+    if plain.estimate is None or not plain.se or settings.repeats_are == "runs":
+        return plain
+    shares = group_shares(parts_a, group)
+    aligned = align(parts_a, parts_b, shares)
+    plain = with_answers(plain, aligned.a.stats, aligned.b.stats, aligned.a.design().weights)
+    if settings.se != "cr2":
+        return plain
+    runs = [_unclustered(run) for run in references]
+    blocks = []
+    for one, other in zip(parts_a, parts_b, strict=True):
+        theirs = other if one.clusters is None else replace(other, clusters=None, cluster_spec=None)
+        try:
+            block = block_of(one, runs, theirs)
+        except InputError:  # questions that nobody else has: only what both have answered counts
+            return plain
+        assert block is not None
+        blocks.append(block.of_known())
+    names = [name for name in blocks[0].names if all(name in block.names for block in blocks)]
+    return with_all_of_b(plain, *joined(blocks, names, shares, drawn=True))
+
+
+def _unclustered(run: Run) -> Run:
+    """A reference, whose clusters do not count."""
+
+    def bare(parts: Sequence[Scores]) -> tuple[Scores, ...]:
+        return tuple(replace(part, clusters=None, cluster_spec=None) for part in parts)
+
+    return replace(run, scores=bare(run.scores), parts=bare(run.parts))
+
+
+def look(
+    run_a: Run, run_b: Run, settings: Settings, looks: Looks, memory: Path, references: Sequence[Run] = ()
+) -> tuple[Sequential, ...]:
     """The next look at A, which grows, for everything that both runs measured; kept in the file `memory`.
 
     A look at as many questions as the last one is that look again. What was decided once stays so.
@@ -48,6 +102,7 @@ def look(run_a: Run, run_b: Run, settings: Settings, looks: Looks, memory: Path)
         settings: its level and margin, and how variances are computed.
         looks: how many are planned, or "anytime"; the error is spent by how many questions were answered.
         memory: what this function has written before; need not be there.
+        references: runs that have answered all questions, which say more of A's mean.
 
     Raises:
         InputError: the file is of other runs or other choices, the run has shrunk, or its questions are the first ones
@@ -63,9 +118,20 @@ def look(run_a: Run, run_b: Run, settings: Settings, looks: Looks, memory: Path)
     for parts_a, parts_b, group in _comparisons(run_a, run_b):
         name = group.name if group is not None else parts_a[0].task
         key = [name, parts_a[0].metric, parts_a[0].scorer]
-        found, taken = _one(parts_a, parts_b, group, rule, settings, known.get(tuple(key)))
-        out.append(found)
-        kept.append({"key": key, "taken": taken, "found": found.to_dict()})
+        earlier = known.get(tuple(key))
+        before = None if earlier is None else earlier[1]
+        others = [run for run in references if not (same_run(run, run_a) or same_run(run, run_b))]
+        n, total = _asked(parts_a, parts_b, before)
+        if earlier is not None and (earlier[1].decision != NOT_DECIDED or n == earlier[1].n_asked):
+            taken, row = earlier
+        else:
+            observed = observe(parts_a, parts_b, settings, group, references=others)
+            number = 1 if before is None else before.look + 1
+            taken = Taken() if earlier is None else earlier[0]
+            state = LookState(rule, observed, taken, whole_questions(n, total, observed))
+            row, taken = state.look(rule.looks, number, None).sequential, state.taken
+        out.append(row)
+        kept.append({"key": key, "taken": asdict(taken), "found": row.to_dict()})
     if not out:
         raise InputError(f"{run_a.name} and {run_b.name} have no mean of question scores in common: nothing to look at")
     from ..io.atomic import write_text
@@ -126,25 +192,15 @@ def _comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores
     return out
 
 
-def _one(
-    parts_a: Sequence[Scores], parts_b: Sequence[Scores], group: Group | None, rule: StoppingRule, settings: Settings,
-    known: dict[str, Any] | None,
-) -> tuple[Sequential, list[int]]:  # fmt: skip
-    before: list[int] = [] if known is None else known["taken"]
+def _asked(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequential | None) -> tuple[int, int]:
+    """Questions that A has answered, and those of B."""
     n = sum(_answered(one, other) for one, other in zip(parts_a, parts_b, strict=True))
-    total = sum(int((question_stats(part.values).count > 0).sum()) for part in parts_b)
-    if known is not None and n < known["found"]["n_asked"]:
+    if before is not None and n < before.n_asked:
         raise InputError(
-            f"{parts_a[0].task}, {parts_a[0].metric}: {n} questions are answered, and {known['found']['n_asked']} were "
+            f"{parts_a[0].task}, {parts_a[0].metric}: {n} questions are answered, and {before.n_asked} were "
             "at the last look: a run that grows loses none. Is it another run? Then take the file of its looks away"
         )
-    if known is not None and known["found"]["decision"] != "not decided":
-        return Sequential(**known["found"]), before
-    before = [m for m in before if m < n]
-    observed = observe_difference(parts_a, parts_b, settings, group)
-    state = LookState(rule, observed, tuple(m / total for m in before), n, total)
-    found = state.sequential(state.decision(), rule.looks, len(before) + 1, None)
-    return found, [*before, n] if len(state.taken) > len(before) else before
+    return n, sum(int((question_stats(part.values).count > 0).sum()) for part in parts_b)
 
 
 def _answered(one: Scores, other: Scores) -> int:
@@ -165,18 +221,16 @@ def _answered(one: Scores, other: Scores) -> int:
     return len(both)
 
 
-def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], dict[str, Any]]:
+def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Taken, Sequential]]:
     """What is known of earlier looks, by task, metric and scorer."""
     if not memory.exists():
         return {}
     try:
         content = json.loads(memory.read_text(encoding="utf-8"))
         same = {name: content[name] for name in ("kind", "run", "against", "looks", "level", "margin")}
-        tasks = {tuple(item["key"]): item for item in content["tasks"]}
-        for item in tasks.values():
-            Sequential(**item["found"])
-            if not all(isinstance(n, int) and n > 0 for n in item["taken"]):
-                raise ValueError(item["taken"])
+        tasks = {
+            tuple(task["key"]): (_taken(**task["taken"]), Sequential(**task["found"])) for task in content["tasks"]
+        }
     except OSError as error:
         raise InputError(f"{memory}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -191,3 +245,15 @@ def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], dict[str,
             "counted with this one: ask as before, or take the file away to begin anew, which forgets the error spent"
         )
     return tasks
+
+
+def _taken(info: list[float], fractions: list[float], residual: float | None) -> Taken:
+    """The looks that a file tells of.
+
+    Raises:
+        ValueError, TypeError: no numbers that rise.
+    """
+    critical_values([1e-9, *fractions], 0.05, info=[1e-9, *info])
+    if residual is not None and not residual > 0:
+        raise ValueError(residual)
+    return Taken(tuple(info), tuple(fractions), residual)

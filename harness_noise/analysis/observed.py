@@ -50,6 +50,17 @@ class Observed:
     """Lowest and highest value of the estimate, where they are known."""
     interval: tuple[float, float] | None = None
     """Of a mean: the interval that `analyze` shows."""
+    answers: int | None = None
+    """Scored answers of A."""
+    repeats: float = 1.0
+    """Mean over A's questions of one over their number of answers."""
+    prediction: float = 1.0
+    """Share of the variance of a question's difference, with one answer of A, that is A's prediction noise; 1: unknown,
+    and then no look takes its share of the information for larger than it is."""
+    residual: float | None = None
+    """Variance of a regression's residuals over that of the differences, where the estimate is that regression's."""
+    population: int | None = None
+    """Questions that B has answered, of which A's are a part; None: those that A is to be asked."""
 
     @property
     def z(self) -> float | None:

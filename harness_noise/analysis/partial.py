@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,13 +13,15 @@ from ..errors import InputError
 from ..results.forms import finite
 from ..results.sequential import FullBenchmark
 from ..stats.contrast import cluster_codes
-from ..stats.partial import Part, from_part, positions_look_random
+from ..stats.partial import FEWEST_UNITS, Part, from_part, positions_look_random
 from ..stats.tolerances import FEW_DF, FEW_FAILURES
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from ..stats.arrays import FloatArray, IntArray
+    from ..stats.contrast import QuestionStats
+    from .observed import Observed
 
     Labels = Sequence[object] | NDArray[np.generic]
 
@@ -160,6 +163,42 @@ def full_benchmark(
         r2=used.r2, gain=used.gain, references=names,
         diagnostics=tuple(sorted(codes)), se_population=population, ci_low_population=population_low,
         ci_high_population=population_high,
+    )  # fmt: skip
+
+
+def with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: FloatArray) -> Observed:
+    """A look with how many answers A gave, and which share of the variance more of them would lower.
+
+    That share is known from questions with two answers of A; while there are too few, B's stand for them.
+
+    Args:
+        plain: A − B with its standard error.
+        a: (n,) what A has answered by now.
+        b: (n,) what B has answered to the same questions.
+        weights: (n,) of the questions.
+    """
+    fewer, share = 1 / a.count, 1.0
+    for run in (a, b):
+        twice = run.count >= 2
+        if plain.se and twice.sum() >= FEWEST_UNITS and (run is a or run.var[twice].any()):
+            noise = float(run.var[twice].mean())
+            w2 = weights**2
+            one = plain.se**2 + noise * float(w2 @ (1 - fewer))
+            share = min(1.0, noise * float(w2.sum()) / one)
+            break
+    return replace(plain, answers=int(a.count.sum()), repeats=float(fewer.mean()), prediction=share)
+
+
+def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None) -> Observed:
+    """The look with A's mean by regression on B and the references, where A has answered a part of B's questions."""
+    if len(part.asked) >= len(X) or against is None:
+        return plain
+    fit = from_part(y, part, X, against)
+    if fit is None or fit.gain is None:
+        return replace(plain, population=len(X))
+    return replace(
+        plain, estimate=fit.estimate, se=math.sqrt(fit.population_variance), df=fit.population_df, far=None,
+        residual=1 / fit.gain, population=len(X),
     )  # fmt: skip
 
 

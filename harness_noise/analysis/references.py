@@ -24,6 +24,7 @@ from .sample import group_parts, group_shares
 if TYPE_CHECKING:
     from ..data.questions import Questions
     from ..stats.arrays import FloatArray, IntArray
+    from ..stats.partial import Part
 
 NEARLY_ALL = 0.95
 """Share of a task's questions that a run must have answered for its mean to count as known."""
@@ -46,7 +47,7 @@ def of_runs(
     rows: list[FullRow] = []
     notes: list[str] = []
     for run in runs:
-        others = [item for item in references if not _is(item, run)]
+        others = [item for item in references if not same_run(item, run)]
         for parts, name, shares in _tasks(run):
             try:
                 rows += _row(parts, others, name, run, shares, settings, notes)
@@ -66,7 +67,7 @@ def of_pairs(
     notes: list[str] = []
     for run_a, run_b in pairs:
         matched, _ = _matched(run_a, run_b, alone=False)
-        others = [item for item in references if not (_is(item, run_a) or _is(item, run_b))]
+        others = [item for item in references if not (same_run(item, run_a) or same_run(item, run_b))]
         against = _Against(run_b, {_key(one): other for one, other in matched})
         shared = replace(run_a, scores=tuple(one for one, _ in matched), parts=())
         for parts, name, shares in _tasks(shared):
@@ -83,7 +84,7 @@ class _Against:
     """By task, metric and scorer."""
 
 
-def _is(one: Run, other: Run) -> bool:
+def same_run(one: Run, other: Run) -> bool:
     """Whether two runs are one, given twice."""
     return bool(one.path) and one.path == other.path and one.model == other.model
 
@@ -133,7 +134,7 @@ def _row(
 ) -> list[FullRow]:  # fmt: skip
     """One row, or a note that says why there is none; nothing where no reference has measured it."""
     others = [] if against is None else [against.scores[_key(part)] for part in parts]
-    blocks = [_block(part, references, other) for part, other in zip_longest(parts, others)]
+    blocks = [block_of(part, references, other) for part, other in zip_longest(parts, others)]
     known = [block for block in blocks if block is not None]
     if len(known) < len(blocks) or not known:
         return []
@@ -148,26 +149,38 @@ def _row(
         if known[0].b is None:  # what both have answered is a random part if both are
             both = {item["task"] for item in against.run.drawn}
             drawn = {task: n for task, n in drawn.items() if task in both}
-    start = np.cumsum([0, *(len(block.X) for block in known)])
-    asked = np.concatenate([block.asked + at for block, at in zip(known, start, strict=False)])
-    if len(asked) >= start[-1]:
-        notes.append(f"{what}: {run.model} has answered all {start[-1]:,} questions of the references")
+    by_name = all(drawn.get(item.task) == block.n_all for item, block in zip(parts, known, strict=True))
+    y, part, X, b = joined(known, names, shares, drawn=by_name)
+    if len(part.asked) >= len(X):
+        notes.append(f"{what}: {run.model} has answered all {len(X):,} questions of the references")
         return []
-    part = part_of(
-        asked, int(start[-1]),
-        [label for block in known for label in block.clusters] if any(block.clustered for block in known) else None,
-        np.repeat(np.arange(len(known)), np.diff(start)), shares,
-        drawn=all(drawn.get(item.task) == block.n_all for item, block in zip(parts, known, strict=True)),
-    )  # fmt: skip
-    X = np.concatenate([block.X[:, [block.names.index(n) for n in names]] for block in known])
-    y = np.concatenate([block.y for block in known])
-    b = [block.b for block in known if block.b is not None]
     found = full_benchmark(
-        y, part, X, tuple(names), settings.level, name,
-        against=np.concatenate(b) if b else None, bounds=_bounds(parts, others),
-    )  # fmt: skip
+        y,
+        part,
+        X,
+        tuple(names),
+        settings.level,
+        name,
+        against=b,
+        bounds=_bounds(parts, others),
+    )
     fields = asdict(found) | {"diagnostics": tuple(sorted((*found.diagnostics, *_stopped((*parts, *others)))))}
     return [FullRow(task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=model, **fields)]
+
+
+def joined(
+    blocks: Sequence[Block], names: Sequence[str], shares: list[float] | None, *, drawn: bool
+) -> tuple[FloatArray, Part, FloatArray, FloatArray | None]:
+    """What the regression takes, over all tasks: y, the part, the references' means, those of what is subtracted."""
+    start = np.cumsum([0, *(len(block.X) for block in blocks)])
+    asked = np.concatenate([block.asked + at for block, at in zip(blocks, start, strict=False)])
+    labels = [label for block in blocks for label in block.clusters] if any(x.clustered for x in blocks) else None
+    part = part_of(
+        asked, int(start[-1]), labels, np.repeat(np.arange(len(blocks)), np.diff(start)), shares, drawn=drawn
+    )
+    X = np.concatenate([block.X[:, [block.names.index(n) for n in names]] for block in blocks])
+    b = [block.b for block in blocks if block.b is not None]
+    return np.concatenate([block.y for block in blocks]), part, X, np.concatenate(b) if b else None
 
 
 def _bounds(parts: Sequence[Scores], others: Sequence[Scores]) -> tuple[float, float] | None:
@@ -176,7 +189,7 @@ def _bounds(parts: Sequence[Scores], others: Sequence[Scores]) -> tuple[float, f
     return found if found is None or not others else (found[0] - found[1], found[1] - found[0])
 
 
-def _with_known(blocks: list[_Block], name: str) -> tuple[list[_Block], list[str]]:
+def _with_known(blocks: list[Block], name: str) -> tuple[list[Block], list[str]]:
     """The questions of which the subtracted run has answers, if that is nearly all; else the differences; and notes."""
     have = [0 if block.b is None else int(np.isfinite(block.b).sum()) for block in blocks]
     every = [len(block.X) for block in blocks]
@@ -192,7 +205,7 @@ def _with_known(blocks: list[_Block], name: str) -> tuple[list[_Block], list[str
 
 def _nothing(parts: Sequence[Scores], references: Sequence[Run], name: str, run: Run) -> FullRow:
     """The row of a part that says nothing of the whole."""
-    blocks = [block for part in parts if (block := _block(part, references, None)) is not None]
+    blocks = [block for part in parts if (block := block_of(part, references, None)) is not None]
     return FullRow(
         task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=run.model, estimate=None, se=None, ci_low=None,
         ci_high=None, n_asked=sum(len(block.asked) for block in blocks), n_total=sum(len(block.X) for block in blocks),
@@ -202,7 +215,7 @@ def _nothing(parts: Sequence[Scores], references: Sequence[Run], name: str, run:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Block:
+class Block:
     """One task: all its N questions in the benchmark's order, and which of them a run has answered."""
 
     y: FloatArray
@@ -220,14 +233,14 @@ class _Block:
     n_all: int
     """Questions of the task."""
 
-    def subtracted(self) -> _Block:
+    def subtracted(self) -> Block:
         """The differences, of the questions that both have answered."""
         assert self.b is not None
         both = np.isfinite(self.b[self.asked])
         asked = self.asked[both]
         return replace(self, y=self.y[both] - self.b[asked], asked=asked, b=None)
 
-    def of_known(self) -> _Block:
+    def of_known(self) -> Block:
         """The questions that the subtracted run has answered, as if they were all."""
         assert self.b is not None
         known = np.isfinite(self.b)
@@ -238,7 +251,7 @@ class _Block:
         )  # fmt: skip
 
 
-def _block(part: Scores, references: Sequence[Run], against: Scores | None) -> _Block | None:
+def block_of(part: Scores, references: Sequence[Run], against: Scores | None) -> Block | None:
     """None where neither a reference nor the run that is subtracted has measured it."""
     found: list[tuple[str, Scores]] = []
     for run in references:
@@ -274,7 +287,7 @@ def _block(part: Scores, references: Sequence[Run], against: Scores | None) -> _
     elif part.clusters is not None:  # of the questions that were not asked nothing is known
         for i, j in zip(same.rows_a, same.rows_b, strict=True):
             labels[place[j]] = part.clusters[i]
-    return _Block(
+    return Block(
         means[rows_a[scored]], place[rows_b[scored]], [name for name, _ in found], columns[:, : len(found)],
         None if against is None else columns[:, -1], labels,
         part.clusters is not None or whole.clusters is not None, len(order),

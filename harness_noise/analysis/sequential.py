@@ -1,37 +1,44 @@
-"""Stopping when it is decided: looks at a run before all questions are answered, with error rates that hold.
+"""Stopping when it is decided: looks at a run before all answers are there, with error rates that hold.
 
-    rule = StoppingRule.parse("decided", margin=0.02, looks="5", seed=1)
-    order = rule.order(len(questions), clusters, tasks)
+    rule = StoppingRule.parse("decided", margin=0.02, looks="20", seed=1)
+    order = rule.order(len(questions), clusters, tasks, repeats=5)
     look = None
-    for block in order.blocks:  # (m,) indexes of questions: ask them, all answers of all of them
-        look = rule.look(order, look, observe_difference(parts_a, parts_b, settings))
+    for number in range(1, len(order.blocks) + 1):
+        ask(*order.pairs(number))  # (m,) indexes of questions, and which of the answers to each
+        look = rule.look(order, look, observe(parts_a, parts_b, settings))
         print(look.message)
         if look.stop:
             break
     look.sequential.to_dict()  # the object for the results; also where the run ended before it was decided
 
 Nothing is kept between calls but the frozen `Look`, so a run that was killed takes the same looks again from the
-answers that it has kept. A replay of two runs that exist is the same loop.
+answers that it has kept. A replay of two runs that exist, and the looks at a run that grows, are the same machine.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
+from scipy import optimize
 
 from ..errors import InputError
 from ..results.forms import finite
 from ..results.sequential import Sequential
 from ..stats.contrast import cluster_codes
 from ..stats.sequential import (
+    Spending,
     critical_values,
+    drift_for_power,
     exits_above,
+    futility_bounds,
+    information,
     mixture_boundaries,
+    predictive_power,
     spent,
     stagewise_shifts,
     student_t,
@@ -39,14 +46,17 @@ from ..stats.sequential import (
 from .observed import Observed
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
-    from ..stats.arrays import IntArray
+    from ..stats.arrays import FloatArray, IntArray
 
     Labels = Sequence[object] | NDArray[np.generic]
 
 Looks = int | Literal["anytime"]
+AskingOrder = Literal["breadth", "depth"]
 
+LOOKS = 20
+"""Looks of a run unless the user names another number."""
 MOST_LOOKS = 50
 """Looks of a group-sequential plan; beyond, a confidence sequence is the better rule."""
 MOST_BLOCKS = 50
@@ -58,9 +68,39 @@ FIRST_UNITS = 7
 FEWEST_FOR_SE = 30
 """Questions (clusters) before a standard error is believed to be small."""
 NARROWEST = 0.3
-"""Share of the questions at which a confidence sequence is made narrowest."""
+"""Share of the information at which a confidence sequence is made narrowest."""
+HOPELESS = 0.05
+"""Predictive probability that the rest decides, below which it is not asked."""
+BETA_SHARE, LEAST_BETA = 0.75, 0.01
+"""Of the design's error of type II, and at least: how often a planned effect may be given up; costs a point of power."""
+RISE = 1.01
+"""Information of a look over that of the look before, at least; else there is nothing new to look at."""
+ASSUMED_PREDICTION = 0.5
+"""Share of prediction noise by which the looks of a run with several answers are placed; no decision rests on it."""
 NOT_DECIDED = "not decided"
 PRECISE = "precise enough"
+CANNOT = "cannot be decided"
+ALL_ASKED = "not separable"
+BETTER = ("A better", "B better")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How much of a run has been asked."""
+
+    n: int
+    """Questions."""
+    total: int
+    answers: int
+    answers_total: int
+    round: int = 1
+    """The highest answer to a question that has been asked for."""
+    repeats: float = 1.0
+    """Mean over the questions of one over their number of answers, where all is asked."""
+
+    @property
+    def complete(self) -> bool:
+        return self.answers >= self.answers_total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,22 +108,82 @@ class Order:
     """In which order questions are asked, in blocks of whole clusters."""
 
     blocks: tuple[IntArray, ...]
-    """Indexes of the questions of each block; after each block is a look."""
+    """Indexes of the questions of each block, one for each answer; after each block is a look."""
     units: tuple[int, ...]
     """Clusters (questions, where there are none) that have been asked after each block."""
     seed: int | None
+    rounds: tuple[IntArray, ...] = ()
+    """Which answer to its question each of them is, from 1; empty where a block holds all answers of its questions."""
+    wanted: int = 0
+    """Looks that were asked for."""
 
     @property
     def n_total(self) -> int:
+        return self.counts()[-1]
+
+    @property
+    def n_answers_total(self) -> int:
         return sum(map(len, self.blocks))
+
+    @property
+    def repeats(self) -> float:
+        """Mean over the questions of one over their number of answers, in the full design."""
+        each = self.answers(len(self.blocks))
+        return float((1 / each[each > 0]).mean())
+
+    def pairs(self, number: int) -> tuple[IntArray, IntArray]:
+        """The answers of a block, counted from 1, in the order in which they are asked: question, and which answer."""
+        block = self.blocks[number - 1]
+        return block, self.rounds[number - 1] if self.rounds else np.ones(len(block), dtype=np.intp)
 
     def asked(self, look: int) -> IntArray:
         """Indexes of the questions that have been asked at a look, counted from 1, in their order."""
-        return np.concatenate(self.blocks[:look]) if look else np.empty(0, dtype=np.intp)
+        if not look:
+            return np.empty(0, dtype=np.intp)
+        every = np.concatenate(self.blocks[:look])
+        return every[np.concatenate(self.rounds[:look]) == 1] if self.rounds else every
+
+    def answers(self, look: int) -> IntArray:
+        """(n,) answers of each question that have been asked at a look."""
+        n = 1 + max(int(block.max()) for block in self.blocks)
+        return np.bincount(np.concatenate([np.empty(0, dtype=np.intp), *self.blocks[:look]]), minlength=n)
 
     def counts(self) -> list[int]:
         """Questions asked at each look."""
-        return list(accumulate(map(len, self.blocks)))
+        new = [int((rounds == 1).sum()) for rounds in self.rounds] if self.rounds else map(len, self.blocks)
+        return list(accumulate(new))
+
+    def within(self, rows: IntArray) -> Order:
+        """The order of these questions of a larger set."""
+        return replace(self, blocks=tuple(rows[block] for block in self.blocks))
+
+    def first_look_after(self, number: int) -> Order:
+        """The order with its first `number` blocks as one."""
+
+        def joined(parts: tuple[IntArray, ...]) -> tuple[IntArray, ...]:
+            return (np.concatenate(parts[:number]), *parts[number:]) if parts else ()
+
+        return replace(self, blocks=joined(self.blocks), rounds=joined(self.rounds), units=self.units[number - 1 :])
+
+    def progress(self, look: int) -> Progress:
+        """How much has been asked at a look."""
+        counts = self.counts()
+        last = max((int(rounds.max()) for rounds in self.rounds[:look]), default=1)
+        return Progress(
+            counts[look - 1], counts[-1], sum(map(len, self.blocks[:look])), self.n_answers_total, last, self.repeats
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The looks that could have stopped the run."""
+
+    info: tuple[float, ...] = ()
+    """Information at each, in units of one answer to every question."""
+    fractions: tuple[float, ...] = ()
+    """Share of the full design's information that each has spent its error by."""
+    residual: float | None = None
+    """Of the regression on what is known of all questions, see `information`; frozen at the first look that has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,28 +195,35 @@ class Look:
     stop: bool
     message: str
     """One line for whoever watches."""
-    taken: tuple[float, ...] = ()
-    """Share of the questions at every look that could have stopped the run."""
+    taken: Taken = Taken()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingRule:
-    """When a run has enough questions.
+    """When a run has enough answers.
 
     Raises:
-        InputError: looks, level, margin or se out of range.
+        InputError: looks, level, margin, se, spending, order or effect out of range.
     """
 
     se: float | None = None
     """Stop when the standard error is at most this; None: when the comparison is decided."""
     margin: float = 0.0
     """Also stop where A and B are equivalent within ±margin, on the metric's scale; 0: never."""
-    looks: Looks = 5
-    """Looks at equal numbers of questions, or "anytime": after every block. The rule `se` looks after every block."""
+    looks: Looks = LOOKS
+    """Looks at equal steps of information, or "anytime": after every block. The rule `se` looks after every block."""
     level: float = 0.95
     """1 − the error of the whole procedure, whenever it stops."""
     seed: int = 0
     """Of the random order."""
+    spending: Spending = "hsd"
+    """How fast the error is spent; not used by "anytime"."""
+    futility: bool = True
+    """Whether to stop where the rest cannot decide it; costs no error of type I."""
+    effect: float | None = None
+    """A difference that futility must not miss: its bound spends type II error. None: by predictive probability."""
+    asking: AskingOrder = "breadth"
+    """All questions once before any twice, or all answers to a question before the next question."""
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
@@ -128,12 +235,30 @@ class StoppingRule:
             raise InputError(f"a standard error of {self.se:g} is never reached: name one above 0")
         if self.seed < 0:
             raise InputError(f"seed {self.seed} must not be negative")
+        for name, value, kinds in (("spending", self.spending, Spending), ("order", self.asking, AskingOrder)):
+            if value not in get_args(kinds):
+                raise InputError(f"{name} {value!r} is not one of {', '.join(get_args(kinds))}")
+        if self.effect is not None and not 0 < self.effect < math.inf:
+            raise InputError(f"effect {self.effect:g}: a planned difference is above 0")
 
     @classmethod
     def parse(
-        cls, until: str, *, margin: float = 0.0, looks: str | int = 5, level: float = 0.95, seed: int = 0
+        cls,
+        until: str,
+        *,
+        looks: str | int = LOOKS,
+        futility: str | bool = True,
+        order: str = "breadth",
+        **choices: Any,
     ) -> StoppingRule:
-        """The rule that a user writes: `decided` or `se=0.01`, with `5` or `anytime` looks.
+        """The rule that a user writes: `decided` or `se=0.01`, with `20` or `anytime` looks.
+
+        Args:
+            until: see there.
+            looks: a number, or anytime.
+            futility: on or off.
+            order: breadth or depth.
+            choices: margin, level, seed, spending, effect.
 
         Raises:
             InputError: anything else; says what can be written.
@@ -148,13 +273,12 @@ class StoppingRule:
                 name = ""
             if name.strip() != "se":
                 raise InputError(f"until {text!r}: write decided, or se=0.01 to stop at that standard error")
-        count: Looks = "anytime"
-        if str(looks).strip() != "anytime":
-            try:
-                count = int(str(looks))
-            except ValueError:
-                raise InputError(f"looks {looks!r} must be a number from 1 to {MOST_LOOKS}, or anytime") from None
-        return cls(se=target, margin=margin, looks=count, level=level, seed=seed)
+        if futility not in ("on", "off", True, False):
+            raise InputError(f"futility {futility!r}: write on or off")
+        return cls(
+            se=target, looks=looks_of(looks), futility=futility in ("on", True), asking=cast("AskingOrder", order),
+            **choices,
+        )  # fmt: skip
 
     @property
     def name(self) -> str:
@@ -169,6 +293,7 @@ class StoppingRule:
         clusters: Labels | None = None,
         tasks: Labels | None = None,
         *,
+        repeats: ArrayLike | None = None,
         shuffled: bool = False,
     ) -> Order:
         """Random blocks of whole clusters, every task in proportion.
@@ -180,6 +305,8 @@ class StoppingRule:
             n: questions.
             clusters: (n,) labels of what is asked together; None: single questions.
             tasks: (n,) labels; None: one task.
+            repeats: answers per question, or (n,) of each; the blocks then hold answers, all questions once before
+                any twice where the rule says breadth. None: the blocks hold questions with all their answers.
             shuffled: the questions are in a random order already, and keep it. Clusters may then be split, which
                 makes the looks more alike, and the error smaller.
 
@@ -187,37 +314,62 @@ class StoppingRule:
             InputError: too few questions (clusters) for a look before the end.
         """
         codes, units = (np.arange(n), n) if clusters is None else cluster_codes(clusters)
-        count = self._looks_possible(units, "questions" if clusters is None else "clusters")
-        if shuffled:
-            queue: IntArray = np.arange(n)
-            ends, asked = queue + 1, np.maximum.accumulate(codes) + 1  # codes count up as clusters appear
+        ranks = codes if shuffled else proportional(codes, units, tasks, np.random.default_rng(self.seed))
+        queue = np.arange(n) if shuffled else np.argsort(ranks[codes], kind="stable")
+        each = np.broadcast_to(np.asarray(1 if repeats is None else repeats, dtype=np.intp), n)
+        if (each < 1).any():
+            raise InputError("every question is asked at least once: repeats are from 1")
+        if self.asking == "depth":
+            question = np.repeat(queue, each[queue])
+            rounds = np.concatenate([np.arange(1, k + 1) for k in each[queue]])
         else:
-            ranks = _proportional(codes, units, tasks, np.random.default_rng(self.seed))
-            queue = np.argsort(ranks[codes], kind="stable")
-            ends = np.cumsum(np.bincount(ranks[codes], minlength=units))
-            asked = np.arange(1, units + 1)
-        first = int(np.searchsorted(asked, FIRST_UNITS))
-        cuts = [max(min(first, len(ends) - 1), _cut(ends, n * k / count)) for k in range(1, count + 1)]
-        kept = [0]
-        for cut in cuts:  # a giant cluster may fill several blocks
-            if ends[cut] - kept[-1] >= n / count / 2 or cut == cuts[-1]:
-                kept.append(int(ends[cut]))
-        kept = list(dict.fromkeys(kept))
-        if len(kept) > 2 and kept[-1] - kept[-2] < n / count / 2:
-            del kept[-2]
-        blocks = tuple(queue[start:stop] for start, stop in pairwise(kept))
-        where = np.searchsorted(ends, kept[1:])
-        return Order(blocks, tuple(int(asked[i]) for i in where), None if shuffled else self.seed)
+            parts = [queue[each[queue] >= r] for r in range(1, int(each.max()) + 1)]
+            question, rounds = np.concatenate(parts), np.repeat(np.arange(1, len(parts) + 1), list(map(len, parts)))
+        first = rounds == 1
+        share = _information_by(first, rounds, n)
+        whole = np.ones(len(question), dtype=bool)
+        whole[:-1] = question[1:] != question[:-1]
+        if not shuffled:
+            whole[:-1] &= (codes[question[1:]] != codes[question[:-1]]) | (
+                (rounds[1:] != rounds[:-1]) & (self.asking == "breadth")
+            )
+        seen = np.zeros(len(question), dtype=np.intp)
+        seen[np.unique(codes[question], return_index=True)[1]] = 1
+        asked = np.cumsum(seen)
+        count = self._looks_possible(
+            units, share[np.flatnonzero(first)[-1]], "questions" if clusters is None else "clusters"
+        )
+        kept = _cuts(share, np.flatnonzero(whole), int(np.searchsorted(asked, FIRST_UNITS)), count)
+        where = list(pairwise([0, *(cut + 1 for cut in kept)]))
+        return Order(
+            tuple(question[start:stop] for start, stop in where), tuple(int(asked[cut]) for cut in kept),
+            None if shuffled else self.seed,
+            () if repeats is None else tuple(rounds[start:stop] for start, stop in where), self._most(),
+        )  # fmt: skip
 
-    def _looks_possible(self, units: int, what: str) -> int:
-        most = MOST_BLOCKS if self.se is not None or self.looks == "anytime" else self.looks
-        count = min(most, units // FEWEST_UNITS)
-        if most > 1 and count < 2:
+    def _most(self) -> int:
+        return MOST_BLOCKS if self.se is not None or self.looks == "anytime" else self.looks
+
+    def _looks_possible(self, units: int, once: float, what: str) -> int:
+        """Looks for which there are questions (clusters) enough; `once` is the share of asking each once."""
+        count = min(self._most(), int(units / once + 1e-9) // FEWEST_UNITS)
+        if self._most() > 1 and count < 2:
             raise InputError(
                 f"{units} {what} are too few to stop before the end: a look needs {FEWEST_UNITS}, and two looks twice "
                 "as many; ask them all"
             )
         return count
+
+    def cannot_save(self, order: Order) -> str | None:
+        """What to say before the first question where so few clusters leave nothing to save; else None."""
+        looks = len(order.blocks)
+        if self._most() < 3 or looks > 2:
+            return None
+        before = "there is no look before the end" if looks < 2 else "there is one look before the end"
+        return (
+            f"the questions come in {order.units[-1]} clusters, which are asked whole, so {before} (at "
+            f"{100 * len(order.blocks[0]) / order.n_answers_total:.0f} % of the answers): expect to ask nearly all"
+        )
 
     def look(self, order: Order, before: Look | None, observed: Observed) -> Look:
         """The next look.
@@ -233,15 +385,56 @@ class StoppingRule:
         number = 1 if before is None else before.sequential.look + 1
         if number > len(order.blocks):
             raise InputError(f"look {number} of a run of {len(order.blocks)} blocks: all its questions have been asked")
-        counts = order.counts()
-        n, total = counts[number - 1], counts[-1]
-        taken = () if before is None else before.taken
-        state = LookState(self, observed, taken, n, total)
+        progress = order.progress(number)
+        if not order.rounds:
+            progress = whole_questions(progress.n, progress.total, observed)
+        state = LookState(self, observed, Taken() if before is None else before.taken, progress)
         looks: Looks = self.looks if self.looks == "anytime" and self.se is None else len(order.blocks)
-        decision = state.decision()
-        found = state.sequential(decision, looks, number, order.seed)
-        stop = decision is not None or number == len(order.blocks)
-        return Look(found, stop, state.message(found), state.taken)
+        return state.look(looks, number, order.seed)
+
+
+def whole_questions(n: int, total: int, observed: Observed) -> Progress:
+    """The progress of a run that has all answers of n of its questions."""
+    answers = observed.answers or n
+    every = answers if n >= total else round(answers / n * total)
+    return Progress(n, total, answers, every, max(1, round(answers / n)), observed.repeats)
+
+
+def looks_of(text: str | int) -> Looks:
+    """The looks that a user writes: a number, or anytime.
+
+    Raises:
+        InputError: neither.
+    """
+    if str(text).strip() == "anytime":
+        return "anytime"
+    try:
+        return int(str(text))
+    except ValueError:
+        raise InputError(f"looks {text!r} must be a number from 1 to {MOST_LOOKS}, or anytime") from None
+
+
+def _information_by(first: NDArray[np.bool_], rounds: IntArray, n: int) -> FloatArray:
+    """Share of the full design's information after each answer, if half of the variance is prediction noise."""
+    m = np.cumsum(first)
+    gone = np.cumsum(np.where(first, 1.0, 1 / rounds - 1 / np.maximum(rounds - 1, 1)))
+    out: FloatArray = m / n / (1 - ASSUMED_PREDICTION * (1 - gone / m))
+    out /= out[-1]
+    return out
+
+
+def _cuts(share: FloatArray, whole: IntArray, first: int, count: int) -> list[int]:
+    """The answers after which a look is taken, at equal steps of information; a giant cluster may fill several."""
+    kept: list[int] = []
+    for k in range(1, count + 1):
+        target = int(np.searchsorted(share[whole], k / count - 1e-9))
+        cut = int(whole[min(max(target, int(np.searchsorted(whole, first))), len(whole) - 1)])
+        before = share[kept[-1]] if kept else 0.0
+        if cut not in kept and (share[cut] - before >= 0.5 / count or cut == whole[-1]):
+            kept.append(cut)
+    if len(kept) > 1 and share[kept[-1]] - share[kept[-2]] < 0.5 / count:
+        del kept[-2]
+    return kept
 
 
 def _check_looks(looks: object) -> None:
@@ -250,12 +443,12 @@ def _check_looks(looks: object) -> None:
         raise InputError(f"looks {looks!r} must be a number from 1 to {MOST_LOOKS}, or 'anytime'")
 
 
-def _cut(ends: IntArray, target: float) -> int:
+def last_unit(ends: IntArray, target: float) -> int:
     """The unit with which this many questions are reached."""
     return min(int(np.searchsorted(ends, target - 1e-9)), len(ends) - 1)
 
 
-def _proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.random.Generator) -> IntArray:
+def proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.random.Generator) -> IntArray:
     """(units,) rank of each cluster: random, but systematic over the tasks that it touches."""
     drawn = rng.permutation(units)
     sizes = np.bincount(codes, minlength=units).astype(np.float64)
@@ -279,17 +472,45 @@ def _proportional(codes: IntArray, units: int, tasks: Labels | None, rng: np.ran
 class LookState:
     """One look while it is taken."""
 
-    def __init__(self, rule: StoppingRule, observed: Observed, before: tuple[float, ...], n: int, total: int) -> None:
-        self.rule, self.observed, self.n, self.total = rule, observed, n, total
+    def __init__(self, rule: StoppingRule, observed: Observed, before: Taken, progress: Progress) -> None:
+        self.rule, self.observed, self.progress = rule, observed, progress
         self.z = None if observed.units < FIRST_UNITS or rule.se is not None else observed.z
         self.alpha = round(1 - rule.level, 12)
-        self.taken = before if self.z is None else (*before, n / total)
+        self.taken = before
+        here, self.full = self._information(before.residual)
+        last = before.info[-1] if before.info else 0.0
+        if self.z is not None and (here >= RISE * last or progress.complete):
+            self.taken = self._with(before, max(here, RISE * last))
+        else:
+            self.z = None
 
-    def bounds(self, alpha: float) -> tuple[float, ...]:
+    def _information(self, frozen: float | None) -> tuple[float, float]:
+        """Information now, and that of the full design."""
+        o, p = self.observed, self.progress
+        share, total = min(1.0, p.n / (o.population or p.total)), min(1.0, p.total / (o.population or p.total))
+        residual = 1.0 if o.residual is None else (o.residual if frozen is None else frozen)
+        here = information(share, max(o.repeats, p.repeats), o.prediction, residual)
+        return here, information(total, p.repeats, o.prediction, residual)
+
+    def _with(self, before: Taken, here: float) -> Taken:
+        """The looks, with this one."""
+        spent_by = before.fractions[-1] if before.fractions else 0.0
+        fraction = 1.0 if self.progress.complete else max(spent_by, min(here / self.full, 1.0))
+        residual = self.observed.residual if before.residual is None else before.residual
+        return Taken((*before.info, here), (*before.fractions, fraction), residual)
+
+    @property
+    def fraction(self) -> float | None:
+        """Share of the full design's information that is there."""
+        return self.taken.fractions[-1] if self.z is not None else None
+
+    def bounds(self, alpha: float, taken: Taken | None = None) -> tuple[float, ...]:
         """Critical |z| of all looks up to this one, of a two-sided procedure of level `alpha`."""
+        taken = taken or self.taken
         if self.rule.looks == "anytime":
-            return mixture_boundaries(self.taken, alpha, NARROWEST)
-        return critical_values(self.taken, alpha)
+            full = taken.info[-1] if taken.fractions[-1] == 1 else max(self.full, RISE * taken.info[-1])
+            return mixture_boundaries(tuple(x / full for x in taken.info), alpha, NARROWEST)
+        return critical_values(taken.fractions, alpha, self.rule.spending, info=taken.info)
 
     def decision(self) -> str | None:
         """A verdict, or None to go on."""
@@ -301,13 +522,44 @@ class LookState:
         if self.z is None or o.estimate is None:
             return None
         if abs(self.z) > self.bounds(self.alpha)[-1]:
-            return "A better" if (o.estimate > 0) == (o.higher_is_better is not False) else "B better"
+            return BETTER[0] if (o.estimate > 0) == (o.higher_is_better is not False) else BETTER[1]
         if rule.margin > 0:  # two one-sided tests, each of level α: the limits of a two-sided procedure at 2α
             wide = self.bounds(min(2 * self.alpha, 0.999))[-1]
             low, high = o.limits(wide, -wide)
             if -rule.margin < low and high < rule.margin:
                 return f"equivalent within {rule.margin:g}"
-        return "not separable" if self.n >= self.total else None
+        if self.progress.complete:
+            return ALL_ASKED
+        return CANNOT if rule.futility and self._hopeless() else None
+
+    def _at_the_end(self, alpha: float) -> float:
+        """Critical |z| of the full design, with no look before it."""
+        info = max(self.full, RISE * self.taken.info[-1])
+        return self.bounds(alpha, Taken((*self.taken.info, info), (*self.taken.fractions, 1.0)))[-1]
+
+    def chance(self) -> float | None:
+        """Predictive probability that the full design decides; None where futility is off, or cannot be judged."""
+        o, rule, t = self.observed, self.rule, self.fraction
+        if not rule.futility or self.z is None or t is None or not o.se:
+            return None
+        t = min(t, self.taken.info[-1] / self.full)
+        within = None
+        if rule.margin > 0:
+            within = rule.margin / (o.se * math.sqrt(t)) - self._at_the_end(min(2 * self.alpha, 0.999))
+        return predictive_power(self.z, t, self._at_the_end(self.alpha), within)
+
+    def _hopeless(self) -> bool:
+        """Whether the rest cannot decide it."""
+        o, chance = self.observed, self.chance()
+        if chance is None or not o.se:
+            return False
+        if self.rule.effect is None:
+            return chance < HOPELESS
+        taken, bounds = self.taken, self.bounds(self.alpha)
+        drift = self.rule.effect / (o.se * math.sqrt(taken.info[-1]))
+        missed = 1 - float(exits_above([self.full], [self._at_the_end(self.alpha)], drift).sum())
+        inner = futility_bounds(taken.info, taken.fractions, bounds, drift, max(BETA_SHARE * missed, LEAST_BETA))
+        return self.z is not None and abs(self.z) < inner[-1]
 
     def report(self, decision: str | None) -> tuple[float | None, float | None, float | None]:
         """Estimate and limits that are valid if it ends here."""
@@ -320,48 +572,60 @@ class LookState:
         if self.z is None:
             return o.estimate, None, None
         bounds = self.bounds(self.alpha)
-        if decision not in ("A better", "B better", "not separable"):
+        if decision not in (*BETTER, ALL_ASKED):
             return o.estimate, *o.limits(bounds[-1], -bounds[-1])
-        low, middle, high = stagewise_shifts(self.z, self.taken, bounds, rule.level)
+        low, middle, high = stagewise_shifts(self.z, self.taken.info, bounds, rule.level)
         return o.estimate - o.se * student_t(middle, o.df), *o.limits(low, high)
 
     def p_value(self, decision: str | None) -> float | None:
         """Two-sided p of no difference that allows for the looks."""
         if self.z is None:
             return None
-        if decision in ("A better", "B better", "not separable"):
-            above = float(exits_above(self.taken, [*self.bounds(self.alpha)[:-1], self.z]).sum())
+        if decision in (*BETTER, ALL_ASKED):
+            above = float(exits_above(self.taken.info, [*self.bounds(self.alpha)[:-1], self.z]).sum())
             return min(1.0, 2 * min(above, 1 - above))
         low, high = math.log(1e-12), math.log(0.9999)  # of the logarithm of α: the boundary falls with it
         z = abs(self.z)
         if self.bounds(math.exp(high))[-1] > z:
             return 1.0
-        for _ in range(20):
-            middle = (low + high) / 2
-            low, high = (low, middle) if self.bounds(math.exp(middle))[-1] <= z else (middle, high)
-        return math.exp(high)
+        if self.bounds(math.exp(low))[-1] <= z:
+            return math.exp(low)
+        return math.exp(optimize.brentq(lambda x: self.bounds(math.exp(x))[-1] - z, low, high, xtol=1e-5))
+
+    def look(self, looks: Looks, number: int, seed: int | None) -> Look:
+        """The look, as it is reported."""
+        decision = self.decision()
+        row = self.sequential(decision, looks, number, seed)
+        return Look(row, decision is not None or self.progress.complete, self.message(row), self.taken)
 
     def sequential(self, decision: str | None, looks: Looks, number: int, seed: int | None) -> Sequential:
         """What may be reported if it ends here."""
-        o = self.observed
+        o, p = self.observed, self.progress
         estimate, low, high = self.report(decision)
         return Sequential(
             task=o.task, metric=o.metric, scorer=o.scorer, rule=self.rule.name, looks=looks, look=number,
-            alpha_spent=self.alpha_spent(), n_asked=self.n, n_total=self.total, order_seed=seed,
+            alpha_spent=self.alpha_spent(), n_asked=p.n, n_total=p.total, order_seed=seed,
             decision=decision or NOT_DECIDED, estimate=finite(estimate), ci_low=finite(low), ci_high=finite(high),
             estimate_unadjusted=finite(o.estimate), p_value=finite(self.p_value(decision)),
+            futility=finite(self.chance()), round=p.round, n_answers=p.answers, n_answers_total=p.answers_total,
+            information=finite(self.fraction),
         )  # fmt: skip
 
     def alpha_spent(self) -> float:
-        if self.rule.se is not None or not self.taken:
+        """Two-sided error that these looks may spend."""
+        if self.rule.se is not None or not self.taken.fractions:
             return 0.0
-        return self.alpha if self.rule.looks == "anytime" else spent(self.taken[-1], self.alpha)
+        if self.rule.looks == "anytime":
+            return self.alpha
+        return 2 * spent(self.taken.fractions[-1], self.alpha / 2, self.rule.spending)
 
-    def message(self, found: Sequential) -> str:
-        """look 3 of 5, 300 of 1,000 questions, A − B .041, boundary .052."""
-        o = self.observed
-        of = "" if found.looks == "anytime" else f" of {found.looks}"
-        text = f"look {found.look}{of}, {self.n:,} of {self.total:,} questions"
+    def message(self, row: Sequential) -> str:
+        """look 3 of 20, 300 of 1,000 questions, A − B .041, boundary .052."""
+        o, p = self.observed, self.progress
+        of = "" if row.looks == "anytime" else f" of {row.looks}"
+        text = f"look {row.look}{of}, {p.n:,} of {p.total:,} questions"
+        if p.answers_total > p.total:
+            text += f", {p.answers:,} of {p.answers_total:,} answers"
         if o.estimate is None or not o.se or o.df is None:
             return f"{text}, too few to tell"
         if self.rule.se is not None:
@@ -370,7 +634,18 @@ class LookState:
             return f"{text}, A − B {_short(o.estimate, o.se)}, too few to tell"
         boundary = o.se * student_t(self.bounds(self.alpha)[-1], o.df)
         text += f", A − B {_short(o.estimate, o.se)}, boundary {_short(boundary, o.se)}"
-        return text if found.decision == NOT_DECIDED else f"{text}: {found.decision}"
+        if row.decision == CANNOT:
+            return f"{text}: the rest cannot decide it{self._what_it_takes()}"
+        return text if row.decision == NOT_DECIDED else f"{text}: {row.decision}"
+
+    def _what_it_takes(self) -> str:
+        """How much larger a benchmark would decide the difference seen, with 80 % power."""
+        o = self.observed
+        if not o.estimate or not o.se:
+            return ""
+        wanted = (drift_for_power([1.0], [critical_values([1.0], self.alpha)[0]], 0.8) * o.se / o.estimate) ** 2
+        times = wanted * self.taken.info[-1] / self.full
+        return f"; the difference seen would take {times:.2g} times as many answers" if 1 < times < 1000 else ""
 
 
 def _short(value: float, se: float) -> str:

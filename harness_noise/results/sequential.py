@@ -40,8 +40,9 @@ class Sequential(_Object):
     order_seed: int | None
     """Of the random order of the questions (whole clusters), or of the harness's shuffle; null where that has none."""
     decision: str
-    """A better, B better, equivalent within M, not separable (all was asked), precise enough (the rule se), or
-    not decided: it ended before the rule had decided."""
+    """A better, B better, equivalent within M, not separable (all was asked), cannot be decided (stopped for futility:
+    the rest would not have decided it either), precise enough (the rule se), or not decided: it ended before the rule
+    had decided."""
     estimate: float | None
     """Median-unbiased in the stage-wise ordering where a boundary was crossed or all was asked; else the mean."""
     ci_low: float | None
@@ -52,6 +53,14 @@ class Sequential(_Object):
     p_value: float | None = None
     """Two-sided, of no difference, allowing for the looks: stage-wise where the rule stopped, else repeated (the level
     at which this look would have stopped); null of the rule se."""
+    futility: float | None = None
+    """Predictive probability that the rest of the answers decides it; null where futility is off."""
+    round: int = 1
+    """The highest answer to a question that was asked for: 1 while every question is asked for the first time."""
+    n_answers: int | None = None
+    n_answers_total: int | None = None
+    information: float | None = None
+    """Share of the information of the full design that this look had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

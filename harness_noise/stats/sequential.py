@@ -1,11 +1,15 @@
 """Looking before all questions are answered: boundaries, intervals after stopping, confidence sequences.
 
 Group-sequential tests spend α over a few looks; their boundaries come from the recursive integration of the
-statistic's density. The test statistic is a z; a look's t statistic becomes one through its p-value.
+statistic's density. The test statistic is a z; a look's t statistic becomes one through its p-value. What a look may
+spend and how its z correlates with those before are two things: the first follows a planned share of the information,
+the second the ratio of the information that is there.
 
 Sources, cited at the lines that use them:
   [AMR] Armitage, McPherson & Rowe (1969), J. Royal Statistical Society A 132
   [LD]  Lan & DeMets (1983), Biometrika 70
+  [HSD] Hwang, Shih & DeCani (1990), Statistics in Medicine 9
+  [SFB] Spiegelhalter, Freedman & Blackburn (1986), Controlled Clinical Trials 7
   [JT]  Jennison & Turnbull (2000), Group Sequential Methods, ch. 7, 8, 19
   [R]   Robbins (1970), Annals of Mathematical Statistics 41
   [H]   Howard, Ramdas, McAuliffe & Sekhon (2021), Annals of Statistics 49
@@ -18,6 +22,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -25,7 +30,10 @@ from scipy import optimize, special
 
 from .arrays import FloatArray
 
-Spending = Literal["obrien-fleming", "pocock"]
+Spending = Literal["hsd", "obrien-fleming", "pocock"]
+SPENDINGS: tuple[Spending, ...] = ("hsd", "obrien-fleming", "pocock")
+GAMMA = -4.0
+"""γ of the Hwang–Shih–DeCani family: between Pocock's (1) and O'Brien & Fleming's (about −10)."""
 
 _GRID = 16
 """Density of the integration grid, r of [JT, §19.2]; 6r − 1 points and the midpoints between them."""
@@ -35,17 +43,36 @@ MOST_Z = 37.0
 """The largest z whose p-value is a float."""
 
 
-def spent(fraction: float, alpha: float, spending: Spending = "obrien-fleming") -> float:
-    """α that may be spent, two-sided, when this fraction of the information is there [LD].
+def spent(fraction: float, error: float, spending: Spending = "hsd", gamma: float = GAMMA) -> float:
+    """Error that may be spent on one side when this fraction of the information is there [LD; HSD].
 
-    O'Brien–Fleming type: 2 (1 − Φ(z_{α/2}/√t)); Pocock type: α log(1 + (e − 1) t).
+    Hwang–Shih–DeCani: error (1 − e^{−γt})/(1 − e^{−γ}); O'Brien–Fleming type: 2 (1 − Φ(z_{error/2}/√t)); Pocock type:
+    error log(1 + (e − 1) t).
     """
     t = min(max(fraction, 0.0), 1.0)
     if t == 0:
         return 0.0
     if spending == "pocock":
-        return alpha * math.log1p((math.e - 1) * t)
-    return float(2 * special.ndtr(special.ndtri(alpha / 2) / math.sqrt(t)))
+        return error * math.log1p((math.e - 1) * t)
+    if spending == "obrien-fleming":
+        return float(2 * special.ndtr(special.ndtri(error / 2) / math.sqrt(t)))
+    return error * (t if gamma == 0 else math.expm1(-gamma * t) / math.expm1(-gamma))
+
+
+def information(asked: float, repeats: float = 1.0, prediction: float = 1.0, residual: float = 1.0) -> float:
+    """Information on A − B, in units of that of one answer to every question.
+
+    1 / (1 − ρ(1 − h) + (N/m − 1)(g − ρ(1 − h))): after m of N questions with one answer each it is m/N, with a
+    regression on what is known of all N 1/(1 + (N/m − 1) g); more answers lower the prediction part alone.
+
+    Args:
+        asked: m/N.
+        repeats: h, the mean of 1/k over the questions that were asked.
+        prediction: ρ, the share of a question's variance, one answer each, that is A's prediction noise.
+        residual: g, the variance of the regression's residuals over that of the differences; 1 without a regression.
+    """
+    fewer = prediction * (1 - repeats)
+    return 1 / (1 - fewer + (1 / asked - 1) * max(residual - fewer, 0.02))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,10 +91,13 @@ class _State:
         reach = self.z * math.sqrt(self.information) + drift * step - b * math.sqrt(information)
         return float(self.mass @ special.ndtr(reach / math.sqrt(step)))
 
-    def next(self, information: float, drift: float, b: float) -> _State:
-        """Go on to the next look, where |z| < b."""
+    def next(self, information: float, drift: float, b: float, inner: float = 0.0) -> _State:
+        """Go on to the next look, where inner ≤ |z| < b."""
         step = information - self.information
-        z, weight = _grid(drift * math.sqrt(information), b)
+        z, weight = _grid(drift * math.sqrt(information), -b, b)
+        if inner > 0:
+            sides = [_grid(drift * math.sqrt(information), *ends) for ends in ((-b, -inner), (inner, b))]
+            z, weight = (np.concatenate(parts) for parts in zip(*sides, strict=True))
         ahead = z[:, None] * math.sqrt(information) - self.z * math.sqrt(self.information) - drift * step
         density = np.exp(-0.5 * (ahead / math.sqrt(step)) ** 2) @ self.mass
         return _State(information, z, weight * density * math.sqrt(information / step / (2 * math.pi)))
@@ -93,12 +123,12 @@ def _start() -> _State:
     return _State(0.0, np.zeros(1), np.ones(1))
 
 
-def _grid(centre: float, b: float) -> tuple[FloatArray, FloatArray]:
-    """Points and Simpson weights between −b and b, dense around the centre [JT, §19.2]."""
+def _grid(centre: float, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+    """Points and Simpson weights between two limits, dense around the centre [JT, §19.2]."""
     r, i = _GRID, np.arange(1, 6 * _GRID)
     x = np.where(i < r, -3 - 4 * np.log(r / i), -3 + 3 * (i - r) / (2 * r))
     x = centre + np.where(i > 5 * r, 3 + 4 * np.log(r / np.maximum(6 * r - i, 1)), x)
-    x = np.unique(np.concatenate([[-b], x[(x > -b) & (x < b)], [b]]))
+    x = np.unique(np.concatenate([[low], x[(x > low) & (x < high)], [high]]))
     points = np.empty(2 * len(x) - 1)
     points[::2], points[1::2] = x, (x[1:] + x[:-1]) / 2
     gaps = np.diff(x)
@@ -110,33 +140,89 @@ def _grid(centre: float, b: float) -> tuple[FloatArray, FloatArray]:
 
 
 def critical_values(
-    fractions: Sequence[float], alpha: float, spending: Spending = "obrien-fleming"
-) -> tuple[float, ...]:
-    """Critical |z| at each look, two-sided, for looks at these fractions of the information [LD; AMR].
+    fractions: Sequence[float], alpha: float, spending: Spending = "hsd", gamma: float = GAMMA,
+    info: Sequence[float] | None = None,
+) -> tuple[float, ...]:  # fmt: skip
+    """Critical |z| at each look, α/2 on each side, for looks at these fractions of the information [LD; AMR].
 
     Args:
         fractions: of the whole information, rising, in (0, 1].
         alpha: two-sided error of the whole procedure.
         spending: how much of it each look may spend.
+        gamma: of Hwang, Shih & DeCani's family.
+        info: rising information at the looks, on any scale, where `fractions` are what was planned.
 
     Raises:
-        ValueError: fractions that do not rise within (0, 1], or an α outside (0, 1).
+        ValueError: fractions or information that do not rise, fractions outside (0, 1], or an α outside (0, 1).
     """
-    given = [float(t) for t in fractions]
-    rise = all(a < b for a, b in zip([0.0, *given], given, strict=False))
-    if not given or not rise or given[-1] > 1 + 1e-12 or not 0 < alpha < 1:
+    given = tuple(float(t) for t in fractions)
+    there = given if info is None else tuple(float(t) for t in info)
+    rise = all(a < b for a, b in pairwise([0.0, *there])) and all(a <= b for a, b in pairwise([0.0, *given]))
+    if not given or len(there) != len(given) or not rise or given[-1] > 1 + 1e-12 or not 0 < alpha < 1:
         raise ValueError(f"looks at {given} with α = {alpha:g}: fractions must rise within (0, 1], α lie in (0, 1)")
-    return _critical_values(tuple(given), alpha, spending)
+    return _path(tuple(zip(there, given, strict=True)), alpha, spending, gamma)[1]
 
 
-@lru_cache(maxsize=1024)
-def _critical_values(given: tuple[float, ...], alpha: float, spending: Spending) -> tuple[float, ...]:
+@lru_cache(maxsize=4096)
+def _path(
+    looks: tuple[tuple[float, float], ...], alpha: float, spending: Spending, gamma: float
+) -> tuple[_State, tuple[float, ...]]:
+    """The state after these looks (information, fraction), and their boundaries."""
+    if not looks:
+        return _start(), ()
+    state, bounds = _path(looks[:-1], alpha, spending, gamma)
+    there, fraction = looks[-1]
+    before = looks[-2][1] if len(looks) > 1 else 0.0
+    b = state.boundary(there, spent(fraction, alpha / 2, spending, gamma) - spent(before, alpha / 2, spending, gamma))
+    return state.next(there, 0.0, b), (*bounds, b)
+
+
+def predictive_power(z: float, fraction: float, critical: float, within: float | None = None) -> float:
+    """Probability that all of the information decides, given what a look says, with a flat prior [SFB].
+
+    The z of all is normal with mean z/√t and variance (1 − t)/t.
+
+    Args:
+        z: of the look.
+        fraction: t, the share of the information that is there.
+        critical: |z| at which the last look decides.
+        within: |z| below which it is equivalent; None: never.
+    """
+    mean, sd = z / math.sqrt(fraction), math.sqrt(max((1 - fraction) / fraction, 1e-12))
+    out = special.ndtr((mean - critical) / sd) + special.ndtr((-mean - critical) / sd)
+    if within is not None and within > 0:
+        out += special.ndtr((within - mean) / sd) - special.ndtr((-within - mean) / sd)
+    return min(1.0, float(out))
+
+
+def futility_bounds(
+    info: Sequence[float], fractions: Sequence[float], bounds: Sequence[float], drift: float, beta: float
+) -> tuple[float, ...]:
+    """|z| at each look below which it stops for futility, where an effect is planned [LD; JT, §5.2].
+
+    Under the effect so much of `beta` is spent as Hwang–Shih–DeCani's family allows. The critical values stay as they
+    are: to go on against the rule costs no error of type I.
+
+    Args:
+        info: information at the looks.
+        fractions: of the whole.
+        bounds: critical |z|.
+        drift: E z/√information under the planned effect.
+        beta: probability under it to stop for futility at any look.
+    """
     state, before, out = _start(), 0.0, []
-    for t in given:
-        here = spent(t, alpha, spending)
-        b = state.boundary(t, (here - before) / 2)
-        out.append(b)
-        state, before = state.next(t, 0.0, b), here
+    for there, t, b in zip(info, fractions, bounds, strict=True):
+        here = spent(t, beta)
+
+        def inside(f: float, state: _State = state, there: float = there) -> float:
+            return state.leaves(there, drift, -f) - state.leaves(there, drift, f)
+
+        wanted = here - before
+        f = b if inside(b) <= wanted else float(optimize.brentq(lambda x, w=wanted: inside(x) - w, 0.0, b, xtol=1e-9))
+        out.append(f)
+        if f >= b:
+            return (*out, *bounds[len(out) :])
+        state, before = state.next(there, drift, b, f), here
     return tuple(out)
 
 

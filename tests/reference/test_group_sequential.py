@@ -9,11 +9,17 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from harness_noise.stats.sequential import (
+    SPENDINGS,
+    Spending,
     critical_values,
+    drift_for_power,
     exits_above,
+    futility_bounds,
+    information,
     mixture_critical,
     mixture_tuning,
     normal_z,
+    predictive_power,
     spent,
     stagewise_shifts,
     student_t,
@@ -56,16 +62,12 @@ def test_spending_of_pocock_type_has_the_boundaries_of_lan_and_demets() -> None:
     assert np.round(found, 3).tolist() == [2.438, 2.427, 2.41, 2.397, 2.386]
 
 
-def test_the_boundaries_of_the_default() -> None:
-    found = critical_values(_equal(5), 0.05)
-    assert np.round(found, 3).tolist() == [4.383, 3.1, 2.553, 2.254, 2.064]
-
-
-def test_published_boundaries_spend_what_two_one_sided_procedures_may() -> None:
-    """Lan & DeMets' program at two-sided .05 spends .025 on each side: 4.877, 3.357, 2.680, 2.290, 2.031."""
+def test_spending_of_obrien_fleming_type_has_the_boundaries_of_lan_and_demets_program() -> None:
+    """At two-sided .05 it spends .025 on each side."""
     published = [4.877, 3.357, 2.680, 2.290, 2.031]
+    assert np.round(critical_values(_equal(5), 0.05, "obrien-fleming"), 3).tolist() == published
     cumulative = np.cumsum(exits_above(_equal(5), published))
-    asked = [spent(t, 0.025) for t in _equal(5)]
+    asked = [spent(t, 0.025, "obrien-fleming") for t in _equal(5)]
     np.testing.assert_allclose(cumulative, asked, rtol=5e-3)
     assert abs(cumulative[-1] - 0.025) < 3e-5
 
@@ -88,11 +90,62 @@ def test_the_recursion_agrees_with_multivariate_normal_integrals() -> None:
     np.testing.assert_allclose(np.cumsum(above + below), 1 - np.array(within[1:]), atol=1e-6)
 
 
-@pytest.mark.parametrize("spending", ["obrien-fleming", "pocock"])
-def test_what_is_spent_is_what_is_crossed(spending: str) -> None:
+@pytest.mark.parametrize("spending", SPENDINGS)
+def test_what_is_spent_is_what_is_crossed(spending: Spending) -> None:
     t = [0.1, 0.35, 0.36, 0.8, 1.0]
-    found = 2 * np.cumsum(exits_above(t, critical_values(t, 0.03, spending)))
+    found = np.cumsum(exits_above(t, critical_values(t, 0.06, spending)))
     np.testing.assert_allclose(found, [spent(x, 0.03, spending) for x in t], rtol=1e-6)
+
+
+def test_what_is_spent_may_follow_another_share_than_the_information() -> None:
+    """A look that was planned at another share spends that share; its z correlates by the information that is there."""
+    planned, there = [0.3, 0.6, 1.0], [2.0, 9.0, 10.0]
+    bounds = critical_values(planned, 0.05, info=there)
+    found = np.cumsum(exits_above(there, bounds))
+    np.testing.assert_allclose(found, [spent(t, 0.025) for t in planned], rtol=1e-6)
+    np.testing.assert_allclose(bounds, critical_values(planned, 0.05, info=[t / 10 for t in there]), rtol=1e-9)
+
+
+def test_the_spending_of_hwang_shih_and_decani() -> None:
+    """gsDesign: sfHSD(.025, (1:4)/4, -4) = 0.000801, 0.002980, 0.008902, 0.025."""
+    found = [spent(k / 4, 0.025) for k in range(1, 5)]
+    np.testing.assert_allclose(found, [0.000801, 0.002980, 0.008902, 0.025], atol=6e-7)
+    assert spent(0.3, 0.025, gamma=0) == pytest.approx(0.0075)
+    assert spent(0.3, 0.025, gamma=1e-9) == pytest.approx(0.0075)
+
+
+def test_information_is_that_of_the_variances() -> None:
+    assert information(0.3) == pytest.approx(0.3)
+    assert information(1.0, repeats=1 / 4, prediction=1.0) == pytest.approx(4)
+    # of 100 questions 40 were asked; residuals have half of the variance: V = .5 (1/40 − 1/100) + 1/100
+    assert information(0.4, residual=0.5) == pytest.approx(0.01 / (0.5 * (1 / 40 - 1 / 100) + 0.01))
+    # a third of the variance is prediction noise, and half of the questions have two answers
+    assert information(1.0, repeats=0.75, prediction=1 / 3) == pytest.approx(1 / (2 / 3 + 1 / 3 * 0.75))
+
+
+@pytest.mark.parametrize(("z", "t"), [(0.0, 0.5), (1.1, 0.3), (-2.0, 0.8)])
+def test_the_predictive_probability_is_that_of_drawn_runs(z: float, t: float) -> None:
+    rng = np.random.default_rng(3)
+    drift = z / math.sqrt(t) + rng.standard_normal(400_000) / math.sqrt(t)  # the posterior with a flat prior
+    last = z * math.sqrt(t) + (1 - t) * drift + math.sqrt(1 - t) * rng.standard_normal(400_000)
+    assert predictive_power(z, t, 2.1) == pytest.approx(float((np.abs(last) > 2.1).mean()), abs=0.003)
+    both = float(((np.abs(last) > 2.1) | (np.abs(last) < 0.7)).mean())
+    assert predictive_power(z, t, 2.1, 0.7) == pytest.approx(both, abs=0.003)
+
+
+def test_a_planned_effect_is_lost_to_futility_as_often_as_was_spent() -> None:
+    t, beta = [k / 10 for k in range(1, 11)], 0.1
+    bounds = critical_values(t, 0.05)
+    drift = drift_for_power(t, bounds, 0.8)
+    inner = np.array(futility_bounds(t, t, bounds, drift, beta))
+    assert (inner < bounds).all()
+    steps = np.random.default_rng(4).standard_normal((200_000, 10)) * math.sqrt(0.1) + 0.1 * drift
+    z = np.cumsum(steps, axis=1) / np.sqrt(t)
+    above, below = np.abs(z) > bounds, np.abs(z) < inner
+    first = np.where((above | below).any(axis=1), (above | below).argmax(axis=1), 9)
+    lost = below[np.arange(len(z)), first].mean()
+    assert lost == pytest.approx(beta, abs=0.003)
+    assert (above.any(axis=1) & below[np.arange(len(z)), first]).mean() < 0.01  # what that costs of the power
 
 
 def test_one_look_has_the_normal_interval_and_estimate() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from harness_noise.analysis.observed import Observed, repeats_enough
 from harness_noise.analysis.sample import as_scores
-from harness_noise.analysis.sequential import Looks, LookState, StoppingRule
+from harness_noise.analysis.sequential import Looks, LookState, Progress, StoppingRule, Taken
 from harness_noise.settings import Settings
 
 R = 2000
@@ -19,13 +19,13 @@ def stops(d: np.ndarray, rule: StoppingRule) -> tuple[int, int]:
     """Sign of the decision, and the questions asked, for (G, size) differences in a random order."""
     G, size = d.shape
     order = rule.order(G)
-    taken: tuple[float, ...] = ()
+    taken = Taken()
     for u in order.units:
         sums = d[:u].sum(axis=1)
         mean = float(sums.mean()) / size
         se = float(sums.std(ddof=1)) / math.sqrt(u) / size  # CR2 of equal clusters
         o = Observed(estimate=mean, se=se or None, df=u - 1, units=u)
-        state = LookState(rule, o, taken, u, G)
+        state = LookState(rule, o, taken, Progress(u, G, u, G))
         decision, taken = state.decision(), state.taken
         if decision in ("A better", "B better"):
             return (1 if mean > 0 else -1), u * size

@@ -16,6 +16,7 @@ from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.report.summary import summarise
+from harness_noise.results.sequential import Sequential
 from harness_noise.settings import Settings
 
 LOOKS = {
@@ -73,9 +74,13 @@ def test_a_run_that_stopped_says_so_everywhere() -> None:
     run = with_record(run_of(np.arange(40)), [LOOKS], [DRAWN])
     found = analyze_run(run, Settings())
     assert found.estimates[0].diagnostics.count("stopped_early") == 1
-    assert found.to_dict()["sequential"] == [LOOKS]
+    assert found.to_dict()["sequential"] == [Sequential(**LOOKS).to_dict()]
     assert found.to_dict()["drawn"] == [DRAWN]
-    assert recorded(json.loads(json.dumps(found.to_dict()))) == ([LOOKS], [DRAWN])
+    assert recorded(json.loads(json.dumps(found.to_dict()))) == ([Sequential(**LOOKS).to_dict()], [DRAWN])
+    assert recorded({"sequential": [LOOKS], "drawn": [DRAWN]}) == (
+        [LOOKS],
+        [DRAWN],
+    )  # as written before there were rounds
     summary = summarise(found)
     (looks,) = [section for section in summary.sections if section.title]
     assert "40 of 100" in looks.rows[0]

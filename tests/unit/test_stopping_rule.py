@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from harness_noise.analysis.comparison import estimate_difference
+from harness_noise.analysis.growing import observe
 from harness_noise.analysis.observed import Observed, observe_difference, observe_mean, repeats_enough
+from harness_noise.analysis.partial import estimate_from_part
 from harness_noise.analysis.sample import as_scores
 from harness_noise.analysis.sequential import Look, Order, StoppingRule
 from harness_noise.data.questions import Questions
-from harness_noise.data.scores import Scores
+from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 
@@ -48,13 +51,13 @@ def answers(rng: np.random.Generator, n: int, gap: float) -> tuple[np.ndarray, n
 
 def test_an_order_holds_every_question_once_in_whole_clusters() -> None:
     clusters = np.random.default_rng(0).integers(0, 120, 700)
-    order = StoppingRule(seed=4).order(700, clusters)
+    order = StoppingRule(seed=4, looks=5).order(700, clusters)
     assert sorted(np.concatenate(order.blocks).tolist()) == list(range(700))
     seen = [set(clusters[block].tolist()) for block in order.blocks]
     assert sum(map(len, seen)) == len(set(clusters.tolist())) == order.units[-1]
     assert len(order.blocks) == 5
     assert max(map(len, order.blocks)) - min(map(len, order.blocks)) <= 2 * np.bincount(clusters).max()
-    again, other = StoppingRule(seed=4).order(700, clusters), StoppingRule(seed=5).order(700, clusters)
+    again, other = (StoppingRule(seed=seed, looks=5).order(700, clusters) for seed in (4, 5))
     np.testing.assert_array_equal(order.asked(3), again.asked(3))
     assert order.asked(3).tolist() != other.asked(3).tolist()
 
@@ -82,7 +85,7 @@ def test_few_clusters_have_fewer_looks_or_none() -> None:
     def looks(n: int) -> int:
         return len(StoppingRule().order(10 * n, np.repeat(np.arange(n), 10)).blocks)
 
-    assert [looks(n) for n in (10, 14, 15, 24, 25, 500)] == [2, 2, 3, 4, 5, 5]
+    assert [looks(n) for n in (10, 14, 15, 24, 25, 500)] == [2, 2, 3, 4, 5, 20]
     with pytest.raises(InputError, match="9 clusters are too few to stop before the end"):
         looks(9)
 
@@ -105,7 +108,7 @@ def test_questions_that_are_shuffled_keep_their_order() -> None:
 
 def test_a_large_difference_stops_early_with_an_interval_that_excludes_zero() -> None:
     a, b = answers(np.random.default_rng(1), 1000, 0.15)
-    look, order = run(StoppingRule(seed=3), a, b)
+    look, order = run(StoppingRule(seed=3, looks=5), a, b)
     found = look.sequential
     assert (found.decision, found.rule, found.looks, found.order_seed) == ("A better", "group-sequential", 5, 3)
     assert found.n_asked == order.counts()[found.look - 1] < found.n_total == 1000
@@ -118,7 +121,7 @@ def test_a_large_difference_stops_early_with_an_interval_that_excludes_zero() ->
 
 def test_all_questions_without_a_decision_are_not_separable() -> None:
     a, b = answers(np.random.default_rng(2), 500, 0.0)
-    look, order = run(StoppingRule(), a, b)
+    look, order = run(StoppingRule(looks=5, futility=False), a, b)
     whole = estimate_difference(a, b)
     assert look.stop
     assert look.sequential.decision == "not separable"
@@ -166,7 +169,7 @@ def test_equivalence_stops_within_the_margin_only() -> None:
     assert found.decision == "equivalent within 0.05"
     assert found.n_asked < 4000
     assert found.estimate == found.estimate_unadjusted
-    assert run(StoppingRule(margin=0.0), a, b)[0].sequential.n_asked == 4000
+    assert run(StoppingRule(margin=0.0, futility=False), a, b)[0].sequential.n_asked == 4000
 
 
 def test_runs_that_agree_on_everything_are_equivalent_by_the_small_sample_rule() -> None:
@@ -174,11 +177,12 @@ def test_runs_that_agree_on_everything_are_equivalent_by_the_small_sample_rule()
     look, _ = run(StoppingRule(margin=0.05), a, a)
     assert look.sequential.decision == "equivalent within 0.05"
     assert look.sequential.n_asked < 400
-    assert run(StoppingRule(), a, a)[0].sequential.decision == "not separable"
+    assert run(StoppingRule(futility=False), a, a)[0].sequential.decision == "not separable"
+    assert run(StoppingRule(), a, a)[0].sequential.decision == "cannot be decided"
 
 
 def test_a_run_that_is_always_better_is_decided_by_the_sign_test() -> None:
-    look, _ = run(StoppingRule(), np.ones(100), np.zeros(100))
+    look, _ = run(StoppingRule(looks=5), np.ones(100), np.zeros(100))
     found = look.sequential
     assert (found.decision, found.n_asked, found.estimate_unadjusted) == ("A better", 20, 1.0)
     assert found.ci_high == 1.0
@@ -187,12 +191,12 @@ def test_a_run_that_is_always_better_is_decided_by_the_sign_test() -> None:
 
 
 def test_what_is_not_decided_when_it_ends_says_so_with_a_repeated_interval() -> None:
-    rule = StoppingRule()
+    rule = StoppingRule(looks=5)
     look = rule.look(rule.order(1000), None, Observed(estimate=0.04, se=0.03, df=math.inf, units=200))
     found = look.sequential
     assert (look.stop, found.decision, found.look, found.n_asked) == (False, "not decided", 1, 200)
-    assert found.ci_low == pytest.approx(0.04 - 4.382612703 * 0.03)
-    assert look.message == "look 1 of 5, 200 of 1,000 questions, A − B .040, boundary .131"
+    assert found.ci_low == pytest.approx(0.04 - 3.2526684884 * 0.03, abs=1e-9)
+    assert look.message == "look 1 of 5, 200 of 1,000 questions, A − B .040, boundary .098"
 
 
 def test_a_look_without_a_standard_error_spends_nothing() -> None:
@@ -285,3 +289,112 @@ def test_answers_that_never_differ_are_enough_at_two() -> None:
     out = repeats_enough([same], Settings())
     assert out.enough
     assert "never differ" in out.message
+
+
+def test_breadth_asks_every_question_once_before_any_twice() -> None:
+    clusters, K = np.arange(300) // 3, np.resize([1, 3, 4], 300)
+    rule = StoppingRule(seed=2)
+    order = rule.order(300, clusters, repeats=K)
+    questions, rounds = (
+        np.concatenate(parts) for parts in zip(*(order.pairs(k + 1) for k in range(len(order.blocks))), strict=True)
+    )
+    assert rounds.tolist() == sorted(rounds.tolist())
+    np.testing.assert_array_equal(np.bincount(questions), K)
+    assert len(set(zip(questions.tolist(), rounds.tolist(), strict=True))) == K.sum() == order.n_answers_total
+    np.testing.assert_array_equal(order.answers(len(order.blocks)), K)
+    # whole clusters, in each round: what a block begins in a round it ends
+    for number in range(1, len(order.blocks)):
+        k = order.answers(number)
+        later = {(int(q) // 3, int(r)) for q, r in zip(*order.pairs(number + 1), strict=True)}
+        assert not later & {(int(q) // 3, int(r)) for q, r in zip(*order.pairs(number), strict=True)}
+        np.testing.assert_array_equal(np.sort(order.asked(number)), np.flatnonzero(k))
+        assert order.counts()[number - 1] == (k > 0).sum()
+    assert 10 <= len(order.blocks) <= 20
+    deep = StoppingRule(seed=2, asking="depth").order(300, clusters, repeats=K)
+    first = deep.answers(1)
+    assert set(first.tolist()) <= {0, 1, 3, 4}
+    np.testing.assert_array_equal(first[first > 0], K[first > 0])
+    np.testing.assert_array_equal(deep.asked(len(deep.blocks)), order.asked(len(order.blocks)))
+
+
+def test_a_look_in_a_later_round_has_the_information_of_its_answers() -> None:
+    rng = np.random.default_rng(6)
+    p = rng.beta(2, 2, 400)
+    a, b = ((rng.random((400, 5)) < p[:, None]).astype(float) for _ in range(2))
+    rule = StoppingRule(futility=False, level=0.9999)
+    order, look, found = rule.order(400, repeats=5), None, []
+    for number in range(1, len(order.blocks) + 1):
+        asked = np.where(np.arange(5) < order.answers(number)[:, None], a, np.nan)
+        rows = np.flatnonzero(order.answers(number))
+        look = rule.look(order, look, observe([part(asked, rows)], [as_scores(b)], Settings()))
+        found.append((look.sequential.round, look.sequential.n_answers, look.sequential.information))
+        if look.stop:
+            break
+    assert look is not None
+    assert found[-1] == (5, 2000, 1.0)
+    share = [t for _, _, t in found if t is not None]
+    assert share == sorted(share)
+    whole = estimate_difference(a, b)
+    once = estimate_difference(a[:, :1], b)
+    ends = next(t for r, n, t in found if n == 400)
+    assert ends == pytest.approx((whole.se / once.se) ** 2, abs=0.05)  # type: ignore[operator]
+    assert look.sequential.estimate_unadjusted == pytest.approx(whole.diff, abs=1e-12)
+
+
+def test_what_is_known_of_b_makes_a_part_say_more() -> None:
+    rng = np.random.default_rng(7)
+    latent = rng.standard_normal((500, 1)) * 1.5 + 0.7 * rng.standard_normal((500, 6))
+    right = (latent > 0).astype(float)
+    rows = rng.choice(500, 150, replace=False)
+    mine, other = part(right[:, 0], rows), as_scores(right[:, 1])
+    plain = observe_difference([mine], [other], Settings())
+    alone = observe([mine], [other], Settings())
+    runs = [Run(model=f"r{j}", name=f"r{j}", harness="", scores=(as_scores(right[:, j]),)) for j in range(2, 6)]
+    known = observe([mine], [other], Settings(), references=runs)
+    assert plain.se is not None
+    assert alone.se is not None
+    assert known.se is not None
+    assert known.se < alone.se < plain.se
+    part_ = estimate_from_part(right[rows, 0], rows, right[:, 2:], against=right[:, 1])
+    assert known.estimate == pytest.approx(part_.estimate, abs=1e-12)
+    assert known.se == pytest.approx(part_.se_population, abs=1e-12)
+    assert known.residual == pytest.approx(1 / part_.gain)  # type: ignore[operator]
+    everything = observe([part(right[:, 0], np.arange(500))], [other], Settings(), references=runs)
+    assert everything.estimate == pytest.approx(float((right[:, 0] - right[:, 1]).mean()))
+    assert everything.residual is None
+
+
+def test_what_cannot_be_decided_ends_with_an_interval_and_what_it_would_take() -> None:
+    a, b = answers(np.random.default_rng(12), 1000, 0.0)
+    look, _ = run(StoppingRule(seed=1), a, b)
+    found = look.sequential
+    assert (look.stop, found.decision) == (True, "cannot be decided")
+    assert found.n_asked < 1000
+    assert found.futility is not None
+    assert found.futility < 0.05
+    assert found.ci_low is not None
+    assert found.ci_high is not None
+    assert found.ci_low < 0 < found.ci_high
+    assert "the rest cannot decide it" in look.message
+    on = run(StoppingRule(seed=1, effect=0.2), a, b)[0].sequential
+    assert on.decision == "cannot be decided"
+    later = run(StoppingRule(seed=1, effect=0.07), a, b)[0].sequential
+    assert later.n_asked > on.n_asked
+
+
+def test_few_clusters_that_can_save_nothing_are_told_before_the_first_question() -> None:
+    rule = StoppingRule()
+    order = rule.order(120, np.repeat(np.arange(12), 10))
+    said = rule.cannot_save(order)
+    assert said is not None
+    assert "12 clusters" in said
+    assert rule.cannot_save(rule.order(1200, np.repeat(np.arange(120), 10))) is None
+    assert StoppingRule(looks=2).cannot_save(StoppingRule(looks=2).order(1000)) is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"spending": "haybittle"}, {"order": "width"}, {"futility": "maybe"}, {"effect": -0.1}, {"looks": "many"}]
+)
+def test_a_rule_with_a_wrong_word_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        StoppingRule.parse("decided", **wrong)

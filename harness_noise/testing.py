@@ -29,13 +29,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness_noise.io.protocol import PartRead
+
 from .data.scores import CorpusScores, ReadOptions, Run, Scores
 from .errors import InputError
-from .io.registry import LAST, PartRead
-from .io.selection import select
+from .io.joining import select
+from .io.registry import LAST
 
 if TYPE_CHECKING:
-    from harness_noise_adapters.base import Adapter
+    from harness_noise.io.protocol import Adapter
 
 ABSENT = "no_such_field"
 """A name that no file has."""
@@ -100,7 +102,7 @@ def check_adapter(
     expected: Mapping[tuple[str, ...], Sequence[float | None]] | None = None,
     models: Sequence[str] | None = None,
 ) -> None:
-    """Check that an adapter keeps what `harness_noise_adapters.base.Adapter` promises.
+    """Check that an adapter keeps what `harness_noise.io.protocol.Adapter` promises.
 
     `sniff` never raises and claims no file of another format; damaged files are refused with an `InputError` or read,
     and never end in another exception; runs, scores and questions have names that are unique, and the same when they

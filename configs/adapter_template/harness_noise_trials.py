@@ -15,7 +15,7 @@ from typing import Any
 from harness_noise import InputError
 from harness_noise.data.answers import Answers
 from harness_noise.data.scores import ReadOptions, Run
-from harness_noise.io.json_files import load
+from harness_noise.io.paths import load
 
 
 class TrialsAdapter:

@@ -12,10 +12,9 @@ import numpy as np
 from ..data.native_values import agreed_pairs
 from ..data.scores import CorpusScores, Group, Run, Scores
 from ..errors import InputError, NothingSharedError
-from ..io.selection import check_clusters
-from ..results.flips import Flip
+from ..io.joining import check_clusters
 from ..results.forms import merge_notes
-from ..results.rows import Comparison, Difference
+from ..results.rows import Comparison, Difference, Flip
 from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings, Test
 from .difference import decided, run_difference
 from .evidence import Compared, RowDecision

@@ -11,7 +11,7 @@ import numpy as np
 from ..data.clusters import in_words
 from ..data.scores import Run
 from ..errors import InputError
-from ..io.selection import check_clusters
+from ..io.joining import check_clusters
 from ..io.sources import Source, names, only_run, reading
 from ..results.explanation import INTERCEPT, Coefficient, Explanation, Fit
 from ..results.forms import finite, merge_notes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..data.clusters import both_ways
 from ..data.questions import occurrences
 from ..errors import InputError
-from ..results.factors import FactorRow, Factors
+from ..results.explanation import FactorRow, Factors
 
 if TYPE_CHECKING:
     import numpy as np

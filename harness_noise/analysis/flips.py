@@ -10,7 +10,7 @@ from ..data.matching import pair
 from ..data.questions import Told
 from ..data.scores import Run, Scores
 from ..errors import InputError
-from ..results.flips import Flip
+from ..results.rows import Flip
 from ..stats.contrast import question_stats
 
 

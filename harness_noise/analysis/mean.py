@@ -13,7 +13,7 @@ from ..data.clusters import in_words
 from ..data.native_values import agreed
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
-from ..io.selection import check_clusters
+from ..io.joining import check_clusters
 from ..results.forms import finite, merge_notes
 from ..results.rows import Analysis, Estimate
 from ..results.sequential import looks_of

@@ -15,8 +15,7 @@ from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.arena import Arena
 from ..results.forms import finite, merge_notes
-from ..results.rows import Analysis, Comparison, Difference, Estimate
-from ..results.slices import DifferenceSlice, EstimateSlice, Heterogeneity
+from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice, Heterogeneity
 from ..settings import Adjust, Settings
 from ..stats import decision
 from ..stats import slices as by_slice

@@ -104,9 +104,9 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
 
         written += figures.save(result, pictures)
     if tables is not None:
-        from ..report import arena_tables as arena_export
+        from ..report.text import write_tables
 
-        written += arena_export.write_tables(result, tables, kind)
+        written += write_tables(result, tables, kind)
     if profile is not None:
         from ..leaderboard import profiles as reference
 

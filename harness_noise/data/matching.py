@@ -15,7 +15,7 @@ from .questions import CONTENT_KEYS, Questions, content_hash, occurrences
 from .scores import Scores
 
 if TYPE_CHECKING:
-    from ..stats.arrays import BoolArray
+    from ..arrays import BoolArray
 
 
 Rows: TypeAlias = tuple[list[int], list[int]]

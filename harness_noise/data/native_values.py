@@ -8,12 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from ..arrays import FloatArray
     from .scores import Run, Scores
-
-    FloatArray = NDArray[np.float64]
 
 
 def is_proportion(metric: str) -> bool:

@@ -1,23 +1,15 @@
-"""The questions of a task: their keys, and their texts where somebody asks for them."""
+"""The questions of a task: their keys, packed where they are hashes, and their texts where somebody asks for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from operator import eq
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ..errors import FaultyScoresError, InputError
 from .fields import Fields
-from .string_store import distinct_strings
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.intp]
-
 
 CONTENT_KEYS = frozenset({"doc_hash"})
 """Kinds of keys that are hashes of the whole question: where they agree there is nothing to verify."""
@@ -195,3 +187,119 @@ def occurrences(keys: Sequence[str]) -> tuple[str, ...]:
         taken.add(name)
         out.append(name)
     return tuple(out)
+
+
+_BLOCK = 1024
+"""Strings that are packed at once: one at a time would take longer than to read them."""
+
+
+class Hashes(Sequence[str]):
+    """Hexadecimal hashes, all as wide as the first, two digits to a byte; any other string is kept beside them.
+
+    Equal to any with the same strings and to any tuple of them, as a tuple would be.
+    """
+
+    __slots__ = ("_data", "_odd", "_waiting", "_width")
+
+    def __init__(self) -> None:
+        self._width = 0
+        self._data = bytearray()
+        self._odd: dict[int, str] = {}
+        self._waiting: list[str] = []
+
+    def append(self, text: str) -> None:
+        self._waiting.append(text)
+        if len(self._waiting) == _BLOCK:
+            self._pack()
+
+    def extend(self, texts: Iterable[str]) -> None:
+        self._waiting.extend(texts)
+        if len(self._waiting) >= _BLOCK:
+            self._pack()
+
+    def replace(self, index: int, text: str) -> None:
+        """Put another string in the place of one."""
+        self._pack()
+        self._odd[index] = text
+
+    def odd(self) -> Iterable[str]:
+        """Those that are not packed."""
+        self._pack()
+        return self._odd.values()
+
+    def distinct(self) -> int:
+        """How many different strings there are."""
+        import numpy as np
+
+        self._pack()
+        if not self._width:
+            return len(set(self))
+        found = np.frombuffer(self._data, f"V{self._width}")
+        if self._odd:
+            found = np.delete(found, list(self._odd))
+        found = np.sort(found)
+        return min(1, len(found)) + int((found[1:] != found[:-1]).sum()) + len(set(self._odd.values()))
+
+    def _pack(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if waiting and not self._width:
+            self._width = max(1, len(waiting[0]) // 2)
+        data = _unhexed("".join(waiting))
+        if data is not None and set(map(len, waiting)) <= {2 * self._width}:
+            self._data += data
+            return
+        for text in waiting:
+            single = _unhexed(text)
+            if single is None or len(single) != self._width:
+                self._odd[len(self._data) // self._width] = text
+                single = bytes(self._width)
+            self._data += single
+
+    def _item(self, index: int) -> str:
+        if self._waiting:
+            self._pack()
+        if self._odd and index in self._odd:
+            return self._odd[index]
+        return self._data[index * self._width : (index + 1) * self._width].hex()
+
+    def __len__(self) -> int:
+        return len(self._data) // (self._width or 1) + len(self._waiting)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        if isinstance(index, slice):
+            return tuple(map(self._item, range(*index.indices(len(self)))))
+        return self._item(range(len(self))[index])
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self._item, range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Hashes):
+            self._pack()
+            other._pack()
+            if (self._width, self._data, self._odd) == (other._width, other._data, other._odd):
+                return True
+        elif not isinstance(other, tuple):
+            return NotImplemented
+        return len(self) == len(other) and all(map(eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+
+def distinct_strings(items: Sequence[str]) -> int:
+    """How many different strings there are, without unpacking packed ones."""
+    return items.distinct() if isinstance(items, Hashes) else len(set(items))
+
+
+def _unhexed(text: str) -> bytes | None:
+    """The bytes that a text of lower-case hexadecimal digits stands for; None for any other."""
+    try:
+        data = bytes.fromhex(text)
+    except ValueError:
+        return None
+    return data if data.hex() == text else None

@@ -15,11 +15,8 @@ from ..errors import FaultyScoresError, InputError, NotThereError
 from .questions import Questions
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from ..arrays import FloatArray
 
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.intp]
 
 Weighting = Literal["size", "equal"]
 CALLS = 1000
@@ -47,7 +44,7 @@ class Scores:
     higher_is_better: bool | None = None
     """None: the run does not say."""
     bounds: tuple[float, float] | None = None
-    """Lowest and highest value of the metric, where its definition is known; `samples.score_range` says what
+    """Lowest and highest value of the metric, where its definition is known; `analysis.ranges.score_range` says what
     counts where it is None."""
     native: float | None = None
     """The harness's own value that our mean (or, `native_is_first`, the mean of repeat 0)
@@ -244,7 +241,7 @@ def check_grid(n: int, K: int, answers: int, what: object) -> None:
 def with_groups(run: Run, patterns: Mapping[str, str]) -> Run:
     """Add a group NAME of all tasks that match the glob PATTERN, weighted by size, for each metric they share.
 
-    For tags such as mgsm, whose tasks no harness averages. `adapters.read` does this, once the files of a model
+    For tags such as mgsm, whose tasks no harness averages. `io.registry.read` does this, once the files of a model
     are joined; an adapter only for files that it writes again.
 
     Raises:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from ..data.native_values import agreed, checked
 from ..data.scores import ReadOptions, Run, with_groups
 from ..errors import FaultyScoresError, FinalError, InputError, NotThereError
-from .joining import joined, left_out_message, usable
+from .joining import joined, left_out_message, select, usable
 from .paths import FRAME, PathInput, exists, is_frame, is_url, reason, refuse_pointer, resolve_path, rows_of
-from .selection import select
+from .protocol import PartRead
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harness_noise_adapters.base import Adapter, AdapterInParts
+    from .protocol import Adapter, AdapterInParts
 
 T = TypeVar("T")
 
@@ -62,15 +62,6 @@ def _load_or_warn(name: str) -> Adapter | None:
     except Exception as error:  # noqa: BLE001 - whatever its import raises
         warnings.warn(f"adapter {name!r} cannot be loaded: {error}", stacklevel=3)
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class PartRead:
-    """What reading one part of a place gives; small, because it may come from another machine."""
-
-    runs: tuple[Run, ...]
-    about: Any = None
-    """What the adapter's `join` has to know beside the runs; it can be pickled."""
 
 
 @dataclass(frozen=True, slots=True)

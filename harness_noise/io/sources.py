@@ -10,8 +10,8 @@ from ..data.scores import ReadOptions, Run
 from ..errors import InputError
 from ..settings import Settings
 from . import registry as adapters
+from .joining import select
 from .paths import PathInput, is_frame, is_path
-from .selection import select
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,18 +16,19 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from harness_noise.io.protocol import PartRead
+
 from .._version import __version__
 from ..data.questions import CONTENT_KEYS, Questions
 from ..data.scores import CorpusScores, ReadOptions, Run, Scores
 from ..errors import InputError
 from .paths import reason
-from .registry import PartRead, Unit, read_unit
+from .registry import Unit, read_unit
 
 if TYPE_CHECKING:
-    import numpy as np
     from distributed import Client
-    from numpy.typing import NDArray
 
+    from ..arrays import AnyArray, FloatArray
     from ..data.questions import Documents
 
 CRASHES = 3
@@ -284,7 +285,7 @@ def _packed(run: Run) -> Run:
     )
 
 
-def pack_int8(values: NDArray[np.float64]) -> NDArray[Any]:
+def pack_int8(values: FloatArray) -> AnyArray:
     """Scores as bytes, if no bit is lost: right and wrong, small integers, NaN."""
     import numpy as np
 
@@ -294,7 +295,7 @@ def pack_int8(values: NDArray[np.float64]) -> NDArray[Any]:
     return small if unpack_int8(small).tobytes() == values.tobytes() else values
 
 
-def unpack_int8(values: NDArray[Any]) -> NDArray[np.float64]:
+def unpack_int8(values: AnyArray) -> FloatArray:
     """The scores as they were before `pack_int8`."""
     import numpy as np
 

@@ -18,8 +18,8 @@ from ..data.native_values import agreed
 from ..data.questions import occurrences
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
+from ..io.joining import check_clusters
 from ..io.paths import telling_parts
-from ..io.selection import check_clusters
 from ..results.arena import Arena, BenchmarkResult
 from ..results.forms import merge_notes
 from ..settings import Settings

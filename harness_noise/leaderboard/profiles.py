@@ -20,7 +20,7 @@ from ..analysis.difference import decided
 from ..analysis.evidence import row_decision
 from ..errors import InputError
 from ..io.atomic import write_text
-from ..io.json_files import load
+from ..io.paths import load
 from ..results.arena import Arena, BenchmarkResult, Spread
 from ..results.forms import SCHEMA_VERSION
 from ..results.rows import Difference

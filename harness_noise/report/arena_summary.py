@@ -11,18 +11,17 @@ import numpy as np
 from ..results.diagnostics import explained
 from ..stats import decision
 from . import slices
-from .arena_ranks import rank_sentences
 from .columns import (
     MISSING,
     THESE_QUESTIONS,
     Column,
     Section,
     Summary,
-    _drop_empty,
     by_test,
     count,
     data_noise,
     decimals,
+    drop_empty,
     interval,
     metric_name,
     number,
@@ -35,9 +34,10 @@ from .sequential import budget_section
 from .words import NOTES, difference_column, mean_column
 
 if TYPE_CHECKING:
+    from ..arrays import BoolArray
     from ..results.arena import Arena, BenchmarkResult, Model, Spread
     from ..results.rows import Difference
-    from ..stats.arrays import BoolArray
+
 
 PAIRS = 30
 """Pairs that a terminal shows of each benchmark."""
@@ -241,7 +241,7 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
             )
         )
     optional = ("data", "prediction", "vs Beta", "vs rule", "unsolved", "signal/noise")
-    return Section("Benchmarks", *_drop_empty(columns, rows, optional))
+    return Section("Benchmarks", *drop_empty(columns, rows, optional))
 
 
 def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
@@ -291,7 +291,7 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
                 marks(item.diagnostics, item.cluster is not None),
             )
         )
-    return Section(title, *_drop_empty(columns, rows, ("data", "prediction", "in top", *passes, "missing", "")))
+    return Section(title, *drop_empty(columns, rows, ("data", "prediction", "in top", *passes, "missing", "")))
 
 
 def _pass(values: Mapping[int, float] | None, errors: Mapping[int, float] | None, k: int) -> str:
@@ -359,7 +359,7 @@ def pair_table(items: Sequence[Difference], marks: Marks, title: str) -> Section
                 marks(item.diagnostics, item.cluster is not None),
             )
         )
-    return Section(title, *_drop_empty(columns, rows, ("data", "prediction", "unpaired n", "corr.", "")))
+    return Section(title, *drop_empty(columns, rows, ("data", "prediction", "unpaired n", "corr.", "")))
 
 
 def question_table(board: BenchmarkResult, limit: int) -> Section:
@@ -393,4 +393,50 @@ def question_table(board: BenchmarkResult, limit: int) -> Section:
         )
         for i in order
     ]
-    return Section("Questions", *_drop_empty(columns, rows, ("Text", "Cluster", "solved by")))
+    return Section("Questions", *drop_empty(columns, rows, ("Text", "Cluster", "solved by")))
+
+
+SHOWN = 8
+"""Models that a sentence names."""
+SIMILAR = 0.7
+"""Median Kendall τ, 17 pairs of models in 20 in the same order, from which a ranking is said to stay similar."""
+
+
+def rank_sentences(board: BenchmarkResult, name: str) -> list[str]:
+    """Which models may be among the best, how stable the ranking is, and on how many questions the best differ."""
+    row = board.benchmark
+    out = []
+    asked = [item for item in board.models if item.in_top is not None]
+    if asked:
+        sure = [shorten(item.model, NAME) for item in asked if item.in_top == "yes"]
+        maybe = [shorten(item.model, NAME) for item in asked if item.in_top == "maybe"]
+        place = "the best" if row.n_top == 1 else f"among the {row.n_top} best"
+        out.append(
+            f"{name}: surely {place}: {_list(sure)}; perhaps: {_list(maybe)} "
+            f"({100 * board.pairs.common['level']:g} %, all together)."
+        )
+    if row.order_tau is not None and row.same_best is not None:
+        leaders = [shorten(item.model, NAME) for item in board.models if item.rank == 1]
+        first = f"{_list(leaders)} is" if len(leaders) == 1 else "the same model is"
+        out.append(
+            f"{name}: when the questions are resampled, the ranking {_stays(row.order_tau)} (median Kendall τ "
+            f"{number(row.order_tau, 2)}) and {first} first in {100 * row.same_best:.0f} % of resamples; that is "
+            "stability, not a test."
+        )
+    if row.dead_for_top is not None and row.n_top is not None and row.n_questions:
+        left = row.n_questions - row.dead_for_top
+        out.append(
+            f"{name}: the {row.n_top} models at the top score differently on {left} of {row.n_questions} questions "
+            f"({100 * left / row.n_questions:.0f} %)."
+        )
+    return out
+
+
+def _stays(tau: float) -> str:
+    """What the median τ of the resamples says, in words."""
+    return "stays similar" if tau >= SIMILAR else "changes"
+
+
+def _list(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return (", ".join(names[:SHOWN]) or "none") + more

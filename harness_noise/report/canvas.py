@@ -1,4 +1,4 @@
-"""SVG drawn by hand: axes, marks that name themselves, and pictures in words. No font, no script, nothing loaded.
+"""SVG drawn by hand: axes, marks that name themselves, and intervals one below the other. Nothing is loaded.
 
 Every mark carries a `<title>`, so that a pointer shows its numbers without any script; `data-m` says which models it is
 about, which lets a page mark them in all its figures. Colours are told apart by the colour-blind (Okabe–Ito hues,
@@ -13,7 +13,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -21,7 +21,8 @@ import numpy as np
 from .columns import shorten
 
 if TYPE_CHECKING:
-    from ..stats.arrays import FloatArray
+    from ..arrays import FloatArray, PixelArray
+
 
 _THEME = {
     "#1b1f24": "var(--ink)",
@@ -221,7 +222,7 @@ class Drawing:
         pixels[..., :3], pixels[..., 3] = (70, 130, 180), alpha
         self.image(pixels, "")
 
-    def image(self, pixels: np.ndarray[Any, np.dtype[np.uint8]], title: str, *, sharp: bool = False) -> None:
+    def image(self, pixels: PixelArray, title: str, *, sharp: bool = False) -> None:
         """RGBA pixels in all of the axes."""
         left, top, width, height = map(number, self.box)
         how = ' style="image-rendering: pixelated"' if sharp else ""
@@ -352,7 +353,7 @@ def _legend_rows(items: Sequence[tuple[str, str]]) -> list[tuple[int, float, str
     return out
 
 
-def png(pixels: np.ndarray[Any, np.dtype[np.uint8]]) -> str:
+def png(pixels: PixelArray) -> str:
     """RGBA pixels (height, width, 4) as the address of a PNG that is its own data."""
     height, width, _ = pixels.shape
     lines = np.zeros((height, 1 + 4 * width), dtype=np.uint8)
@@ -364,3 +365,104 @@ def png(pixels: np.ndarray[Any, np.dtype[np.uint8]]) -> str:
     head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
     data = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines.tobytes(), 9))
     return "data:image/png;base64," + base64.b64encode(data + chunk(b"IEND", b"")).decode()
+
+
+ROWS = 40
+"""Rows that one figure has room for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One interval with its name."""
+
+    label: str
+    low: float | None
+    value: float
+    high: float | None
+    title: str
+    """Its name and its numbers."""
+    colour: str = COLOURS[0]
+    hollow: bool = False
+    models: str = ""
+    bold: bool = False
+
+
+def colour_of(verdict: str) -> tuple[str, bool]:
+    """The colour of a difference, and whether it is hollow: not told from 0."""
+    return {"A better": (COLOURS[0], False), "B better": (COLOURS[1], False)}.get(verdict, (MUTED, True))
+
+
+def label_of(text: str, width: int = 23) -> str:
+    """A name as a row shows it: of a long one its beginning and, where names differ more often, its end."""
+    whole = name(text, 200)
+    return whole if len(whole) <= width else f"{whole[: width // 3]}…{whole[-(width - 1 - width // 3) :]}"
+
+
+def forest(
+    what: str,
+    title: str,
+    alt: str,
+    rows: Sequence[Row],
+    label: str,
+    *,
+    zero: bool = False,
+    margin: float | None = None,
+    whole: bool = False,
+) -> Picture:
+    """The rows in their order, on one axis; with `zero` a line there, and a band of ± margin around it."""
+    values = [v for row in rows for v in (row.low, row.value, row.high) if v is not None]
+    if margin is not None:
+        values += [-margin, margin]
+    axis = replace(Axis.around([*values, *([0.0] if zero else [])], label), whole=whole)
+    longest = max((len(label_of(row.label)) for row in rows), default=1)
+    left = min(168.0, 16 + 6.6 * longest)
+    pitch = 19
+    drawing = Drawing(axis, Axis(len(rows) - 0.5, -0.5, ticked=False), height=52 + pitch * len(rows), left=left, top=8)
+    if margin is not None:
+        drawing.bar(-margin, margin, -0.5, len(rows) - 0.5, LINE, f"within the margin, ±{margin:g}", opacity=0.55)
+    if zero:
+        drawing.upright(0.0)
+    for y, row in enumerate(rows):
+        low, high = (row.value if end is None else end for end in (row.low, row.high))
+        at = number(float(drawing.py(y)) + 4)
+        weight = ' font-weight="600"' if row.bold else ""
+        about = f' data-m="{row.models}"' if row.models else ""
+        drawing.parts.append(
+            f'<text x="{number(left - 8)}" y="{at}" text-anchor="end" fill="{INK}"{weight}{about}>'
+            f"{escaped(label_of(row.label))}<title>{escaped(row.title)}</title></text>"
+        )
+        drawing.interval((low, row.value, high), y, row.colour, row.title, row.models, hollow=row.hollow)
+    return drawing.done(what, title, alt)
+
+
+def verdict_picture(row: Row, label: str, ends: tuple[str, str], margin: float | None, alt: str) -> Picture:
+    """One difference, large: its interval against 0 and the margin, and which way is better.
+
+    Args:
+        row: the difference.
+        label: of the axis.
+        ends: what it means to lie left and right of 0.
+        margin: of equivalence, if there is one.
+        alt: what it shows, in words.
+    """
+    values = [v for v in (row.low, row.value, row.high, 0.0) if v is not None]
+    if margin is not None:
+        values += [-margin, margin]
+    reach = max(map(abs, values)) or 0.5
+    # 0 in sight with room on both sides, but not more empty space than that
+    low, high = min(min(values), -0.3 * reach), max(max(values), 0.3 * reach)
+    drawing = Drawing(
+        Axis.around([low, high], label, room=0.08), Axis(0, 1, ticked=False), height=120, left=26, top=24, right=26
+    )
+    if margin is not None:
+        drawing.bar(-margin, margin, 0, 1, LINE, f"within the margin, ±{margin:g}", opacity=0.55)
+    drawing.upright(0.0, dash="")
+    at = float(drawing.px(0.0))
+    for words, px, anchor in ((f"← {ends[0]}", at - 8, "end"), (f"{ends[1]} →", at + 8, "start")):
+        room = at - 8 if anchor == "end" else WIDTH - at - 8
+        if 6.2 * len(words) > room:
+            px, anchor = (4, "start") if anchor == "end" else (WIDTH - 4, "end")
+        drawing.text(px, 15, words, anchor, MUTED, SIZE)
+    left, right = (row.value if end is None else end for end in (row.low, row.high))
+    drawing.interval((left, row.value, right), 0.5, row.colour, row.title, hollow=row.hollow, size=1.9)
+    return drawing.done("verdict", "The difference and its interval", alt)

@@ -158,7 +158,7 @@ def of_each(a: int, b: int) -> str:
     return str(a) if a == b else f"{a} : {b}"
 
 
-def _marks(codes: Iterable[Sequence[str]]) -> dict[str, str]:
+def marks_of(codes: Iterable[Sequence[str]]) -> dict[str, str]:
     """A letter for every diagnostic in the table, in order of appearance."""
     found = list(dict.fromkeys(code for row in codes for code in row))
     return {code: _letter(i) for i, code in enumerate(found)}
@@ -168,7 +168,7 @@ def _letter(i: int) -> str:
     return chr(ord("a") + i % 26) * (1 + i // 26)
 
 
-def _legend(marks: dict[str, str], rows: Iterable[_Noted] = ()) -> tuple[tuple[str, str, str], ...]:
+def legend_of(marks: dict[str, str], rows: Iterable[_Noted] = ()) -> tuple[tuple[str, str, str], ...]:
     """What the marks mean and what to do; it speaks of clusters only where some row that has the mark has clusters."""
     items = [(item.cluster is not None, item.diagnostics) for item in rows]
     every = {clustered for clustered, _ in items}
@@ -179,7 +179,7 @@ def _legend(marks: dict[str, str], rows: Iterable[_Noted] = ()) -> tuple[tuple[s
     return tuple(out)
 
 
-def _drop_empty(columns: Sequence[Column], rows: Sequence[Sequence[str]], optional: Iterable[str]) -> tuple[
+def drop_empty(columns: Sequence[Column], rows: Sequence[Sequence[str]], optional: Iterable[str]) -> tuple[
     tuple[Column, ...], tuple[tuple[str, ...], ...]
 ]:  # fmt: skip
     """Leave out the optional columns that say nothing in any row."""
@@ -199,7 +199,7 @@ _TESTS = {
 }  # fmt: skip
 
 
-def _named(what: str, item: Difference) -> str:
+def test_name(what: str, item: Difference) -> str:
     name = _TESTS.get(what, what)
     if name == "t":
         borrowed = ", borrowed noise" if item.test == "reference" else ""
@@ -214,7 +214,7 @@ def degrees(df: float) -> str:
 
 def interval_name(item: Difference) -> str:
     """Whose interval a comparison shows."""
-    return _named(item.interval, item)
+    return test_name(item.interval, item)
 
 
 def interval_words(item: Difference) -> str:
@@ -240,7 +240,7 @@ def by_test(item: Difference) -> str:
         test = "sign" if item.p_sign is not None and item.interval != "t" else item.interval
     if test == "none" or (item.p_value is None and item.ci_low is None and item.p_sign is None):
         return MISSING
-    name, shown = _named(test, item), interval_name(item)
+    name, shown = test_name(test, item), interval_name(item)
     return name if shown == name or item.interval == "none" else f"{name}; CI: {shown}"
 
 
@@ -285,5 +285,5 @@ def shorten(text: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def _level(items: Sequence[Estimate] | Sequence[Difference]) -> str:
+def level_of(items: Sequence[Estimate] | Sequence[Difference]) -> str:
     return f"{100 * items[0].level:g} %" if items else "95 %"

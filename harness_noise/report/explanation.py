@@ -8,12 +8,12 @@ from .columns import (
     Column,
     Section,
     Summary,
-    _drop_empty,
-    _legend,
-    _marks,
     decimals,
     degrees,
+    drop_empty,
     interval,
+    legend_of,
+    marks_of,
     metric_name,
     number,
     p_text,
@@ -34,7 +34,7 @@ _ALONE = (
 
 def summarise(table: Explanation) -> Summary:
     """The display form of an explanation."""
-    marks = _marks([*(item.diagnostics for item in table.coefficients), *(item.diagnostics for item in table.fits)])
+    marks = marks_of([*(item.diagnostics for item in table.coefficients), *(item.diagnostics for item in table.fits)])
     sections, sentences = [], []
     for fit in table.fits:
         rows = [item for item in table.coefficients if _of(item) == _of(fit)]
@@ -47,7 +47,7 @@ def summarise(table: Explanation) -> Summary:
             sentences.append(f"Nothing is shown to go with {explained(fit)} on {plain(fit.task)} among {fields}.")
     notes = tuple(
         (mark, code, _ALONE if code == "too_few_clusters" else meaning)
-        for mark, code, meaning in _legend(marks, table.fits)
+        for mark, code, meaning in legend_of(marks, table.fits)
     )
     return Summary(tuple(sections), notes, (OBSERVED,) if sentences else (), tuple(sentences))
 
@@ -100,7 +100,7 @@ def _section(fit: Fit, rows: list[Coefficient], marks: dict[str, str]) -> Sectio
         f"{grouped}, R² {number(fit.r2, 3)}{', weighted by the number of answers' if fit.weighted else ''}"
     )
     title += "".join(f" {marks[code]}" for code in fit.diagnostics)
-    return Section(title, *_drop_empty(columns, cells, ("Value", "reference", "n", "")))
+    return Section(title, *drop_empty(columns, cells, ("Value", "reference", "n", "")))
 
 
 def _sentence(fit: Fit, item: Coefficient) -> str:

@@ -1,4 +1,4 @@
-"""HTML: a fragment for notebooks and self-contained pages, everything from a log escaped.
+"""HTML: a fragment for notebooks and self-contained pages with their provenance; everything from a log escaped.
 
 The templates escape by default; the only markup that enters unescaped is our own style, script and
 figures. A page loads nothing and its content security policy allows no script but ours.
@@ -9,14 +9,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._version import __version__
 from ..results.rows import Analysis, Comparison, Difference, Estimate
+from ..settings import ESTIMATORS
 from . import canvas, pair_figures
 from .columns import number, shorten
 from .summary import summarise
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from .canvas import Picture
     from .summary import Result
+
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _ASSETS = Path(__file__).parent / "assets"
@@ -48,7 +51,7 @@ def _pictures(table: Result) -> list[Picture]:
 
     if not isinstance(table, Arena):
         return []
-    from .model_figures import means
+    from .figures import means
 
     return [one for board in table.boards[:3] if (one := means(board)) is not None]
 
@@ -192,3 +195,103 @@ def _scale_note(scales: dict[tuple[str, str], tuple[float, float]], differences:
     more = f" and {len(spans) - 4} more metrics" if len(spans) > 4 else ""
     text = f"The plots span {'; '.join(shorten(span, 80) for span in spans[:4])}{more}."
     return text + (" The dashed line is 0; a hollow mark is not separable from it." if differences else "")
+
+
+RUNS = 40
+_TESTS = {
+    "t": "the t test",
+    "sign": "the exact sign test",
+    "permutation": "a permutation test",
+    "bootstrap": "the bootstrap",
+    "wild": "the wild cluster bootstrap",
+}
+_ADJUST = {
+    "holm": "p-values are adjusted by Holm's method",
+    "bh": "p-values are adjusted by Benjamini and Hochberg's method",
+    "none": "p-values are not adjusted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Foot:
+    """The provenance of a page."""
+
+    made: str
+    """The day."""
+    command: str | None
+    """As it was typed, where there was one."""
+    runs: tuple[tuple[str, str], ...]
+    """(model, where it was read from)."""
+    more_runs: int
+    words: str
+    """The settings in a few sentences."""
+    settings: list[tuple[str, str]]
+    """All of them."""
+
+
+def foot(
+    settings: Mapping[str, Any],
+    items: Sequence[Estimate | Difference],
+    runs: Iterable[tuple[str, str]],
+    command: str | None,
+) -> Foot:
+    """The foot of a page of these rows and (model, path) runs."""
+    found = list(dict.fromkeys((model, path) for model, path in runs if path))
+    now = datetime.now().astimezone()
+    return Foot(
+        f"{now.day} {now:%B %Y}",
+        command,
+        tuple((shorten(model, 60), shorten(path, 200)) for model, path in found[:RUNS]),
+        max(0, len(found) - RUNS),
+        in_words(settings, items),
+        settings_rows(settings),
+    )
+
+
+def in_words(settings: Mapping[str, Any], items: Sequence[Estimate | Difference]) -> str:
+    """How the numbers of these rows were computed."""
+    level = f"{100 * float(settings.get('level') or 0.95):g} %"
+    compared = [item for item in items if isinstance(item, Difference)]
+    bare = any(item.test in ("fisher", "reference") for item in compared)
+    out = [_paired(compared)] if compared else []
+    if settings.get("questions_are") == "fixed":
+        out.append("The questions are all there is; the noise is that of the repeated answers alone.")
+    elif settings.get("se") in ESTIMATORS and items and not bare:
+        specs = list(dict.fromkeys(shorten(item.cluster, 60) for item in items if item.cluster))
+        of = f"clustered by {', '.join(specs[:4])}" if specs else "independent of each other"
+        out.append(f"Questions are a sample, {of}; standard errors are {ESTIMATORS[settings['se']]}.")
+    method = settings.get("interval")
+    text = f"Intervals have {level} coverage" + ("" if method in (None, "auto") else f" (method: {method})")
+    if compared and not bare and settings.get("test") in _TESTS:
+        text += f"; differences are tested by {_TESTS[settings['test']]}"
+    if len(items) > 1 and compared and settings.get("adjust") in _ADJUST:
+        text += f"; {_ADJUST[settings['adjust']]}"
+    out.append(text + ".")
+    if settings.get("margin") is not None:
+        out.append(f"Two models are equivalent if they differ by less than {settings['margin']:g}.")
+    if settings.get("repeats_are") == "runs":
+        out.append("Repeats are runs that move all questions together.")
+    missing = {"drop": "are left out and counted", "zero": "count as wrong"}.get(str(settings.get("missing")))
+    if missing and not bare:
+        out.append(f"Answers without a score {missing}.")
+    return " ".join(out)
+
+
+def _paired(items: Sequence[Difference]) -> str:
+    """What is compared with what."""
+    if any("reference_noise" in item.diagnostics for item in items):
+        return "Two numbers are compared; their noise is that of the benchmark's profile."
+    if any(item.test == "fisher" for item in items):
+        return "Two counts are compared; which question is which is not known."
+    if any("unpaired" in item.diagnostics for item in items):
+        return "Two samples of different questions are compared."
+    return "Differences are paired: question by question, over the questions that both have answered."
+
+
+def settings_rows(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The settings as a page lists them, without those that were left open."""
+    return [
+        (str(name), "yes" if value is True else "no" if value is False else str(value))
+        for name, value in settings.items()
+        if value is not None
+    ]

@@ -13,10 +13,10 @@ from ..results.rows import Analysis, Comparison, Difference, Estimate
 from .columns import (
     Column,
     Section,
-    _level,
     by_test,
     decimals,
     digits_of,
+    level_of,
     mean_interval_name,
     names_of,
     number,
@@ -194,7 +194,7 @@ def _caption(table: Analysis | Comparison) -> str:
         whose = f" of {models[0]}" if len(models) == 1 else ""
         return (
             f"Mean scores{whose}. ± is the standard error{f' ({error})' if error else ''}; "
-            f"CI: {_level(table.estimates)} confidence interval{f' ({ways})' if ways else ''}."
+            f"CI: {level_of(table.estimates)} confidence interval{f' ({ways})' if ways else ''}."
         )
     pairs = list(dict.fromkeys(map(names_of, table.differences)))
     if len(pairs) == 1:
@@ -209,6 +209,6 @@ def _caption(table: Analysis | Comparison) -> str:
     adjusted = methods.get(str(table.settings.get("adjust")), "")
     return (
         f"{what}, {paired}. ± is the standard error of the difference"
-        f"{f' ({kind})' if kind else ''}; CI: {_level(table.differences)} confidence interval; p: two-sided ({tests})"
+        f"{f' ({kind})' if kind else ''}; CI: {level_of(table.differences)} confidence interval; p: two-sided ({tests})"
         f"{adjusted if len(items) > 1 else ''}."
     )

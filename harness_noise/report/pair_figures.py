@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..results.rows import Analysis, Comparison, Difference, Estimate
-from . import forest as rows_of
-from .canvas import COLOURS, INK, MUTED, Axis, Drawing, Picture, name
+from .canvas import COLOURS, INK, MUTED, ROWS, Axis, Drawing, Picture, Row, colour_of, forest, name, verdict_picture
 from .columns import decimals, interval, metric_name, names_of, number, p_text, plain, shorten
 from .slices import untested
 
 if TYPE_CHECKING:
-    from ..results.slices import DifferenceSlice, EstimateSlice
-    from ..stats.arrays import FloatArray
+    from ..arrays import FloatArray
+    from ..results.rows import DifferenceSlice, EstimateSlice
 
 BARS = 120
 """Clusters that are drawn one by one."""
@@ -57,16 +56,16 @@ def verdict(row: Difference, margin: float | None) -> Picture | None:
     if row.diff is None:
         return None
     a, b = (name(text, 24) for text in names_of(row))
-    colour, hollow = rows_of.colour_of(row.verdict)
+    colour, hollow = colour_of(row.verdict)
     better = [f"{b} better", f"{a} better"]
     if row.higher_is_better is False:
         better.reverse()
     level = f"{100 * row.level:g} % CI"
     alt = f"{a} − {b} is {numbers(row)}{'' if row.ci_low is None else f' ({level})'}: {row.verdict}"
     alt += f"; the margin is ±{margin:g}." if margin is not None else "."
-    drawn = rows_of.Row("", row.ci_low, row.diff, row.ci_high, alt, colour, hollow)
+    drawn = Row("", row.ci_low, row.diff, row.ci_high, alt, colour, hollow)
     label = f"A − B, {level} ({metric_name(row.metric, row.scorer)})"
-    return rows_of.verdict_picture(drawn, name(label, 60), (better[0], better[1]), margin, alt)
+    return verdict_picture(drawn, name(label, 60), (better[0], better[1]), margin, alt)
 
 
 def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None) -> list[Picture]:
@@ -81,19 +80,19 @@ def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None)
     for i, (key, found) in enumerate(by_metric.items()):
         compared = isinstance(found[0], Difference)
         drawn = []
-        for item in found[: rows_of.ROWS]:
-            colour, hollow = rows_of.colour_of(item.verdict) if isinstance(item, Difference) else (COLOURS[0], False)
+        for item in found[:ROWS]:
+            colour, hollow = colour_of(item.verdict) if isinstance(item, Difference) else (COLOURS[0], False)
             label = " ".join([plain(item.task)] * several + [_models(item)] * models) or what(item)
             title = f"{label}: {numbers(item)}" + (f", {item.verdict}" if isinstance(item, Difference) else "")
-            drawn.append(rows_of.Row(label, item.ci_low, value_of(item) or 0.0, item.ci_high, title, colour, hollow))
-        more = f" (the first {rows_of.ROWS} of {len(found)})" if len(found) > rows_of.ROWS else ""
+            drawn.append(Row(label, item.ci_low, value_of(item) or 0.0, item.ci_high, title, colour, hollow))
+        more = f" (the first {ROWS} of {len(found)})" if len(found) > ROWS else ""
         metric = metric_name(*key)
         alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {100 * found[0].level:g} % intervals"
         if compared:
             told = sum(item.verdict in ("A better", "B better") for item in found if isinstance(item, Difference))
             alt += f"; {told} of {len(found)} are significant"
         label = f"{'A − B' if compared else 'mean'} ({name(metric, 30)})"
-        out.append(rows_of.forest(f"rows-{i}", name(metric, 40), alt + ".", drawn, label, zero=compared, margin=margin))
+        out.append(forest(f"rows-{i}", name(metric, 40), alt + ".", drawn, label, zero=compared, margin=margin))
     return out
 
 
@@ -105,7 +104,7 @@ def slices(
     picture: str, found: Sequence[DifferenceSlice | EstimateSlice], whole: Estimate | Difference, margin: float | None
 ) -> Picture | None:
     """The slices of one row, one below the other, the whole on top."""
-    known = [item for item in found if value_of(item) is not None][: rows_of.ROWS - 1]
+    known = [item for item in found if value_of(item) is not None][: ROWS - 1]
     if not known or value_of(whole) is None:
         return None
     compared = isinstance(whole, Difference)
@@ -122,7 +121,7 @@ def slices(
         alt += f" with their intervals, {told} of{some or ' them'} differ from "
         alt += f"{'0' if compared else 'the other questions'} after adjustment (filled)."
     label = f"{'A − B' if compared else 'mean'} ({metric_name(whole.metric, whole.scorer)})"
-    return rows_of.forest(picture, title, alt, rows, name(label, 40), zero=compared, margin=margin)
+    return forest(picture, title, alt, rows, name(label, 40), zero=compared, margin=margin)
 
 
 def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
@@ -133,15 +132,15 @@ def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
     return "By slice", [f"{shorten(field, 60)} = {shorten(value, 80)}" for field, value in slices]
 
 
-def _slice_row(label: str, item: Estimate | Difference, *, bold: bool = False) -> rows_of.Row:
+def _slice_row(label: str, item: Estimate | Difference, *, bold: bool = False) -> Row:
     p = getattr(item, "p_adjusted", 0.0)  # the mean of all questions is not held against anything
     told = p is not None and p < 1 - item.level
     title = f"{label}: {numbers(item)}, n = {item.n_questions}"
     if p:
         title += f", adjusted p {p_text(p)}"
-    colour = rows_of.colour_of(item.verdict)[0] if isinstance(item, Difference) else COLOURS[0]
+    colour = colour_of(item.verdict)[0] if isinstance(item, Difference) else COLOURS[0]
     value = value_of(item) or 0.0
-    return rows_of.Row(label, item.ci_low, value, item.ci_high, title, colour if told else MUTED, not told, bold=bold)
+    return Row(label, item.ci_low, value, item.ci_high, title, colour if told else MUTED, not told, bold=bold)
 
 
 def clusters(picture: str, d: FloatArray, labels: Sequence[str], sign: float = 1.0) -> Picture | None:

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import html, pair_figures
-from .columns import Column, Section, _drop_empty, decimals, interval, names_of, number, p_text, plain, shorten
-from .foot import foot
+from .columns import Column, Section, decimals, drop_empty, interval, names_of, number, p_text, plain, shorten
+from .html import foot
 from .sentences import ODD, sentence
 from .summary import summarise, taken_back
 
@@ -272,4 +272,4 @@ def flip_table(asked: ByQuestion, limit: int = FLIPS) -> Section | None:
         )
         for i in order
     ]
-    return Section(FLIPPED, *_drop_empty(columns, rows, ("Cluster",)))
+    return Section(FLIPPED, *drop_empty(columns, rows, ("Cluster",)))

@@ -10,9 +10,9 @@ from .columns import (
     MISSING,
     Column,
     Section,
-    _drop_empty,
     decimals,
     degrees,
+    drop_empty,
     interval,
     metric_name,
     number,
@@ -24,7 +24,7 @@ from .words import NOTES
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
-    from ..results.slices import DifferenceSlice, EstimateSlice, Heterogeneity
+    from ..results.rows import DifferenceSlice, EstimateSlice, Heterogeneity
 
 SHOWN = 60
 """Slices that a table shows; of more, those with the smallest p."""
@@ -100,7 +100,7 @@ def _slices(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], marks: 
                 " ".join(marks[code] for code in item.diagnostics),
             )
         )
-    return Section(title, *_drop_empty(columns, cells, ("Model", "Task", "G", "shrunken", "shrunken CI", "")))
+    return Section(title, *drop_empty(columns, cells, ("Model", "Task", "G", "shrunken", "shrunken CI", "")))
 
 
 def _heterogeneity(rows: Sequence[Heterogeneity], marks: Mapping[str, str]) -> Section:
@@ -135,7 +135,7 @@ def _heterogeneity(rows: Sequence[Heterogeneity], marks: Mapping[str, str]) -> S
         )
         for item in rows
     ]  # fmt: skip
-    return Section("Do the slices differ?", *_drop_empty(columns, cells, ("Model", "Task", "without", "spread", "")))
+    return Section("Do the slices differ?", *drop_empty(columns, cells, ("Model", "Task", "without", "spread", "")))
 
 
 def sentences(table: Analysis | Comparison | Arena) -> list[str]:

@@ -5,31 +5,31 @@ Every renderer draws these sections and nothing else; the complete numbers are i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..io.paths import telling_parts
-from ..results.rows import Analysis, Comparison, Difference, Estimate
+from ..results.rows import Analysis, Comparison, Difference, Estimate, Flip
 from . import slices
-from .closing import closing_line
 from .columns import (
     MISSING,
     Column,
     Section,
     Summary,
-    _drop_empty,
-    _legend,
-    _level,
-    _marks,
     borrowed_line,
     by_test,
     count,
     data_noise,
     decimals,
     digits_of,
+    drop_empty,
     estimand_line,
     if_missing,
     interval,
+    legend_of,
+    level_of,
+    marks_of,
     mean_interval_name,
     metric_name,
     names_of,
@@ -37,21 +37,20 @@ from .columns import (
     of_each,
     p_text,
     plain,
+    shorten,
     span,
 )
-from .flips import flip_listings, flip_table
-from .sentences import sentence
+from .sentences import FEW, closing_line, sentence, shown_rows, verdict_lines
 from .sequential import full_section, look_section, stopping
-from .verdicts import FEW, shown_rows, verdict_lines
 from .words import NOTES, difference_column, mean_column
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
-    from ..results.explanation import Explanation
-    from ..results.factors import Factors
+    from ..results.explanation import Explanation, Factors
     from ..results.plan import Plan
 
-    Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena | Explanation
+
+Result: TypeAlias = "Analysis | Comparison | Plan | Factors | Arena | Explanation"
 
 
 def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summary:
@@ -66,8 +65,7 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
         return _analysis(table, brief=brief)
     if isinstance(table, Comparison):
         return _comparison(table, brief=brief, wide=wide)
-    from ..results.explanation import Explanation
-    from ..results.factors import Factors
+    from ..results.explanation import Explanation, Factors
     from ..results.plan import Plan
 
     if isinstance(table, Plan):
@@ -86,7 +84,7 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
 
 
 def _factors(table: Factors) -> Summary:
-    marks = _marks(item.diagnostics for item in table.factors)
+    marks = marks_of(item.diagnostics for item in table.factors)
     rows = [
         (
             plain(item.factor),
@@ -114,8 +112,8 @@ def _factors(table: Factors) -> Summary:
     )
     digits = decimals(max((item.se or 0.0 for item in table.factors), default=None))
     title = f"{table.n_answers} answers, mean {number(table.mean, digits)}"
-    shown = _drop_empty(columns, rows, ("",))
-    return Summary((Section(title, *shown),), _legend(marks), table.notes, (table.advice,))
+    shown = drop_empty(columns, rows, ("",))
+    return Summary((Section(title, *shown),), legend_of(marks), table.notes, (table.advice,))
 
 
 NO_SAMPLES = (
@@ -135,7 +133,7 @@ SENTENCES = 1
 def _analysis(table: Analysis, *, brief: bool) -> Summary:
     rows, marks = [], _marks_of(table, table.estimates)
     several = len({(item.model, item.run) for item in table.estimates}) > 1
-    level, clustered = _level(table.estimates), any(item.cluster for item in table.estimates)
+    level, clustered = level_of(table.estimates), any(item.cluster for item in table.estimates)
     methods = {name for item in table.estimates if (name := mean_interval_name(item))}
     runs = _run_names(table.estimates)
     for item in table.estimates:
@@ -153,7 +151,7 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
         *(mean_column(key, level) for key in (*keys, "if_missing")),
         NOTES,
     )
-    shown = _drop_empty(columns, rows, ("Model", "Run", "interval", "G", "deff", "missing", "if wrong … right", ""))
+    shown = drop_empty(columns, rows, ("Model", "Run", "interval", "G", "deff", "missing", "if wrong … right", ""))
     # one sentence for each task and group of each run, about its first metric
     first: dict[tuple[str, str, str], Estimate] = {}
     for item in table.estimates:
@@ -169,7 +167,7 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
         for item in (table.estimates if len(table.estimates) <= FEW else ())
     ]
     more = [*slices.sections(table, marks), *stopped]
-    notes = _legend(marks, (*table.estimates, *table.slices))
+    notes = legend_of(marks, (*table.estimates, *table.slices))
     first_table = Section("", *shown)
     if brief and table.estimates and all("skipped_metric" in item.diagnostics for item in table.estimates):
         why = NOT_SCORED if any("predict_only" in note for note in table.notes) else NO_SAMPLES
@@ -201,7 +199,7 @@ def _estimate_cells(item: Estimate, method: str, clustered: bool) -> tuple[str, 
 
 def _marks_of(table: Analysis | Comparison, rows: Sequence[Estimate] | Sequence[Difference]) -> dict[str, str]:
     """The marks of all rows and of their slices."""
-    return _marks(item.diagnostics for item in (*rows, *table.slices, *table.heterogeneity, *table.full_benchmark))
+    return marks_of(item.diagnostics for item in (*rows, *table.slices, *table.heterogeneity, *table.full_benchmark))
 
 
 def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
@@ -225,7 +223,7 @@ def _filled(items: Sequence[Difference], cells: _Cells) -> tuple[tuple[Column, .
     """Columns and rows, without the columns that need not be there and say nothing."""
     optional = ("p adj.", "unpaired n", "G", "missing", "corr.", "")
     rows = [tuple(cell(item) for _, cell in cells) for item in items]
-    return _drop_empty(tuple(column for column, _ in cells), rows, optional)
+    return drop_empty(tuple(column for column, _ in cells), rows, optional)
 
 
 def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
@@ -240,7 +238,7 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     if several:
         names = [(Column("A − B", text=True), lambda x: plain(" − ".join(names_of(x)))), *names]
     adjusted = len(every) > 1 and table.settings.get("adjust") != "none"
-    results = _filled(items, [*names, *_results(_level(every), marks, adjusted=adjusted)])
+    results = _filled(items, [*names, *_results(level_of(every), marks, adjusted=adjusted)])
     known = every and not several and names_of(every[0]) != ("A", "B")
     title = plain("A = {}, B = {}".format(*names_of(every[0]))) if known else ""
     left = len(every) - len(items)
@@ -259,7 +257,7 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     sentences = [f"{item.method}: {item.note}." for item in table.combined if item.note]
     sentences += [*taken_back(table), *slices.sentences(table), *estimand_line(every)]
     sentences += borrowed_line(every)
-    notes = _legend(marks, (*items, *table.slices))
+    notes = legend_of(marks, (*items, *table.slices))
     listings = flip_listings(table.flips) if wide else ()
     return Summary(tuple(sections), notes, tuple(sentences), tuple(verdict_lines(table)), listings)
 
@@ -338,3 +336,76 @@ def _combined(table: Comparison) -> Section:
         for item in table.combined
     )
     return Section("All rows together (above 0: A is better)", columns, rows)
+
+
+TITLE = "Questions that flipped most"
+Listing = tuple[str, tuple[tuple[str, str], ...]]
+"""A heading, and what stands below it: labels with their texts."""
+
+
+def flip_table(flips: Sequence[Flip]) -> Section:
+    """One row for each question; of the answers the most frequent one's end, where the result stands."""
+    several = len({(flip.task, flip.metric, flip.scorer) for flip in flips}) > 1
+    columns = (
+        Column("Task", text=True),
+        Column("id", text=True, hint="what the harness calls the question", rank=5),
+        Column("Question", text=True, hint="its beginning; --wide shows it whole"),
+        Column("Cluster", text=True, rank=4),
+        Column("Target", text=True, hint="the answer that is right", rank=1),
+        Column("A says", text=True, hint="the end of A's most frequent answer; --wide shows all", rank=2),
+        Column("B says", text=True, hint="the same of B", rank=2),
+        Column("A", hint="A's mean score on the question"),
+        Column("B", hint="B's mean score on it"),
+        Column("A − B", hint="the difference"),
+    )
+    rows = [
+        (
+            f"{plain(flip.task)} {metric_name(flip.metric, flip.scorer)}" if several else "",
+            shorten(flip.question, 12) if flip.text is not None else "",
+            shorten(flip.text or flip.question, 60),
+            shorten(flip.cluster or "", 24),
+            shorten(flip.target or "", 16),
+            _ending(flip.answers_a),
+            _ending(flip.answers_b),
+            number(flip.mean_a, 2),
+            number(flip.mean_b, 2),
+            number(flip.diff, 2),
+        )
+        for flip in flips
+    ]
+    optional = ("Task", "id", "Cluster", "Target", "A says", "B says")
+    return Section(TITLE, *drop_empty(columns, rows, optional))
+
+
+def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
+    """Every question whole, with its target and all answers."""
+    out = []
+    for i, flip in enumerate(flips, 1):
+        name = " ".join(filter(None, (flip.task, metric_name(flip.metric, flip.scorer))))
+        cluster = f", cluster {flip.cluster}" if flip.cluster else ""
+        scores = f"{number(flip.mean_a, 2)} against {number(flip.mean_b, 2)}"
+        lines = [("Question", flip.text or "not in the log")]
+        lines += [("Target", flip.target)] if flip.target is not None else []
+        lines += [(flip.model_a, text) for text in _counted(flip.answers_a)]
+        lines += [(flip.model_b, text) for text in _counted(flip.answers_b)]
+        shown = tuple((plain(label), _lines(text)) for label, text in lines)
+        out.append((plain(f"{i}. {name}, {flip.question}{cluster}: {scores}"), shown))
+    return tuple(out)
+
+
+def _counted(answers: Sequence[str]) -> list[str]:
+    """Each different answer once, with how often it came where that says something."""
+    found = Counter(answers)
+    return [f"({n} of {len(answers)}) {text}" if len(answers) > 1 else text for text, n in found.most_common()]
+
+
+def _lines(text: str) -> str:
+    """Without control characters, line by line."""
+    return "\n".join(filter(None, map(plain, text.splitlines()))) or "(empty)"
+
+
+def _ending(answers: Sequence[str], width: int = 16) -> str:
+    if not answers:
+        return ""
+    text = plain(Counter(answers).most_common(1)[0][0])
+    return text if len(text) <= width else "…" + text[1 - width :]

@@ -1,18 +1,25 @@
-"""Markdown, LaTeX, CSV and JSON: what `--format` prints."""
+"""Markdown, LaTeX, CSV and JSON that `--format` prints, and the tables of an arena as files."""
 
 from __future__ import annotations
 
 import io
 import json as json_
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from ..errors import InputError
+from ..io.atomic import replacing_path, write_text
 from ..results.rows import Analysis, Comparison
 from .columns import Section
 from .summary import summarise
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..results.arena import Arena
     from .summary import Result
+
 
 _HIDDEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -120,3 +127,41 @@ def _markdown_table(section: Section) -> str:
 def _markdown_cell(text: str) -> str:
     # brackets of an interval are no link; leave them readable
     return text if re.fullmatch(r"\[[−\d., ]+\]", text) else _markdown(text)
+
+
+Format = Literal["csv", "json", "parquet"]
+
+
+def write_tables(arena: Arena, folder: Path, kind: Format = "csv") -> list[Path]:
+    """Write `models`, `pairs`, `benchmarks`, `questions`, and `slices` where there are any, into `folder`.
+
+    Returns the files.
+    What is not identified is empty in CSV and null in JSON (one array of objects) and Parquet. In CSV,
+    text that a spreadsheet would run as a formula is quoted.
+
+    Raises:
+        InputError: an unknown format, Parquet without pyarrow, or a folder that cannot be written.
+    """
+    if kind not in get_args(Format):
+        raise InputError(f"format {kind!r} is not one of {', '.join(get_args(Format))}")
+    written = []
+    content = arena.to_dict() if kind == "json" else {}
+    for name, frame in arena.to_frames().items():
+        path = folder / f"{name}.{kind}"
+        if kind == "parquet":
+            _parquet(frame, path)
+        elif kind == "json":
+            write_text(path, json_.dumps(content[name], indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        else:
+            write_text(path, frame.map(escape_spreadsheet_formula).to_csv(index=False, lineterminator="\n"))
+        written.append(path)
+    return written
+
+
+def _parquet(frame: pd.DataFrame, path: Path) -> None:
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise InputError("Parquet needs pyarrow: pip install 'harness-noise[parquet]'") from None
+    with replacing_path(path) as temporary:
+        frame.to_parquet(temporary, index=False)

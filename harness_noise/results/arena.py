@@ -17,11 +17,10 @@ from .forms import BY_K, SCHEMA_VERSION, flat, frame, row, storable
 from .rows import Difference, Estimate, difference
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
-    from ..stats.arrays import BoolArray, FloatArray, IntArray
-    from .slices import EstimateSlice, Heterogeneity
+    from ..arrays import AnyArray, BoolArray, FloatArray, IntArray
+    from .rows import EstimateSlice, Heterogeneity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,12 +196,12 @@ class Pairs(Sequence[Difference]):
     """Fields that all pairs share: task, metric, scorer, level, test, … ."""
     a: IntArray
     b: IntArray
-    columns: Mapping[str, np.ndarray[Any, Any]]
+    columns: Mapping[str, AnyArray]
     """Every other field of a Difference: numbers, NaN for what is not identified, and whose interval it is."""
-    verdict: np.ndarray[Any, Any]
+    verdict: AnyArray
     """(P,) codes into `words`."""
     words: tuple[str, ...]
-    flags: Mapping[str, np.ndarray[Any, Any]]
+    flags: Mapping[str, AnyArray]
     """Diagnostic code → which pairs have it."""
 
     def __len__(self) -> int:

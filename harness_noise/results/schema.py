@@ -7,10 +7,9 @@ from dataclasses import fields
 from typing import Any
 
 from .diagnostics import DIAGNOSTICS
-from .flips import Flip
 from .forms import SCHEMA_VERSION
 from .plan import Plan, PlanRow, PlugIn, TheoryRow
-from .rows import Difference, Estimate
+from .rows import Difference, Estimate, Flip
 from .sequential import Drawn, FullRow, PlanLooks, Replay, Sequential
 
 
@@ -85,9 +84,8 @@ def json_schema() -> dict[str, Any]:
     """
     from ..stats.combine import Combined
     from .arena import Benchmark, Budget, Model, Question, Spread, Step
-    from .explanation import Coefficient, Fit
-    from .factors import FactorRow
-    from .slices import DifferenceSlice, EstimateSlice, Heterogeneity
+    from .explanation import Coefficient, FactorRow, Fit
+    from .rows import DifferenceSlice, EstimateSlice, Heterogeneity
 
     kinds = {
         "estimate": Estimate, "comparison": Difference, "flip": Flip, "model": Model, "benchmark": Benchmark,

@@ -1,13 +1,11 @@
-"""The types of the arrays that estimators take, and the names of the variance estimators."""
+"""The names of the variance estimators, and the types of arrays, which `harness_noise.arrays` has."""
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
+from ..arrays import BoolArray as BoolArray
+from ..arrays import FloatArray as FloatArray
+from ..arrays import IntArray as IntArray
 
-FloatArray: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.intp]
-BoolArray: TypeAlias = NDArray[np.bool_]
 Estimator = Literal["cr0", "cr1", "cr2", "cr3"]

@@ -55,12 +55,12 @@ def test_of_inspect(canned, tmp_path: Path, capsys: pytest.CaptureFixture[str], 
 
 
 def test_a_fault_of_the_lines_costs_a_warning(canned, tmp_path: Path, monkeypatch, caplog) -> None:
-    from harness_noise.report import closing
+    from harness_noise.report import sentences
 
     def fault(*_args):
         raise RuntimeError("by accident")
 
-    monkeypatch.setattr(closing, "closing_lines", fault)
+    monkeypatch.setattr(sentences, "closing_lines", fault)
     (log,) = canned.eval(canned.task(), tmp_path, epochs=3, metadata={"noise": True}, display="plain")
     assert log.status == "success"
     assert "closing lines could not be printed" in caplog.text

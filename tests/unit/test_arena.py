@@ -21,7 +21,6 @@ from harness_noise.data.scores import CorpusScores, Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.leaderboard.benchmark import best_p
 from harness_noise.leaderboard.build import arena, distinct_names
-from harness_noise.report import arena_tables as arena_export
 from harness_noise.report import terminal, text
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
@@ -232,7 +231,7 @@ def test_exported_tables_come_back(tmp_path: Path, kind: Any) -> None:
     if kind == "parquet":
         pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     found = arena(board(names=["=1+1", "b", "c", "d", "e"]), Settings())
-    written = arena_export.write_tables(found, tmp_path / "out", kind)
+    written = text.write_tables(found, tmp_path / "out", kind)
     assert sorted(path.stem for path in written) == ["benchmarks", "models", "pairs", "questions"]
     path = tmp_path / "out" / f"pairs.{kind}"
     if kind == "json":
@@ -244,7 +243,7 @@ def test_exported_tables_come_back(tmp_path: Path, kind: Any) -> None:
     np.testing.assert_array_equal(back["diff"].astype(float), found.to_frame("pairs")["diff"])
     assert back.model_a[0] == ("'=1+1" if kind == "csv" else "=1+1")
     with pytest.raises(InputError, match="xml"):
-        arena_export.write_tables(found, tmp_path, "xml")  # type: ignore[arg-type]
+        text.write_tables(found, tmp_path, "xml")  # type: ignore[arg-type]
 
 
 def test_terminal_markdown_and_latex_show_every_model(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,8 @@ import math
 import pytest
 
 from harness_noise.errors import InputError
-from harness_noise.io import json_files
-from harness_noise.io.json_files import load, load_line
+from harness_noise.io import paths
+from harness_noise.io.paths import load, load_line
 
 
 def test_a_document_is_read_with_its_nan(tmp_path):
@@ -35,7 +35,7 @@ def test_what_is_no_json_is_refused_with_the_place(tmp_path, content, message):
 def test_a_document_too_large_to_be_held_is_refused_unread(tmp_path, monkeypatch):
     path = tmp_path / "a.json"
     path.write_text(json.dumps(list(range(100))))
-    monkeypatch.setattr(json_files, "LARGEST", 100)
+    monkeypatch.setattr(paths, "LARGEST", 100)
     with pytest.raises(InputError, match="has to be held in memory as a whole; cut it"):
         load(path, advice="; cut it")
 

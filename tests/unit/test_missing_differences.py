@@ -9,8 +9,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
-from harness_noise.report.sentences import sentence
-from harness_noise.report.verdicts import verdict_line
+from harness_noise.report.sentences import sentence, verdict_line
 
 
 def failed_where_it_was_right() -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness_noise.data.string_store import Hashes
+from harness_noise.data.questions import Hashes
 
 HASH = st.text("0123456789abcdef", min_size=8, max_size=8)
 ODD = st.sampled_from(["", "0", "ABCDEF01", "12 45678", "x" * 8, "\ud800", "0123456789", "a#2", "é1234567"])

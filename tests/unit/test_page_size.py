@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness_noise.leaderboard.build import arena
-from harness_noise.report import arena_html, figures, page_data
+from harness_noise.report import arena_html, figures
 from harness_noise.settings import Settings
 from support.boards import leaderboard
 
@@ -28,7 +28,7 @@ def test_a_page_is_small(models: int, questions: int, most: int, tmp_path: Path)
 
 def test_the_block_holds_every_pair_and_every_score() -> None:
     board = arena(leaderboard(12, 50, 3), Settings()).boards[0]
-    text = page_data.board_data(board, figures.pictures(board))
+    text = arena_html.board_data(board, figures.pictures(board))
     assert text is not None
     data = json.loads(text)
 
@@ -51,17 +51,17 @@ def test_scores_of_many_levels_are_rounded_to_steps_too_small_to_see() -> None:
     for run in runs:
         run.scores[0].values[:] = rng.normal(20, 5, (400, 1))
     board = arena(runs, Settings()).boards[0]
-    data = json.loads(page_data.board_data(board, []) or "")["questions"]
-    assert len(data["levels"]) == page_data.LEVELS
+    data = json.loads(arena_html.board_data(board, []) or "")["questions"]
+    assert len(data["levels"]) == arena_html.LEVELS
     codes = np.frombuffer(base64.b64decode(data["scores"]), dtype="u1").reshape(3, 400).T
     width = np.ptp(board.scores)
-    assert np.abs(np.array(data["levels"])[codes] - board.scores).max() <= width / page_data.LEVELS
+    assert np.abs(np.array(data["levels"])[codes] - board.scores).max() <= width / arena_html.LEVELS
 
 
 def test_more_pairs_than_a_page_holds_leave_it_without_a_picker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_data, "PAIRS", 5)
+    monkeypatch.setattr(arena_html, "PICKER_PAIRS", 5)
     text = arena_html.write(arena(leaderboard(4, 30), Settings()), tmp_path)[1].read_text(encoding="utf-8")
     assert 'id="board"' not in text
     assert "too many pairs for one page" in text
@@ -73,7 +73,7 @@ def test_a_name_cannot_end_the_block() -> None:
     from dataclasses import replace
 
     board = arena([replace(runs[0], model=name), runs[1]], Settings()).boards[0]
-    text = page_data.board_data(board, [])
+    text = arena_html.board_data(board, [])
     assert text is not None
     assert not set(text) & set("<>&\u2028")
     assert json.loads(text)["names"][0].startswith("</script><script>alert(1)")

@@ -13,7 +13,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.analysis.by_question import by_question
 from harness_noise.analysis.comparison import compare_runs
-from harness_noise.report import canvas, foot, pair_figures, result_html
+from harness_noise.report import canvas, html, pair_figures, result_html
 from harness_noise.results.rows import Comparison, Flip
 from harness_noise.settings import Settings
 from support.boards import board, sliced_board
@@ -122,15 +122,15 @@ def test_answers_stand_beside_each_other_and_are_only_text() -> None:
 def test_settings_are_said_of_what_was_done() -> None:
     runs = sliced_board(2)
     table = compare_runs([(runs[0], runs[1])], Settings(margin=0.02))
-    words = foot.in_words(table.settings, table.differences)
+    words = html.in_words(table.settings, table.differences)
     assert "clustered by c; standard errors are CR2" in words
     assert "less than 0.02" in words
     assert "Holm" not in words, "one row is a family of its own"
-    alone = foot.in_words(Settings().to_dict(), hn.analyze(board(1)[0]).estimates)
+    alone = html.in_words(Settings().to_dict(), hn.analyze(board(1)[0]).estimates)
     assert "independent of each other" in alone
     assert "paired" not in alone
     unpaired = compare_runs([(runs[0], runs[1])], Settings(unpaired=True))
-    assert "Two samples of different questions" in foot.in_words(unpaired.settings, unpaired.differences)
+    assert "Two samples of different questions" in html.in_words(unpaired.settings, unpaired.differences)
 
 
 def test_a_comparison_without_a_number_has_a_page() -> None:

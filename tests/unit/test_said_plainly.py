@@ -12,8 +12,7 @@ import pytest
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
 from harness_noise.report import terminal, words
-from harness_noise.report.closing import closing_line
-from harness_noise.report.verdicts import verdict_line, verdict_lines
+from harness_noise.report.sentences import closing_line, verdict_line, verdict_lines
 from harness_noise.results.rows import Difference
 from harness_noise.stats.decision import adjusted
 

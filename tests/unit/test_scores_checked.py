@@ -9,9 +9,8 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.analysis.comparison import compare_runs
-from harness_noise.data.questions import Questions, content_hash, occurrences
+from harness_noise.data.questions import Hashes, Questions, content_hash, distinct_strings, occurrences
 from harness_noise.data.scores import CorpusScores, ReadOptions, Run, Scores
-from harness_noise.data.string_store import Hashes, distinct_strings
 from harness_noise.errors import FaultyScoresError, InputError
 from harness_noise.io import registry as adapters
 from harness_noise.leaderboard.build import arena

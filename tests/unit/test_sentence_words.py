@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.report.closing import closing_line
 from harness_noise.report.columns import by_test
-from harness_noise.report.sentences import sentence
+from harness_noise.report.sentences import closing_line, sentence, verdict_line
 from harness_noise.report.text import markdown
-from harness_noise.report.verdicts import verdict_line
 
 
 @pytest.mark.parametrize(("estimator", "said"), [("cr2", "CR2"), ("cr0", "CR0"), ("bootstrap", "bootstrap")])

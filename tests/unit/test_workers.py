@@ -16,7 +16,8 @@ from harness_noise.data.questions import Questions
 from harness_noise.data.scores import ReadOptions, Run, Scores
 from harness_noise.io import registry as adapters
 from harness_noise.io import workers
-from harness_noise.io.registry import PartRead, Unit
+from harness_noise.io.protocol import PartRead
+from harness_noise.io.registry import Unit
 
 anything = arrays.arrays(
     np.float64,

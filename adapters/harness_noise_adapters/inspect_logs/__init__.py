@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harness_noise.data.scores import ReadOptions, Run
     from harness_noise.errors import InputError
-    from harness_noise.io.registry import PartRead
+    from harness_noise.io.protocol import Analyzer, PartRead
 
-    from ..base import Analyzer
     from ..demo.problems import SimulatedModel
 
 
@@ -35,7 +34,7 @@ class InspectAdapter:
         return read_with(self, path, options)
 
     def parts(self, path: Path) -> list[Path]:
-        """The logs at `path`; see `harness_noise_adapters.base.AdapterInParts`."""
+        """The logs at `path`; see `harness_noise.io.protocol.AdapterInParts`."""
         from .finding import logs_in
 
         return logs_in(path) if path.is_dir() else [path]

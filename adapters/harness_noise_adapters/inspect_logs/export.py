@@ -19,7 +19,7 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.io.atomic import Unchanged, replacing_path, sweep, write_bytes
-from harness_noise.io.json_files import load
+from harness_noise.io.paths import load
 from harness_noise.results.rows import Analysis
 
 from . import inject
@@ -31,9 +31,8 @@ from .read import LogRun, assemble, read_log, read_logs
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalResults
 
-    from harness_noise.results.rows import Analysis, Estimate
-
-    from ..base import Analyzer
+    from harness_noise.io.protocol import Analyzer
+    from harness_noise.results.rows import Estimate
 
 CHANGED = ("results", "log_updates", "metadata")
 """What we change of a `.json` log."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness_noise.analysis.mean import analyze_run
+from harness_noise.arrays import BoolArray, FloatArray
 from harness_noise.data.native_values import fitting, reproduces
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores, Skipped
 from harness_noise.settings import Settings
-from harness_noise.stats.arrays import BoolArray, FloatArray
 
 from . import inject
 from .clusters import Clusters, cluster_labels

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from harness_noise.arrays import FloatArray, IntArray
 from harness_noise.data.scores import check_grid
-from harness_noise.stats.arrays import FloatArray, IntArray
 from harness_noise.stats.passk import pass_at_k
 
 _WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}

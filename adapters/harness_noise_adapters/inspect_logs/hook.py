@@ -22,13 +22,13 @@ import numpy as np
 from harness_noise.analysis.drawing import recorded, with_record
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.references import of_runs
+from harness_noise.arrays import BoolArray
 from harness_noise.data.clusters import MissingFieldError
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError, error_message
 from harness_noise.results.rows import Estimate
 from harness_noise.settings import Settings
-from harness_noise.stats.arrays import BoolArray
 
 from . import inject, panel, private
 from .clusters import Clusters, auto_hint, cluster_labels, own_clusters, spec_for, taken_clusters

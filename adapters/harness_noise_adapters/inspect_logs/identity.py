@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from harness_noise.arrays import FloatArray
 from harness_noise.data.native_values import agreed
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
-from harness_noise.io.registry import PartRead
+from harness_noise.io.protocol import PartRead
 from harness_noise.results.forms import merge_notes
-from harness_noise.stats.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from typing import Any, BinaryIO
 
 from harness_noise.data.questions import Told
 from harness_noise.errors import InputError
-from harness_noise.io.json_files import LARGEST
-from harness_noise.io.paths import refuse_pointer
+from harness_noise.io.paths import LARGEST, refuse_pointer
 
 from ..json_stream import CutError, JsonStream
 from .records import (

@@ -110,7 +110,7 @@ def close(told: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[tuple[Sequ
     from rich.console import Console
     from rich.text import Text
 
-    from harness_noise.report.closing import closing_lines
+    from harness_noise.report.sentences import closing_lines
     from harness_noise.report.sequential import stopped
 
     if not told or display_type() == "none":

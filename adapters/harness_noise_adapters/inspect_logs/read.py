@@ -17,7 +17,7 @@ from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Skipped
 from harness_noise.errors import FinalError, InputError
 from harness_noise.io.joining import usable
-from harness_noise.io.registry import PartRead
+from harness_noise.io.protocol import PartRead
 
 from . import inject, logfile
 from .clusters import Clusters, auto_hint, cluster_labels, natural, outer_fields, own_clusters, spec_for, taken_clusters

@@ -17,13 +17,13 @@ import numpy as np
 from harness_noise._version import __version__
 from harness_noise.analysis.observed import observe_difference, observe_mean, repeats_enough
 from harness_noise.analysis.sequential import NOT_DECIDED, Look, Order, StoppingRule
+from harness_noise.arrays import IntArray
 from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError, error_message
 from harness_noise.results.sequential import Drawn, Sequential
 from harness_noise.settings import Settings
-from harness_noise.stats.arrays import IntArray
 
 from .asking import DecidingScore, StoppingSettings
 from .grid import numbers

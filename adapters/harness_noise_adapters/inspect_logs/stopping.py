@@ -16,13 +16,13 @@ import numpy as np
 
 from harness_noise.analysis.drawing import about_clusters, carried, check_against, draw
 from harness_noise.analysis.sequential import Order
+from harness_noise.arrays import IntArray
 from harness_noise.data.clusters import MissingFieldError
 from harness_noise.data.matching import pair
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Scores
 from harness_noise.errors import InputError, error_message
 from harness_noise.inspect_ext import refuse
-from harness_noise.stats.arrays import IntArray
 
 from . import hook, private
 from .asking import StoppingSettings, compared, deciding, idle, read

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harness_noise.data.scores import ReadOptions, Run
     from harness_noise.errors import InputError
-    from harness_noise.io.registry import PartRead
+    from harness_noise.io.protocol import Analyzer, PartRead
 
-    from ..base import Analyzer
     from ..demo.problems import SimulatedModel
     from .files.outputs import Output
     from .live.hook import noise
@@ -35,20 +34,20 @@ class LmEvalAdapter:
         return sniff(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """The runs at `path`; see `harness_noise_adapters.base.Adapter.read`."""
+        """The runs at `path`; see `harness_noise.io.protocol.Adapter.read`."""
         from harness_noise.io.registry import read_with
 
         return read_with(self, path, options)
 
     def parts(self, path: Path) -> list[Output]:
-        """The runs at `path`, each with its files; see `harness_noise_adapters.base.AdapterInParts`."""
+        """The runs at `path`, each with its files; see `harness_noise.io.protocol.AdapterInParts`."""
         from .files.outputs import find
 
         return find(path)
 
     def read_part(self, part: Output, options: ReadOptions) -> PartRead:
         """One results file and its samples."""
-        from harness_noise.io.registry import PartRead
+        from harness_noise.io.protocol import PartRead
 
         from .files.read import read
 
@@ -61,7 +60,7 @@ class LmEvalAdapter:
         return in_order(found)
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-        """Write the run at `path` with its noise; see `harness_noise_adapters.base.Adapter.write`."""
+        """Write the run at `path` with its noise; see `harness_noise.io.protocol.Adapter.write`."""
         from .files.export import write
 
         return write(path, out, analyze, options)

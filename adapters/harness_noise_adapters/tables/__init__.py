@@ -22,7 +22,7 @@ from .files import Record, Rows, has_rows, records, stem, suffix_of
 from .questions import Key, Pooled, TableAnswers, fields_of, refuse_one_question, settle
 
 if TYPE_CHECKING:
-    from ..base import Analyzer
+    from harness_noise.io.protocol import Analyzer
 
 
 class TableAdapter:
@@ -37,7 +37,7 @@ class TableAdapter:
         return suffix_of(path) != ".json" or has_rows(path)
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
-        """The models of a table, one Run each; see `harness_noise_adapters.base.Adapter.read`."""
+        """The models of a table, one Run each; see `harness_noise.io.protocol.Adapter.read`."""
         return read(path, options)
 
     def read_rows(self, name: str, rows: Sequence[Record], options: ReadOptions) -> list[Run]:

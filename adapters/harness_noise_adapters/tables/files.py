@@ -14,8 +14,7 @@ from typing import IO, Any, AnyStr
 
 from harness_noise.data.clusters import MissingFieldError, value_of
 from harness_noise.errors import InputError, parameter
-from harness_noise.io.json_files import load, load_line
-from harness_noise.io.paths import reason
+from harness_noise.io.paths import load, load_line, reason
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 

@@ -14,15 +14,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from harness_noise.arrays import FloatArray
 from harness_noise.data.answers import MetricAnswers
 from harness_noise.data.clusters import text_label
 from harness_noise.data.fields import FieldReader, Fields
 from harness_noise.data.native_values import fitting
-from harness_noise.data.questions import occurrences
+from harness_noise.data.questions import Hashes, occurrences
 from harness_noise.data.scores import ReadOptions, Scores
-from harness_noise.data.string_store import Hashes
 from harness_noise.errors import FinalError, InputError, parameter
-from harness_noise.stats.arrays import FloatArray
 
 from .columns import TableColumns, is_worded, mentioned
 from .files import Record

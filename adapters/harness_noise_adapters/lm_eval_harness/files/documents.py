@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness_noise.data.questions import content_hash, excerpt
-from harness_noise.data.string_store import Hashes
+from harness_noise.data.questions import Hashes, content_hash, excerpt
 from harness_noise.errors import InputError
 
 from .lines import _CONTEXT, CONTEXT, QUESTION, Row, stamp

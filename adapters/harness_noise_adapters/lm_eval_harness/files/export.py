@@ -28,7 +28,7 @@ from .read import Reading, read_output, zeros_for_missing
 from .wanted import Scan, metrics_of
 
 if TYPE_CHECKING:
-    from ...base import Analyzer
+    from harness_noise.io.protocol import Analyzer
 
 
 def write(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:

@@ -6,8 +6,7 @@ from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harness_noise.data.questions import occurrences
-from harness_noise.data.string_store import Hashes
+from harness_noise.data.questions import Hashes, occurrences
 
 from .lines import _HALF
 

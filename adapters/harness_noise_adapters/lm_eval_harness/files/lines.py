@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from harness_noise.errors import InputError
-from harness_noise.io.json_files import load_line
-from harness_noise.io.paths import POINTER, refuse_pointer
+from harness_noise.io.paths import POINTER, load_line, refuse_pointer
 
 from ...json_stream import JsonStream
 from .outputs import DAMAGED

@@ -26,7 +26,7 @@ from .samples import Samples
 from .wanted import Wanted
 
 if TYPE_CHECKING:
-    from harness_noise.data.scores import FloatArray
+    from harness_noise.arrays import FloatArray
 
 
 def wanted_of(native: Native, task: str, spec: str | None, options: ReadOptions) -> Wanted:

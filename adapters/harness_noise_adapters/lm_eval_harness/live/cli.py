@@ -234,10 +234,10 @@ def report(session: Any) -> None:
     if session.analysis is None or os.environ.get("LOCAL_RANK", "0") != "0":
         return
     try:
-        from harness_noise.report import closing, sequential, terminal
+        from harness_noise.report import sentences, sequential, terminal
 
         if session.analysis.estimates:
-            lines = closing.closing_lines(session.analysis.estimates, "lm-eval", session.native_se)
+            lines = sentences.closing_lines(session.analysis.estimates, "lm-eval", session.native_se)
             terminal.print_live(sys.stdout, session.analysis, [*lines, *sequential.told(session.analysis)])
     except Exception as error:  # noqa: BLE001 - anything may be wrong with a terminal
         session.failed("the noise table could not be printed", error)

@@ -26,7 +26,7 @@ from .measured import TaskScores
 from .options import Options
 
 if TYPE_CHECKING:
-    from harness_noise.data.scores import IntArray
+    from harness_noise.arrays import IntArray
 
 FEWEST_OF_A_TASK = 2
 """Questions of each task before the first look: lm-eval has no value of a task of which none was asked."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from harness_noise.data.scores import Group, Scores
 
 if TYPE_CHECKING:
-    from harness_noise.data.scores import FloatArray
+    from harness_noise.arrays import FloatArray
 
 METRIC = "acc_prob"
 BOUNDS = (0.0, 1.0)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from harness_noise.data.scores import FloatArray
+    from harness_noise.arrays import FloatArray
 
     BoolArray = NDArray[np.bool_]
 

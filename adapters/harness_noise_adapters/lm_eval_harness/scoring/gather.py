@@ -23,7 +23,7 @@ from .patching import close
 from .rescore import at_once
 
 if TYPE_CHECKING:
-    from harness_noise.data.scores import FloatArray
+    from harness_noise.arrays import FloatArray
 
     from .columns import BoolArray
 

@@ -1,6 +1,6 @@
 """The range of a metric, where lm-eval's registry or a task's own code fixes it.
 
-A name is no proof, as any task may call anything `f1`: the scores have the last word (`scores.fitting`), and
+A name is no proof, as any task may call anything `f1`: the scores have the last word (`native_values.fitting`), and
 what is not listed here is not known.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harness_noise.data.native_values import fitting
 
 if TYPE_CHECKING:
-    from harness_noise.data.scores import FloatArray
+    from harness_noise.arrays import FloatArray
 
 Bounds = tuple[float, float]
 

@@ -8,13 +8,22 @@ inside the methods that need it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from harness_noise.data.scores import ReadOptions, Run
-from harness_noise.errors import InputError
-from harness_noise.io.registry import PartRead
-from harness_noise.results.rows import Analysis
+from ..data.scores import ReadOptions, Run
+from ..errors import InputError
+from ..results.rows import Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class PartRead:
+    """What reading one part of a place gives; small, because it may come from another machine."""
+
+    runs: tuple[Run, ...]
+    about: Any = None
+    """What the adapter's `join` has to know beside the runs; it can be pickled."""
 
 
 @runtime_checkable

@@ -1,0 +1,14 @@
+"""The types of arrays, once for all rooms."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.intp]
+BoolArray: TypeAlias = NDArray[np.bool_]
+PixelArray: TypeAlias = NDArray[np.uint8]
+AnyArray: TypeAlias = NDArray[Any]

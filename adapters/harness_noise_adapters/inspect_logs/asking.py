@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.analysis.drawing import wanted
-from harness_noise.analysis.sequential import StoppingRule
+from harness_noise.analysis.sequential import LOOKS, StoppingRule
 from harness_noise.data.scores import ReadOptions, Scores
 from harness_noise.errors import InputError
 from harness_noise.io.paths import exists, is_url, resolve_path
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 USERS = {"metric": ("until", "repeats"), "seed": ("until", "sample")}
-"""Of what only belongs to other settings: which these are."""
+"""Setting → the settings of which one must be there for it to do anything."""
+OF_UNTIL = ("order",)
+"""What belongs to any `until`."""
+OF_DECIDED = ("against", "margin", "looks", "spending", "futility", "effect")
+"""What belongs to `until=decided` only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,13 +95,22 @@ def _rule(given: Mapping[str, Any], level: float, seed: int) -> StoppingRule | N
         InputError: a choice that means nothing without another one, or with it.
     """
     until = given.get("until")
-    idle = [f"noise_{name}" for name in ("against", "margin", "looks") if name in given]
+    idle = [f"noise_{name}" for name in OF_DECIDED if name in given]
     if until is None:
-        if idle:
+        if idle := [*idle, *(f"noise_{name}" for name in OF_UNTIL if name in given)]:
             raise InputError(f"{idle[0]} does nothing without noise_until=decided: add it, or leave the other out")
         return None
-    margin = _number("margin", given.get("margin", 0.0))
-    rule = StoppingRule.parse(str(until), margin=margin, looks=given.get("looks", 5), level=level, seed=seed)
+    choices = {name: str(given[name]) for name in ("spending", "order") if name in given}
+    rule = StoppingRule.parse(
+        str(until),
+        margin=_number("margin", given.get("margin", 0.0)),
+        looks=given.get("looks", LOOKS),
+        futility=given.get("futility", True),
+        effect=None if given.get("effect") is None else _number("effect", given["effect"]),
+        level=level,
+        seed=seed,
+        **choices,
+    )
     if rule.se is not None and idle:
         raise InputError(f"{idle[0]} is for noise_until=decided; noise_until={until} looks after every block")
     if rule.se is None and "against" not in given:

@@ -80,12 +80,24 @@ def still_fits(row: Mapping[str, Any], parts: Sequence[Scores]) -> bool:
     then, late = row.get("fingerprint"), row.get("late")
     if not isinstance(then, str) or not isinstance(late, list):
         return True
-    rest = set(map(str, late))
-    for part in [part for part in parts if part.scorer == row.get("scorer")] or parts:
-        kept = [i for i, key in enumerate(part.questions.keys) if key not in rest]
-        if fingerprint([part.questions.keys[i] for i in kept], part.values[kept]) == then:
-            return True
-    return False
+    return any(
+        _fingerprint_without(part, late) == then
+        for part in [part for part in parts if part.scorer == row.get("scorer")] or parts
+    )
+
+
+def _fingerprint_without(part: Scores, late: Sequence[Any]) -> str:
+    """The fingerprint without the answers that had no part in a decision: [id, epoch] each, or a question's id."""
+    rows = {key: i for i, key in enumerate(part.questions.keys)}
+    values, dropped = part.values.copy(), set()
+    for answer in late:
+        key, epoch = (str(answer[0]), int(answer[1])) if isinstance(answer, list) else (str(answer), 1)
+        if key in rows and 1 <= epoch <= values.shape[1]:
+            values[rows[key], epoch - 1] = np.nan
+        if epoch == 1:  # a question whose first answer came too late has no other
+            dropped.add(key)
+    kept = [i for key, i in rows.items() if key not in dropped]
+    return fingerprint([part.questions.keys[i] for i in kept], values[kept])
 
 
 def marks(found: Iterable[bytes]) -> bytes:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness_noise.analysis.drawing import about_clusters, carried, check_against, draw
+from harness_noise.analysis.references import same_run
 from harness_noise.analysis.sequential import Order
 from harness_noise.arrays import IntArray
 from harness_noise.data.clusters import MissingFieldError
@@ -77,13 +78,13 @@ def stopper_of(
     questions, metadata = _questions(samples)
     clusters, taken = _clusters(live, questions, metadata), None
     decides = other = None
-    against = ""
+    against, compared_with = "", None
     if asking.against is not None:
         named = None if _refused(live) else live.flag.cluster  # to know what is refused, it is read
         log = read(asking.against, spec.task, named, folders, "noise_against")
         decides, other = compared(spec, log, asking.metric)
         check_against(log.run, other.task)
-        against = log.run.model
+        against, compared_with = log.run.model, log.run
         _overlap(spec.task, questions, other, asking.against, live)
         if clusters is None:
             taken = _theirs(live, questions, other, against)
@@ -121,6 +122,7 @@ def stopper_of(
         other=other,
         against=against,
         references=references,
+        predictors=tuple(run for run in references if compared_with is None or not same_run(run, compared_with)),
         order=order,
         order_seed=seed,
         part_seed=None if asking.sample is None else seed or 0,
@@ -217,15 +219,20 @@ def _order(
             f"{task}: its questions come in the order of the data set, and the first of them are no random sample: add "
             "--sample-shuffle SEED, or shuffle the dataset with a seed"
         )
-    together = private.reorder()
-    if not together and epochs > 1:
-        live.to_say.append(
-            f"{task}: this Inspect asks for all first epochs before the second ones, so the looks come late"
-        )
+    ours = private.reorder()
     labels = picked(clusters, part.tolist())
-    if labels is None or not together:
-        return rule.order(len(part), labels, shuffled=True)
-    return replace(rule, seed=seed or 0).order(len(part), labels)
+    if not ours and (labels is not None or (rule.asking == "depth" and epochs > 1)):
+        logger.warning(
+            "noise: %s: the order of this Inspect cannot be changed: it asks all questions once, one by one as they "
+            "are shuffled, before any twice, so clusters are split over the looks",
+            task,
+        )
+        rule = replace(rule, asking="breadth")
+    shuffled = labels is None or not ours
+    order = replace(rule, seed=seed or 0).order(len(part), labels, repeats=epochs, shuffled=shuffled)
+    if (note := rule.cannot_save(order)) is not None:
+        logger.warning("noise: %s: %s", task, note)
+    return order
 
 
 MANAGER = "harness-noise"

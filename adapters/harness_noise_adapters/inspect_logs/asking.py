@@ -61,8 +61,8 @@ class StoppingSettings:
             raise InputError(f"noise_repeats {repeats!r}: write auto; a fixed number of answers is --epochs")
         if repeats and rule is not None:
             raise InputError(
-                "noise_repeats=auto and noise_until: a look needs all epochs of its questions, so only one of the two "
-                "can stop the run; leave one out"
+                "noise_repeats=auto and noise_until: both decide how many epochs are asked, so only one of the two can "
+                "stop the run; leave one out"
             )
         if given.get("sample") is not None:
             wanted(given["sample"], 2)

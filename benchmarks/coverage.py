@@ -19,8 +19,7 @@ from pathlib import Path
 import numpy as np
 from scipy import special
 
-from harness_noise.analysis.comparison import estimate_difference
-from harness_noise.analysis.mean import estimate
+from harness_noise import estimate, estimate_difference
 from harness_noise.stats.decision import t_limits
 from harness_noise.stats.flips import extended_task, level_sums
 from harness_noise.stats.intervals import binomial_skewness, tail_shift

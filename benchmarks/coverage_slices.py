@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from scipy import special, stats
 
-from harness_noise.analysis.comparison import estimate_difference
+from harness_noise import estimate_difference
 from harness_noise.stats.cluster_variance import satterthwaite
 from harness_noise.stats.regression import regress
 from harness_noise.stats.slices import Joint, against_rest, heterogeneity, joint, pooled_unit, shrink

@@ -26,13 +26,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy import special
 
+from harness_noise import as_scores, estimate, estimate_difference
 from harness_noise.analysis.combine import combine
-from harness_noise.analysis.comparison import compare_runs, estimate_difference
+from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.corpus import corpus_difference, estimate_corpus
 from harness_noise.analysis.explain import explain_runs
 from harness_noise.analysis.gate import regressions
-from harness_noise.analysis.mean import analyze_run, estimate, pass_at_k_estimates
-from harness_noise.analysis.sample import as_scores
+from harness_noise.analysis.mean import analyze_run, pass_at_k_estimates
 from harness_noise.data.fields import Fields
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores
@@ -408,7 +408,7 @@ def template_by_language(templates: int, languages: int, effects: str = "normal"
         )  # fmt: skip
         d = one[rows] + other[columns]
         d += rng.standard_normal(len(d))
-        return estimate_difference(d, np.zeros(len(d)), clusters=np.stack([rows, columns], axis=1)), 0.0
+        return estimate_difference(d, np.zeros(len(d)), crossed=(rows, columns)), 0.0
 
     return draw
 

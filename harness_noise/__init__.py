@@ -13,18 +13,23 @@ TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
     from typing import Any
 
-    from .analysis.comparison import estimate_difference
-    from .analysis.explain import explain
-    from .analysis.mean import estimate
     from .analysis.partial import estimate_from_part
-    from .analysis.plan import plan
     from .analysis.replay import boundaries, compare_in_sequence
-    from .api import analyze, arena, compare, read
+    from .analysis.sample import as_scores
+    from .api.arrays import combine, estimate, estimate_difference, factor_noise, pass_at_k
+    from .api.files import Exported, adapters, export, profiles, write_figures, write_html, write_profile
+    from .api.keywords import Choices
+    from .api.plan import plan
+    from .api.runs import analyze, arena, compare, explain, factors, read
+    from .data.fields import Fields
     from .data.questions import Questions
-    from .data.scores import Run, Scores
+    from .data.scores import CorpusScores, Group, Run, Scores
+    from .leaderboard.profiles import NamedProfile, Profile
+    from .report.text import render, write_tables
     from .results.arena import Arena
+    from .results.explanation import Explanation, Factors
     from .results.plan import Plan
-    from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate
+    from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate, Gate
     from .settings import Settings
 
 RENDERERS.update(
@@ -34,49 +39,84 @@ RENDERERS.update(
 )
 
 _HOME = {
-    "analyze": "api", "arena": "api", "compare": "api", "read": "api",
-    "boundaries": "analysis.replay", "compare_in_sequence": "analysis.replay",
-    "estimate_from_part": "analysis.partial", "explain": "analysis.explain",
-    "estimate": "analysis.mean", "estimate_difference": "analysis.comparison", "plan": "analysis.plan",
-    "Analysis": "results.rows", "Arena": "results.arena", "Comparison": "results.rows",
-    "ConfidenceInterval": "results.rows",
-    "Difference": "results.rows", "Estimate": "results.rows", "Plan": "results.plan",
-    "Questions": "data.scores", "Run": "data.scores", "Scores": "data.scores", "Settings": "settings",
-}  # fmt: skip
+    "api.runs": "analyze arena compare explain factors read",
+    "api.plan": "plan",
+    "api.files": "Exported adapters export profiles write_figures write_html write_profile",
+    "api.keywords": "Choices",
+    "report.text": "render write_tables",
+    "analysis.replay": "boundaries compare_in_sequence",
+    "analysis.partial": "estimate_from_part",
+    "api.arrays": "combine estimate estimate_difference factor_noise pass_at_k",
+    "analysis.sample": "as_scores",
+    "results.rows": "Analysis Comparison ConfidenceInterval Difference Estimate Gate",
+    "results.arena": "Arena",
+    "results.explanation": "Explanation Factors",
+    "results.plan": "Plan",
+    "leaderboard.profiles": "NamedProfile Profile",
+    "data.questions": "Questions",
+    "data.scores": "CorpusScores Group Run Scores",
+    "data.fields": "Fields",
+    "settings": "Settings",
+}
+"""Module → the public names in it."""
 
 __all__ = [
     "Analysis",
     "Arena",
+    "Choices",
     "Comparison",
     "ConfidenceInterval",
+    "CorpusScores",
     "Difference",
     "Estimate",
+    "Explanation",
+    "Exported",
+    "Factors",
+    "Fields",
+    "Gate",
+    "Group",
     "InputError",
+    "NamedProfile",
     "Plan",
+    "Profile",
     "Questions",
     "Run",
     "Scores",
     "Settings",
     "__version__",
+    "adapters",
     "analyze",
     "arena",
+    "as_scores",
     "boundaries",
+    "combine",
     "compare",
     "compare_in_sequence",
     "estimate",
     "estimate_difference",
     "estimate_from_part",
     "explain",
+    "export",
+    "factor_noise",
+    "factors",
+    "pass_at_k",
     "plan",
+    "profiles",
     "read",
+    "render",
+    "write_figures",
+    "write_html",
+    "write_profile",
+    "write_tables",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
+    home = next((module for module, names in _HOME.items() if name in names.split()), None)
+    if home is not None:
         from importlib import import_module
 
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+        return getattr(import_module(f".{home}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

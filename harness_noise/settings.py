@@ -45,6 +45,7 @@ REFUSALS = {
     "arena.test": "arena tests every pair by t, sign or wild; {what} resamples: use `compare` for the pairs that need "
     "it",
     "plan": "a plan is about new questions: leave {what} out",
+    "explain": "a regression has CR2 standard errors and t intervals: leave {what} out",
     "factors": "noise by factor has no clusters and no interval of a mean: leave {what} out; what questions share is a "
     "factor, `factors` NAME=COLUMN",
     "counts": "{what} is about the answers themselves, and only counts are given: leave it out, or give the runs",
@@ -86,7 +87,9 @@ class Settings:
         A value outside its range, or two that contradict each other.
     """
 
-    level: float = field(default=0.95, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} {_DESIGNS} counts profile"))
+    level: float = field(
+        default=0.95, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} {_DESIGNS} counts profile plan explain")
+    )
     """Coverage of the intervals, in (0, 1)."""
     # a metric over all questions has the jackknife's variance whatever is chosen (docs/methods/corpus.md)
     se: Estimator = field(default="cr2", metadata=_obeyed(f"{_WITH_ANSWERS} plan {_CORPUS} unpaired wild runs crossed"))
@@ -107,7 +110,7 @@ class Settings:
     """Of a difference."""
     # one row is a family of its own
     adjust: Adjust = field(
-        default="holm", metadata=_obeyed(f"compare arena corpus_difference counts profile {_DESIGNS}")
+        default="holm", metadata=_obeyed(f"compare arena corpus_difference counts profile explain {_DESIGNS}")
     )
     """p-values over each family of rows."""
     margin: float | None = field(default=None, metadata=_obeyed(f"{_DIFFERENCES} {_DESIGNS}"))
@@ -132,9 +135,13 @@ class Settings:
         default=None, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan {_DESIGNS}")
     )
     """Lowest and highest value of the metric, for all that is analysed; None: what the run declares."""
-    missing: Missing = field(default="drop", metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan factors {_DESIGNS}"))
+    missing: Missing = field(
+        default="drop", metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan explain factors {_DESIGNS}")
+    )
     """Errored or missing answers: left out, or wrong."""
-    cluster: str | None = field(default=None, metadata=_obeyed(f"analyze compare arena {_CORPUS} plan {_DESIGNS}"))
+    cluster: str | None = field(
+        default=None, metadata=_obeyed(f"analyze compare arena explain {_CORPUS} plan {_DESIGNS}")
+    )
     """The SPEC asked for; None: the clusters that the run carries."""
     seed: int = field(default=0, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan {_DESIGNS}"))
     """Of the resampling tests and intervals."""

@@ -3,40 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..data.matching import pair
 from ..data.scores import Run, Scores
 from ..errors import InputError
-from ..stats.arrays import FloatArray
+from ..results.rows import ByQuestion
 from ..stats.contrast import question_stats
 from .comparison import _matched
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ByQuestion:
-    """One row of a comparison question by question; every sequence has one item for each of the n questions."""
-
-    task: str
-    metric: str
-    scorer: str
-    model_a: str
-    model_b: str
-    run_a: str
-    run_b: str
-    keys: Sequence[str]
-    texts: Sequence[str] | None
-    clusters: Sequence[str] | None
-    mean_a: FloatArray
-    """(n,) mean over A's answers."""
-    mean_b: FloatArray
-
-    @property
-    def diff(self) -> FloatArray:
-        """(n,) A − B."""
-        return self.mean_a - self.mean_b
 
 
 def by_question(pairs: Sequence[tuple[Run, Run]]) -> tuple[ByQuestion, ...]:

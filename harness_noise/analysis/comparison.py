@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,15 +15,12 @@ from ..errors import InputError, NothingSharedError
 from ..io.joining import check_clusters
 from ..results.forms import merge_notes
 from ..results.rows import Comparison, Difference, Flip
-from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings, Test
+from ..settings import Settings
 from .difference import decided, run_difference
 from .evidence import Compared, RowDecision
 from .flips import flipped
 from .repeats import copies
-from .sample import as_scores, group_parts, named_repeats
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from .sample import group_parts, named_repeats
 
 Measured = TypeVar("Measured", Scores, CorpusScores)
 
@@ -205,99 +202,16 @@ def _list(scores: Sequence[Scores]) -> str:
     return ("; ".join(names[:6]) or "no scores") + more
 
 
-def estimate_difference(
-    a: ArrayLike,
-    b: ArrayLike,
-    clusters: Sequence[object] | None = None,
-    level: float = 0.95,
-    *,
-    se: Estimator = "cr2",
-    interval: Interval = "auto",
-    test: Test = "t",
-    margin: float | None = None,
-    unpaired: bool = False,
-    range: tuple[float, float] | None = None,
-    repeats_are: RepeatsAre = "answers",
-    runs_shared: bool = False,
-    questions_are: QuestionsAre = "population",
-    missing: Missing = "drop",
-    seed: int = 0,
-    resamples: int = 10_000,
-) -> Difference:
-    """A − B of two runs' scores on the same questions, paired, with its noise.
+def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference:
+    """A − B of scores that come from arrays.
 
-    Parameters
-    ----------
-    a
-        (n, K_A) scores, NaN where an answer is missing; or (n,).
-    b
-        (n, K_B) scores of the same n questions in the same order; with `unpaired` of others, as many as there are.
-    clusters
-        (n,) labels of the questions that belong together, or an (n, 2) array for two crossed ways; None:
-        independent questions.
-    level
-        Coverage of the confidence interval, in (0, 1).
-    se
-        Variance estimator of the clusters' scores: ``"cr0"``, ``"cr1"``, ``"cr2"`` or ``"cr3"``.
-    interval
-        ``"auto"`` is the test's own, else t; or ``"t"``, ``"bootstrap"``.
-    test
-        ``"t"``, ``"sign"``, ``"permutation"``, ``"bootstrap"`` or ``"wild"``, the wild cluster bootstrap.
-    margin
-        Test equivalence within ±`margin`, on the scale of the scores.
-    unpaired
-        a and b are scores of different questions, n_A and n_B of them.
-    range
-        Lowest and highest value of the scores; None: [0, 1] if they all lie in it.
-    repeats_are
-        ``"answers"``: independent ones; ``"runs"``: column j is a seed or prompt that moves all questions together.
-    runs_shared
-        With ``repeats_are="runs"``: column j of a and of b share their prompt, seed or judge.
-    questions_are
-        ``"population"``: a sample of the questions that could be asked; ``"fixed"``: only these.
-    missing
-        NaN: ``"drop"`` leaves it out, ``"zero"`` counts it as 0.
-    seed
-        Of the resampling tests and intervals.
-    resamples
-        How many of them, 100 or more.
-
-    Returns
-    -------
-    Difference
-        On the scale of the scores; `statistic` and `p_value` are of `test`, two-sided.
-
-    Raises
-    ------
-    ValueError
-        Arrays that do not fit together, infinite scores, or no shared question.
-    InputError
-        Settings out of range, or that these scores cannot have. It is a ValueError.
-
-    References
-    ----------
-    Wang (2025), arXiv:2512.21326, §3.3, all K_A × K_B pairs of answers; Miller (2024), arXiv:2411.00640, §4.
-
-    Examples
-    --------
-    >>> import harness_noise as hn
-    >>> row = hn.estimate_difference([1, 1, 0, 1, 1, 1, 0, 1], [0, 1, 0, 1, 0, 1, 0, 0])
-    >>> row.diff, round(row.p_value, 3), row.verdict
-    (0.375, 0.08, 'not separable')
+    Raises:
+        ValueError: other numbers of questions, or none with a score in both.
     """
-    settings = Settings(
-        level=level, se=se, interval=interval, test=test, margin=margin, unpaired=unpaired, range=range,
-        repeats_are=repeats_are, runs_shared=runs_shared, questions_are=questions_are, missing=missing, seed=seed,
-        resamples=resamples,
-    )  # fmt: skip
-    settings.check("estimate_difference")
-    if unpaired and clusters is not None:
-        raise InputError("unpaired arrays have no common clusters: compare two Runs that carry their own")
-    parts_a, parts_b = (as_scores(x, clusters, missing) for x in (a, b))
-    if not unpaired and len(parts_a.questions) != len(parts_b.questions):
-        raise ValueError(f"{len(parts_a.questions)} questions in a and {len(parts_b.questions)} in b")
-    scored = [np.isnan(part.values).sum(axis=1) < part.values.shape[1] for part in (parts_a, parts_b)]
-    if not unpaired and not np.any(scored[0] & scored[1]):
+    if not settings.unpaired and len(a.questions) != len(b.questions):
+        raise ValueError(f"{len(a.questions)} questions in a and {len(b.questions)} in b")
+    scored = [np.isnan(part.values).sum(axis=1) < part.values.shape[1] for part in (a, b)]
+    if not settings.unpaired and not np.any(scored[0] & scored[1]):
         raise ValueError("no question has a score in both a and b")
     run_a, run_b = Run(model="A", name="a", harness="array"), Run(model="B", name="b", harness="array")
-    return decided([run_difference(Compared([parts_a], [parts_b], run_a, run_b), settings)[0]], settings)[0]
+    return decided([run_difference(Compared([a], [b], run_a, run_b), settings)[0]], settings)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,10 +12,9 @@ from ..data.clusters import in_words
 from ..data.scores import Run
 from ..errors import InputError
 from ..io.joining import check_clusters
-from ..io.sources import Source, names, only_run, reading
 from ..results.explanation import INTERCEPT, Coefficient, Explanation, Fit
 from ..results.forms import finite, merge_notes
-from ..settings import Adjust, Missing, Settings
+from ..settings import Settings
 from ..stats import decision
 from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.contrast import Design, QuestionStats, contrast
@@ -23,7 +22,7 @@ from ..stats.flips import effective_flips
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
 from ..stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING
 from .comparison import _matched
-from .known import Known, check_known, known, numbers, text_of
+from .known import WithFields, check_known, known, numbers, text_of
 from .sample import Sample
 
 MOST_LEVELS = 100
@@ -65,6 +64,7 @@ def explain_runs(
         raise InputError("explain needs the fields by name (`on=['FIELD']`): auto would regress on all of them at once")
     if lone := [spec for spec in categories if spec not in on]:
         raise InputError(f"`categories` {lone[0]}: name it in `on`, too")
+    settings.check("explain")
     check_clusters(settings.cluster, [run] if other is None else [run, other])
     matched = [((item,), (run,)) for item in run.scores] if other is None else None
     notes: list[str] = [*run.notes, *(() if other is None else other.notes)]
@@ -92,7 +92,7 @@ def explain_runs(
 
 
 def _explained(
-    item: Known, on: Sequence[str], categories: Sequence[str], settings: Settings
+    item: WithFields, on: Sequence[str], categories: Sequence[str], settings: Settings
 ) -> tuple[list[Coefficient], Fit, list[str]]:
     whole = np.array([all(item.fields.values[spec][i] is not None for spec in on) for i in range(len(item))])
     kept = item.take(np.flatnonzero(whole))
@@ -177,7 +177,7 @@ def _is_cluster(values: Sequence[object], plan: Design) -> bool:
     return len(both) == len({value for value, _ in both}) == len({code for _, code in both})
 
 
-def _common(item: Known) -> dict[str, str | None]:
+def _common(item: WithFields) -> dict[str, str | None]:
     first = item.parts[0]
     names = [run.model for run in item.runs]
     return {
@@ -186,7 +186,7 @@ def _common(item: Known) -> dict[str, str | None]:
     }  # fmt: skip
 
 
-def _columns(item: Known, spec: str, category: bool) -> list[_Column]:
+def _columns(item: WithFields, spec: str, category: bool) -> list[_Column]:
     """A number as it is; a category by treatment contrasts against its most frequent value."""
     values = item.fields.values[spec]
     found = None if category else numbers(values)
@@ -212,12 +212,12 @@ def _columns(item: Known, spec: str, category: bool) -> list[_Column]:
     ]
 
 
-def _constant(item: Known, spec: str, value: str | None) -> InputError:
+def _constant(item: WithFields, spec: str, value: str | None) -> InputError:
     what = "no question is left that has every field" if value is None else f"it is {value} for every question"
     return InputError(f"{item.name}: `on` {spec} explains nothing: {what}. Leave it out, or narrow with `tasks`")
 
 
-def _check(item: Known, columns: Sequence[_Column], X: FloatArray) -> None:
+def _check(item: WithFields, columns: Sequence[_Column], X: FloatArray) -> None:
     """Refuse a design that cannot tell its columns apart, or that has nothing left to learn the noise from."""
     if len(item) <= len(columns):
         raise InputError(
@@ -289,70 +289,3 @@ def _adjusted(rows: Sequence[Coefficient], settings: Settings) -> tuple[Coeffici
     for i, value in zip(asked, decision.adjusted(p, settings.adjust), strict=True):
         out[i] = replace(out[i], p_adjusted=finite(float(value)))
     return tuple(out)
-
-
-def explain(
-    a: Source | Sequence[Source],
-    b: Source | Sequence[Source] | None = None,
-    *,
-    on: Sequence[str],
-    categories: Sequence[str] = (),
-    cluster: str | None = None,
-    level: float = 0.95,
-    adjust: Adjust = "holm",
-    missing: Missing = "drop",
-    tasks: Sequence[str] = (),
-    metrics: Sequence[str] = (),
-    scorers: Sequence[str] = (),
-    groups: Mapping[str, str] | None = None,
-    columns: Mapping[str, str] | None = None,
-    apart: bool = False,
-) -> Explanation:
-    """What goes with the scores of a run, or with the difference of two, question by question.
-
-    Parameters
-    ----------
-    a
-        A path or a Run, of one model.
-    b
-        The run that it is compared with; None: the scores of `a` themselves.
-    on
-        Properties of the questions, as a cluster's SPEC; numbers as they are, categories against their most
-        frequent value.
-    categories
-        Those of `on` whose numbers are names.
-    cluster
-        What related questions share, as in `analyze`. None: the clusters that the runs carry.
-    level
-        Coverage of the confidence intervals, in (0, 1).
-    adjust
-        p-values over the coefficients of a fit: ``"holm"``, ``"bh"`` (Benjamini & Hochberg) or ``"none"``.
-    missing
-        Errored or missing answers: ``"drop"`` leaves them out, ``"zero"`` counts them as wrong.
-    tasks, metrics, scorers
-        Only these, where paths are given; globs for tasks. Empty: all.
-    groups
-        Name of a new group → glob of the tasks that it averages.
-    columns
-        Our name of a column (``"question"``, ``"score"``, …) → the file's.
-    apart
-        Every run by itself, in place of one run of each model in a folder.
-
-    Returns
-    -------
-    Explanation
-        The coefficients of each fit, with CR2 standard errors, degrees of freedom and intervals.
-
-    Raises
-    ------
-    InputError
-        Input or settings that cannot be used, or fields that explain nothing.
-
-    References
-    ----------
-    Pustejovsky & Tipton (2018): CR2 and its degrees of freedom for any design matrix.
-    """
-    settings = Settings(cluster=cluster, level=level, adjust=adjust, missing=missing)
-    options = replace(reading(settings, tasks, metrics, scorers, groups, columns, apart), fields=names(on))
-    other = None if b is None else only_run(b, options)
-    return explain_runs(only_run(a, options), other, names(on), settings, names(categories))

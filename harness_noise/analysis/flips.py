@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..data.matching import pair
-from ..data.questions import Told
+from ..data.questions import QuestionText
 from ..data.scores import Run, Scores
 from ..errors import InputError
 from ..results.rows import Flip
@@ -53,9 +53,9 @@ def flipped(one: Scores, other: Scores, runs: tuple[Run, Run], limit: int) -> tu
     return flips, notes
 
 
-def _told(item: Scores, run: Run, rows: Sequence[int], notes: list[str]) -> Sequence[Told]:
+def _told(item: Scores, run: Run, rows: Sequence[int], notes: list[str]) -> Sequence[QuestionText]:
     """What the log says of these questions, nothing where it cannot be read."""
-    nothing = [Told()] * len(rows)
+    nothing = [QuestionText()] * len(rows)
     if item.questions.log is None or not rows:
         return nothing
     try:

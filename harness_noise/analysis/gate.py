@@ -9,53 +9,12 @@ tasks and groups it has.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..data.native_values import MISMATCH
+from ..results.rows import Comparison, Difference, Gate
 from ..stats import decision
-
-if TYPE_CHECKING:
-    from ..results.rows import Comparison, Difference
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """What the gate found, row by row."""
-
-    margin: float
-    alpha: float
-    """One-sided level, (1 − level)/2."""
-    adjust: str
-    """holm; none where the comparison was asked not to adjust."""
-    rows: tuple[Difference, ...]
-    p_values: tuple[float | None, ...]
-    """One-sided p of "A is not worse than B by more than the margin"; None where the row cannot be judged."""
-    p_adjusted: tuple[float | None, ...]
-    """The same, adjusted over all rows that can be judged."""
-
-    @property
-    def worse(self) -> tuple[Difference, ...]:
-        """The rows in which A is worse by more than the margin."""
-        return tuple(row for row, p in zip(self.rows, self.p_adjusted, strict=True) if p is not None and p < self.alpha)
-
-    @property
-    def unjudged(self) -> tuple[Difference, ...]:
-        """The rows that have no interval to judge by."""
-        return tuple(row for row, p in zip(self.rows, self.p_adjusted, strict=True) if p is None)
-
-    @property
-    def tripped(self) -> bool:
-        return bool(self.worse)
-
-    @property
-    def blind(self) -> bool:
-        """Whether a pass would say more than was seen: no row could be judged, or the scores of one are not those of
-        the harness's own value."""
-        odd = any(MISMATCH in row.diagnostics for row in self.rows)
-        return not self.tripped and (odd or len(self.unjudged) == len(self.rows))
 
 
 def regressions(result: Comparison, margin: float | None = None) -> Gate:

@@ -115,7 +115,7 @@ def look(
     }  # fmt: skip
     known = _read(memory, head)
     out, kept = [], []
-    for parts_a, parts_b, group in _comparisons(run_a, run_b):
+    for parts_a, parts_b, group in comparisons(run_a, run_b):
         name = group.name if group is not None else parts_a[0].task
         key = [name, parts_a[0].metric, parts_a[0].scorer]
         earlier = known.get(tuple(key))
@@ -182,7 +182,8 @@ def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: S
     )
 
 
-def _comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores], Group | None]]:
+def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores], Group | None]]:
+    """The scores of every task, and of every group's tasks, that both runs measured as a mean of question scores."""
     matched, _ = _matched(run_a, run_b, alone=not run_a.groups)
     out: list[tuple[list[Scores], list[Scores], Group | None]] = [([a], [b], None) for a, b in matched]
     for group in run_a.groups:

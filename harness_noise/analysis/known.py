@@ -21,7 +21,7 @@ Runs: TypeAlias = tuple[Run] | tuple[Run, Run]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class WithFields:
     """One task × metric × scorer: of the questions that every run has scored, the scores and the fields."""
 
     parts: tuple[Scores, ...]
@@ -44,12 +44,12 @@ class Known:
         both = align(self.parts[:1], self.parts[1:], None)
         return [both.a, both.b]
 
-    def take(self, rows: IntArray) -> Known:
+    def take(self, rows: IntArray) -> WithFields:
         """Some of the questions."""
         return replace(self, parts=tuple(taken(part, rows) for part in self.parts), fields=self.fields.take(rows))
 
 
-def known(parts: Sequence[Scores], runs: Runs) -> Known | None:
+def known(parts: Sequence[Scores], runs: Runs) -> WithFields | None:
     """What is known of the questions that all `parts` have scored; None where no fields were read.
 
     Of a field that both runs have, the values of the first count.
@@ -68,10 +68,10 @@ def known(parts: Sequence[Scores], runs: Runs) -> Known | None:
     if not found_fields:
         return None
     kept = [taken(part, rows) for part, rows in zip(parts, at, strict=True)]
-    return Known(tuple(replace(part, questions=kept[0].questions) for part in kept), runs, _merged(found_fields))
+    return WithFields(tuple(replace(part, questions=kept[0].questions) for part in kept), runs, _merged(found_fields))
 
 
-def together(items: Sequence[Known], group: Group) -> Known:
+def together(items: Sequence[WithFields], group: Group) -> WithFields:
     """The questions of a group's tasks as one sample; of a field that a task lacks, its questions have no value."""
     fields = [item.fields for item in items]
     specs = dict.fromkeys(spec for one in fields for spec in one.values)
@@ -84,7 +84,7 @@ def together(items: Sequence[Known], group: Group) -> Known:
     auto, names = (tuple(dict.fromkeys(name for part in found for name in part)) for found in (
         [one.auto for one in fields], [one.names for one in fields]))  # fmt: skip
     parts = tuple(_stacked([item.parts[r] for item in items], group) for r in range(len(items[0].parts)))
-    return Known(parts, items[0].runs, Fields(values, auto, names))
+    return WithFields(parts, items[0].runs, Fields(values, auto, names))
 
 
 def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
@@ -146,7 +146,7 @@ def text_of(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def check_known(items: Iterable[Known], specs: Sequence[str], option: str) -> None:
+def check_known(items: Iterable[WithFields], specs: Sequence[str], option: str) -> None:
     """Refuse a SPEC that no question of any task has.
 
     Raises:

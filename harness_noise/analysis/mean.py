@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..io.joining import check_clusters
 from ..results.forms import finite, merge_notes
 from ..results.rows import Analysis, Estimate
 from ..results.sequential import looks_of
-from ..settings import Estimator, Interval, Missing, QuestionsAre, RepeatsAre, Settings
+from ..settings import Settings
 from ..stats import intervals
 from ..stats.cluster_variance import sum_by
 from ..stats.contrast import Contrast, Design
@@ -30,7 +30,6 @@ from .missing import MISSING_SHARE, mean_if_missing
 from .ranges import score_range
 from .sample import (
     Sample,
-    as_scores,
     codes_of,
     group_parts,
     group_shares,
@@ -42,11 +41,7 @@ from .sample import (
     sample,
 )
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-
-__all__ = ["analyze_run", "analyze_runs", "as_scores", "estimate", "pass_at_k_estimates"]
+__all__ = ["analyze_run", "analyze_runs", "estimate_scores", "pass_at_k_estimates"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,73 +318,6 @@ def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:
     return Analysis(settings.to_dict(), estimates, notes_, **looks_of(runs))
 
 
-def estimate(
-    scores: ArrayLike,
-    clusters: Sequence[object] | None = None,
-    level: float = 0.95,
-    *,
-    se: Estimator = "cr2",
-    interval: Interval = "auto",
-    range: tuple[float, float] | None = None,
-    repeats_are: RepeatsAre = "answers",
-    questions_are: QuestionsAre = "population",
-    missing: Missing = "drop",
-    seed: int = 0,
-    resamples: int = 10_000,
-) -> Estimate:
-    """The mean of one run's scores, with its noise.
-
-    Parameters
-    ----------
-    scores
-        (n, K) scores of n questions × K answers, NaN where one is missing; or (n,).
-    clusters
-        (n,) labels of the questions that belong together, or an (n, 2) array for two crossed ways; None:
-        independent questions.
-    level
-        Coverage of the confidence interval, in (0, 1).
-    se
-        Variance estimator of the clusters' scores: ``"cr0"``, ``"cr1"``, ``"cr2"`` or ``"cr3"``.
-    interval
-        ``"auto"`` is Wilson's for scores with a range, else t.
-    range
-        Lowest and highest value of the scores; None: [0, 1] if they all lie in it.
-    repeats_are
-        ``"answers"``: independent ones; ``"runs"``: column j is a seed or prompt that moves all questions together.
-    questions_are
-        ``"population"``: a sample of the questions that could be asked; ``"fixed"``: only these.
-    missing
-        NaN: ``"drop"`` leaves it out, ``"zero"`` counts it as 0.
-    seed
-        Of the resampling tests and intervals.
-    resamples
-        How many of them, 100 or more.
-
-    Returns
-    -------
-    Estimate
-        On the scale of the scores. What is not identified is None, and `diagnostics` says why.
-
-    Raises
-    ------
-    ValueError
-        Arrays that do not fit together, infinite scores; as an InputError, settings that cannot be used.
-
-    References
-    ----------
-    Wang (2025), arXiv:2512.21326, §3.3; Miller (2024), arXiv:2411.00640, §2.2; Bell & McCaffrey (2002), "Bias
-    reduction in standard errors for linear regression with multi-stage samples", for CR2.
-
-    Examples
-    --------
-    >>> import harness_noise as hn
-    >>> row = hn.estimate([[1, 1], [0, 1], [0, 0], [1, 1]])
-    >>> row.mean, round(row.se, 3), tuple(round(end, 3) for end in row.confidence_interval)
-    (0.625, 0.239, (0.117, 0.955))
-    """
-    settings = Settings(
-        level=level, se=se, interval=interval, range=range, repeats_are=repeats_are, questions_are=questions_are,
-        missing=missing, seed=seed, resamples=resamples,
-    )  # fmt: skip
-    run = Run(model="", name="", harness="array")
-    return _estimate([as_scores(scores, clusters, missing)], run, settings)
+def estimate_scores(scores: Scores, settings: Settings) -> Estimate:
+    """The estimate of scores that come from an array."""
+    return _estimate([scores], Run(model="", name="", harness="array"), settings)

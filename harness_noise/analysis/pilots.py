@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..data.clusters import both_ways
 from ..data.native_values import agreed
+from ..data.scores import Run
 from ..errors import InputError
 from ..results.rows import Difference, Estimate
 from ..stats.moments import upper_variance
@@ -16,7 +17,7 @@ from ..stats.planning import QUESTIONS, Units, Variances
 from .ranges import Unread, score_range
 
 if TYPE_CHECKING:
-    from ..data.scores import ReadOptions, Scores
+    from ..data.scores import Scores
     from ..settings import Settings
 
 TWO_RUNS = "A − B of two runs"
@@ -71,7 +72,7 @@ def from_numbers(omega2: float, sigma2: float | Sequence[float] | None) -> Noise
     return Noise(Variances(float(omega2), pair[0], pair[-1]), split=sigma2 is not None)
 
 
-def from_runs(sources: Sequence[Any], settings: Settings, options: ReadOptions, assurance: float) -> Noise:
+def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings, assurance: float) -> Noise:
     """Noise of one run, of A − B, or of a result of either.
 
     Raises:
@@ -83,7 +84,8 @@ def from_runs(sources: Sequence[Any], settings: Settings, options: ReadOptions, 
         each: list[Estimate] = []
         scale = row.range if isinstance(row, Estimate) else None
     else:
-        row, each, scale = _measured(sources, settings, options)
+        runs = [source for source in sources if isinstance(source, Run)]
+        row, each, scale = _measured(runs, settings)
     if row.estimand == "these_questions":
         raise InputError(
             f"{row.task}, {row.metric}: a plan is about new questions, and `questions_are='fixed'` leaves the noise "
@@ -119,15 +121,14 @@ def from_runs(sources: Sequence[Any], settings: Settings, options: ReadOptions, 
 
 
 def _measured(
-    sources: Sequence[Any], settings: Settings, options: ReadOptions
+    runs: Sequence[Run], settings: Settings
 ) -> tuple[Estimate | Difference, list[Estimate], tuple[float, float] | None]:
     """The row to plan with, of one run or of A − B, the estimates of each run, and the metric's range."""
-    from ..io.sources import runs_of
     from .comparison import compare_runs
     from .mean import analyze_runs
 
     settings.check("plan")
-    runs, _ = agreed([run for source in sources for run in runs_of(source, options)])
+    runs, _ = agreed(runs)
     if len(runs) > 2:
         models = ", ".join(run.model for run in runs[:6])
         raise InputError(f"`runs` takes one run or two, not {len(runs)} ({models})")

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ..data.native_values import agreed
-from ..data.scores import ReadOptions, Run
+from ..data.scores import Run
 from ..errors import InputError
 from ..results.plan import Plan
 from ..results.rows import Difference, Estimate
 from ..results.sequential import PlanLooks, Replay
 from ..settings import Settings
 from ..stats.sequential import critical_values, drift_for_power, exits_above, expected_fraction, mixture_boundaries
-from .comparison import _matched, compare_runs
+from .comparison import compare_runs
+from .growing import comparisons
 from .replay import Pair
-from .sample import group_parts, group_shares
+from .sample import group_shares
 from .sequential import FEWEST_UNITS, MOST_BLOCKS, NARROWEST, Looks, StoppingRule
 
 
@@ -61,33 +61,19 @@ def with_looks(plan: Plan, looks: Looks, *, n_given: bool, replay: Replay | None
 
 
 def replayed(
-    sources: Sequence[Any], settings: Settings, options: ReadOptions, looks: Looks, alpha: float
+    pilot: Sequence[Run | Estimate | Difference], settings: Settings, looks: Looks, alpha: float
 ) -> Replay | None:
     """What the looks would have done with these two runs, in many random orders; None of one run, or of a result."""
-    from ..io.sources import runs_of
-
-    if any(isinstance(source, (Estimate, Difference)) for source in sources):
-        return None
-    found, _ = agreed([run for source in sources for run in runs_of(source, options)])
+    found, _ = agreed([run for run in pilot if isinstance(run, Run)])
     if len(found) != 2:
         return None
     rows = compare_runs([(found[0], found[1])], settings).differences
-    parts_a, parts_b, shares = _parts(found[0], found[1], rows[0])
-    pair = Pair.of(parts_a, parts_b, shares, settings)
-    return pair.replay(StoppingRule(looks=looks, level=1 - alpha))
-
-
-def _parts(run_a: Run, run_b: Run, row: Difference) -> tuple[Any, Any, list[float] | None]:
-    """The scores that one row of a comparison is made from, and the weights of their tasks."""
-    for group in run_a.groups:
-        if (group.name, group.metric, group.scorer) == (row.task, row.metric, row.scorer):
-            sides = group_parts(run_a, group), group_parts(run_b, group)
-            if sides[0] and sides[1]:
-                return *sides, group_shares(sides[0], group)
-    matched, _ = _matched(run_a, run_b, alone=True)
-    for one, other in matched:
-        if (one.task, one.metric, one.scorer) == (row.task, row.metric, row.scorer):
-            return [one], [other], None
+    row = rows[0]
+    for parts_a, parts_b, group in comparisons(found[0], found[1]):
+        name = parts_a[0].task if group is None else group.name
+        if (name, parts_a[0].metric, parts_a[0].scorer) == (row.task, row.metric, row.scorer):
+            pair = Pair.of(parts_a, parts_b, group_shares(parts_a, group), settings)
+            return pair.replay(StoppingRule(looks=looks, level=1 - alpha))
     raise InputError(
         f"{row.task}, {row.metric}: no mean of question scores, whose questions could come in another order"
     )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..data.scores import Scores
     from ..stats.arrays import FloatArray, IntArray
 
-ORDERS = 1000
+ORDERS = 200
 """Random orders of a replay."""
 
 

@@ -361,18 +361,49 @@ def root(variance: float | None) -> float | None:
 
 
 def as_scores(
-    values: ArrayLike, clusters: Sequence[object] | None = None, missing: str = "drop", **fields: Any
+    values: ArrayLike,
+    clusters: Sequence[object] | None = None,
+    missing: str = "drop",
+    *,
+    crossed: tuple[Sequence[object], Sequence[object]] | None = None,
+    **fields: Any,
 ) -> Scores:
-    """Plain arrays as Scores: (n, K), or (n,) for one answer per question; NaN is a missing score.
+    """Plain arrays as the scores of a run.
 
-    Arrays in [0, 1] are taken to have that range, also where they are all 0; the setting `range` says otherwise.
-    `clusters` are (n,) labels, or an (n, 2) array of them for two crossed ways.
+    Parameters
+    ----------
+    values
+        (n, K) scores, NaN where one is missing; or (n,) for one answer per question.
+    clusters
+        (n,) labels of the questions that belong together; None: independent questions.
+    missing
+        ``"drop"`` leaves what is missing out, ``"zero"`` counts it as 0.
+    crossed
+        Two sets of (n,) labels, in place of `clusters`, where questions are clustered in two crossed ways.
+    **fields
+        Other fields of `Scores`: `task`, `metric`, `bounds`, …; scores in [0, 1] have these bounds.
+
+    Returns
+    -------
+    Scores
+        Of the task "" and the metric "score" unless `fields` say otherwise.
+
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit together.
     """
     array = np.array(values, dtype=np.float64)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"scores must be an (n, K) array with K ≥ 1, not of shape {array.shape}")
-    labels = None if clusters is None else _labels(clusters, len(array))
+    labels = None if clusters is None else _labels("clusters", clusters, len(array))
+    if crossed is not None:
+        if labels is not None:
+            raise ValueError("`crossed` has both ways of clustering: leave `clusters` out")
+        if not isinstance(crossed, (tuple, list)) or len(crossed) != 2:
+            raise ValueError("`crossed` takes two sets of labels: crossed=(a, b)")
+        labels = tuple(map(CROSS.join, zip(*(_labels("crossed", way, len(array)) for way in crossed), strict=True)))
     holes = np.isnan(array)
     if missing == "zero":
         array[holes] = 0.0
@@ -385,15 +416,18 @@ def as_scores(
     )  # fmt: skip
 
 
-def _labels(clusters: Sequence[object] | NDArray[np.generic], n: int) -> tuple[str, ...]:
-    """(n,) labels as text; an (n, 2) array is two crossed ways."""
-    items: list[Any] = list(clusters.tolist() if isinstance(clusters, np.ndarray) else clusters)
-    if len(items) != n:
-        raise ValueError(f"{len(items)} cluster labels for {n} questions")
-    crossed = isinstance(clusters, np.ndarray) and clusters.ndim == 2
-    if crossed and any(len(item) != 2 for item in items):
-        raise ValueError("clusters must be (n,) labels, or (n, 2) for two crossed ways")
-    each: list[Any] = [label for item in items for label in item] if crossed else items
+def _labels(name: str, labels: Sequence[object] | NDArray[np.generic], n: int) -> tuple[str, ...]:
+    """(n,) labels as text."""
+    if isinstance(labels, (str, bytes, int, float)) or not hasattr(labels, "__iter__"):
+        hint = "; did you mean `level`?" if isinstance(labels, float) else ""
+        raise ValueError(f"`{name}` {labels!r}: give a label for each of the {n} questions{hint}")
+    if isinstance(labels, np.ndarray) and labels.ndim != 1:
+        raise ValueError(
+            f"`{name}` must be (n,) labels, not of shape {labels.shape}: for two crossed ways use crossed=(a, b)"
+        )
+    each: list[Any] = list(labels.tolist() if isinstance(labels, np.ndarray) else labels)
+    if len(each) != n:
+        raise ValueError(f"{len(each)} cluster labels for {n} questions")
     if any(map(is_, each, repeat(None))) or any(map(ne, each, each)):  # a NaN is not itself
         raise ValueError("a cluster label is missing (None or NaN): every question needs one")
-    return tuple(CROSS.join(map(str, item)) if crossed else str(item) for item in items)
+    return tuple(map(str, each))

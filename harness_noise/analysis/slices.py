@@ -24,7 +24,7 @@ from ..stats.tolerances import FEW_DF
 from .comparison import _matched
 from .difference import decided, run_difference
 from .evidence import Compared, RowDecision
-from .known import Known, Runs, check_known, known, numbers, text_of, together
+from .known import Runs, WithFields, check_known, known, numbers, text_of, together
 from .mean import _estimate
 from .ranges import score_range
 from .sample import group_parts, group_shares
@@ -59,7 +59,7 @@ class _Cut:
     """The questions that have a value of one field, and their slices in order."""
 
     field: str
-    item: Known
+    item: WithFields
     codes: IntArray
     labels: tuple[str, ...]
     left_out: int
@@ -227,7 +227,7 @@ def _values(row: Difference | Estimate) -> dict[str, Any]:
     return {item.name: getattr(row, item.name) for item in fields(row)}
 
 
-def divided(item: Known, by: Sequence[str], notes: list[str]) -> Iterator[_Cut]:
+def divided(item: WithFields, by: Sequence[str], notes: list[str]) -> Iterator[_Cut]:
     """The divisions of one task's questions that were asked for; `auto` leaves out those that are there already."""
     seen: list[list[str]] = []
     for spec in dict.fromkeys([*(spec for spec in by if spec != "auto"), *(item.fields.auto if "auto" in by else ())]):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
+from . import options
 
-@click.command("adapters")
+
+@options.command("adapters", example="harness-noise adapters")
 def command() -> None:
-    """The harnesses and file formats that are understood."""
-    from ..io import registry as adapters
+    """List the harnesses and file formats that can be read."""
+    from .. import adapters
 
-    for name in adapters.names():
-        kind = type(adapters.load(name))
-        summary = (kind.__doc__ or "").strip().splitlines()
-        click.echo(f"{name:10} {summary[0] if summary else ''}")
+    for name, reads in adapters().items():
+        click.echo(f"{name:10} {reads}")

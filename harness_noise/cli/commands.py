@@ -10,17 +10,17 @@ from .._version import __version__
 
 # name → (module, what `--help` says): the modules load when they are called
 COMMANDS = {
-    "analyze": ("analyze", "The noise of every mean of one or several runs."),
-    "compare": ("compare", "A − B of two runs, paired by question, with a test."),
-    "explain": ("explain", "What goes with a score or a difference, question by question."),
-    "arena": ("arena", "Every pair of many runs, and the noise of each benchmark."),
-    "factors": ("factors", "How much of the noise comes from the prompt, the seed, the judge."),
-    "plan": ("plan", "How many questions and answers a comparison needs, or what it can see."),
-    "references": ("references", "The benchmarks whose noise comes with this package."),
-    "export": ("export", "Write a run again, native as it was, with its noise."),
-    "lm-eval": ("lm_eval", "Run lm-eval; with --noise its results carry their noise."),
-    "demo": ("demo", "Simulated models through the real harnesses, end to end."),
-    "adapters": ("adapters", "The harnesses and file formats that are understood."),
+    "analyze": ("analyze", "Estimate the noise of every mean in one or several runs."),
+    "compare": ("compare", "Compare two runs question by question and test the difference."),
+    "explain": ("explain", "Regress scores or differences on question properties."),
+    "arena": ("arena", "Compare every pair of many runs and measure the noise of each benchmark."),
+    "factors": ("factors", "Split the noise by source: the prompt, the seed, the judge."),
+    "plan": ("plan", "Plan how many questions and answers a comparison needs, or what it can detect."),
+    "references": ("references", "List the benchmarks whose noise comes with this package."),
+    "export": ("export", "Rewrite result files with error bars; native values stay unchanged."),
+    "lm-eval": ("lm_eval", "Run lm-eval; --noise adds error bars to its results."),
+    "demo": ("demo", "Run simulated models through the real harnesses, end to end."),
+    "adapters": ("adapters", "List the harnesses and file formats that can be read."),
 }
 
 
@@ -53,7 +53,7 @@ class Commands(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 1000})
 @click.version_option(__version__, "--version", prog_name="harness-noise")
 def cli() -> None:
     """Error bars for LLM evaluations.

@@ -8,22 +8,21 @@ import logging
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..errors import InputError
 from . import options
 
-if TYPE_CHECKING:
-    from ..data.scores import Run
 
-
-@click.command("demo")
-@click.option("--out", type=options.Output(file_okay=False), required=True, metavar="DIR")
-@click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
+@options.command("demo", example="harness-noise demo --out demo-out")
+@click.option(
+    "--out", type=options.Output(file_okay=False), required=True, metavar="DIR", help="The folder to write to."
+)
+@options.DEBUG
 def command(out: Path, debug: bool) -> None:
-    """Simulated models through the real harnesses, end to end.
+    """Run simulated models through the real harnesses, end to end.
 
     The models are simulated: they answer word problems by chance, each problem with a probability of
     its own. Everything else is real: the harnesses, their files, and the noise found in them.
@@ -55,50 +54,39 @@ def _two_models(adapter: Any, out: Path) -> list[Path]:
     """Run, compare, export: what a user does with two models."""
     from harness_noise_adapters.demo.problems import PAIR
 
-    from ..analysis.by_question import by_question
-    from ..analysis.comparison import compare_runs
-    from ..analysis.mean import analyze_run
-    from ..data.scores import ReadOptions
-    from ..io import registry as adapters
+    from .. import compare, export, write_html
     from ..io.atomic import write_text
-    from ..report import result_html, terminal
-    from ..settings import Settings
+    from ..report import terminal
 
     name = adapter.name
     _title(f"{name}: two models, 20 templates × 10 word problems, K = 5 answers each, noise on")
     folders = adapter.demo(out, _shown, PAIR)
-    a, b = (run for folder in folders for run in adapters.read(folder))
     _title(f"{name}: is A better than B?")
     page, table, exported = out / f"compare-{name}.html", out / f"compare-{name}.json", out / f"export-{name}"
     asked = ["harness-noise", "compare", *map(str, folders), "--questions", "5", "--html", str(page)]
     _shown(asked)
-    result = compare_runs([(a, b)], Settings(), 5)
+    result = compare(folders, questions=5, by_question=True)
     terminal.print_to(None, result)
-    write_text(page, result_html.page(result, command=shlex.join(asked), questions=by_question([(a, b)])))
+    write_html(result, page, command=shlex.join(asked))
     write_text(table, result.to_json() + "\n")
     click.echo()
     _shown(["harness-noise", "export", str(folders[0]), "-o", str(exported)])
-    files = adapter.write(folders[0], exported, lambda run: analyze_run(run, Settings()), ReadOptions())
-    return [page, table, *files]
+    return [page, table, *export(folders[0], exported).written]
 
 
 def _eight_models(adapter: Any, out: Path) -> list[Path]:
     """The arena of all simulated models; the runs of the other six are quiet."""
     from harness_noise_adapters.demo.problems import MODELS, PAIR
 
-    from ..io import registry as adapters
-    from ..leaderboard.build import arena
-    from ..report import arena_html
-    from ..settings import Settings
+    from .. import arena, write_html
 
     _title(f"{adapter.name}: all pairs of eight models")
     with _quiet():
         folder = adapter.demo_many(out, [model for model in MODELS if model not in PAIR])
     asked = ["harness-noise", "arena", str(folder), "--html", str(out / "arena")]
     _shown(asked)
-    runs: list[Run] = adapters.read(folder)
-    result = arena(runs, Settings())
-    pages = arena_html.write(result, out / "arena", shlex.join(asked))
+    result = arena(folder)
+    pages = write_html(result, out / "arena", command=shlex.join(asked))
     from ..report import arena_summary
 
     for board in result.boards:
@@ -111,18 +99,16 @@ def _stopped_early(adapter: Any, out: Path) -> list[Path]:
     """A third comparison, which asks no more questions than it takes; what the run of all questions says is there."""
     from harness_noise_adapters.demo.problems import ENOUGH
 
-    from ..analysis.comparison import compare_runs
-    from ..io import registry as adapters
-    from ..settings import Settings
+    from .. import compare, read
 
     new, old = ENOUGH
     whole, against = (out / adapter.name / model.name for model in ENOUGH)
     _title(f"{adapter.name}: a third comparison, {new.name} (A) against {old.name} (B), stops when it is decided")
     folder = adapter.demo_until(out, _shown, new, against)
-    (looks,) = adapters.read(folder)[0].sequential
+    (looks,) = read(folder)[0].sequential
     said = f"{looks['decision']}, after {looks['n_asked']} of {looks['n_total']} questions"
     if whole.exists():
-        (row,) = compare_runs([(adapters.read(whole)[0], adapters.read(against)[0])], Settings()).differences
+        (row,) = compare(whole, against).rows
         same = "the same decision" if row.verdict == looks["decision"] else f"all questions say: {row.verdict}; this"
         said += f": {same} with {looks['n_asked'] / looks['n_total']:.0%} of the answers".replace("%", " %")
     click.echo(f"\n{said}.")

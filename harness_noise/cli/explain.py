@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -11,37 +10,37 @@ from . import options
 from .flags import noted_in_flags
 
 
-@click.command("explain")
+@options.command(
+    "explain", consumer="explain", example="harness-noise explain new-run baseline-run --on length --on category"
+)
 @options.RUN
-@click.option(
-    "--on",
-    multiple=True,
-    required=True,
-    metavar="SPEC",
-    help="A property of the questions: a field, a.dotted.path, a Jinja template (repeatable).",
+@options.to_read(options.MODELS, options.reading("explain"))
+@options.to_compute(
+    click.option(
+        "--on",
+        multiple=True,
+        required=True,
+        metavar="SPEC",
+        help="A property of the questions: a field, a.dotted.path, a Jinja template (repeatable).",
+    ),
+    click.option(
+        "--category",
+        "categories",
+        multiple=True,
+        metavar="SPEC",
+        help="Treat the numbers of this SPEC as names of categories.",
+    ),
+    options.computing("explain"),
 )
-@click.option(
-    "--category", "categories", multiple=True, metavar="SPEC", help="This SPEC's numbers are names of categories."
-)
-@click.option("--models", metavar="A,B", help="Which models, where the RUNs hold more than one or two.")
-@click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of the intervals.")
-@options.ADJUST
-@options.reading
-@options.printing
+@options.to_show(options.printing)
 def command(runs: tuple[str, ...], on: tuple[str, ...], categories: tuple[str, ...], **choices: Any) -> None:
-    """What goes with a score or a difference, question by question.
+    """Regress scores or differences on question properties.
 
-    A regression of the question means of A (or of A − B, paired by question) on fields of the questions:
+    The question means of A (or of A − B, paired by question) are regressed on fields of the questions:
     numbers as they are, categories against their most frequent value. Standard errors are CR2, clustered
     where the questions are, with degrees of freedom for each coefficient.
     """
-    from ..analysis.explain import explain_runs
-    from .compare import chosen
+    from .. import explain
 
-    models, repeated = choices.pop("models"), choices.pop("as_repeats")
-    reading = replace(options.read_options(choices), fields=on)
-    found = options.read_runs(runs, reading, as_repeats=repeated)
-    if not (models is None and len(found) == len(runs) == 1):
-        found = chosen(found, runs, models)
-    a, b = found[0], found[1] if len(found) > 1 else None
-    options.show(noted_in_flags(explain_runs(a, b, on, options.settings(choices), categories)), choices)
+    result = explain(runs, on=on, categories=categories, **options.keywords(choices))
+    options.show(noted_in_flags(result), choices)

@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import click
 
-from ..errors import InputError
 from . import options
+from .flags import noted_in_flags
 
 
-@click.command("factors")
-@options.RUN
-@click.option(
-    "--factor",
+@options.command(
     "factors",
-    multiple=True,
-    required=True,
-    metavar="NAME=COLUMN",
-    help="A source of noise: a column of the table, an argument of the task, or task, model, run (repeatable).",
+    consumer="factors",
+    example="harness-noise factors runs --factor prompt=task --factor seed",
+    old={"--as-repeats": "it hides which run an answer is of; name it as a factor, --factor run"},
 )
-@options.reading
-@options.printing
+@options.RUN
+@options.to_read(
+    click.option(
+        "--factor",
+        "factors",
+        multiple=True,
+        required=True,
+        metavar="NAME[=COLUMN]",
+        help="A source of noise: a column of the table, an argument of the task, or task, model, run (repeatable). "
+        "One word is both its name and its column.",
+    ),
+    options.reading("factors", without=("as_repeats", "apart")),
+)
+@options.to_compute(
+    click.option(
+        "--more",
+        type=click.IntRange(1),
+        default=1000,
+        show_default=True,
+        metavar="N",
+        help="Number of further answers that the advice is about.",
+    ),
+)
+@options.to_show(options.printing)
 def command(runs: tuple[str, ...], factors: tuple[str, ...], **choices: Any) -> None:
-    """How much of the noise comes from the prompt, the seed, the judge.
+    """Split the noise by source: the prompt, the seed, the judge.
 
-    All answers of all runs are taken together; the same question in two tasks or runs is one
-    question. Ends with the answer to: where would the next thousand answers help most?
+    All answers of all runs are taken together; a question that two tasks or runs share is one question.
+    The last line says where the next thousand answers would help most.
     """
-    from ..analysis.factors import RUN_LEVEL, factors_of_runs
+    from .. import factors as noise_by_factor
 
-    named = options.mapping(factors, "--factor")
-    columns = tuple(dict.fromkeys(column for column in named.values() if column not in RUN_LEVEL))
-    if choices.pop("as_repeats"):
-        raise InputError("--as-repeats hides which run an answer is of: name it as a factor, --factor run=run")
-    reading = replace(options.read_options(choices, columns), apart=True)  # every answer counts
-    options.settings(choices).check("factors")
-    found = options.read_runs(runs, reading, some=True)
-    for run in found:
-        if not choices["quiet"]:
-            options.hints(run.notes)
-    options.show(factors_of_runs(found, named), choices)
+    result = noise_by_factor(runs, options.mapping(factors, "--factor", one_word=True), **options.keywords(choices))
+    options.show(noted_in_flags(result), choices)

@@ -8,15 +8,14 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from ..results.arena import Arena
-    from ..results.explanation import Explanation
-    from ..results.rows import Analysis, Comparison
+    from .. import Analysis, Arena, Comparison, Explanation, Factors, Plan
 
-    R = TypeVar("R", Analysis, Comparison, Explanation, Arena)
+    R = TypeVar("R", Analysis, Comparison, Explanation, Arena, Factors, Plan)
 
 _OTHERWISE = {
     "tasks": "--task", "metrics": "--metric", "scorers": "--scorer", "groups": "--group", "factors": "--factor",
     "runs": "--from", "categories": "--category", "as_repeats": "--as-repeats", "jobs": "--jobs", "dask": "--dask",
+    "references": "--reference", "write_profile": "--write-profile", "force": "--force",
 }  # fmt: skip
 """Parameters whose flag has another name, and those of reading with many processes."""
 _NAMED = re.compile(r"`([a-z_0-9]+)(?:=([^`]*))?`")
@@ -64,8 +63,10 @@ def _quoted(text: str) -> str:
 def _parameters() -> frozenset[str]:
     from inspect import Parameter, signature
 
-    from .. import analyze, arena, compare, explain, plan, read
+    from .. import analyze, arena, compare, explain, export, plan, read
+    from ..api.keywords import Choices
 
-    taken = (signature(function).parameters.values() for function in (read, analyze, compare, explain, arena, plan))
-    names = {item.name for each in taken for item in each if item.kind is Parameter.KEYWORD_ONLY}
-    return frozenset(names | set(_OTHERWISE))
+    functions = (read, analyze, compare, explain, arena, plan, export)
+    taken = (item for function in functions for item in signature(function).parameters.values())
+    names = {item.name for item in taken if item.kind is Parameter.KEYWORD_ONLY}
+    return frozenset(names | set(Choices.__annotations__) | set(_OTHERWISE))

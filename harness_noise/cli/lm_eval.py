@@ -12,7 +12,7 @@ import click
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def command(arguments: tuple[str, ...]) -> int:
-    """Run lm-eval; with --noise its results carry their noise.
+    """Run lm-eval; --noise adds error bars to its results.
 
     Everything is lm-eval's own but the options that begin with --noise:
     `harness-noise lm-eval run --help` lists them.

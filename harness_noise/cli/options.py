@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field, fields
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
+import cloup
 
 from ..errors import InputError
 from ..io.paths import is_url
+from ..settings import REFUSALS, Settings
 
 if TYPE_CHECKING:
-    from ..data.scores import ReadOptions, Run
     from ..report.summary import Result
-    from ..settings import Settings
 
+    Choice = click.Choice[str]
     ParamType = click.ParamType[Any]
-else:
-    ParamType = click.ParamType  # older ones take no type parameter: 8.2 does not
+else:  # older ones take no type parameter: 8.2 does not
+    Choice = click.Choice
+    ParamType = click.ParamType
 
-F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 FORMATS = ("table", "json", "markdown", "latex", "csv", "sentence")
+_FIELDS: dict[str, Field[Any]] = {field.name: field for field in fields(Settings)}
 
 
 class Output(click.Path):
@@ -71,8 +75,83 @@ class Range(ParamType):
         return low, high
 
 
-def _stack(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
-    def wrap(function: F) -> F:
+class Values(Choice):
+    """The values of a setting that a command obeys; of any other it says why it does not."""
+
+    def __init__(self, field: Field[Any], consumer: str) -> None:
+        values = [str(value) for value in get_args(_types()[field.name])]
+        obeyed = field.metadata["consumers"][consumer]  # None: all
+        super().__init__(values if obeyed is None else [item for item in values if item in (field.default, *obeyed)])
+        self.field, self.consumer, self.refused = field.name, consumer, set(values) - set(self.choices)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value in self.refused:
+            self.fail(refusal(self.consumer, self.field, f"--{self.field} {value}"), param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def refusal(consumer: str, field: str, what: str) -> str:
+    """The sentence that refuses a setting which `consumer` does not obey, with flags for parameters."""
+    from .flags import in_flags
+
+    return in_flags(REFUSALS.get(f"{consumer}.{field}", REFUSALS[consumer]).format(what=what))
+
+
+@cache
+def _types() -> dict[str, Any]:
+    return get_type_hints(Settings)
+
+
+class Command(cloup.Command):
+    """A command with an example, groups of options, and a hint for an option that it does not have.
+
+    Args:
+        example: a command line, shown first.
+        consumer: the name under which `settings` knows what the command obeys.
+        old: former spellings of options → what to write now.
+    """
+
+    def __init__(
+        self, *args: Any, example: str = "", consumer: str = "", old: Mapping[str, str] | None = None, **choices: Any
+    ) -> None:
+        super().__init__(*args, **choices)
+        self.example, self.consumer, self.old = example, consumer, old or {}
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.example:
+            formatter.write_paragraph()
+            formatter.write(f"Example: {self.example}\n")
+        super().format_help_text(ctx, formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name.lstrip("-").replace("-", "_")
+            hint = self.old.get(error.option_name, "")
+            if not hint and self.consumer and name in Settings.__dataclass_fields__:
+                hint = refusal(self.consumer, name, error.option_name)
+            if hint:
+                raise click.UsageError(f"No such option {error.option_name}: {hint}.", ctx) from None
+            raise
+
+
+def command(
+    name: str, *, example: str = "", consumer: str = "", old: Mapping[str, str] | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command; see `Command`."""
+    return click.command(name, cls=Command, example=example, consumer=consumer, old=old)
+
+
+to_read = partial(cloup.option_group, "What to read")
+to_compute = partial(cloup.option_group, "What to compute")
+to_show = partial(cloup.option_group, "What to show")
+
+
+def _stack(options: Sequence[Option]) -> Option:
+    """Several options as one decorator."""
+
+    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
         for option in reversed(options):
             function = option(function)
         return function
@@ -82,195 +161,154 @@ def _stack(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
 
 RUN = click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 
-ADJUST = click.option(
-    "--adjust",
-    type=click.Choice(["holm", "bh", "none"]),
-    default="holm",
-    show_default=True,
-    help="Adjust p-values within each family of rows.",
-)
-
 REFERENCES = click.option(
     "--reference",
     "references",
     multiple=True,
     metavar="RUN",
     help="A complete run, used to extrapolate from this random subset, or a profile that has its questions "
-    "(arena --write-profile FILE --questions); repeatable.",
+    "(arena --write-profile FILE --with-questions); repeatable.",
 )
 
 BY = click.option(
     "--by",
     multiple=True,
     metavar="SPEC",
-    help="Also slice by slice of this property of the questions, as a cluster's SPEC; numbers are cut at their "
-    "quartiles (repeatable). auto: every category of 2 to 50 values and every number.",
+    help="Repeat the analysis in slices of this property of the questions (a SPEC as of --cluster; repeatable). "
+    "Numbers are cut at their quartiles. auto: every category of 2 to 50 values and every number.",
 )
 
-reading: Callable[[F], F] = _stack(
-    [
-        click.option("--task", "tasks", multiple=True, metavar="TASK", help="Only this task (glob, repeatable)."),
-        click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric."),
-        click.option("--scorer", "scorers", multiple=True, metavar="SCORER", help="Only this scorer or filter."),
-        click.option(
-            "--cluster",
-            multiple=True,
-            metavar="SPEC",
-            help="What questions share: a field, a.dotted.path, a Jinja template, task, none, auto, or TASK=SPEC "
-            "(repeatable; twice for one task: crossed, as A*B). Default: the clusters that the run carries.",
-        ),
-        click.option(
-            "--group", "groups", multiple=True, metavar="NAME=PATTERN", help="Average the tasks that match PATTERN."
-        ),
-        click.option("--as-repeats", is_flag=True, help="Several runs of one model are its repeats."),
-        click.option(
-            "--missing",
-            type=click.Choice(["drop", "zero"]),
-            default="drop",
-            help="Errored or missing answers: left out (default) or wrong. They are always counted.",
-        ),
-        click.option(
-            "--columns", metavar="question=COL,…", help="Which column (or field) is the question, score, cluster, …"
-        ),
-    ]
-)
+MODELS = click.option("--models", metavar="A,B", help="Which models, where the RUNs hold several.")
 
-computing: Callable[[F], F] = _stack(
-    [
-        click.option("--level", type=float, default=0.95, show_default=True, help="Coverage of the intervals."),
-        click.option(
-            "--se",
-            type=click.Choice(["cr0", "cr1", "cr2", "cr3"]),
-            default="cr2",
-            show_default=True,
-            help="Variance estimator; cr0 is the papers' (ddof = 0), cr3 the jackknife, for very unequal clusters.",
-        ),
-        click.option(
-            "--interval",
-            type=click.Choice(["auto", "t", "wilson", "clopper-pearson", "korn-graubard", "bootstrap"]),
-            default="auto",
-            show_default=True,
-            help="Interval of a mean.",
-        ),
-        click.option(
-            "--range",
-            type=Range(),
-            metavar="LOW,HIGH",
-            help="Lowest and highest value of the metric, as 0,100 for a percentage. Default: what the run declares.",
-        ),
-        click.option(
-            "--repeats-are",
-            type=click.Choice(["answers", "runs"]),
-            default="answers",
-            show_default=True,
-            help="Independent answers, or runs (seeds, prompts) that move all questions together.",
-        ),
-        click.option(
-            "--questions-are",
-            type=click.Choice(["population", "fixed"]),
-            default="population",
-            show_default=True,
-            help="A sample of the questions that could be asked, or fixed: only these, judged from the repeats alone.",
-        ),
-    ]
-)
-
-printing: Callable[[F], F] = _stack(
-    [
-        click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True),
-        click.option("-o", "output", type=Output(), metavar="FILE", help="Write to FILE."),
-        click.option("--details", is_flag=True, help="All tables, columns and rows, however narrow the terminal."),
-        click.option("-q", "--quiet", is_flag=True, help="No hints on stderr, and no legend of the columns."),
-        click.option("--debug", is_flag=True, help="Show a traceback when something fails."),
-    ]
-)
+_READING = {
+    "tasks": click.option("--task", "tasks", multiple=True, metavar="TASK", help="Only this task (glob, repeatable)."),
+    "metrics": click.option("--metric", "metrics", multiple=True, metavar="METRIC", help="Only this metric."),
+    "scorers": click.option("--scorer", "scorers", multiple=True, metavar="SCORER", help="Only this scorer or filter."),
+    "cluster": click.option(
+        "--cluster",
+        multiple=True,
+        metavar="SPEC",
+        help="What related questions share: a field, a.dotted.path, a Jinja template, task, none, auto, or TASK=SPEC "
+        "(repeatable; twice for one task: crossed, as A*B). Default: the clusters that the run carries.",
+    ),
+    "groups": click.option(
+        "--group", "groups", multiple=True, metavar="NAME=PATTERN", help="Average the tasks that match PATTERN."
+    ),
+    "as_repeats": click.option("--as-repeats", is_flag=True, help="Treat several runs of one model as its repeats."),
+    "apart": click.option("--apart", is_flag=True, help="Keep every run of a folder by itself, not one of each model."),
+    "missing": click.option(
+        "--missing",
+        type=click.Choice(["drop", "zero"]),
+        default="drop",
+        show_default=True,
+        help="Leave out errored or missing answers, or count them as wrong. Their number is always reported.",
+    ),
+    "columns": click.option(
+        "--columns", metavar="NAME=COL,…", help="Which column or field is the question, score, cluster, …"
+    ),
+}
 
 
-def mapping(items: Iterable[str], option: str) -> dict[str, str]:
-    """NAME=VALUE pairs.
-
-    Raises:
-        InputError: an item without `=`.
-    """
-    out = {}
-    for item in items:
-        name, found, value = item.partition("=")
-        if not found or not name.strip() or not value.strip():
-            raise InputError(f"{option} {item!r}: write NAME=VALUE")
-        out[name.strip()] = value.strip()
-    return out
+def reading(consumer: str, without: Sequence[str] = ()) -> Option:
+    """The options of reading, but those in `without` and the settings that `consumer` does not obey."""
+    left_out = {name for name, field in _FIELDS.items() if consumer not in field.metadata["consumers"]} | {*without}
+    return _stack([option for name, option in _READING.items() if name not in left_out])
 
 
-def read_options(choices: dict[str, Any], factors: tuple[str, ...] = (), *, strict: bool = False) -> ReadOptions:
-    """Take what concerns reading out of a command's options; `strict` is of the same name in ReadOptions."""
-    from ..data.clusters import joined
-    from ..data.scores import ReadOptions
+_METAVARS = {"level": "L", "margin": "M", "range": "LOW,HIGH", "seed": "N", "resamples": "N"}
+_HELP = {
+    "level": "Coverage of the intervals.",
+    "se": "Variance estimator. cr0 is that of the papers (ddof = 0); cr3, the jackknife, suits very unequal clusters.",
+    "interval": "Interval of a mean.",
+    "test": "Test of a difference. wild is the wild cluster bootstrap, for few or very unequal clusters.",
+    "adjust": "Adjust p-values within each family of rows.",
+    "margin": "Test equivalence within ±M, on the metric's scale.",
+    "unpaired": "Ignore which question is which: for runs on different questions.",
+    "repeats_are": "Repeats are independent answers, or runs (seeds, prompts) that move all questions together.",
+    "runs_shared": "With --repeats-are runs: run j of A and of B share their prompt, seed or judge.",
+    "questions_are": "A sample of the questions that could be asked, or fixed: only these, judged from the repeats "
+    "alone.",
+    "range": "Lowest and highest value of the metric, as 0,100 for a percentage. Default: what the run declares.",
+    "seed": "Seed of the resampling tests and intervals.",
+    "resamples": "Number of resamples.",
+}
 
-    columns = choices.pop("columns")
-    choices["cluster"] = cluster = joined(choices["cluster"])
-    return ReadOptions(
-        cluster=cluster,
-        columns=mapping(columns.split(","), "--columns") if columns else {},
-        missing=choices["missing"],
-        groups=mapping(choices.pop("groups"), "--group"),
-        tasks=choices.pop("tasks"),
-        metrics=choices.pop("metrics"),
-        scorers=choices.pop("scorers"),
-        factors=factors,
-        fields=choices.get("by", ()),
-        apart=choices.get("as_repeats", False),
-        strict=strict,
+
+def computing(consumer: str, **words: str) -> Option:
+    """An option for every setting that `consumer` obeys, with the values that it obeys; `words` replace its help."""
+    helps = _HELP | words
+    fields = [field for name, field in _FIELDS.items() if name in helps and consumer in field.metadata["consumers"]]
+    return _stack([_setting(field, consumer, helps[field.name]) for field in fields])
+
+
+def _setting(field: Field[Any], consumer: str, words: str) -> Option:
+    """The option of one setting; its type is that of the field."""
+    flag, kind = "--" + field.name.replace("_", "-"), _types()[field.name]
+    if kind is bool:
+        return click.option(flag, is_flag=True, help=words)
+    takes: Any = Range() if field.name == "range" else kind if kind in (int, float) else float
+    if get_origin(kind) is Literal:
+        takes = Values(field, consumer)
+    return click.option(
+        flag,
+        type=takes,
+        default=field.default,
+        show_default=field.default is not None,
+        metavar=_METAVARS.get(field.name),
+        help=words,
     )
 
 
-def settings(choices: dict[str, Any]) -> Settings:
-    """Take what concerns computing out of a command's options."""
-    from ..settings import Settings
-
-    known = [name for name in Settings.__dataclass_fields__ if name in choices]
-    return Settings(**{name: choices.pop(name) for name in known})
-
-
-def references(paths: Sequence[str], options: ReadOptions) -> list[Run]:
-    """The runs of --reference: of each path, or of a noise profile that has means by question."""
-    if not paths:
-        return []
-    from ..leaderboard import question_means
-
-    found = []
-    for path in paths:
-        found += question_means.read_runs(path) if question_means.is_profile(path) else read_runs([path], options)
-    return found
-
-
-def looks(text: str | None) -> int | Literal["anytime"] | None:
-    """What --looks says."""
-    if text is None:
-        return None
-    from ..analysis.sequential import StoppingRule
-
-    return StoppingRule.parse("decided", looks=text).looks
+QUIET = click.option("-q", "--quiet", is_flag=True, help="Print no hints on stderr and no legend of the columns.")
+DEBUG = click.option("--debug", is_flag=True, help="Show a traceback when something fails.")
+printing: Option = _stack(
+    [
+        click.option(
+            "--format",
+            "form",
+            type=click.Choice(FORMATS),
+            default="table",
+            show_default=True,
+            help="Form of the output; sentence: one for a paper, of each row.",
+        ),
+        click.option("-o", "output", type=Output(), metavar="FILE", help="Write to FILE."),
+        click.option("--details", is_flag=True, help="Show all tables, columns and rows, however narrow the terminal."),
+        QUIET,
+        DEBUG,
+    ]
+)
 
 
-def read_runs(paths: Iterable[str], options: ReadOptions, *, as_repeats: bool = False, some: bool = False) -> list[Run]:
-    """Read every path; several runs of one model are joined if they are its repeats.
+def mapping(pairs: Iterable[str], option: str, *, one_word: bool = False) -> dict[str, str]:
+    """NAME=VALUE pairs as a dictionary; with `one_word`, a word without `=` is both.
 
-    Args:
-        paths: what the user gave.
-        options: how they are read.
-        as_repeats: join the runs of each model.
-        some: a path without what was asked for is left out with a note, if another has it.
+    Raises:
+        InputError: a pair without `=`, or with an empty side.
     """
-    from ..io import registry as adapters
+    out = {}
+    for pair in pairs:
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        value = name if one_word and not equals else value
+        if not name or not value:
+            raise InputError(f"{option} {pair!r}: write NAME=VALUE")
+        out[name] = value
+    return out
 
-    paths = list(paths)
-    readers = (partial(adapters.read, path, options) for path in progress(paths, "reading", len(paths)))
-    runs = adapters.those_with(readers) if some else [run for reader in readers for run in reader()]
-    if as_repeats:
-        from ..analysis.repeats import as_repeats as join
 
-        return join(runs)
-    return runs
+PRINTING = ("form", "output", "details", "quiet", "debug", "wide")
+
+
+def keywords(choices: dict[str, Any]) -> dict[str, Any]:
+    """A command's options as the keywords of the function that it calls, without those of printing."""
+    found = {name: value for name, value in choices.items() if name not in PRINTING}
+    if "columns" in found:
+        found["columns"] = mapping((found["columns"] or "").split(",") if found["columns"] else (), "--columns")
+    if "groups" in found:
+        found["groups"] = mapping(found["groups"], "--group")
+    if found.get("models") is not None:
+        found["models"] = [name.strip() for name in found["models"].split(",")]
+    given = {name: value for name, value in found.items() if value is not None}
+    return given | {"progress": progress, "say": lambda text: hints([text])}
 
 
 def progress(items: Iterable[T], what: str, total: int) -> Iterable[T]:
@@ -308,7 +346,9 @@ def show(table: Result, choices: dict[str, Any]) -> None:
 
         terminal.print_to(None, table, **shown)
         return
-    text = rendered(table, form, **shown)
+    from ..report.text import render
+
+    text = render(table, form, **shown)
     if output is None:
         click.echo(text, nl=False)
     else:
@@ -322,25 +362,6 @@ def wrote(paths: Iterable[Path], choices: dict[str, Any]) -> None:
     """Name on stderr every file that was written."""
     if not choices["quiet"]:
         hints(f"wrote {path}" for path in paths)
-
-
-def rendered(table: Result, form: str, **shown: bool) -> str:
-    """A result as text in one of the formats; `shown` is what `terminal.print_to` takes."""
-    if form == "table":
-        import io
-
-        from ..report import terminal
-
-        stream = io.StringIO()
-        terminal.print_to(stream, table, **shown)
-        return stream.getvalue()
-    from ..report import text
-
-    if form == "latex":
-        return text.latex(table, details=shown.get("details", False))
-    if form == "markdown":
-        return text.markdown(table, wide=shown.get("wide", False))
-    return {"json": text.json, "csv": text.csv, "sentence": text.sentence}[form](table)
 
 
 def typed() -> str | None:

@@ -44,7 +44,7 @@ class FieldReader:
 
     def __init__(self, specs: Iterable[str], task: str) -> None:
         self.n = 0
-        self.auto: dict[str, _Column] | None = None
+        self.auto: dict[str, _AutoField] | None = None
         self.columns: dict[str, list[Value]] = {}
         self._spec: dict[str, str] = {}
         self._names: dict[str, None] = {}
@@ -71,7 +71,7 @@ class FieldReader:
             column.append(_value(found))
         if self.auto is not None:
             for name, value in _scalars(doc):
-                self.auto.setdefault(name, _Column()).add(self.n, value)
+                self.auto.setdefault(name, _AutoField()).add(self.n, value)
         self.n += 1
 
     def fields(self) -> Fields:
@@ -83,7 +83,7 @@ class FieldReader:
         return Fields(values, tuple(found), tuple(self._names))
 
 
-class _Column:
+class _AutoField:
     """One field of `auto`; its values are let go once it is no category and no number."""
 
     def __init__(self) -> None:

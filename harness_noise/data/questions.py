@@ -15,7 +15,7 @@ CONTENT_KEYS = frozenset({"doc_hash"})
 """Kinds of keys that are hashes of the whole question: where they agree there is nothing to verify."""
 
 
-class Documents(Protocol):
+class TextSource(Protocol):
     """Where the texts of a run's questions can be read; it can be pickled."""
 
     def read(self) -> tuple[Sequence[str] | None, Sequence[str] | None]:
@@ -28,7 +28,7 @@ class Documents(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class QuestionText:
     """What a log tells a person of one question; None and nothing where it does not say."""
 
     text: str | None = None
@@ -39,10 +39,10 @@ class Told:
     """The model's, one for each repeat."""
 
 
-class Log(Protocol):
+class AnswerSource(Protocol):
     """Where questions, targets and answers can be read again; it can be pickled."""
 
-    def read(self, rows: Sequence[int], scorer: str) -> Sequence[Told]:
+    def read(self, rows: Sequence[int], scorer: str) -> Sequence[QuestionText]:
         """What is told of the questions in these rows of the `Questions`, in this order.
 
         Raises:
@@ -74,11 +74,11 @@ class Questions:
     """Hash of the whole prompt, for the diagnostic `different_prompts` only."""
     texts: Sequence[str] | None = field(default=None, repr=False)
     """A short text to show to a person; see `shown`."""
-    documents: Documents | None = field(default=None, repr=False)
+    documents: TextSource | None = field(default=None, repr=False)
     """Where to read `inputs` and `texts`; None if they were given or have been read."""
     fields: Fields | None = field(default=None, repr=False)
     """What is known of each question by the SPECs of `ReadOptions.fields`; None where none was asked for."""
-    log: Log | None = field(default=None, repr=False)
+    log: AnswerSource | None = field(default=None, repr=False)
     """Where whole questions, targets and answers can be read; None where that is not known."""
 
     def __post_init__(self) -> None:

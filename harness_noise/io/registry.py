@@ -65,7 +65,7 @@ def _load_or_warn(name: str) -> Adapter | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ReadUnit:
     """What is read at a time, by this process or by a worker."""
 
     adapter: str
@@ -75,7 +75,7 @@ class Unit:
         return str(self.part)
 
 
-ReadUnits = Callable[[Sequence[Unit], ReadOptions], Sequence[PartRead | InputError]]
+ReadUnits = Callable[[Sequence[ReadUnit], ReadOptions], Sequence[PartRead | InputError]]
 """The map over units; its answers are in their order."""
 
 
@@ -215,7 +215,7 @@ def _joined(
         return [_faulty(adapter, path, error)]
 
 
-def read_unit(unit: Unit, options: ReadOptions) -> PartRead | InputError:
+def read_unit(unit: ReadUnit, options: ReadOptions) -> PartRead | InputError:
     """Read one unit; that it cannot be used is an answer like any other."""
     return _read_part(_in_parts(load(unit.adapter)), unit.part, options)
 
@@ -292,7 +292,7 @@ def in_order(found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
     return [run for item in found for run in ([item] if isinstance(item, InputError) else item.runs)]
 
 
-def one_by_one(units: Sequence[Unit], options: ReadOptions) -> list[PartRead | InputError]:
+def one_by_one(units: Sequence[ReadUnit], options: ReadOptions) -> list[PartRead | InputError]:
     """The map over units in this process."""
     return [read_unit(unit, options) for unit in units]
 
@@ -331,7 +331,7 @@ def read_what_can_be(
     )
 
 
-Claims = list[tuple[Path, list[Unit]]]
+Claims = list[tuple[Path, list[ReadUnit]]]
 """The units that one adapter has at a place, for each adapter that recognises it."""
 
 
@@ -341,8 +341,8 @@ def _claims(path: PathInput) -> Claims:
     return [(where, _units(name, where)) for name in _recognised(where, tables=False)]
 
 
-def _units(name: str, path: Path) -> list[Unit]:
-    return [Unit(name, part) for part in _in_parts(load(name)).parts(path)]
+def _units(name: str, path: Path) -> list[ReadUnit]:
+    return [ReadUnit(name, part) for part in _in_parts(load(name)).parts(path)]
 
 
 def _beside(path: PathInput, claims: Claims | InputError) -> Claims:

@@ -1,17 +1,17 @@
-"""What a caller names, as runs: paths, runs, and the keyword arguments that go to reading."""
+"""What a caller names, as runs: paths, runs, tables, and which of their models."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..data.native_values import checked
 from ..data.scores import ReadOptions, Run
 from ..errors import InputError
-from ..settings import Settings
 from . import registry as adapters
-from .joining import select
-from .paths import PathInput, is_frame, is_path
+from .joining import joined, select
+from .paths import FRAME, PathInput, is_frame, is_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,27 +41,72 @@ def listed(given: Any) -> list[Source]:
     return [given] if isinstance(given, Run) or is_path(given) or is_frame(given) else list(given)
 
 
-def reading(
-    settings: Settings, tasks: Sequence[str], metrics: Sequence[str], scorers: Sequence[str],
-    groups: Mapping[str, str] | None, columns: Mapping[str, str] | None, apart: bool,
-) -> ReadOptions:  # fmt: skip
-    """How paths are read; clusters and what is missing are as in the settings."""
-    return ReadOptions(
-        cluster=settings.cluster, missing=settings.missing, tasks=names(tasks), metrics=names(metrics),
-        scorers=names(scorers), groups=dict(groups or {}), columns=dict(columns or {}), apart=apart,
-    )  # fmt: skip
-
-
 def names(given: Sequence[str]) -> tuple[str, ...]:
     """Several names; a single one may stand alone."""
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def only_run(side: Source | Sequence[Source], options: ReadOptions) -> Run:
+def only_of(runs: list[Run], side: Any) -> Run:
     """The one run that a side of a comparison is."""
-    runs = [run for source in listed(side) for run in runs_of(source, options)]
     if len(runs) != 1:
         place = "a list" if isinstance(side, Sequence) and not isinstance(side, str) else side
         models = ", ".join(run.model for run in runs)
         raise InputError(f"{place} holds {len(runs)} runs ({models}); compare two of them as Run objects")
     return runs[0]
+
+
+def pair_of(runs: list[Run], sources: Sequence[Source], models: Sequence[str] = ()) -> tuple[Run, Run]:
+    """The two runs that are meant, A first; all tasks of a model whose files are many.
+
+    Args:
+        runs: all that were read.
+        sources: what they were read from, for messages.
+        models: the names of A and B; none: there are no others.
+    """
+    have = list(dict.fromkeys(run.model for run in runs))
+    if models:
+        unknown = [name for name in models if name not in have]
+        if unknown or len(set(models)) != 2 or len(models) != 2:
+            what = f"{unknown[0]!r} is not there" if unknown else "name two models"
+            raise InputError(f"`models` {','.join(models)}: {what}; the models are {', '.join(have)}")
+        runs = [run for name in models for run in runs if run.model == name]
+        have = list(models)
+    places = [item.name if isinstance(item, Run) else str(item) for item in sources if not is_frame(item)] or [FRAME]
+    if len(runs) > 2 and len(have) == 2:
+        runs = joined(runs, " ".join(places))
+    if len(runs) == 2:
+        return runs[0], runs[1]
+    if len(runs) == 1:
+        raise InputError(f"{places[0]} holds one run ({have[0]}): name a second run to compare it with")
+    each = ", ".join(f"{run.model} ({run.name})" if len(have) < len(runs) else run.model for run in runs)
+    raise InputError(
+        f"{len(runs)} runs are given: {each}. Name two files or folders, choose two models with `models=('A', 'B')`, "
+        "compare all of them with one by `baseline=RUN`, or join the runs of one model with `as_repeats=True`"
+    )
+
+
+def of_models(runs: list[Run], sources: Sequence[Source], models: Sequence[str] = ()) -> list[Run]:
+    """The one run of the one model that is named, or the two of `pair_of`."""
+    if len(models) != 1:
+        return [*pair_of(runs, sources, models)]
+    out = [run for run in runs if run.model == models[0]]
+    if len(out) != 1:
+        have = ", ".join(dict.fromkeys(run.model for run in runs))
+        raise InputError(f"`models` {models[0]}: {len(out)} runs are of it; the models are {have}")
+    return out
+
+
+def is_same(run: Run, other: Run) -> bool:
+    """Whether two runs are one that is given twice (`runs/*` with the baseline `runs/old`)."""
+    if not run.path or not other.path or run.model != other.model:
+        return False
+    return Path(run.path).resolve() == Path(other.path).resolve()
+
+
+def of_sides(columns: Mapping[str, str], sides: Sequence[Source]) -> dict[str, str]:
+    """The columns with the paths of two sides in place of ``A:`` and ``B:``, unless a file is called so."""
+    paths = [str(side) for side in sides if is_path(side)]
+    if len(paths) != 2 or {Path(path).stem for path in paths} & {"A", "B"}:
+        return dict(columns)
+    named = dict(zip(("A:", "B:"), paths, strict=True))
+    return {f"{named[key[:2]]}:{key[2:]}" if key[:2] in named else key: value for key, value in columns.items()}

@@ -23,13 +23,13 @@ from ..data.questions import CONTENT_KEYS, Questions
 from ..data.scores import CorpusScores, ReadOptions, Run, Scores
 from ..errors import InputError
 from .paths import reason
-from .registry import Unit, read_unit
+from .registry import ReadUnit, read_unit
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from ..arrays import AnyArray, FloatArray
-    from ..data.questions import Documents
+    from ..data.questions import TextSource
 
 CRASHES = 3
 """Deaths of a process that were one file's doing, perhaps, before it is given up."""
@@ -53,7 +53,7 @@ Watch: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
 def read_units(
-    units: Sequence[Unit],
+    units: Sequence[ReadUnit],
     options: ReadOptions,
     *,
     jobs: int = 1,
@@ -64,7 +64,7 @@ def read_units(
     """Read all units; what the arena has no use for (the data of corpus metrics) is left out.
 
     Args:
-        units: see `adapters.Unit`.
+        units: see `adapters.ReadUnit`.
         options: how they are read.
         jobs: number of processes, for dask=None.
         dask: address of the scheduler of a Dask cluster.
@@ -101,7 +101,7 @@ def read_units(
     return [found[i] for i in range(len(units))]
 
 
-def read_packed(unit: Unit, options: ReadOptions) -> Answer:
+def read_packed(unit: ReadUnit, options: ReadOptions) -> Answer:
     """The answer to one unit, small: integers as such, no corpus data, no frames held by an error."""
     answer = read_unit(unit, options)
     if isinstance(answer, InputError):
@@ -110,7 +110,7 @@ def read_packed(unit: Unit, options: ReadOptions) -> Answer:
     return replace(answer, runs=tuple(map(_packed, answer.runs)))
 
 
-def _work(unit: Unit, options: ReadOptions) -> PartRead | Failure:
+def _work(unit: ReadUnit, options: ReadOptions) -> PartRead | Failure:
     """What a worker does. It never raises: what an exception needs, another process may not have."""
     try:
         answer = read_packed(unit, options)
@@ -122,7 +122,7 @@ def _work(unit: Unit, options: ReadOptions) -> PartRead | Failure:
 # local processes
 
 
-def _on_processes(units: Sequence[Unit], options: ReadOptions, jobs: int) -> Answers:
+def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) -> Answers:
     """A pool of processes; a new one for what is left where one of them dies."""
     waiting = dict(enumerate(units))
     crashes: Counter[int] = Counter()
@@ -199,7 +199,7 @@ def _held_interrupts() -> Iterator[None]:
 # a Dask cluster
 
 
-def _on_cluster(units: Sequence[Unit], options: ReadOptions, address: str, say: Callable[[str], None]) -> Answers:
+def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, say: Callable[[str], None]) -> Answers:
     """Dask gives the work of a worker that dies to another, and gives a file up that kills several."""
     with _client(address, say) as client:
         from distributed import KilledWorker
@@ -309,7 +309,7 @@ class QuestionInterner:
         self.sequences: dict[tuple[int, str, str], list[Any]] = {}
         """By length, first and last."""
         self.questions: dict[tuple[object, ...], Questions] = {}
-        self.documents: dict[tuple[str, int], Documents] = {}
+        self.documents: dict[tuple[str, int], TextSource] = {}
         """By the kind and the identity of the keys: of equal documents one file will do."""
 
     def unpacked(self, answer: PartRead) -> PartRead:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..analysis.pilots import Noise, from_runs
-from ..data.scores import ReadOptions
 from ..errors import InputError
 from ..results.arena import Arena, BenchmarkResult, Budget
 from ..results.rows import Difference
@@ -62,7 +61,7 @@ def _needs(pair: Difference) -> tuple[int | None, int | None]:
     if not pair.diff or not pair.se or pair.df is None:
         return None, None
     alpha, effect = 1 - pair.level, abs(pair.diff)
-    noise: Noise = from_runs([pair], Settings(), ReadOptions(), ASSURANCE)
+    noise: Noise = from_runs([pair], Settings(), ASSURANCE)
     v = noise.variances if noise.upper is None else noise.upper
     same = pair.repeats_a == pair.repeats_b
     K = min(pair.repeats_a, pair.repeats_b)

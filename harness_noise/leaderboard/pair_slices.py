@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..analysis.known import Known, taken
+from ..analysis.known import WithFields, taken
 from ..analysis.slices import divided
 from ..data.matching import Pairing, pair
 from ..data.scores import Scores
@@ -31,7 +31,7 @@ def pair_slices(
     fields = widest.parts[0].questions.fields
     if fields is None or len(widest.parts) > 1:
         return ()
-    found = list(_slices(Known(widest.parts, (widest.run,), fields), by))
+    found = list(_slices(WithFields(widest.parts, (widest.run,), fields), by))
     if not found or len(found) * len(board.pairs) > MOST:
         return ()
     alone = replace(settings, adjust="none")
@@ -56,7 +56,7 @@ def pair_slices(
     )
 
 
-def _slices(item: Known, by: Sequence[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
+def _slices(item: WithFields, by: Sequence[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
     """(field, value, the keys of its questions) of every slice."""
     for cut in divided(item, by, []):
         keys = np.asarray(cut.item.parts[0].questions.keys, dtype=object)

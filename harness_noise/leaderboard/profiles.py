@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -194,6 +194,23 @@ def read(path: str | Path) -> tuple[Profile, ...]:
         return tuple(_parse(row) for row in content["benchmarks"])
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: a noise profile with a broken entry ({_short(error)}); make it again") from None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedProfile:
+    """A noise profile and where it comes from."""
+
+    name: str
+    """Of the benchmark, or of the file."""
+    profile: Profile
+    source: Mapping[str, Any] | None
+    """Of a profile that comes with this package: `what`, `repository`, `commit`, `licence`, …"""
+
+
+def named(path: str | Path) -> tuple[NamedProfile, ...]:
+    """The profiles in a file, or of that name; see `read`."""
+    name = shipped.locate(path).stem
+    return tuple(NamedProfile(name, profile, shipped.source(path)) for profile in read(path))
 
 
 _TEXTS = ("task", "metric", "scorer")

@@ -54,7 +54,7 @@ def read_runs(path: str | Path) -> list[Run]:
         if not boards:
             raise InputError(
                 f"{path}: the profile has no means by question; make it with `arena RUN… --write-profile FILE "
-                "--questions`"
+                "--with-questions`"
             )
         scores: dict[str, list[Scores]] = {}
         for row, item in boards:

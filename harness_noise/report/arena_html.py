@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.by_question import ByQuestion
 from ..io.atomic import write_text
-from ..results.rows import DifferenceSlice
+from ..results.rows import ByQuestion, DifferenceSlice
 from . import arena_summary, figures, html, pair_figures, slices
-from .columns import decimals, legend_of, marks_of, number, shorten
+from .columns import Marks, decimals, number, shorten
 from .html import Foot, foot
 from .pair_figures import slice_names
 from .result_html import Detail, detail
@@ -23,7 +22,7 @@ from .result_html import Detail, detail
 if TYPE_CHECKING:
     from ..arrays import IntArray
     from ..results.arena import Arena, BenchmarkResult, PairSlice
-    from .figures import Drawn
+    from .figures import PairFigure
 
 
 PAIRS = 500
@@ -63,8 +62,7 @@ def _index_page(arena: Arena, names: list[str], command: str | None) -> str:
     n_pairs = sum(len(board.pairs) for board in arena.boards)
     boards = len(arena.boards)
     compared = f"{n_pairs} pair{'s' if n_pairs > 1 else ''}, paired by question"
-    codes = [one.diagnostics for one in arena.slices] + [one.diagnostics for one in arena.heterogeneity]
-    marks = marks_of(codes)
+    marks = Marks()
     return html.render(
         "index.html",
         title=f"Arena of {models} models",
@@ -76,7 +74,7 @@ def _index_page(arena: Arena, names: list[str], command: str | None) -> str:
         section=arena_summary.benchmarks(arena),
         slices=slices.sections(arena, marks),
         slice_words=slices.sentences(arena)[-1:],
-        legend=legend_of(marks),
+        legend=marks.legend(),
         foot=_foot(arena, arena.boards, command),
         notes=arena.notes,
     )
@@ -85,7 +83,7 @@ def _index_page(arena: Arena, names: list[str], command: str | None) -> str:
 def _board_page(arena: Arena, board: BenchmarkResult, command: str | None) -> str:
     from markupsafe import Markup
 
-    marks = arena_summary.Marks()
+    marks = Marks()
     models = arena_summary.models(board, marks, "Models")
     rows = arena_summary.chosen_pairs(board, PAIRS)
     items = [board.pairs[i] for i in rows]
@@ -205,7 +203,7 @@ HALVES = 15
 """Values up to which two scores share a byte."""
 
 
-def board_data(board: BenchmarkResult, drawn: Sequence[Drawn]) -> str | None:
+def board_data(board: BenchmarkResult, drawn: Sequence[PairFigure]) -> str | None:
     """JSON for `picker.js`, safe inside a `<script>`; None where there are too many pairs.
 
     Arrays are base64 of little-endian numbers: 32-bit floats, and 16-bit hundredths of a unit for places in figures.

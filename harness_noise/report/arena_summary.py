@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..results.diagnostics import explained
 from ..stats import decision
 from . import slices
 from .columns import (
     MISSING,
     THESE_QUESTIONS,
     Column,
+    Marks,
     Section,
     Summary,
-    by_test,
     count,
-    data_noise,
     decimals,
-    drop_empty,
-    interval,
+    level_of,
     metric_name,
     number,
     p_text,
+    percent,
+    section,
     shorten,
     span,
 )
 from .sentences import ODD
 from .sequential import budget_section
-from .words import NOTES, difference_column, mean_column
+from .words import difference_columns, mean_columns
 
 if TYPE_CHECKING:
-    from ..arrays import BoolArray
-    from ..results.arena import Arena, BenchmarkResult, Model, Spread
+    from ..arrays import BoolArray, FloatArray
+    from ..results.arena import Arena, Benchmark, BenchmarkResult, Model, Spread
     from ..results.rows import Difference
 
 
@@ -77,29 +77,6 @@ def summarise(arena: Arena, pairs: int = PAIRS) -> Summary:
     return Summary(tuple(sections), marks.legend(), (*more, THESE_QUESTIONS) if fixed else more, lead)
 
 
-class Marks:
-    """Letters for diagnostics, in order of appearance, the same in all tables of a page."""
-
-    def __init__(self) -> None:
-        self._letters: dict[str, str] = {}
-        self._clustered: dict[str, set[bool]] = {}
-
-    def __call__(self, codes: Sequence[str], clustered: bool | None = None) -> str:
-        for code in codes:
-            if clustered is not None:
-                self._clustered.setdefault(code, set()).add(clustered)
-            i = len(self._letters)
-            self._letters.setdefault(code, chr(ord("a") + i % 26) * (1 + i // 26))
-        return " ".join(self._letters[code] for code in codes)
-
-    def legend(self) -> tuple[tuple[str, str, str], ...]:
-        out = []
-        for code, letter in self._letters.items():
-            kinds = self._clustered.get(code, set())
-            out.append((letter, code, explained(code, next(iter(kinds)) if len(kinds) == 1 else None)))
-        return tuple(out)
-
-
 def board_name(board: BenchmarkResult) -> str:
     """Task and metric."""
     task, metric, scorer = board.key
@@ -125,7 +102,7 @@ def sentences(board: BenchmarkResult) -> list[str]:
         name += " (estimand: these questions)"
     if row.best:
         best = [shorten(model, NAME) for model in row.best]
-        level = f"{100 * board.pairs.common['level']:g} %"
+        level = percent(board.pairs.common["level"])
         if len(best) == 1:
             out.append(f"{name}: {best[0]} is the best of {row.n_models} models ({level}).")
         else:
@@ -157,10 +134,10 @@ def sentences(board: BenchmarkResult) -> list[str]:
 
 def _adjustment(board: BenchmarkResult, name: str) -> list[str]:
     """How many pairs have another verdict than their own intervals would give."""
-    taken_back = board.pairs.flags.get("not_after_adjustment")
-    if taken_back is None:
+    lost_to_adjustment = board.pairs.flags.get("not_after_adjustment")
+    if lost_to_adjustment is None:
         return []
-    lost = int(taken_back.sum())
+    lost = int(lost_to_adjustment.sum())
     all_ = lost + int(_better(board).sum())
     pairs = f"the {all_} pairs" if all_ > 1 else "the one pair"
     verb, whose = ("are", "their") if lost > 1 else ("is", "its")
@@ -199,99 +176,104 @@ def _spread(value: Spread | None, digits: int | None = None, *, ranges: bool = T
 
 def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
     """One row for each benchmark: the noise that is characteristic of it, as median and range."""
-    columns = (
-        Column("Task", text=True),
-        Column("Metric", text=True),
-        Column("n", hint="questions"),
-        Column("models", hint="how many there are", rank=1),
-        Column("close pairs", hint="pairs differing by less than 5 total SEs, of all pairs", rank=2),
-        Column("total SE", hint="of A − B with one answer per question: median over close pairs"),
-        Column("data", hint="what is left of it with infinitely many answers", rank=7),
-        Column("prediction", hint="what the models' own randomness adds", rank=7),
-        Column("corr.", hint="correlation of two models' question means", rank=6),
-        Column("A ≠ B", hint="share of questions that two models score differently", rank=3),
-        Column("min sig.", hint="smallest difference found significant, each pair by its own interval", rank=1),
-        Column("max n.s.", hint="largest difference found not significant, each pair by its own interval", rank=1),
-        Column("vs Beta", hint="total SE over that of the Beta(p, 1 − p) theory", rank=8),
-        Column("vs rule", hint="total SE over √(p(1 − p)/n)", rank=8),
-        Column("unsolved", hint="questions that no model solves", rank=4),
-        Column("signal/noise", hint="difference of adjacent sizes of a model family, in total SEs", rank=8),
-    )
-    rows = []
-    for row in arena.benchmarks:
-        digits = decimals(row.se_total.median if row.se_total else None, row.smallest_significant_diff)
-        rows.append(
-            (
-                shorten(row.task, NAME),
-                shorten(metric_name(row.metric, row.scorer), NAME),
-                str(row.n_questions),
-                str(row.n_models),
-                f"{row.n_close_pairs} of {row.n_pairs}",
-                _spread(row.se_total, ranges=ranges),
-                _spread(row.se_data, ranges=ranges),
-                _spread(row.se_prediction, ranges=ranges),
-                _spread(row.correlation, 2, ranges=ranges),
-                _spread(row.disagreement, 2, ranges=ranges),
-                number(row.smallest_significant_diff, digits),
-                number(row.largest_insignificant_diff, digits),
-                _spread(row.beta_theory, 2, ranges=ranges),
-                _spread(row.rule_of_thumb, 2, ranges=ranges),
-                MISSING if row.solved_by_none is None else str(row.solved_by_none),
-                _spread(row.signal_to_noise, 1, ranges=ranges),
-            )
-        )
-    optional = ("data", "prediction", "vs Beta", "vs rule", "unsolved", "signal/noise")
-    return Section("Benchmarks", *drop_empty(columns, rows, optional))
+
+    def spread(
+        label: str, name: str, hint: str, rank: int = 0, digits: int | None = None, *, optional: bool = False
+    ) -> Column:
+        shown = partial(_spread, digits=digits, ranges=ranges)
+        return Column(label, lambda row: shown(getattr(row, name)), hint, rank, optional=optional)
+
+    def limit(label: str, name: str, hint: str) -> Column:
+        def cell(row: Benchmark) -> str:
+            median = row.se_total.median if row.se_total else None
+            return number(getattr(row, name), decimals(median, row.smallest_significant_diff))
+
+        return Column(label, cell, f"{hint}, each pair by its own interval", 1)
+
+    columns = [
+        Column("Task", lambda row: shorten(row.task, NAME), text=True),
+        Column("Metric", lambda row: shorten(metric_name(row.metric, row.scorer), NAME), text=True),
+        Column("n", lambda row: str(row.n_questions), "questions"),
+        Column("models", lambda row: str(row.n_models), "how many there are", 1),
+        Column(
+            "close pairs",
+            lambda row: f"{row.n_close_pairs} of {row.n_pairs}",
+            "pairs differing by less than 5 total SEs, of all pairs",
+            2,
+        ),
+        spread("total SE", "se_total", "of A − B with one answer per question: median over close pairs"),
+        spread("data", "se_data", "what is left of it with infinitely many answers", 7, optional=True),
+        spread("prediction", "se_prediction", "what the models' own randomness adds", 7, optional=True),
+        spread("corr.", "correlation", "correlation of two models' question means", 6, 2),
+        spread("A ≠ B", "disagreement", "share of questions that two models score differently", 3, 2),
+        limit("min sig.", "smallest_significant_diff", "smallest difference found significant"),
+        limit("max n.s.", "largest_insignificant_diff", "largest difference found not significant"),
+        spread("vs Beta", "beta_theory", "total SE over that of the Beta(p, 1 − p) theory", 8, 2, optional=True),
+        spread("vs rule", "rule_of_thumb", "total SE over √(p(1 − p)/n)", 8, 2, optional=True),
+        Column("unsolved", lambda row: count(row.solved_by_none), "questions that no model solves", 4, optional=True),
+        spread(
+            "signal/noise",
+            "signal_to_noise",
+            "difference of adjacent sizes of a model family, in total SEs",
+            8,
+            1,
+            optional=True,
+        ),
+    ]
+    return section("Benchmarks", arena.benchmarks, columns)
 
 
 def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
     """One row for each model, the best first."""
-    level = f"{100 * board.pairs.common['level']:g} %"
+    level = percent(board.pairs.common["level"])
     top = max((max(model.pass_at_k) for model in board.models if model.pass_at_k), default=1)
-    columns = (
-        Column("Model", text=True),
-        Column("Rank", hint="by the mean", rank=1),
-        mean_column("mean"),
-        mean_column("ci", level),
-        *(mean_column(key) for key in ("se", "total", "data", "prediction")),
-        Column("ranks", hint=f"that the model may have in truth; all models' together are right with {level}"),
-        Column("ties", hint="models that it is not shown to differ from, all pairs tested together", rank=4),
-        Column("in top", text=True, hint="whether it is among the K best of --top K"),
-        Column("win rate", hint="mean over all rivals of wins + half of ties", rank=3),
-        Column(f"pass@{top}", hint="chance that one of these many answers is right", rank=3),
-        Column(f"pass^{top}", hint="chance that all of these many answers are right", rank=4),
-        Column("best?", text=True, hint="not significantly worse than the best, adjusted for the choice"),
-        *(mean_column(key) for key in ("n", "k", "missing")),
-        NOTES,
-    )
-    passes = (f"pass@{top}", f"pass^{top}")
-    rows = []
-    for item in ranked(board):
-        digits = decimals(item.se, item.mean)
-        rows.append(
-            (
-                shorten(item.model, NAME),
-                MISSING if item.rank is None else str(item.rank),
-                number(item.mean, digits),
-                interval(item.ci_low, item.ci_high, digits),
-                number(item.se, digits),
-                number(item.se_total, digits),
-                data_noise(item, digits),
-                number(item.se_prediction, digits),
-                MISSING if item.rank_low is None or item.rank_high is None else span(item.rank_low, item.rank_high),
-                MISSING if item.ties is None else str(item.ties),
-                item.in_top or "",
-                number(item.win_rate, 3),
-                _pass(item.pass_at_k, item.pass_at_k_se, top),
-                _pass(item.pass_hat_k, item.pass_hat_k_se, top),
-                "yes" if item.among_best else "" if item.among_best is not None else MISSING,
-                str(item.n_questions),
-                span(item.repeats_min, item.repeats_max),
-                str(item.n_missing) if item.n_missing else "",
-                marks(item.diagnostics, item.cluster is not None),
-            )
-        )
-    return Section(title, *drop_empty(columns, rows, ("data", "prediction", "in top", *passes, "missing", "")))
+    columns = [
+        Column("Model", lambda row: shorten(row.model, NAME), text=True),
+        Column("Rank", lambda row: count(row.rank), "by the mean", 1),
+        *mean_columns("mean ci se total data prediction", level),
+        Column(
+            "ranks",
+            lambda row: MISSING if row.rank_low is None else span(row.rank_low, row.rank_high),
+            f"that the model may have in truth; all models' together are right with {level}",
+        ),
+        Column(
+            "ties",
+            lambda row: count(row.ties),
+            "models that it is not shown to differ from, all pairs tested together",
+            4,
+        ),
+        Column(
+            "in top",
+            lambda row: row.in_top or "",
+            "whether it is among the K best of --top K",
+            text=True,
+            optional=True,
+        ),
+        Column("win rate", lambda row: number(row.win_rate, 3), "mean over all rivals of wins + half of ties", 3),
+        Column(
+            f"pass@{top}",
+            lambda row: _pass(row.pass_at_k, row.pass_at_k_se, top),
+            "chance that one of these many answers is right",
+            3,
+            optional=True,
+        ),
+        Column(
+            f"pass^{top}",
+            lambda row: _pass(row.pass_hat_k, row.pass_hat_k_se, top),
+            "chance that all of these many answers are right",
+            4,
+            optional=True,
+        ),
+        Column(
+            "best?",
+            lambda row: {True: "yes", False: ""}.get(row.among_best, MISSING),
+            "not significantly worse than the best, adjusted for the choice",
+            text=True,
+        ),
+        *mean_columns("n k missing"),
+        marks.column(),
+    ]
+    return section(title, ranked(board), columns, optional=("data", "prediction"))
 
 
 def _pass(values: Mapping[int, float] | None, errors: Mapping[int, float] | None, k: int) -> str:
@@ -321,45 +303,16 @@ def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:
     return [int(i) for i in order]
 
 
-def pair_table(items: Sequence[Difference], marks: Marks, title: str) -> Section:
+def pair_table(pairs: Sequence[Difference], marks: Marks, title: str) -> Section:
     """One row for each pair."""
-    level = f"{100 * items[0].level:g} %" if items else "95 %"
-    columns = (
-        Column("A", text=True),
-        Column("B", text=True),
-        difference_column("diff"),
-        difference_column("ci", level),
-        *map(difference_column, ("p", "p_adj", "test", "verdict", "se", "total", "data", "prediction")),
-        *map(difference_column, ("corr", "wins", "p_sign", "n", "only")),
-        NOTES,
-    )
-    rows = []
-    for item in items:
-        digits = decimals(item.se, item.diff or item.mean_a)
-        wins = ":".join(f" {count(value)} " for value in (item.wins_a, item.wins_b, item.ties)).strip()
-        rows.append(
-            (
-                shorten(item.model_a, NAME),
-                shorten(item.model_b, NAME),
-                number(item.diff, digits),
-                interval(item.ci_low, item.ci_high, digits),
-                p_text(item.p_value),
-                p_text(item.p_adjusted),
-                by_test(item),
-                item.verdict,
-                number(item.se, digits),
-                number(item.se_total, digits),
-                data_noise(item, digits),
-                number(item.se_prediction, digits),
-                number(item.correlation, 2),
-                wins,
-                p_text(item.p_sign),
-                str(item.n_questions),
-                f"{item.n_only_a} + {item.n_only_b}" if item.n_only_a or item.n_only_b else "",
-                marks(item.diagnostics, item.cluster is not None),
-            )
-        )
-    return Section(title, *drop_empty(columns, rows, ("data", "prediction", "unpaired n", "corr.", "")))
+    columns = [
+        Column("A", lambda row: shorten(row.model_a, NAME), text=True),
+        Column("B", lambda row: shorten(row.model_b, NAME), text=True),
+        *difference_columns("diff ci p p_adj test verdict se total data prediction", level_of(pairs)),
+        *difference_columns("corr wins p_sign n only"),
+        marks.column(),
+    ]
+    return section(title, pairs, columns, optional=("data", "prediction"))
 
 
 def question_table(board: BenchmarkResult, limit: int) -> Section:
@@ -368,32 +321,36 @@ def question_table(board: BenchmarkResult, limit: int) -> Section:
     tau = np.where(np.isnan(q.tau), np.inf, q.tau)
     hard = -np.nan_to_num(q.difficulty)
     order = np.lexsort((tau, hard, np.where(q.suspect, 0, 1)))[:limit]
-    columns = (
-        Column("Question", text=True),
-        Column("Text", text=True),
-        Column("Cluster", text=True),
-        Column("difficulty", hint="1 − mean score over the models"),
-        Column("models", hint="models that have a score", rank=2),
-        Column("solved by", hint="models with at least one answer of score 1"),
-        Column("tau", hint="Kendall's tau-b with the models' means over the other questions"),
-        Column("p", hint="how often chance alone gives a tau as low"),
-        Column("Suspect", text=True, hint="better models do worse on it, more clearly than chance explains"),
-    )
-    rows = [
-        (
-            shorten(q.question[i], NAME),
-            shorten(q.text[i], 100) if q.text else "",
-            shorten(q.cluster[i] or "", 40),
-            number(None if np.isnan(q.difficulty[i]) else float(q.difficulty[i]), 3),
-            str(int(q.n_models[i])),
-            "" if q.n_solved is None else str(int(q.n_solved[i])),
-            number(None if np.isnan(q.tau[i]) else float(q.tau[i]), 3),
-            p_text(None if np.isnan(q.p_tau[i]) else float(q.p_tau[i])),
-            "suspect" if q.suspect[i] else "",
-        )
-        for i in order
+
+    def finite(values: FloatArray, i: int) -> float | None:
+        return None if np.isnan(values[i]) else float(values[i])
+
+    columns = [
+        Column("Question", lambda i: shorten(q.question[i], NAME), text=True),
+        Column("Text", lambda i: shorten(q.text[i], 100) if q.text else "", text=True, optional=True),
+        Column("Cluster", lambda i: shorten(q.cluster[i] or "", 40), text=True, optional=True),
+        Column("difficulty", lambda i: number(finite(q.difficulty, i), 3), "1 − mean score over the models"),
+        Column("models", lambda i: str(int(q.n_models[i])), "models that have a score", 2),
+        Column(
+            "solved by",
+            lambda i: "" if q.n_solved is None else str(int(q.n_solved[i])),
+            "models with at least one answer of score 1",
+            optional=True,
+        ),
+        Column(
+            "tau",
+            lambda i: number(finite(q.tau, i), 3),
+            "Kendall's tau-b with the models' means over the other questions",
+        ),
+        Column("p", lambda i: p_text(finite(q.p_tau, i)), "how often chance alone gives a tau as low"),
+        Column(
+            "Suspect",
+            lambda i: "suspect" if q.suspect[i] else "",
+            "better models do worse on it, more clearly than chance explains",
+            text=True,
+        ),
     ]
-    return Section("Questions", *drop_empty(columns, rows, ("Text", "Cluster", "solved by")))
+    return section("Questions", order.tolist(), columns)
 
 
 SHOWN = 8
@@ -413,7 +370,7 @@ def rank_sentences(board: BenchmarkResult, name: str) -> list[str]:
         place = "the best" if row.n_top == 1 else f"among the {row.n_top} best"
         out.append(
             f"{name}: surely {place}: {_list(sure)}; perhaps: {_list(maybe)} "
-            f"({100 * board.pairs.common['level']:g} %, all together)."
+            f"({percent(board.pairs.common['level'])}, all together)."
         )
     if row.order_tau is not None and row.same_best is not None:
         leaders = [shorten(item.model, NAME) for item in board.models if item.rank == 1]

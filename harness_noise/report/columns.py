@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from ..results.diagnostics import explained
 from ..results.rows import Difference, Estimate
@@ -22,12 +22,16 @@ MOST_DECIMALS = 6
 @dataclass(frozen=True, slots=True)
 class Column:
     label: str
-    text: bool = False
-    """Text is set flush left, numbers flush right."""
+    cell: Callable[[Any], str] | None = field(default=None, compare=False, repr=False)
+    """What it shows of a row; see `section`."""
     hint: str = ""
     """What the column is, in one line."""
     rank: int = 0
     """Where a terminal is too narrow, the columns of the highest rank are left out first; 0: never."""
+    text: bool = False
+    """Text is set flush left, numbers flush right."""
+    optional: bool = False
+    """Left out of a table in which it says nothing of any row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +60,84 @@ class Summary:
     """Headings, each with labels and texts that no table has room for; shown below the tables."""
 
 
-class _Noted(Protocol):
-    """A row with diagnostics."""
+def section(
+    title: str,
+    rows: Iterable[Any],
+    columns: Sequence[Column],
+    *,
+    optional: Iterable[str] = (),
+    detail: bool = False,
+    more: str = "",
+) -> Section:
+    """A section with one line for each row, without the optional columns that say nothing.
+
+    Args:
+        title: of the section.
+        rows: what each line is of.
+        columns: its columns, all with cells.
+        optional: labels of further columns that may be left out.
+        detail: see `Section`.
+        more: see `Section`.
+    """
+    lines = [tuple(column.cell(row) for column in columns if column.cell) for row in rows]
+    keep = [
+        i
+        for i, column in enumerate(columns)
+        if not (column.optional or column.label in optional) or any(line[i] not in ("", MISSING) for line in lines)
+    ]
+    shown = tuple(tuple(line[i] for i in keep) for line in lines)
+    return Section(title, tuple(columns[i] for i in keep), shown, detail, more)
+
+
+class Marks:
+    """Letters for diagnostics, in order of appearance, the same in all tables of a page."""
+
+    def __init__(self) -> None:
+        self._letters: dict[str, str] = {}
+        self._clustered: dict[str, set[bool]] = {}
+        self._rows: set[bool] = set()
+
+    def __call__(self, codes: Sequence[str], clustered: bool | None = None) -> str:
+        """The letters of a row's codes.
+
+        Args:
+            codes: its diagnostics.
+            clustered: whether the row counts clusters; None: it is no row of questions.
+        """
+        if clustered is not None:
+            self._rows.add(clustered)
+        for code in codes:
+            if clustered is not None:
+                self._clustered.setdefault(code, set()).add(clustered)
+            i = len(self._letters)
+            self._letters.setdefault(code, chr(ord("a") + i % 26) * (1 + i // 26))
+        return " ".join(self._letters[code] for code in codes)
+
+    def column(self) -> Column:
+        """The last column of a table, with the letters of each row; one without `cluster` is no row of questions."""
+        return Column("", self._letters_of, "letters refer to the notes below", text=True, optional=True)
+
+    def _letters_of(self, row: Any) -> str:
+        return self(row.diagnostics, row.cluster is not None if hasattr(row, "cluster") else None)
+
+    def legend(self) -> tuple[tuple[str, str, str], ...]:
+        """What the letters mean and what to do; clusters are named only where a row with the letter has them."""
+        out = []
+        for code, letter in self._letters.items():
+            kinds = self._clustered.get(code, self._rows)
+            out.append((letter, code, explained(code, next(iter(kinds)) if len(kinds) == 1 else None)))
+        return tuple(out)
+
+
+class Named(Protocol):
+    """A row with a task and a metric."""
 
     @property
-    def cluster(self) -> str | None: ...
+    def task(self) -> str: ...
     @property
-    def diagnostics(self) -> tuple[str, ...]: ...
+    def metric(self) -> str: ...
+    @property
+    def scorer(self) -> str: ...
 
 
 def decimals(se: float | None, fallback: float | None = None) -> int:
@@ -74,10 +149,22 @@ def decimals(se: float | None, fallback: float | None = None) -> int:
     return min(MOST_DECIMALS, max(1, 1 - math.floor(math.log10(scale))))
 
 
-def digits_of(item: Difference) -> int:
-    """Decimals of a difference: by its standard error, or where it has none by its interval."""
-    half = None if item.ci_low is None or item.ci_high is None else (item.ci_high - item.ci_low) / 4
-    return decimals(item.se or half, item.diff or item.mean_a)
+def digits_of(row: Estimate | Difference) -> int:
+    """Decimals of a mean or a difference: by its standard error, or where it has none by its interval."""
+    if isinstance(row, Estimate):
+        return decimals(row.se, row.mean)
+    half = None if row.ci_low is None or row.ci_high is None else (row.ci_high - row.ci_low) / 4
+    return decimals(row.se or half, row.diff or row.mean_a)
+
+
+def scaled(name: str) -> Callable[[Any], str]:
+    """A cell: the field of a mean or a difference, with the decimals that its standard error allows."""
+    return lambda row: number(getattr(row, name), digits_of(row))
+
+
+def value_of(row: Estimate | Difference) -> float | None:
+    """The mean or the difference."""
+    return row.mean if isinstance(row, Estimate) else row.diff
 
 
 def number(value: float | None, digits: int) -> str:
@@ -158,45 +245,14 @@ def of_each(a: int, b: int) -> str:
     return str(a) if a == b else f"{a} : {b}"
 
 
-def marks_of(codes: Iterable[Sequence[str]]) -> dict[str, str]:
-    """A letter for every diagnostic in the table, in order of appearance."""
-    found = list(dict.fromkeys(code for row in codes for code in row))
-    return {code: _letter(i) for i, code in enumerate(found)}
-
-
-def _letter(i: int) -> str:
-    return chr(ord("a") + i % 26) * (1 + i // 26)
-
-
-def legend_of(marks: dict[str, str], rows: Iterable[_Noted] = ()) -> tuple[tuple[str, str, str], ...]:
-    """What the marks mean and what to do; it speaks of clusters only where some row that has the mark has clusters."""
-    items = [(item.cluster is not None, item.diagnostics) for item in rows]
-    every = {clustered for clustered, _ in items}
-    out = []
-    for code, mark in marks.items():
-        kinds = {clustered for clustered, codes in items if code in codes} or every
-        out.append((mark, code, explained(code, next(iter(kinds)) if len(kinds) == 1 else None)))
-    return tuple(out)
-
-
-def drop_empty(columns: Sequence[Column], rows: Sequence[Sequence[str]], optional: Iterable[str]) -> tuple[
-    tuple[Column, ...], tuple[tuple[str, ...], ...]
-]:  # fmt: skip
-    """Leave out the optional columns that say nothing in any row."""
-    labels = set(optional)
-    keep = [
-        i
-        for i, column in enumerate(columns)
-        if column.label not in labels or any(row[i] not in ("", MISSING) for row in rows)
-    ]
-    return tuple(columns[i] for i in keep), tuple(tuple(row[i] for i in keep) for row in rows)
-
-
 _TESTS = {
-    "t": "t", "reference": "t", "sign": "sign test", "permutation": "permutation", "bootstrap": "bootstrap",
-    "wild": "wild bootstrap", "sequential": "sequential",
-    "fisher": "Fisher's exact", "bonett-price": "Bonett–Price", "agresti-caffo": "Agresti–Caffo",
-}  # fmt: skip
+    "reference": "t",
+    "sign": "sign test",
+    "wild": "wild bootstrap",
+    "fisher": "Fisher's exact",
+    "bonett-price": "Bonett–Price",
+    "agresti-caffo": "Agresti–Caffo",
+}
 
 
 def test_name(what: str, item: Difference) -> str:
@@ -285,5 +341,38 @@ def shorten(text: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
-def level_of(items: Sequence[Estimate] | Sequence[Difference]) -> str:
-    return f"{100 * items[0].level:g} %" if items else "95 %"
+def percent(level: float) -> str:
+    """A coverage: "95 %"."""
+    return f"{100 * level:g} %"
+
+
+def level_of(rows: Sequence[Any]) -> str:
+    """The coverage of the rows' intervals."""
+    return percent(rows[0].level) if rows else "95 %"
+
+
+def what_of(row: Named) -> str:
+    """Task and metric of a row."""
+    return " ".join(filter(None, (plain(row.task), metric_name(row.metric, row.scorer))))
+
+
+def models_of(row: Any) -> str:
+    """The model of a row of one run, "A − B" of a row of two."""
+    if isinstance(row, Difference):
+        return plain(" − ".join(names_of(row)))
+    if isinstance(row, Estimate):
+        return plain(row.model)
+    return plain(row.model_a if row.model_b is None else f"{row.model_a} − {row.model_b}")
+
+
+def equals_p(p: float | None) -> str:
+    """ "= 0.012" or "< 0.0001", behind the name of a p-value."""
+    text = p_text(p)
+    return text if text.startswith("<") else f"= {text}"
+
+
+TASK = (
+    Column("Task", lambda row: plain(row.task), text=True),
+    Column("Metric", lambda row: metric_name(row.metric, row.scorer), text=True),
+)
+"""The columns that say what a row is about."""

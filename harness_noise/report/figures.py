@@ -51,19 +51,19 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class PairFigure:
     """A figure, and the places of its pairs."""
 
     picture: Picture
     points: Points | None = None
 
 
-def pictures(board: BenchmarkResult, baseline: str | None = None) -> list[Drawn]:
+def pictures(board: BenchmarkResult, baseline: str | None = None) -> list[PairFigure]:
     """The figures that this benchmark's data can fill."""
     some = _labelled(board)
     pairs = (noise(board, some), separation(board, some), accuracies(board, some))
     first, last = (
-        [Drawn(one) for one in part if one is not None]
+        [PairFigure(one) for one in part if one is not None]
         for part in (
             (means(board), ranks(board), differences(board, baseline)),
             (heatmap(board), difficulty(board), passes(board)),
@@ -123,7 +123,7 @@ def _points(drawing: Drawing, rows: IntArray, x: FloatArray, y: FloatArray,
     return None if some[rows].all() else Points(rows, drawing.px(x), drawing.py(y))
 
 
-def noise(board: BenchmarkResult, some: BoolArray) -> Drawn | None:
+def noise(board: BenchmarkResult, some: BoolArray) -> PairFigure | None:
     """Paired standard errors against accuracy, with what theory says of them. Wang (2025), figure 1."""
     c = board.pairs.columns
     with np.errstate(invalid="ignore"):
@@ -154,7 +154,7 @@ def noise(board: BenchmarkResult, some: BoolArray) -> Drawn | None:
     if row.beta_theory is not None:
         alt += f", which is {row.beta_theory.median:.2f} times what the Beta theory says"
     found = _points(drawing, close, mean, c["se_total"][close], some)
-    return Drawn(drawing.done("noise", "Noise of a difference against accuracy", alt + "."), found)
+    return PairFigure(drawing.done("noise", "Noise of a difference against accuracy", alt + "."), found)
 
 
 def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, FloatArray, str, str, str]]:
@@ -171,7 +171,7 @@ def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, F
     ]
 
 
-def separation(board: BenchmarkResult, some: BoolArray) -> Drawn | None:
+def separation(board: BenchmarkResult, some: BoolArray) -> PairFigure | None:
     """Difference against disagreement, with contours of the p-value. Seed: eval-arena's note on noise."""
     c = board.pairs.columns
     n = c["n_questions"]
@@ -199,13 +199,13 @@ def separation(board: BenchmarkResult, some: BoolArray) -> Drawn | None:
         "cannot differ by more than they disagree."
     )
     found = _points(drawing, rows, diff, apart, some)
-    return Drawn(drawing.done("separation", "Difference against disagreement", alt), found)
+    return PairFigure(drawing.done("separation", "Difference against disagreement", alt), found)
 
 
 _BANDS = ((0.001, "p < 0.001"), (0.01, "p < 0.01"), (0.05, "p < 0.05"), (2.0, "p ≥ 0.05"))
 
 
-def accuracies(board: BenchmarkResult, some: BoolArray) -> Drawn | None:
+def accuracies(board: BenchmarkResult, some: BoolArray) -> PairFigure | None:
     """Mean of A by mean of B, by p-value."""
     c = board.pairs.columns
     rows = np.flatnonzero(np.isfinite(c["p_value"]))
@@ -225,7 +225,7 @@ def accuracies(board: BenchmarkResult, some: BoolArray) -> Drawn | None:
             _scatter(board, drawing, rows[at], low[at], high[at], some, (0, 2, 3, 1)[i], label)
     counts = ", ".join(f"{int((band == i).sum())} pairs with {label}" for i, (_, label) in enumerate(_BANDS))
     found = _points(drawing, rows, low, high, some)
-    return Drawn(drawing.done("accuracies", "Which means can be told apart", f"{counts} (unadjusted)."), found)
+    return PairFigure(drawing.done("accuracies", "Which means can be told apart", f"{counts} (unadjusted)."), found)
 
 
 _CIVIDIS = ((0, 34, 78), (46, 66, 108), (94, 93, 109), (138, 134, 120), (190, 175, 98), (254, 232, 56))

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from .canvas import COLOURS, INK, MUTED, ROWS, Axis, Drawing, Picture, Row, colour_of, forest, name, verdict_picture
-from .columns import decimals, interval, metric_name, names_of, number, p_text, plain, shorten
+from .columns import (
+    digits_of,
+    interval,
+    metric_name,
+    models_of,
+    names_of,
+    number,
+    p_text,
+    percent,
+    plain,
+    shorten,
+    value_of,
+    what_of,
+)
 from .slices import untested
 
 if TYPE_CHECKING:
@@ -23,21 +36,11 @@ DISTINCT = 31
 BINS = 21
 
 
-def value_of(item: Estimate | Difference) -> float | None:
-    """The mean or the difference."""
-    return item.mean if isinstance(item, Estimate) else item.diff
-
-
 def numbers(item: Estimate | Difference) -> str:
     """A row's estimate with its interval."""
-    digits = decimals(item.se, value_of(item) or None)
+    digits = digits_of(item)
     ends = "" if item.ci_low is None else f" {interval(item.ci_low, item.ci_high, digits)}"
     return f"{number(value_of(item), digits)}{ends}"
-
-
-def what(item: Any) -> str:
-    """Task and metric of a row."""
-    return " ".join(part for part in (plain(item.task), metric_name(item.metric, item.scorer)) if part)
 
 
 def opening(table: Analysis | Comparison) -> list[Picture]:
@@ -60,7 +63,7 @@ def verdict(row: Difference, margin: float | None) -> Picture | None:
     better = [f"{b} better", f"{a} better"]
     if row.higher_is_better is False:
         better.reverse()
-    level = f"{100 * row.level:g} % CI"
+    level = f"{percent(row.level)} CI"
     alt = f"{a} − {b} is {numbers(row)}{'' if row.ci_low is None else f' ({level})'}: {row.verdict}"
     alt += f"; the margin is ±{margin:g}." if margin is not None else "."
     drawn = Row("", row.ci_low, row.diff, row.ci_high, alt, colour, hollow)
@@ -76,28 +79,24 @@ def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None)
         if value_of(item) is not None:
             by_metric.setdefault((item.metric, item.scorer), []).append(item)
     several = len({item.task for item in rows}) > 1
-    models = len({_models(item) for item in rows}) > 1
+    models = len({models_of(item) for item in rows}) > 1
     for i, (key, found) in enumerate(by_metric.items()):
         compared = isinstance(found[0], Difference)
         drawn = []
         for item in found[:ROWS]:
             colour, hollow = colour_of(item.verdict) if isinstance(item, Difference) else (COLOURS[0], False)
-            label = " ".join([plain(item.task)] * several + [_models(item)] * models) or what(item)
+            label = " ".join([plain(item.task)] * several + [models_of(item)] * models) or what_of(item)
             title = f"{label}: {numbers(item)}" + (f", {item.verdict}" if isinstance(item, Difference) else "")
             drawn.append(Row(label, item.ci_low, value_of(item) or 0.0, item.ci_high, title, colour, hollow))
         more = f" (the first {ROWS} of {len(found)})" if len(found) > ROWS else ""
         metric = metric_name(*key)
-        alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {100 * found[0].level:g} % intervals"
+        alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {percent(found[0].level)} intervals"
         if compared:
             told = sum(item.verdict in ("A better", "B better") for item in found if isinstance(item, Difference))
             alt += f"; {told} of {len(found)} are significant"
         label = f"{'A − B' if compared else 'mean'} ({name(metric, 30)})"
         out.append(forest(f"rows-{i}", name(metric, 40), alt + ".", drawn, label, zero=compared, margin=margin))
     return out
-
-
-def _models(item: Estimate | Difference) -> str:
-    return plain(item.model if isinstance(item, Estimate) else " − ".join(names_of(item)))
 
 
 def slices(

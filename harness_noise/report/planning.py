@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..results.plan import Plan
-from .columns import MISSING, Column, Section, Summary, decimals, degrees, number
+from .columns import MISSING, Column, Section, Summary, decimals, degrees, number, percent
 
 _BARS = 28
 
@@ -55,7 +55,7 @@ def _design(plan: Plan, digits: int) -> Section:
         return Section("", (Column("Design", text=True), Column("")), tuple(row[:2] for row in rows))
     columns = (
         Column("Design", text=True),
-        Column(f"{100 * plan.assurance:g} % assured", hint="from the upper limit of the pilot's variance"),
+        Column(f"{percent(plan.assurance)} assured", hint="from the upper limit of the pilot's variance"),
         Column("estimate", hint="from the pilot's estimate, as if it were the truth"),
     )
     return Section(plan.compared, columns, tuple(rows))

@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..results.rows import Analysis, Comparison, Difference, Estimate
+from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate
 from . import html, pair_figures
-from .columns import Column, Section, decimals, drop_empty, interval, names_of, number, p_text, plain, shorten
+from .columns import Column, Section, level_of, names_of, number, plain, section, shorten, what_of
 from .html import foot
-from .sentences import ODD, sentence
-from .summary import summarise, taken_back
+from .sentences import count_line, sentence, verdict_parts
+from .summary import FLIPPED, lost_to_adjustment, summarise
 
 if TYPE_CHECKING:
-    from ..analysis.by_question import ByQuestion
     from .canvas import Picture
 
 DETAILS = 24
 """Rows that are shown in detail; of more, those with the smallest p."""
-FLIPPED = "Questions that flipped most"
 FLIPS = 12
 """Questions that a detail lists."""
 
@@ -94,7 +92,7 @@ def page(
         heading="Differences" if compared else "Means",
         sentences=[
             *(sentence(item) for item in rows if item.se is not None),
-            *(taken_back(table) if isinstance(table, Comparison) else ()),
+            *(lost_to_adjustment(table) if isinstance(table, Comparison) else ()),
         ],
         details=details,
         sections=[
@@ -127,48 +125,15 @@ def _title(table: Analysis | Comparison) -> str:
 
 def _headline(table: Comparison) -> Headline | None:
     """The verdict of the one row, or how many rows have which."""
-    rows = [item for item in table.differences if item.diff is not None]
+    rows = [row for row in table.differences if row.diff is not None]
     if not rows:
         return None
     if len(rows) == 1:
-        return _of_one(rows[0])
-    a, b = (sum(item.verdict == word for item in rows) for word in ("A better", "B better"))
-    same = sum(item.verdict.startswith("equivalent") for item in rows)
-    left = len(rows) - a - b - same
-    alike = [f"{same} equivalent"] if same else []
+        verdict, evidence = verdict_parts(rows[0], table.settings)
+        return Headline(html.kind(rows[0]), f"{plain(verdict)}.", plain(evidence))
+    a, b = (any(row.verdict == word for row in rows) for word in ("A better", "B better"))
     kind = "is-a" if a and not b else "is-b" if b and not a else "is-none"
-    adjusted = table.settings.get("adjust") != "none"
-    how = f"{100 * rows[0].level:g} % level{', adjusted for all rows that are tested together' if adjusted else ''}."
-    names = [names_of(item) for item in rows]
-    if len(set(names)) > 1 and len({other for _, other in names}) == 1:
-        said = [f"{a} better", f"{b} worse", *alike, f"{left} not separable"]
-        return Headline(kind, f"{len(rows)} rows against {shorten(names[0][1], 60)}: {', '.join(said)}.", how)
-    if len(set(names)) == 1:
-        how = f"A is {shorten(names[0][0], 60)}, B is {shorten(names[0][1], 60)}; {how}"
-    said = [f"A is better in {a}", f"B in {b}", *alike, f"{left} not separable"]
-    return Headline(kind, f"{len(rows)} rows: {', '.join(said)}.", how)
-
-
-def _of_one(row: Difference) -> Headline:
-    a, b = (shorten(name, 60) for name in names_of(row))
-    if row.verdict in ("A better", "B better"):
-        better, other = (a, b) if row.verdict == "A better" else (b, a)
-        said = f"{better} is better than {other}."
-    elif row.verdict.startswith("equivalent"):
-        said = f"{a} and {b} are {plain(row.verdict)}."
-    else:
-        said = f"{a} is not shown to differ from {b}."
-    digits = decimals(row.se, row.diff or row.mean_a)
-    how = f"A − B = {number(row.diff, digits)}"
-    if row.mean_a is not None:
-        how += f" ({number(row.mean_a, digits)} against {number(row.mean_b, digits)})"
-    if row.ci_low is not None:
-        how += f", {100 * row.level:g} % CI {interval(row.ci_low, row.ci_high, digits)}"
-    if row.p_adjusted is not None:
-        p = p_text(row.p_adjusted)
-        how += f", p {p}" if p.startswith("<") else f", p = {p}"
-    odd = f"; {ODD}" if "mean_mismatch" in row.diagnostics else ""
-    return Headline(html.kind(row), said, f"{how}, on {row.n_questions} questions{odd}.")
+    return Headline(kind, count_line(table), f"{level_of(rows)} intervals.")
 
 
 def _details(
@@ -226,7 +191,7 @@ def _key(item: Any) -> tuple[str, ...]:
 
 def _detail_title(item: Any, table: Analysis | Comparison) -> str:
     """What a row is about, with its models where the page has several."""
-    title = pair_figures.what(item)
+    title = what_of(item)
     if isinstance(table, Comparison):
         several = len({(row.model_a, row.model_b) for row in table.differences}) > 1
         return f"{' − '.join(names_of(item))}, {title}" if several else title
@@ -257,19 +222,11 @@ def flip_table(asked: ByQuestion, limit: int = FLIPS) -> Section | None:
     order = [int(i) for i in np.argsort(-np.abs(d), kind="stable")[:limit] if abs(d[i]) > 1e-12]
     if not order:
         return None
-    columns = (
-        Column("Question", text=True),
-        Column("Cluster", text=True),
-        Column("A"),
-        Column("B"),
-        Column("A − B"),
-    )
-    rows = [
-        (
-            shorten((asked.texts[i] if asked.texts else "") or asked.keys[i], 100),
-            shorten(asked.clusters[i], 40) if asked.clusters else "",
-            *(number(float(value), 2) for value in (asked.mean_a[i], asked.mean_b[i], d[i])),
-        )
-        for i in order
+    columns = [
+        Column("Question", lambda i: shorten((asked.texts[i] if asked.texts else "") or asked.keys[i], 100), text=True),
+        Column("Cluster", lambda i: shorten(asked.clusters[i], 40) if asked.clusters else "", text=True, optional=True),
+        Column("A", lambda i: number(float(asked.mean_a[i]), 2)),
+        Column("B", lambda i: number(float(asked.mean_b[i]), 2)),
+        Column("A − B", lambda i: number(float(d[i]), 2)),
     ]
-    return Section(FLIPPED, *drop_empty(columns, rows, ("Cluster",)))
+    return section(FLIPPED, order, columns)

@@ -8,12 +8,13 @@ from math import isclose
 
 from ..data.native_values import is_proportion
 from ..results.diagnostics import explained
-from ..results.rows import Comparison, Difference, Estimate
+from ..results.rows import Comparison, Difference, Estimate, Gate
 from ..stats.tolerances import SLACK
 from .columns import (
     data_noise,
     decimals,
     digits_of,
+    equals_p,
     has_t,
     if_missing,
     interval,
@@ -31,6 +32,7 @@ from .columns import (
     shorten,
     span,
     test_name,
+    what_of,
 )
 
 
@@ -210,6 +212,7 @@ def _asked(item: Estimate) -> str:
 
 FEW = 12
 """Rows of which each has a line, and which a table shows; of more, those that say something."""
+A, B = "A better", "B better"
 NOT_DECIDED = "not decided"
 """The verdict of a run that grows, at a look that did not decide."""
 
@@ -218,7 +221,7 @@ def verdict_lines(table: Comparison) -> list[str]:
     """One line for each row, or a count of the verdicts and the lines of the rows that differ."""
     items = table.differences
     told = [verdict_line(item, alone=len(items) == 1, settings=table.settings) for item in shown_rows(table)]
-    return told if len(items) <= FEW else [_count(table), *told]
+    return told if len(items) <= FEW else [count_line(table), *told]
 
 
 def shown_rows(table: Comparison) -> list[Difference]:
@@ -237,57 +240,67 @@ def shown_rows(table: Comparison) -> list[Difference]:
 
 
 def _decided(item: Difference) -> bool:
-    return item.verdict in ("A better", "B better")
+    return item.verdict in (A, B)
 
 
-def _count(table: Comparison) -> str:
-    """ "3 better, 1 worse, 53 not separable after adjustment"."""
-    found = Counter(item.verdict for item in table.differences)
-    words = {"A better": "better", "B better": "worse"}
+def count_line(table: Comparison) -> str:
+    """ "new against old, 57 rows: 3 better, 1 worse, 53 not separable after adjustment"."""
+    verdicts = Counter(row.verdict for row in table.differences)
     after = "" if table.settings.get("adjust") == "none" else " after adjustment"
-    unjudged = sum(item.ci_low is None and item.p_value is None for item in table.differences)
-    parts = [f"{found[key]} {word}" for key, word in words.items()]
-    parts += [f"{n} {verdict}" for verdict, n in found.items() if verdict.startswith("equivalent")]
-    if same := found["not separable"] - unjudged:
+    unjudged = sum(row.ci_low is None and row.p_value is None for row in table.differences)
+    parts = [f"{verdicts[A]} better", f"{verdicts[B]} worse"]
+    parts += [f"{n} {verdict}" for verdict, n in verdicts.items() if verdict.startswith("equivalent")]
+    if same := verdicts["not separable"] - unjudged:
         parts.append(f"{same} not separable{after}")
-    parts += [f"{found[NOT_DECIDED]} {NOT_DECIDED}"] if found[NOT_DECIDED] else []
+    parts += [f"{verdicts[NOT_DECIDED]} {NOT_DECIDED}"] if verdicts[NOT_DECIDED] else []
     parts += [f"{unjudged} that cannot be judged"] if unjudged else []
-    pairs = {names_of(item) for item in table.differences}
-    a, b = next(iter(pairs)) if len(pairs) == 1 else ("A", "B")
-    return plain(f"{shorten(a, _NAME)} against {shorten(b, _NAME)}, {len(table.differences)} rows: {', '.join(parts)}.")
+    pairs = {names_of(row) for row in table.differences}
+    baselines = {b for _, b in pairs}
+    n = f"{len(table.differences)} rows"
+    if len(pairs) > 1 and len(baselines) == 1:
+        start = f"{n} against {shorten(baselines.pop(), _NAME)}"
+    else:
+        a, b = (shorten(name, _NAME) for name in (pairs.pop() if len(pairs) == 1 else ("A", "B")))
+        start = f"{a} against {b}, {n}"
+    return plain(f"{start}: {', '.join(parts)}.")
 
 
-def verdict_line(item: Difference, *, alone: bool = True, settings: object = None) -> str:
+def verdict_line(row: Difference, *, alone: bool = True, settings: object = None) -> str:
     """ "sim-a is not shown to differ from sim-b: −0.3 to +14.1 points; t test, 19 df; smallest detectable 9.7"."""
-    a, b = _names(item)
-    where = "" if alone else f"{' '.join(filter(None, (item.task, metric_name(item.metric, item.scorer))))}: "
-    if item.ci_low is None and item.p_value is None:
-        why = next((explained(code, item.cluster is not None) for code in _REASONS if code in item.diagnostics), "")
-        by = "" if item.diff is None else f" ({_signed(item, item.diff, settings)})"
-        return plain(f"{where}whether {a} and {b} differ{by} is not known{': ' + why if why else '.'}")
-    text = _verdict(item, a, b, settings)
-    if item.ci_low is not None and item.ci_high is not None:
-        unit = " points" if _in_points(item, settings) else ""
-        level = "" if level_of([item]) == "95 %" else f" ({level_of([item])} interval)"
-        low, high = (_signed(item, x, settings) for x in (item.ci_low, item.ci_high))
-        text += f": {low} to {high}{unit}{level}"
-    test = _test(item)
-    if _decided(item) and item.p_adjusted is not None:
-        p = p_text(item.p_adjusted)
-        test += f", {'p' if item.p_adjusted == item.p_value else 'adjusted p'} {p if p.startswith('<') else '= ' + p}"
-    text += f"; {test}" if test else ""
-    if item.verdict == NOT_DECIDED:
-        text += f"; {NOT_DECIDED} yet"
-    if item.mde is not None and not _decided(item):
-        none = _in_points(item, settings) and item.mde > 1  # no two scores of a question differ by so much
-        text += f"; smallest detectable {'none' if none else _amount(item, item.mde, settings, unit=False)}"
-    if "not_after_adjustment" in item.diagnostics:
-        text += "; no longer significant after adjustment"
-    if "missing_matters" in item.diagnostics:
-        text += f"; its {item.n_missing:,} missing answers could change this"
-    if "mean_mismatch" in item.diagnostics:
-        text += f"; {ODD}"
-    return plain(f"{where}{text}.")
+    where = "" if alone else f"{what_of(row)}: "
+    verdict, evidence = verdict_parts(row, settings)
+    return plain(f"{where}{verdict}: {evidence}" if evidence else f"{where}{verdict}.")
+
+
+def verdict_parts(row: Difference, settings: object = None) -> tuple[str, str]:
+    """The verdict, without a full stop, and the numbers behind it, with one; "" where there are none."""
+    a, b = _names(row)
+    if row.ci_low is None and row.p_value is None:
+        why = next((explained(code, row.cluster is not None) for code in _REASONS if code in row.diagnostics), "")
+        by = "" if row.diff is None else f" ({_signed(row, row.diff, settings)})"
+        return f"whether {a} and {b} differ{by} is not known", why
+    parts = []
+    if row.ci_low is not None and row.ci_high is not None:
+        unit = " points" if _in_points(row, settings) else ""
+        level = "" if level_of([row]) == "95 %" else f" ({level_of([row])} interval)"
+        low, high = (_signed(row, x, settings) for x in (row.ci_low, row.ci_high))
+        parts.append(f"{low} to {high}{unit}{level}")
+    test = _test(row)
+    if _decided(row) and row.p_adjusted is not None:
+        test += f", {'p' if row.p_adjusted == row.p_value else 'adjusted p'} {equals_p(row.p_adjusted)}"
+    parts += [test] if test else []
+    if row.verdict == NOT_DECIDED:
+        parts.append(f"{NOT_DECIDED} yet")
+    if row.mde is not None and not _decided(row):
+        none = _in_points(row, settings) and row.mde > 1  # no two scores of a question differ by so much
+        parts.append(f"smallest detectable {'none' if none else _amount(row, row.mde, settings, unit=False)}")
+    if "not_after_adjustment" in row.diagnostics:
+        parts.append("no longer significant after adjustment")
+    if "missing_matters" in row.diagnostics:
+        parts.append(f"its {row.n_missing:,} missing answers could change this")
+    if "mean_mismatch" in row.diagnostics:
+        parts.append(ODD)
+    return _verdict(row, a, b, settings), f"{'; '.join(parts)}." if parts else ""
 
 
 def _names(item: Difference) -> tuple[str, str]:
@@ -349,3 +362,36 @@ def _signed(item: Difference, value: float, settings: object) -> str:
     scale, digits = _digits(item, settings)
     text = limit(scale * value, digits)
     return text if text.startswith("−") or float(scale * value) == 0 else f"+{text}"
+
+
+def gate_sentences(gate: Gate) -> list[str]:
+    """The outcome with its test, then what was worse, what could change it, and what could not be judged."""
+    how = "Holm over all rows" if gate.adjust == "holm" else "unadjusted (--adjust none)"
+    kinds = dict.fromkeys(interval_words(row) for row in gate.rows if row.interval != "none")
+    shown = ", ".join(list(kinds)[:4]) + (", …" if len(kinds) > 4 else "")
+    test = f"one-sided at {100 * gate.alpha:g} %, {how}, by the intervals shown: {shown or 'none'}"
+    rows = f"{len(gate.worse)} of {len(gate.rows)} rows shown to be worse by more than {gate.margin:g}"
+    outcome = gate.outcome
+    if outcome == "cannot judge":
+        few = "no row" if len(gate.unjudged) == len(gate.rows) else "not every row"
+        outcome = f"{few} could be judged, which is no pass (exit code 2)"
+    lines = [f"--fail-on regression: {outcome}, {rows} ({test})"]
+    lines += [
+        f"--fail-on regression: the {row.n_missing:,} missing answers of {_row_name(row)} could change this: "
+        "--missing zero counts them as wrong"
+        for row in gate.rows
+        if "missing_matters" in row.diagnostics
+    ]
+    for a, b in dict.fromkeys((row.model_a, row.model_b) for row in gate.worse):
+        names = [_row_name(row) for row in gate.worse if (row.model_a, row.model_b) == (a, b)]
+        lines.append(f"{a} is worse than {b} on {', '.join(names)}")
+    odd = "its scores do not have the mean that the harness reports (mean_mismatch)"
+    return lines + [
+        f"--fail-on regression cannot judge {_row_name(row)}: "
+        + (odd if "mean_mismatch" in row.diagnostics else "it has no interval")
+        for row in gate.unjudged
+    ]
+
+
+def _row_name(row: Difference) -> str:
+    return f"{row.task} {row.metric}".strip()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..results.rows import Analysis
 from ..stats.decision import WORDS
-from .columns import MISSING, Column, Section, decimals, interval, metric_name, number, plain
+from .columns import MISSING, Column, Marks, Section, decimals, interval, metric_name, number, plain
 
 if TYPE_CHECKING:
     from ..results.arena import Arena, Budget
@@ -49,7 +49,7 @@ def look_section(items: Sequence[Sequential], title: str = "Looks at a run that 
         Column("Task", text=True),
         Column("Metric", text=True),
         Column("look", hint="looks that were taken, and how many were planned"),
-        Column("questions", hint="answered by now, of all"),
+        Column("asked", hint="questions that were answered by now, of all; where they have several answers, those"),
         Column(what, hint="median-unbiased where it stopped; else the mean"),
         Column("interval", hint="valid whenever the looks stop it"),
         Column("p", hint="allowing for the looks"),
@@ -62,7 +62,7 @@ def look_section(items: Sequence[Sequential], title: str = "Looks at a run that 
         looks = f"{item.look}" if item.looks == "anytime" else f"{item.look} of {plain(str(item.looks))}"
         rows.append(
             (
-                plain(item.task), plain(item.metric), looks, f"{item.n_asked:,} of {item.n_total:,}",
+                plain(item.task), plain(item.metric), looks, _asked(item).split(" to ")[0].removesuffix(" questions"),
                 number(item.estimate, digits), interval(item.ci_low, item.ci_high, digits),
                 MISSING if item.p_value is None else f"{item.p_value:.3g}",
                 number(item.estimate_unadjusted, digits), plain(item.decision),
@@ -71,7 +71,7 @@ def look_section(items: Sequence[Sequential], title: str = "Looks at a run that 
     return Section(title, columns, tuple(rows))
 
 
-def stopping(table: Analysis, marks: Mapping[str, str]) -> tuple[list[Section], list[str]]:
+def stopping(table: Analysis, marks: Marks) -> tuple[list[Section], list[str]]:
     """What made a run stop, and whole benchmarks from parts, as tables; and `told`."""
     sections = [look_section(table.sequential, "When the run stopped")] if table.sequential else []
     sections += [full_section(table.full_benchmark, marks)] if table.full_benchmark else []
@@ -92,26 +92,37 @@ def stopped(item: Sequential, level: float) -> str:
     """What a paper says of a run that stopped."""
     digits = decimals(_se(item.ci_low, item.ci_high), item.estimate)
     looks = f"look {item.look}" + ("" if item.looks == "anytime" else f" of {plain(str(item.looks))}")
-    early = "stopped early" if item.n_asked < item.n_total else "not stopped before the end"
-    if item.decision == "not decided" and item.n_asked < item.n_total:
-        early = "not decided"
+    order = f"in random order{_seed(item.order_seed)}"
+    if item.complete:
+        how = f"all {item.n_total:,} questions were asked, {order}, {plain(item.rule)}, {looks}"
+    else:
+        word = "not decided" if item.decision == "not decided" else "stopped early"
+        how = f"{word} at {looks}, {plain(item.rule)}, after {_asked(item)} {order}"
     what = "mean" if item.rule == "se" else "A − B"
-    asked = f"{item.n_asked:,} of {item.n_total:,} questions in random order{_seed(item.order_seed)}"
+    rest = ": the rest cannot decide it" if item.decision == "cannot be decided" else ""
     return (
         f"{what} = {number(item.estimate, digits)}, {100 * level:g} % CI {interval(item.ci_low, item.ci_high, digits)}"
         + ("" if item.rule == "se" else ", both allowing for the looks")
         + f" (plain: {number(item.estimate_unadjusted, digits)}) on {plain(item.task)} "
-        + f"({metric_name(item.metric, item.scorer)}; {early} at {looks}, {plain(item.rule)}, after {asked}): "
-        + f"{plain(item.decision)}."
+        + f"({metric_name(item.metric, item.scorer)}; {how}): {plain(item.decision)}{rest}."
     )
+
+
+def _asked(item: Sequential) -> str:
+    """300 of 1,000 questions, or 1,200 of 5,000 answers to 1,000 questions."""
+    if (item.n_answers_total or 0) > item.n_total:
+        return (
+            f"{item.n_answers:,} of {item.n_answers_total:,} answers to {item.n_asked:,} of {item.n_total:,} questions"
+        )
+    return f"{item.n_asked:,} of {item.n_total:,} questions"
 
 
 def _seed(seed: int | None) -> str:
     return "" if seed is None else f" (seed {seed})"
 
 
-def full_section(items: Sequence[FullRow], marks: Mapping[str, str]) -> Section:
-    """Whole benchmarks, from parts of them; `marks` are the letters of the diagnostics."""
+def full_section(items: Sequence[FullRow], marks: Marks) -> Section:
+    """Whole benchmarks, from parts of them; `marks` gives the letters of the diagnostics."""
     columns = (
         Column("Task", text=True),
         Column("Metric", text=True),
@@ -136,7 +147,7 @@ def full_section(items: Sequence[FullRow], marks: Mapping[str, str]) -> Section:
                 interval(item.ci_low_population, item.ci_high_population, digits),
                 MISSING if item.r2 is None else f"{max(0.0, item.r2):.2f}",
                 f"{item.gain:.2f}" if gained else "none",
-                " ".join(marks[code] for code in item.diagnostics),
+                marks(item.diagnostics),
             )
         )  # fmt: skip
     return Section("The whole benchmark, from a part of it", columns, tuple(rows))

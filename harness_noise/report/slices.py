@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..results.rows import Analysis, Comparison, Difference, Estimate
+from ..results.rows import Analysis, Comparison, Difference
 from .columns import (
     MISSING,
     Column,
+    Marks,
     Section,
-    decimals,
     degrees,
-    drop_empty,
+    digits_of,
+    equals_p,
     interval,
-    metric_name,
+    models_of,
     number,
     p_text,
+    percent,
     plain,
+    scaled,
+    section,
     shorten,
+    value_of,
+    what_of,
 )
-from .words import NOTES
+from .words import MEANS, difference_columns, mean_columns
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
@@ -30,7 +36,7 @@ SHOWN = 60
 """Slices that a table shows; of more, those with the smallest p."""
 
 
-def sections(table: Analysis | Comparison | Arena, marks: Mapping[str, str]) -> list[Section]:
+def sections(table: Analysis | Comparison | Arena, marks: Marks) -> list[Section]:
     """The tables of a result's slices; none where it has none."""
     if not table.slices:
         return []
@@ -44,98 +50,85 @@ def sections(table: Analysis | Comparison | Arena, marks: Mapping[str, str]) -> 
     return [_slices(title, rows, marks), _heterogeneity(table.heterogeneity, marks)]
 
 
-def _what(item: EstimateSlice | DifferenceSlice | Heterogeneity) -> str:
-    return f"{plain(item.task)} {metric_name(item.metric, item.scorer)}"
+def _named(rows: Sequence[EstimateSlice | DifferenceSlice] | Sequence[Heterogeneity]) -> list[Column]:
+    """The columns that say what a slice is of; the model and the task only where there are several."""
+    several = len({(models_of(row), what_of(row)) for row in rows}) > 1
+    return [
+        Column("Model", lambda row: models_of(row) if several else "", text=True, optional=True),
+        Column("Task", lambda row: what_of(row) if several else "", text=True, optional=True),
+        Column("Field", lambda row: plain(row.field), text=True),
+    ]
 
 
-def _value(item: Estimate | Difference) -> float | None:
-    return item.mean if isinstance(item, Estimate) else item.diff
+def _slices(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], marks: Marks) -> Section:
+    compared, level = isinstance(rows[0], Difference), percent(rows[0].level)
+    columns = [
+        *_named(rows),
+        Column("Slice", lambda row: shorten(row.value, 40), "questions that share this value", text=True),
+        Column("n", lambda row: str(row.n_questions), "questions", rank=3),
+        MEANS["g"]._replace(rank=4).column(),
+        *(difference_columns("diff ci", level) if compared else mean_columns("mean ci", level)),
+        Column("SE", scaled("se"), "standard error", rank=2),
+        Column(
+            "shrunken",
+            scaled("shrunken"),
+            "pulled towards the other slices, the more the noisier it is",
+            rank=1,
+            optional=True,
+        ),
+        Column(
+            "shrunken CI",
+            lambda row: interval(row.shrunken_ci_low, row.shrunken_ci_high, digits_of(row)),
+            "confidence interval of the shrunken value",
+            rank=5,
+            optional=True,
+        ),
+        Column(
+            "p",
+            lambda row: p_text(row.p_value),
+            "of no difference" if compared else "of the mean of all other questions",
+            rank=6,
+        ),
+        Column("p adj.", lambda row: p_text(row.p_adjusted), "adjusted for all slices (Benjamini–Hochberg)"),
+        marks.column(),
+    ]
+    return section(title, rows, columns)
 
 
-def _models(item: EstimateSlice | DifferenceSlice | Heterogeneity) -> str:
-    if isinstance(item, Estimate):
-        return plain(item.model)
-    assert not isinstance(item, Estimate)
-    return plain(item.model_a if item.model_b is None else f"{item.model_a} − {item.model_b}")
+def _heterogeneity(rows: Sequence[Heterogeneity], marks: Marks) -> Section:
+    columns = [
+        *_named(rows),
+        Column("slices", lambda row: str(row.n_slices), "how many there are"),
+        Column(
+            "F*", lambda row: number(row.statistic, 2), "Brown and Forsythe's test that all slices are equal", rank=2
+        ),
+        Column("df", lambda row: _df(row, ", ") or MISSING, "degrees of freedom", rank=3),
+        Column("p", lambda row: p_text(row.p_value), "of equal slices", rank=1),
+        Column("p adj.", lambda row: p_text(row.p_adjusted), "adjusted for all fields (Benjamini–Hochberg)"),
+        Column(
+            "spread",
+            lambda row: number(row.spread, 3),
+            "standard deviation of the true slice means, as estimated",
+            rank=4,
+            optional=True,
+        ),
+        Column(
+            "without",
+            lambda row: str(row.n_left_out) if row.n_left_out else "",
+            "questions that lack the field",
+            rank=5,
+            optional=True,
+        ),
+        marks.column(),
+    ]
+    return section("Do the slices differ?", rows, columns)
 
 
-def _slices(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], marks: Mapping[str, str]) -> Section:
-    compared = isinstance(rows[0], Difference)
-    several = len({(_models(item), _what(item)) for item in rows}) > 1
-    level = f"{100 * rows[0].level:g} %"
-    columns = (
-        Column("Model", text=True),
-        Column("Task", text=True),
-        Column("Field", text=True),
-        Column("Slice", text=True, hint="questions that share this value"),
-        Column("n", hint="questions", rank=3),
-        Column("G", hint="clusters: groups of questions that are right or wrong together", rank=4),
-        Column("A − B" if compared else "Mean"),
-        Column(f"{level} CI"),
-        Column("SE", hint="standard error", rank=2),
-        Column("shrunken", hint="pulled towards the other slices, the more the noisier it is", rank=1),
-        Column("shrunken CI", hint="confidence interval of the shrunken value", rank=5),
-        Column("p", hint="of no difference" if compared else "of the mean of all other questions", rank=6),
-        Column("p adj.", hint="adjusted for all slices (Benjamini–Hochberg)"),
-        NOTES,
-    )
-    cells = []
-    for item in rows:
-        digits = decimals(item.se, _value(item))
-        cells.append(
-            (
-                _models(item) if several else "",
-                _what(item) if several else "",
-                plain(item.field),
-                shorten(item.value, 40),
-                str(item.n_questions),
-                str(item.n_clusters) if item.cluster else "",
-                number(_value(item), digits),
-                interval(item.ci_low, item.ci_high, digits),
-                number(item.se, digits),
-                number(item.shrunken, digits),
-                interval(item.shrunken_ci_low, item.shrunken_ci_high, digits),
-                p_text(item.p_value),
-                p_text(item.p_adjusted),
-                " ".join(marks[code] for code in item.diagnostics),
-            )
-        )
-    return Section(title, *drop_empty(columns, cells, ("Model", "Task", "G", "shrunken", "shrunken CI", "")))
-
-
-def _heterogeneity(rows: Sequence[Heterogeneity], marks: Mapping[str, str]) -> Section:
-    several = len({(_models(item), _what(item)) for item in rows}) > 1
-    columns = (
-        Column("Model", text=True),
-        Column("Task", text=True),
-        Column("Field", text=True),
-        Column("slices", hint="how many there are"),
-        Column("F*", hint="Brown and Forsythe's test that all slices are equal", rank=2),
-        Column("df", hint="degrees of freedom", rank=3),
-        Column("p", hint="of equal slices", rank=1),
-        Column("p adj.", hint="adjusted for all fields (Benjamini–Hochberg)"),
-        Column("spread", hint="standard deviation of the true slice means, as estimated", rank=4),
-        Column("without", hint="questions that lack the field", rank=5),
-        NOTES,
-    )
-    cells = [
-        (
-            _models(item) if several else "",
-            _what(item) if several else "",
-            plain(item.field),
-            str(item.n_slices),
-            number(item.statistic, 2),
-            MISSING if item.df is None or item.df_residual is None
-            else f"{degrees(item.df)}, {degrees(item.df_residual)}",
-            p_text(item.p_value),
-            p_text(item.p_adjusted),
-            number(item.spread, 3),
-            str(item.n_left_out) if item.n_left_out else "",
-            " ".join(marks[code] for code in item.diagnostics),
-        )
-        for item in rows
-    ]  # fmt: skip
-    return Section("Do the slices differ?", *drop_empty(columns, cells, ("Model", "Task", "without", "spread", "")))
+def _df(row: Heterogeneity, joint: str) -> str:
+    """Both degrees of freedom of F*; empty where it has none."""
+    if row.df is None or row.df_residual is None:
+        return ""
+    return f"{degrees(row.df)}{joint}{degrees(row.df_residual)}"
 
 
 def sentences(table: Analysis | Comparison | Arena) -> list[str]:
@@ -143,21 +136,17 @@ def sentences(table: Analysis | Comparison | Arena) -> list[str]:
     out = []
     alpha = 1 - float(table.settings.get("level", 0.95))
     unknown: dict[tuple[str, str, str], list[str]] = {}
-    for item in table.heterogeneity:
-        what = "difference" if item.model_b is not None else "mean"
-        where = f"{_models(item)} on {_what(item)}"
-        if item.p_adjusted is None or item.df is None or item.df_residual is None:
-            unknown.setdefault((_what(item), what, plain(item.field)), []).append(_models(item))
+    for row in table.heterogeneity:
+        what = "difference" if row.model_b is not None else "mean"
+        if row.p_adjusted is None or not _df(row, ""):
+            unknown.setdefault((what_of(row), what, plain(row.field)), []).append(models_of(row))
             continue
-        p = p_text(item.p_adjusted)
-        p = p if p.startswith("<") else f"= {p}"
-        found = (
-            f"F* = {number(item.statistic, 2)} on {degrees(item.df)} and {degrees(item.df_residual)} df, adjusted p {p}"
-        )
+        test = f"F* = {number(row.statistic, 2)} on {_df(row, ' and ')} df, adjusted p {equals_p(row.p_adjusted)}"
+        where = f"{models_of(row)} on {what_of(row)}"
         out.append(
-            f"{where}: the {what} varies over {plain(item.field)} ({found})."
-            if item.p_adjusted < alpha
-            else f"{where}: no sign that the {what} varies over {plain(item.field)} ({found}); its slices may look "
+            f"{where}: the {what} varies over {plain(row.field)} ({test})."
+            if row.p_adjusted < alpha
+            else f"{where}: no sign that the {what} varies over {plain(row.field)} ({test}); its slices may look "
             "different by noise alone."
         )
     for (task, what, field), names in unknown.items():
@@ -191,13 +180,13 @@ def _standing_out(table: Analysis | Comparison | Arena) -> str:
     if not told:
         return f"None of {n} is shown to {what} (p adjusted for all of them, Benjamini–Hochberg)."
     told = sorted(told, key=lambda item: 1.0 if item.p_adjusted is None else item.p_adjusted)
-    several = len({(_models(item), _what(item)) for item in rows}) > 1
+    several = len({(models_of(item), what_of(item)) for item in rows}) > 1
     names = []
     for item in told[:5]:
-        value = number(_value(item), decimals(item.se, _value(item)))
-        where = f", {_models(item)} on {_what(item)}" if several else ""
+        value = number(value_of(item), digits_of(item))
+        where = f", {models_of(item)} on {what_of(item)}" if several else ""
         names.append(f"{plain(item.field)} = {shorten(item.value, 40)} ({value}{where})")
     if len(told) > 5:
         names.append(f"and {len(told) - 5} more")
-    rate = f"false discovery rate {100 * (1 - rows[0].level):g} %, Benjamini–Hochberg"
+    rate = f"false discovery rate {percent(1 - rows[0].level)}, Benjamini–Hochberg"
     return f"{len(told)} of {n} {what} ({rate}): {', '.join(names)}."

@@ -6,49 +6,42 @@ Every renderer draws these sections and nothing else; the complete numbers are i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from ..io.paths import telling_parts
-from ..results.rows import Analysis, Comparison, Difference, Estimate, Flip
+from ..results.rows import Analysis, Comparison, Estimate, Flip
 from . import slices
 from .columns import (
     MISSING,
+    TASK,
     Column,
+    Marks,
     Section,
     Summary,
     borrowed_line,
-    by_test,
-    count,
-    data_noise,
     decimals,
-    digits_of,
-    drop_empty,
     estimand_line,
-    if_missing,
     interval,
-    legend_of,
     level_of,
-    marks_of,
     mean_interval_name,
-    metric_name,
+    models_of,
     names_of,
     number,
-    of_each,
     p_text,
     plain,
+    section,
     shorten,
-    span,
+    what_of,
 )
 from .sentences import FEW, closing_line, sentence, shown_rows, verdict_lines
 from .sequential import full_section, look_section, stopping
-from .words import NOTES, difference_column, mean_column
+from .words import difference_columns, mean_columns
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
     from ..results.explanation import Explanation, Factors
     from ..results.plan import Plan
-
 
 Result: TypeAlias = "Analysis | Comparison | Plan | Factors | Arena | Explanation"
 
@@ -84,36 +77,38 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
 
 
 def _factors(table: Factors) -> Summary:
-    marks = marks_of(item.diagnostics for item in table.factors)
-    rows = [
-        (
-            plain(item.factor),
-            number(item.var, decimals(item.var)),
-            interval(item.var_low, item.var_high, decimals(item.var, item.var_high)),
-            MISSING if item.share is None else f"{100 * item.share:.1f} %",
-            number(item.se, decimals(item.se)),
-            f"{item.df:g}",
-            str(item.levels),
-            MISSING if item.gain is None else f"{100 * item.gain:.1f} %",
-            " ".join(marks[code] for code in item.diagnostics),
-        )
-        for item in table.factors
+    marks = Marks()
+    columns = [
+        Column("Source", lambda row: plain(row.factor), text=True),
+        Column("variance", lambda row: number(row.var, decimals(row.var)), "variance component of one answer"),
+        Column(
+            "95 % interval",
+            lambda row: interval(row.var_low, row.var_high, decimals(row.var, row.var_high)),
+            "of the variance component",
+        ),
+        Column("share", lambda row: _share(row.share), "of the sum of all components"),
+        Column(
+            "SE",
+            lambda row: number(row.se, decimals(row.se)),
+            "what it adds to the standard error of the mean of all these answers",
+        ),
+        Column("df", lambda row: f"{row.df:g}", "degrees of freedom", rank=2),
+        Column("levels", lambda row: str(row.levels), "how many of them there are"),
+        Column(
+            "gain",
+            lambda row: _share(row.gain),
+            "how much 1,000 more answers on new levels lower the variance of the mean",
+            rank=1,
+        ),
+        marks.column(),
     ]
-    columns = (
-        Column("Source", text=True),
-        Column("variance", hint="variance component of one answer"),
-        Column("95 % interval", hint="of the variance component"),
-        Column("share", hint="of the sum of all components"),
-        Column("SE", hint="what it adds to the standard error of the mean of all these answers"),
-        Column("df", hint="degrees of freedom", rank=2),
-        Column("levels", hint="how many of them there are"),
-        Column("gain", hint="how much lower 1,000 more answers on new levels make the variance of the mean", rank=1),
-        NOTES,
-    )
-    digits = decimals(max((item.se or 0.0 for item in table.factors), default=None))
+    digits = decimals(max((row.se or 0.0 for row in table.factors), default=None))
     title = f"{table.n_answers} answers, mean {number(table.mean, digits)}"
-    shown = drop_empty(columns, rows, ("",))
-    return Summary((Section(title, *shown),), legend_of(marks), table.notes, (table.advice,))
+    return Summary((section(title, table.factors, columns),), marks.legend(), table.notes, (table.advice,))
+
+
+def _share(value: float | None) -> str:
+    return MISSING if value is None else f"{100 * value:.1f} %"
 
 
 NO_SAMPLES = (
@@ -131,75 +126,43 @@ SENTENCES = 1
 
 
 def _analysis(table: Analysis, *, brief: bool) -> Summary:
-    rows, marks = [], _marks_of(table, table.estimates)
-    several = len({(item.model, item.run) for item in table.estimates}) > 1
-    level, clustered = level_of(table.estimates), any(item.cluster for item in table.estimates)
-    methods = {name for item in table.estimates if (name := mean_interval_name(item))}
-    runs = _run_names(table.estimates)
-    for item in table.estimates:
-        model, run = plain(item.model) if several else "", plain(runs.get((item.model, item.run), ""))
-        method = mean_interval_name(item) if len(methods) > 1 else ""
-        rows.append(
-            (model, run, *_estimate_cells(item, method, clustered), " ".join(marks[c] for c in item.diagnostics))
-        )
-    keys = ("mean", "ci", "interval", "se", "total", "data", "prediction", "n", "k", "g", "deff", "missing")
-    columns = (
-        Column("Model", text=True),
-        Column("Run", text=True, hint="what tells the runs of one model apart"),
-        Column("Task", text=True),
-        Column("Metric", text=True),
-        *(mean_column(key, level) for key in (*keys, "if_missing")),
-        NOTES,
-    )
-    shown = drop_empty(columns, rows, ("Model", "Run", "interval", "G", "deff", "missing", "if wrong … right", ""))
+    marks, rows, level = Marks(), table.estimates, level_of(table.estimates)
+    several = len({(row.model, row.run) for row in rows}) > 1
+    runs = _run_names(rows)
+    keys = "mean ci interval se total data prediction n k g deff missing if_missing"
+    if len({mean_interval_name(row) for row in rows} - {""}) < 2:
+        keys = keys.replace(" interval", "")
+    names = [
+        Column("Model", lambda row: plain(row.model) if several else "", text=True, optional=True),
+        Column(
+            "Run",
+            lambda row: plain(runs.get((row.model, row.run), "")),
+            "what tells the runs of one model apart",
+            text=True,
+            optional=True,
+        ),
+        *TASK,
+    ]
+    first_table = section("", rows, [*names, *mean_columns(keys, level), marks.column()])
     # one sentence for each task and group of each run, about its first metric
     first: dict[tuple[str, str, str], Estimate] = {}
-    for item in table.estimates:
-        if item.se is not None:
-            first.setdefault((item.model, item.run, item.task), item)
+    for row in rows:
+        if row.se is not None:
+            first.setdefault((row.model, row.run, row.task), row)
     written = list(map(sentence, first.values()))
     if brief and len(written) > SENTENCES:
         written[SENTENCES:] = ["Such a sentence of every row: --format sentence."]
+    by_slice = slices.sections(table, marks)
     stopped, said = stopping(table, marks)
-    sentences = [*said, *written, *slices.sentences(table), *estimand_line(table.estimates)]
+    sentences = [*said, *written, *slices.sentences(table), *estimand_line(rows)]
     lead = [
-        closing_line(item, who=" ".join([item.model, runs.get((item.model, item.run), "")]).strip() if several else "")
-        for item in (table.estimates if len(table.estimates) <= FEW else ())
+        closing_line(row, who=" ".join([row.model, runs.get((row.model, row.run), "")]).strip() if several else "")
+        for row in (rows if len(rows) <= FEW else ())
     ]
-    more = [*slices.sections(table, marks), *stopped]
-    notes = legend_of(marks, (*table.estimates, *table.slices))
-    first_table = Section("", *shown)
-    if brief and table.estimates and all("skipped_metric" in item.diagnostics for item in table.estimates):
+    if brief and rows and all("skipped_metric" in row.diagnostics for row in rows):
         why = NOT_SCORED if any("predict_only" in note for note in table.notes) else NO_SAMPLES
-        return Summary(tuple(more), (), (why,), tuple(lead))  # instead of a table of dashes
-    return Summary((first_table, *more), notes, tuple(sentences), tuple(lead))
-
-
-def _estimate_cells(item: Estimate, method: str, clustered: bool) -> tuple[str, ...]:
-    """The cells of an estimate from its task to its missing answers."""
-    digits = decimals(item.se, item.mean)
-    return (
-        plain(item.task),
-        metric_name(item.metric, item.scorer),
-        number(item.mean, digits),
-        interval(item.ci_low, item.ci_high, digits),
-        method,
-        number(item.se, digits),
-        number(item.se_total, digits),
-        data_noise(item, digits),
-        number(item.se_prediction, digits),
-        str(item.n_questions) if item.n_questions else MISSING,
-        span(item.repeats_min, item.repeats_max) if item.n_questions else MISSING,
-        (str(item.n_clusters) if item.cluster else MISSING) if clustered else "",
-        number(item.design_effect, 2) if item.cluster else (MISSING if clustered else ""),
-        str(item.n_missing) if item.n_missing else "",
-        if_missing(item, digits),
-    )
-
-
-def _marks_of(table: Analysis | Comparison, rows: Sequence[Estimate] | Sequence[Difference]) -> dict[str, str]:
-    """The marks of all rows and of their slices."""
-    return marks_of(item.diagnostics for item in (*rows, *table.slices, *table.heterogeneity, *table.full_benchmark))
+        return Summary((*by_slice, *stopped), (), (why,), tuple(lead))  # instead of a table of dashes
+    return Summary((first_table, *by_slice, *stopped), marks.legend(), tuple(sentences), tuple(lead))
 
 
 def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
@@ -215,130 +178,67 @@ def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
     }
 
 
-_Cells: TypeAlias = "Sequence[tuple[Column, Callable[[Difference], str]]]"
-"""The columns of a table, each with what it shows of a row."""
-
-
-def _filled(items: Sequence[Difference], cells: _Cells) -> tuple[tuple[Column, ...], tuple[tuple[str, ...], ...]]:
-    """Columns and rows, without the columns that need not be there and say nothing."""
-    optional = ("p adj.", "unpaired n", "G", "missing", "corr.", "")
-    rows = [tuple(cell(item) for _, cell in cells) for item in items]
-    return drop_empty(tuple(column for column, _ in cells), rows, optional)
-
-
 def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
-    every = table.differences
-    items = shown_rows(table) if brief else list(every)
-    marks = _marks_of(table, items)
-    several = len({(item.model_a, item.run_a, item.model_b, item.run_b) for item in every}) > 1
-    names: _Cells = [
-        (Column("Task", text=True), lambda x: plain(x.task)),
-        (Column("Metric", text=True), lambda x: metric_name(x.metric, x.scorer)),
-    ]
-    if several:
-        names = [(Column("A − B", text=True), lambda x: plain(" − ".join(names_of(x)))), *names]
+    every, marks = table.differences, Marks()
+    rows = shown_rows(table) if brief else list(every)
+    several = len({(row.model_a, row.run_a, row.model_b, row.run_b) for row in every}) > 1
+    names = [*([Column("A − B", models_of, text=True)] if several else []), *TASK]
     adjusted = len(every) > 1 and table.settings.get("adjust") != "none"
-    results = _filled(items, [*names, *_results(level_of(every), marks, adjusted=adjusted)])
+    keys = f"a b diff ci p {'p_adj ' if adjusted else ''}test verdict"
     known = every and not several and names_of(every[0]) != ("A", "B")
     title = plain("A = {}, B = {}".format(*names_of(every[0]))) if known else ""
-    left = len(every) - len(items)
+    left = len(every) - len(rows)
     more = f"{left} more rows: --details shows them, --format csv has them all." if left else ""
-    sections = [Section(title, *results, more=more)] if items or not left else [Section(title, (), (), more=more)]
-    sections.append(Section("Noise of A − B (standard errors)", *_filled(items, [*names, *_NOISE]), detail=True))
+    results = [*names, *difference_columns(keys, level_of(every)), marks.column()] if rows or not left else []
+    sections = [section(title, rows, results, optional=("p adj.",), more=more)]
+    noise = difference_columns("se total data prediction unpaired mde corr wins n only k g missing")
+    sections.append(section("Noise of A − B (standard errors)", rows, [*names, *noise], detail=True))
     sections += slices.sections(table, marks)
     if table.sequential:
         sections.append(look_section(table.sequential))
     if table.full_benchmark:
         sections.append(full_section(table.full_benchmark, marks))
     if table.combined:
-        sections.append(_combined(table))
+        sections.append(section("All rows together (above 0: A is better)", table.combined, _COMBINED))
     if table.flips and not wide:
         sections.append(flip_table(table.flips))
-    sentences = [f"{item.method}: {item.note}." for item in table.combined if item.note]
-    sentences += [*taken_back(table), *slices.sentences(table), *estimand_line(every)]
-    sentences += borrowed_line(every)
-    notes = legend_of(marks, (*items, *table.slices))
+    sentences = [f"{row.method}: {row.note}." for row in table.combined if row.note]
+    sentences += [*lost_to_adjustment(table), *slices.sentences(table), *estimand_line(every), *borrowed_line(every)]
     listings = flip_listings(table.flips) if wide else ()
-    return Summary(tuple(sections), notes, tuple(sentences), tuple(verdict_lines(table)), listings)
+    return Summary(tuple(sections), marks.legend(), tuple(sentences), tuple(verdict_lines(table)), listings)
 
 
-def _results(level: str, marks: Mapping[str, str], *, adjusted: bool) -> _Cells:
-    return [
-        (difference_column("a"), lambda x: number(x.mean_a, digits_of(x))),
-        (difference_column("b"), lambda x: number(x.mean_b, digits_of(x))),
-        (difference_column("diff"), lambda x: number(x.diff, digits_of(x))),
-        (difference_column("ci", level), lambda x: interval(x.ci_low, x.ci_high, digits_of(x))),
-        (difference_column("p"), lambda x: p_text(x.p_value)),
-        (difference_column("p_adj"), lambda x: p_text(x.p_adjusted) if adjusted else ""),
-        (difference_column("test"), by_test),
-        (difference_column("verdict"), lambda x: x.verdict),
-        (NOTES, lambda x: " ".join(marks[code] for code in x.diagnostics)),
-    ]
-
-
-_NOISE: _Cells = (
-    (difference_column("se"), lambda x: number(x.se, digits_of(x))),
-    (difference_column("total"), lambda x: number(x.se_total, digits_of(x))),
-    (difference_column("data"), lambda x: data_noise(x, digits_of(x))),
-    (difference_column("prediction"), lambda x: number(x.se_prediction, digits_of(x))),
-    (difference_column("unpaired"), lambda x: number(x.se_unpaired, digits_of(x))),
-    (difference_column("mde"), lambda x: number(x.mde, digits_of(x))),
-    (difference_column("corr"), lambda x: number(x.correlation, 2)),
-    (
-        difference_column("wins"),
-        lambda x: MISSING if x.wins_a is None else f"{count(x.wins_a)} : {count(x.wins_b)} : {count(x.ties)}",
-    ),
-    (difference_column("n"), lambda x: str(x.n_questions)),
-    (difference_column("only"), lambda x: f"{x.n_only_a} + {x.n_only_b}" if x.n_only_a or x.n_only_b else ""),
-    (difference_column("k"), lambda x: of_each(x.repeats_a, x.repeats_b)),
-    (difference_column("g"), lambda x: str(x.n_clusters) if x.cluster else ""),
-    (difference_column("missing"), lambda x: str(x.n_missing) if x.n_missing else ""),
-)
-
-
-def taken_back(table: Comparison) -> list[str]:
+def lost_to_adjustment(table: Comparison) -> list[str]:
     """Which rows have another verdict than their own interval would give, and why."""
-    rows = [item for item in table.differences if "not_after_adjustment" in item.diagnostics]
+    rows = [row for row in table.differences if "not_after_adjustment" in row.diagnostics]
     if not rows:
         return []
     method = {"holm": "Holm's", "bh": "Benjamini and Hochberg's"}.get(str(table.settings.get("adjust")), "the")
-    names = [" ".join(part for part in (item.task, metric_name(item.metric, item.scorer)) if part) for item in rows]
-    where = ", ".join(names[:6]) + (f" and {len(rows) - 6} more" if len(rows) > 6 else "")
-    which, are, verdicts = ("these rows", "they are", "verdicts follow") if len(rows) > 1 else (
-        "this row", "it is", "verdict follows"
-    )  # fmt: skip
+    where = ", ".join(map(what_of, rows[:6])) + (f" and {len(rows) - 6} more" if len(rows) > 6 else "")
+    which, are, verdicts = "this row", "it is", "verdict follows"
+    if len(rows) > 1:
+        which, are, verdicts = "these rows", "they are", "verdicts follow"
     return [
         f"{where}: the interval of {which} alone would show a difference, but among the rows that are tested together "
         f"{are} not significant ({method} adjustment), and the {verdicts} that."
     ]
 
 
-def _combined(table: Comparison) -> Section:
-    columns = (
-        Column("Method", text=True),
-        Column("n", hint="tasks or models"),
-        Column("A − B"),
-        Column("SE"),
-        Column("df", hint="of the t test; none: another distribution"),
-        Column("p"),
-        Column("p heterogeneity", hint="Cochran's Q: small where the tasks do not share one difference"),
-    )
-    rows = tuple(
-        (
-            item.method,
-            str(item.n),
-            number(item.diff, decimals(item.se)),
-            number(item.se, decimals(item.se)),
-            number(item.df, 0),
-            p_text(item.p_value),
-            p_text(item.heterogeneity_p),
-        )
-        for item in table.combined
-    )
-    return Section("All rows together (above 0: A is better)", columns, rows)
+_COMBINED = (
+    Column("Method", lambda row: row.method, text=True),
+    Column("n", lambda row: str(row.n), "tasks or models"),
+    Column("A − B", lambda row: number(row.diff, decimals(row.se))),
+    Column("SE", lambda row: number(row.se, decimals(row.se))),
+    Column("df", lambda row: number(row.df, 0), "of the t test; none: another distribution"),
+    Column("p", lambda row: p_text(row.p_value)),
+    Column(
+        "p heterogeneity",
+        lambda row: p_text(row.heterogeneity_p),
+        "Cochran's Q: small where the tasks do not share one difference",
+    ),
+)
 
-
-TITLE = "Questions that flipped most"
+FLIPPED = "Questions that flipped most"
 Listing = tuple[str, tuple[tuple[str, str], ...]]
 """A heading, and what stands below it: labels with their texts."""
 
@@ -346,42 +246,35 @@ Listing = tuple[str, tuple[tuple[str, str], ...]]
 def flip_table(flips: Sequence[Flip]) -> Section:
     """One row for each question; of the answers the most frequent one's end, where the result stands."""
     several = len({(flip.task, flip.metric, flip.scorer) for flip in flips}) > 1
-    columns = (
-        Column("Task", text=True),
-        Column("id", text=True, hint="what the harness calls the question", rank=5),
-        Column("Question", text=True, hint="its beginning; --wide shows it whole"),
-        Column("Cluster", text=True, rank=4),
-        Column("Target", text=True, hint="the answer that is right", rank=1),
-        Column("A says", text=True, hint="the end of A's most frequent answer; --wide shows all", rank=2),
-        Column("B says", text=True, hint="the same of B", rank=2),
-        Column("A", hint="A's mean score on the question"),
-        Column("B", hint="B's mean score on it"),
-        Column("A − B", hint="the difference"),
-    )
-    rows = [
-        (
-            f"{plain(flip.task)} {metric_name(flip.metric, flip.scorer)}" if several else "",
-            shorten(flip.question, 12) if flip.text is not None else "",
-            shorten(flip.text or flip.question, 60),
-            shorten(flip.cluster or "", 24),
-            shorten(flip.target or "", 16),
-            _ending(flip.answers_a),
-            _ending(flip.answers_b),
-            number(flip.mean_a, 2),
-            number(flip.mean_b, 2),
-            number(flip.diff, 2),
-        )
-        for flip in flips
+
+    def name(label: str, cell: Callable[[Flip], str], hint: str = "", rank: int = 0) -> Column:
+        return Column(label, cell, hint, rank, text=True, optional=label != "Question")
+
+    ending = "the end of {}'s most frequent answer; --wide shows all"
+    columns = [
+        name("Task", lambda flip: what_of(flip) if several else ""),
+        name(
+            "id",
+            lambda flip: shorten(flip.question, 12) if flip.text is not None else "",
+            "what the harness calls the question",
+            5,
+        ),
+        name("Question", lambda flip: shorten(flip.text or flip.question, 60), "its beginning; --wide shows it whole"),
+        name("Cluster", lambda flip: shorten(flip.cluster or "", 24), rank=4),
+        name("Target", lambda flip: shorten(flip.target or "", 16), "the answer that is right", 1),
+        name("A says", lambda flip: _ending(flip.answers_a), ending.format("A"), 2),
+        name("B says", lambda flip: _ending(flip.answers_b), ending.format("B"), 2),
+        Column("A", lambda flip: number(flip.mean_a, 2), "A's mean score on the question"),
+        Column("B", lambda flip: number(flip.mean_b, 2), "B's mean score on it"),
+        Column("A − B", lambda flip: number(flip.diff, 2), "the difference"),
     ]
-    optional = ("Task", "id", "Cluster", "Target", "A says", "B says")
-    return Section(TITLE, *drop_empty(columns, rows, optional))
+    return section(FLIPPED, flips, columns)
 
 
 def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
     """Every question whole, with its target and all answers."""
     out = []
     for i, flip in enumerate(flips, 1):
-        name = " ".join(filter(None, (flip.task, metric_name(flip.metric, flip.scorer))))
         cluster = f", cluster {flip.cluster}" if flip.cluster else ""
         scores = f"{number(flip.mean_a, 2)} against {number(flip.mean_b, 2)}"
         lines = [("Question", flip.text or "not in the log")]
@@ -389,7 +282,7 @@ def flip_listings(flips: Sequence[Flip]) -> tuple[Listing, ...]:
         lines += [(flip.model_a, text) for text in _counted(flip.answers_a)]
         lines += [(flip.model_b, text) for text in _counted(flip.answers_b)]
         shown = tuple((plain(label), _lines(text)) for label, text in lines)
-        out.append((plain(f"{i}. {name}, {flip.question}{cluster}: {scores}"), shown))
+        out.append((plain(f"{i}. {what_of(flip)}, {flip.question}{cluster}: {scores}"), shown))
     return tuple(out)
 
 

@@ -120,7 +120,7 @@ def _hanging(lines: list[tuple[str, str]], width: int) -> RenderableType:
     return grid
 
 
-def _table(block: Block) -> Table:
+def _table(block: ColumnBlock) -> Table:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -177,7 +177,7 @@ _PLAIN = ("Task", "Metric", "Model", "Run", "A − B")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ColumnBlock:
     """Some columns of a section, side by side."""
 
     section: Section
@@ -190,7 +190,7 @@ class Fitted:
     """A section as a terminal shows it."""
 
     title: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[ColumnBlock, ...]
     left_out: tuple[str, ...] = field(default=())
     """Labels of columns for which there is no room."""
 
@@ -230,7 +230,7 @@ def _lifted(section: Section, columns: tuple[int, ...]) -> tuple[str, tuple[int,
     return title, tuple(i for i in columns if i not in same)
 
 
-def _blocks(section: Section, columns: Sequence[int], width: int) -> tuple[Block, ...]:
+def _blocks(section: Section, columns: Sequence[int], width: int) -> tuple[ColumnBlock, ...]:
     """The columns of each table and their widths; those that name the rows are in all of them.
 
     Text may fold between words, a number never; one column that is too wide alone stays whole.
@@ -250,7 +250,7 @@ def _blocks(section: Section, columns: Sequence[int], width: int) -> tuple[Block
         widths = {i: least[i] for i in chosen}
         for i in chosen:
             widths[i] += max(0, min(full[i] - least[i], _room(chosen, widths, width)))
-        out.append(Block(section, tuple(chosen), tuple(widths[i] for i in chosen)))
+        out.append(ColumnBlock(section, tuple(chosen), tuple(widths[i] for i in chosen)))
     return tuple(out)
 
 

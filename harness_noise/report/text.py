@@ -24,6 +24,52 @@ if TYPE_CHECKING:
 _HIDDEN = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
+FORMATS = ("table", "json", "markdown", "latex", "csv", "sentence")
+
+
+def render(
+    result: Result, format: str = "table", *, details: bool = False, wide: bool = False, legend: bool = True
+) -> str:
+    """A result as text.
+
+    Parameters
+    ----------
+    result
+        Of any function.
+    format
+        ``"table"``, ``"json"``, ``"markdown"``, ``"latex"``, ``"csv"`` or ``"sentence"``.
+    details
+        Of a table: all tables, columns and rows.
+    wide
+        Whole questions and answers, not their beginnings.
+    legend
+        Of a table: what its columns mean.
+
+    Returns
+    -------
+    str
+        The text, with a newline at its end.
+
+    Raises
+    ------
+    InputError
+        An unknown format.
+    """
+    if format not in FORMATS:
+        raise InputError(f"format {format!r} is not one of {', '.join(FORMATS)}")
+    if format == "table":
+        from . import terminal
+
+        stream = io.StringIO()
+        terminal.print_to(stream, result, details=details, wide=wide, legend=legend)
+        return stream.getvalue()
+    if format == "latex":
+        return latex(result, details=details)
+    if format == "markdown":
+        return markdown(result, wide=wide)
+    return {"json": json, "csv": csv, "sentence": sentence}[format](result)
+
+
 def json(table: Result) -> str:
     """The whole result; what a terminal would obey is written as an escape, which says the same."""
     return _HIDDEN.sub(_escape, table.to_json()) + "\n"
@@ -132,22 +178,35 @@ def _markdown_cell(text: str) -> str:
 Format = Literal["csv", "json", "parquet"]
 
 
-def write_tables(arena: Arena, folder: Path, kind: Format = "csv") -> list[Path]:
-    """Write `models`, `pairs`, `benchmarks`, `questions`, and `slices` where there are any, into `folder`.
+def write_tables(result: Arena, folder: str | Path, kind: Format = "csv") -> list[Path]:
+    """Write all tables of an arena, unrounded, one file each.
 
-    Returns the files.
-    What is not identified is empty in CSV and null in JSON (one array of objects) and Parquet. In CSV,
-    text that a spreadsheet would run as a formula is quoted.
+    Parameters
+    ----------
+    result
+        Of `arena`.
+    folder
+        Gets `models`, `pairs`, `benchmarks`, `questions` and, where there are any, `slices`.
+    kind
+        ``"csv"``, where text that a spreadsheet would run as a formula is quoted; ``"json"``, one array of objects;
+        or ``"parquet"``. What is not identified is empty in CSV, else null.
 
-    Raises:
-        InputError: an unknown format, Parquet without pyarrow, or a folder that cannot be written.
+    Returns
+    -------
+    list of Path
+        What was written.
+
+    Raises
+    ------
+    InputError
+        An unknown format, Parquet without pyarrow, or a folder that cannot be written.
     """
     if kind not in get_args(Format):
         raise InputError(f"format {kind!r} is not one of {', '.join(get_args(Format))}")
     written = []
-    content = arena.to_dict() if kind == "json" else {}
-    for name, frame in arena.to_frames().items():
-        path = folder / f"{name}.{kind}"
+    content = result.to_dict() if kind == "json" else {}
+    for name, frame in result.to_frames().items():
+        path = Path(folder) / f"{name}.{kind}"
         if kind == "parquet":
             _parquet(frame, path)
         elif kind == "json":

@@ -6,14 +6,11 @@ built when one is looked at.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, overload
 
-from .._version import __version__
-from .display import Shown
-from .forms import BY_K, SCHEMA_VERSION, flat, frame, row, storable
+from .forms import BY_K, Document, document, flat, frame, row, storable
 from .rows import Difference, Estimate, difference
 
 if TYPE_CHECKING:
@@ -308,7 +305,7 @@ class BenchmarkResult:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Arena(Shown):
+class Arena(Document):
     """Every pair of models on every benchmark that they share."""
 
     settings: Mapping[str, Any]
@@ -346,23 +343,16 @@ class Arena(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--format json` prints."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "harness_noise_version": __version__,
-            "settings": dict(self.settings) | {"baseline": self.baseline},
-            "models": [_model_row(item) for item in self.models],
-            "pairs": [row(item) for item in self.pairs],
-            "benchmarks": [row(item) for item in self.benchmarks],
-            "questions": [row(item) for item in self.questions],
-            "notes": list(self.notes),
-        } | {
-            name: [row(item) for item in getattr(self, name)]
-            for name in ("budget", "slices", "heterogeneity")
-            if getattr(self, name)
-        }
-
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        asked = ("budget", "slices", "heterogeneity")
+        return document(
+            dict(self.settings) | {"baseline": self.baseline},
+            models=list(map(_model_row, self.models)),
+            pairs=list(map(row, self.pairs)),
+            benchmarks=list(map(row, self.benchmarks)),
+            questions=list(map(row, self.questions)),
+            notes=list(self.notes),
+            **{name: list(map(row, getattr(self, name))) for name in asked if getattr(self, name)},
+        )
 
     def to_frame(self, table: str = "pairs") -> pd.DataFrame:
         """One table, `models`, `pairs`, `benchmarks`, `questions` or `slices`, with unrounded numbers."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .._version import __version__
-from .display import Shown
-from .forms import SCHEMA_VERSION, frame, row
+from .forms import Document, document, frame, row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,7 +73,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation(Shown):
+class Explanation(Document):
     """Regressions of question means, or of differences, on properties of the questions."""
 
     kind: ClassVar[str] = "coefficients"
@@ -89,17 +86,12 @@ class Explanation(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--format json` prints."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "harness_noise_version": __version__,
-            "settings": dict(self.settings),
-            "coefficients": [row(item) for item in self.coefficients],
-            "fits": [row(item) for item in self.fits],
-            "notes": list(self.notes),
-        }
-
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        return document(
+            self.settings,
+            coefficients=list(map(row, self.coefficients)),
+            fits=list(map(row, self.fits)),
+            notes=list(self.notes),
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One line per coefficient; what is not identified is NaN, diagnostics are joined by a space."""
@@ -131,7 +123,7 @@ class FactorRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Factors(Shown):
+class Factors(Document):
     """Noise by factor, and where the next thousand answers help most."""
 
     kind: ClassVar[str] = "factors"
@@ -148,20 +140,14 @@ class Factors(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--format json` prints."""
-        rows = [asdict(item) | {"diagnostics": list(item.diagnostics)} for item in self.factors]
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "harness_noise_version": __version__,
-            "settings": {},
-            "n_answers": self.n_answers,
-            "mean": self.mean,
-            "factors": rows,
-            "advice": self.advice,
-            "notes": list(self.notes),
-        }
-
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        return document(
+            {},
+            n_answers=self.n_answers,
+            mean=self.mean,
+            factors=list(map(row, self.factors)),
+            advice=self.advice,
+            notes=list(self.notes),
+        )
 
     def to_frame(self) -> pd.DataFrame:
         return frame(asdict(item) | {"diagnostics": " ".join(item.diagnostics)} for item in self.factors)

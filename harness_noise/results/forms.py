@@ -9,12 +9,34 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from .._version import __version__
+from .display import Shown
+
 if TYPE_CHECKING:
     import pandas as pd
     from _typeshed import DataclassInstance
 
 
 SCHEMA_VERSION = 1
+
+
+class Document(Shown):
+    """A whole result: what a command prints."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `--format json` prints."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def document(settings: Mapping[str, Any], **parts: Any) -> dict[str, Any]:
+    """The object that `--format json` prints, of settings and tables."""
+    head = {"schema_version": SCHEMA_VERSION, "harness_noise_version": __version__, "settings": dict(settings)}
+    return head | parts
 
 
 def row(result: DataclassInstance) -> dict[str, Any]:
@@ -48,9 +70,11 @@ def merge_notes(*groups: Iterable[str]) -> tuple[str, ...]:
 
 
 BY_K = {
-    "pass_at_k": "pass_at_{}", "pass_at_k_se": "pass_at_{}_se", "pass_hat_k": "pass_hat_{}",
+    "pass_at_k": "pass_at_{}",
+    "pass_at_k_se": "pass_at_{}_se",
+    "pass_hat_k": "pass_hat_{}",
     "pass_hat_k_se": "pass_hat_{}_se",
-}  # fmt: skip
+}
 """Fields by k, and what they are called where a table has a column for each k."""
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .._version import __version__
-from .display import Shown
-from .forms import SCHEMA_VERSION, frame
+from .forms import Document, document, frame
 from .sequential import PlanLooks
 
 if TYPE_CHECKING:
@@ -50,7 +47,7 @@ class PlugIn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan(Shown):
+class Plan(Document):
     """A design that finds `effect` with `power`, and what other designs would find."""
 
     shows_notes: ClassVar[bool] = True
@@ -110,10 +107,7 @@ class Plan(Shown):
         for name in ("table", "theory", "diagnostics", "notes"):
             plan[name] = list(plan[name])
         plan["sequential"] = None if self.sequential is None else self.sequential.to_dict()
-        return {"schema_version": SCHEMA_VERSION, "harness_noise_version": __version__, "settings": {}, "plan": plan}
-
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        return document({}, plan=plan)
 
     def to_frame(self) -> pd.DataFrame:
         """The table of designs: smallest detectable difference by n_questions and repeats."""

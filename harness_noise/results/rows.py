@@ -6,19 +6,18 @@ standard errors are on the metric's own scale.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from .._version import __version__
-from .display import Shown
-from .forms import SCHEMA_VERSION, finite, frame, row
+from ..data.native_values import MISMATCH
+from .forms import Document, document, finite, frame, row
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
 
+    from ..stats.arrays import FloatArray
     from ..stats.combine import Combined
     from ..stats.tests import Skew
     from .sequential import Drawn, FullRow, Sequential
@@ -257,7 +256,7 @@ def difference(**known: Any) -> Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class _Table(Shown):
+class _Rows(Document):
     """What Analysis and Comparison share: one object, several forms."""
 
     settings: Mapping[str, Any]
@@ -272,20 +271,8 @@ class _Table(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `--format json` prints."""
-        return {
-            "schema_version": SCHEMA_VERSION,
-            "harness_noise_version": __version__,
-            "settings": dict(self.settings),
-            self.kind: [row(item) for item in self.rows],
-            "notes": list(getattr(self, "notes", ())),
-        } | {
-            name: [row(item) for item in getattr(self, name)]
-            for name in ("slices", "heterogeneity")
-            if getattr(self, name, ())
-        }
-
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        parts = {self.kind: list(map(row, self.rows)), "notes": list(getattr(self, "notes", ()))}
+        return document(self.settings, **parts, **_lists(self, "slices", "heterogeneity"))
 
     def __getattr__(self, name: str) -> Any:
         """A field of the row, `result.diff`, where there is only one."""
@@ -304,7 +291,7 @@ class _Table(Shown):
 
 
 @dataclass(frozen=True, slots=True)
-class Analysis(_Table):
+class Analysis(_Rows):
     """The noise of every mean of one or several runs."""
 
     kind: ClassVar[str] = "estimates"
@@ -324,7 +311,7 @@ class Analysis(_Table):
     """The tasks of which a random part was asked."""
 
     def to_dict(self) -> dict[str, Any]:
-        return _Table.to_dict(self) | _objects(self, "full_benchmark", "sequential", "drawn")
+        return _Rows.to_dict(self) | _lists(self, "full_benchmark", "sequential", "drawn")
 
     @property
     def rows(self) -> tuple[Estimate, ...]:
@@ -332,7 +319,73 @@ class Analysis(_Table):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(_Table):
+class Gate:
+    """Whether A is worse than B by more than a margin anywhere in a comparison, row by row."""
+
+    margin: float
+    alpha: float
+    """One-sided level, (1 − level)/2."""
+    adjust: str
+    """holm; none where the comparison was asked not to adjust."""
+    rows: tuple[Difference, ...]
+    p_values: tuple[float | None, ...]
+    """One-sided p of "A is not worse than B by more than the margin"; None where the row cannot be judged."""
+    p_adjusted: tuple[float | None, ...]
+    """`p_values` adjusted over all rows that can be judged."""
+
+    @property
+    def worse(self) -> tuple[Difference, ...]:
+        """The rows in which A is worse by more than the margin."""
+        return tuple(row for row, p in zip(self.rows, self.p_adjusted, strict=True) if p is not None and p < self.alpha)
+
+    @property
+    def unjudged(self) -> tuple[Difference, ...]:
+        """The rows that have no interval to judge by."""
+        return tuple(row for row, p in zip(self.rows, self.p_adjusted, strict=True) if p is None)
+
+    @property
+    def tripped(self) -> bool:
+        return bool(self.worse)
+
+    @property
+    def blind(self) -> bool:
+        """Whether a pass would say more than was seen: no row could be judged, or the scores of one are not those of
+        the harness's own value."""
+        odd = any(MISMATCH in row.diagnostics for row in self.rows)
+        return not self.tripped and (odd or len(self.unjudged) == len(self.rows))
+
+    @property
+    def outcome(self) -> str:
+        """`pass`, `fail` or `cannot judge`."""
+        return "fail" if self.tripped else "cannot judge" if self.blind else "pass"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ByQuestion:
+    """One row of a comparison question by question; every sequence has one item for each of the n questions."""
+
+    task: str
+    metric: str
+    scorer: str
+    model_a: str
+    model_b: str
+    run_a: str
+    run_b: str
+    keys: Sequence[str]
+    texts: Sequence[str] | None
+    clusters: Sequence[str] | None
+    mean_a: FloatArray
+    """(n,) mean over A's answers."""
+    mean_b: FloatArray
+
+    @property
+    def diff(self) -> FloatArray:
+        """(n,) A − B."""
+        return self.mean_a - self.mean_b
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(_Rows):
     """A − B, for every task and metric that two runs share."""
 
     kind: ClassVar[str] = "comparisons"
@@ -358,23 +411,27 @@ class Comparison(_Table):
     """The same by slice of the questions, if that was asked for."""
     heterogeneity: tuple[Heterogeneity, ...] = ()
     """Whether the slices of each field differ at all."""
+    by_question: tuple[ByQuestion, ...] = ()
+    """A and B question by question, if that was asked for; not part of the JSON."""
+    gate: Gate | None = None
+    """Whether A is worse in any row, if that was asked for with `fail_on`; not part of the JSON."""
 
     @property
     def rows(self) -> tuple[Difference, ...]:
         return self.differences
 
     def to_dict(self) -> dict[str, Any]:
-        out = _Table.to_dict(self)
+        out = _Rows.to_dict(self)
         if self.flips:
             out["questions"] = [row(item) for item in self.flips]
         if self.combined:
             out["combined"] = [asdict(item) for item in self.combined]
-        return out | _objects(self, "full_benchmark", "sequential")
+        return out | _lists(self, "full_benchmark", "sequential")
 
 
-def _objects(table: Any, *names: str) -> dict[str, Any]:
+def _lists(table: Any, *names: str) -> dict[str, Any]:
     """Lists that are there only if they were asked for."""
-    return {name: [item.to_dict() for item in getattr(table, name)] for name in names if getattr(table, name)}
+    return {name: list(map(row, getattr(table, name))) for name in names if getattr(table, name, ())}
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,13 @@ class Sequential(_Object):
     information: float | None = None
     """Share of the information of the full design that this look had."""
 
+    @property
+    def complete(self) -> bool:
+        """Whether everything was asked."""
+        if self.n_answers is None or self.n_answers_total is None:
+            return self.n_asked >= self.n_total
+        return self.n_answers >= self.n_answers_total
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn(_Object):

@@ -223,13 +223,10 @@ def ridge(Z: FloatArray, y: FloatArray, new: FloatArray) -> FloatArray:
     centre, level = Z.mean(axis=0), float(y.mean())
     U, s, Vt = np.linalg.svd(Z - centre, full_matrices=False)
     target = U.T @ (y - level)
-    best, chosen = math.inf, _PENALTIES[-1]
-    for penalty in _PENALTIES:
-        shrunk = s**2 / (s**2 + penalty)
-        leverage = (U**2) @ shrunk + 1 / len(y)
-        error = float((((y - level - U @ (shrunk * target)) / np.maximum(1 - leverage, 1e-9)) ** 2).sum())
-        if error < best:
-            best, chosen = error, penalty
+    shrunk = s**2 / (s**2 + _PENALTIES[:, None])
+    leverage = U**2 @ shrunk.T + 1 / len(y)
+    left = (y - level)[:, None] - U @ (shrunk * target).T
+    chosen = _PENALTIES[np.square(left / np.maximum(1 - leverage, 1e-9)).sum(axis=0).argmin()]
     beta = Vt.T @ (s / (s**2 + chosen) * target)
     out: FloatArray = level + (new - centre) @ beta
     return out

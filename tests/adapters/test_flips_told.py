@@ -58,7 +58,7 @@ def test_of_lm_eval(changed: tuple[Path, Path]) -> None:
 
 
 def test_of_lm_eval_the_likeliest_choice_is_the_answer(tmp_path: Path) -> None:
-    from harness_noise_adapters.lm_eval_harness.files.answers import _told
+    from harness_noise_adapters.lm_eval_harness.files.samples import _told
 
     row = {
         "doc": {"question": LONG, "choices": ["three", "eight", "none"]},

@@ -26,7 +26,7 @@ N = 50
 
 def made(part=None, until=True, repeats=False, epochs=1, looks=5):
     """A task of 50 questions, of which `part` may be asked, that is compared with a log where it has a rule."""
-    rule = StoppingRule(looks=looks) if until else None
+    rule = StoppingRule(looks=looks, futility=False) if until else None
     keys = Questions(tuple(f"q{i}" for i in range(N)))
     rows = np.arange(N) if part is None else np.array(part)
     other = Scores(task="t", metric="mean", scorer="s", questions=keys, values=np.arange(N)[:, None] % 3 / 3)

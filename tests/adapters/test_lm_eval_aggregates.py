@@ -22,7 +22,7 @@ from harness_noise.analysis.repeats import as_repeats
 from harness_noise.data.scores import CorpusScores, Run
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import noise
-from harness_noise_adapters.lm_eval_harness.scoring import aggregates, passes
+from harness_noise_adapters.lm_eval_harness.scoring import aggregates, rescore
 from support import lm_eval_models as toys
 from support.lm_eval_files import one
 from support.lm_eval_live import save
@@ -421,9 +421,9 @@ def test_pass_at_every_k(tmp_path: Path, ks: list[int]) -> None:
     right = np.array([[float(a.strip() == row["doc"]["answer"]) for a in row["resps"][0]] for row in rows])
     assert 0 < right.mean() < 1
     shown = {item.metric: item for item in session.analysis.estimates}
-    assert list(map(passes.order, shown)) == ks + [k for k in range(min(ks), 7) if k not in ks]
+    assert list(map(rescore.pass_order, shown)) == ks + [k for k in range(min(ks), 7) if k not in ks]
     for metric, row in shown.items():
-        k = passes.order(metric)
+        k = rescore.pass_order(metric)
         expected = pass_at_k(right, k)
         assert row.mean == pytest.approx(expected.mean())
         if k > 1:

@@ -10,7 +10,7 @@ import harness_noise as hn
 from harness_noise.data.questions import content_hash
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
-from harness_noise_adapters.lm_eval_harness.files import documents
+from harness_noise_adapters.lm_eval_harness.files import samples
 from support.lm_eval_files import edit, one, results_file, samples_file, score
 
 
@@ -114,7 +114,7 @@ def test_question_texts_for_people_and_other_harnesses(lm_eval_runs):
 
 
 def test_question_text_rule():
-    text = documents.question_text
+    text = samples.question_text
     assert text({"question": "q", "passage": "p"}) == "p\nq"
     assert text({"query": "x", "question": " "}) == "x"
     assert text({"question": ["a"], "problem": "x"}) == "x"

@@ -11,7 +11,7 @@ from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import adapter
-from harness_noise_adapters.lm_eval_harness.files import rebuild, scanning
+from harness_noise_adapters.lm_eval_harness.files import rebuild, samples
 from support.lm_eval_files import edit, edit_results, one, results_file, samples_file, score
 from support.slow import rest_slow
 
@@ -104,7 +104,7 @@ def test_scores_that_do_not_agree_with_the_log_are_not_used(run_a):
 
 def test_a_file_that_changes_before_its_answers_are_scored_is_refused(run_a, monkeypatch):
     path = samples_file(run_a, "gen")
-    read = scanning.read_samples
+    read = samples.read_samples
 
     def then_it_grows(path, wanted):
         found = read(path, wanted)

@@ -18,12 +18,11 @@ from harness_noise.data.questions import Questions, content_hash
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
 from harness_noise.io import workers
-from harness_noise.io.registry import Unit
+from harness_noise.io.registry import ReadUnit
 from harness_noise.leaderboard import align as arena_grid
 from harness_noise_adapters.lm_eval_harness import adapter
-from harness_noise_adapters.lm_eval_harness.files import documents as documents_module
-from harness_noise_adapters.lm_eval_harness.files import lines, scanning
-from harness_noise_adapters.lm_eval_harness.files import wanted as wanted_module
+from harness_noise_adapters.lm_eval_harness.files import samples as samples_module
+from harness_noise_adapters.lm_eval_harness.files import scan
 
 N = 12
 
@@ -51,13 +50,13 @@ def write(folder: Path, model: str, rows) -> Path:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The files whose documents were read."""
     found: list[Path] = []
-    read = documents_module.Documents.read
+    read = samples_module.Documents.read
 
     def spied(self):
         found.append(self.path)
         return read(self)
 
-    monkeypatch.setattr(documents_module.Documents, "read", spied)
+    monkeypatch.setattr(samples_module.Documents, "read", spied)
     return found
 
 
@@ -118,7 +117,7 @@ def test_a_match_by_content_reads_them_and_is_what_it_was(tmp_path, reads, other
 
 def test_runs_that_other_processes_have_read_share_their_questions_unread(tmp_path, reads):
     paths = [write(tmp_path, f"m{seed}", [row(i, seed=seed) for i in range(N)]) for seed in range(3)]
-    units = [Unit("lm-eval", part) for path in paths for part in adapter.parts(path)]
+    units = [ReadUnit("lm-eval", part) for path in paths for part in adapter.parts(path)]
     found = workers.read_units(units, ReadOptions(), jobs=2)
     questions = {id(part.questions): part.questions for answer in found for run in answer.runs for part in run.scores}
     assert len(questions) == 1
@@ -144,12 +143,12 @@ def test_the_largest_run_has_the_rows_that_matching_one_by_one_finds(subsets):
 # what is read
 
 
-@pytest.mark.parametrize("decoder", [lines.decoder, lambda: json.loads])
+@pytest.mark.parametrize("decoder", [scan.decoder, lambda: json.loads])
 def test_what_is_read_later_is_what_the_file_says(lm_eval_runs, decoder, monkeypatch):
-    monkeypatch.setattr(lines, "decoder", decoder)
+    monkeypatch.setattr(scan, "decoder", decoder)
     told = 0
     for path in lm_eval_runs.rglob("samples_*.jsonl"):
-        found = scanning.read_samples(path, wanted_module.Wanted("t"))
+        found = samples_module.read_samples(path, scan.Wanted("t"))
         docs: dict[tuple[str, int], dict] = {}
         count: dict[tuple[str, str], int] = {}
         for line in path.read_text().splitlines():
@@ -157,7 +156,7 @@ def test_what_is_read_later_is_what_the_file_says(lm_eval_runs, decoder, monkeyp
             key = item["doc_hash"], item.get("filter", "none")
             count[key] = count.get(key, 0) + 1
             docs.setdefault((item["doc_hash"], count[key]), item["doc"])
-        texts = [documents_module._texts(doc) for doc in docs.values()]
+        texts = [samples_module._texts(doc) for doc in docs.values()]
         inputs, shown = found.documents.read()
         assert tuple(shown) == tuple(short for _, short in texts)
         if inputs is not None:
@@ -212,7 +211,7 @@ def rewritten(path: Path) -> None:
     before = path.stat()
     path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert lines.stamp(path) == (before.st_size, before.st_mtime)
+    assert scan.stamp(path) == (before.st_size, before.st_mtime)
 
 
 @pytest.mark.parametrize("change", [gone, grown, rewritten])
@@ -258,7 +257,7 @@ def test_a_row_without_its_document_says_nothing_wrong(doc, target, choices, inn
         doc = {"log": row(5, doc=doc) | {"target": 77}, "more": doc}
     full = row(3, doc=doc) | {"target": target}
     line = json.dumps(full).encode() + b"\n"
-    found, _ = lines._cut(line, json.loads, documents=False, choices=choices)
+    found, _ = scan._cut(line, json.loads, documents=False, choices=choices)
     if found is None:
         return
     assert found.items() >= {name: full[name] for name in ("doc_id", "doc_hash", "filter", "metrics", "acc")}.items()
@@ -288,5 +287,5 @@ def test_a_damaged_document_costs_its_text_only_when_it_is_asked_for(tmp_path):
 
 def test_doc_ids_are_read_from_what_is_left(tmp_path):
     path = write(tmp_path, "a", [row(i) | {"doc_id": 10 * i} for i in range(N)])
-    found = scanning.read_samples(path, wanted_module.Wanted("t"))
+    found = samples_module.read_samples(path, scan.Wanted("t"))
     np.testing.assert_array_equal(found.doc_ids, 10 * np.arange(N))

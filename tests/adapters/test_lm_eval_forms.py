@@ -196,7 +196,7 @@ def test_a_perplexity_without_results_is_not_taken_for_a_mean(run_a):
 
 
 def test_injected_rows_are_not_read_as_metrics(run_a):
-    from harness_noise_adapters.lm_eval_harness.files.native_block import inject
+    from harness_noise_adapters.lm_eval_harness.files.results import inject
 
     analysis = analyze_run(one(run_a), Settings())
     edit_results(run_a, lambda results: inject(results, analysis))

@@ -82,7 +82,7 @@ def check(analysis: Analysis, native: dict[str, Any], samples: list[dict[str, An
 
 @pytest.mark.parametrize("K", [1, 3])
 def test_each_length_has_the_questions_that_have_it(folder: Path, K: int) -> None:
-    from harness_noise.api import analyze
+    from harness_noise import analyze
 
     plain = toys.simple_evaluate(folder, ["niah_toy"])["results"]["niah_toy"]
     with noise(repeats=K) as session:

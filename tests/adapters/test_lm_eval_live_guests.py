@@ -21,7 +21,7 @@ import harness_noise.analysis.mean
 import harness_noise.data.scores
 from harness_noise.results.schema import json_schema
 from harness_noise_adapters.lm_eval_harness import noise
-from harness_noise_adapters.lm_eval_harness.files import native_block as inject
+from harness_noise_adapters.lm_eval_harness.files import results as inject
 from harness_noise_adapters.lm_eval_harness.live import collect, hook, repeats
 from support import lm_eval_models as toys
 from support.lm_eval_live import estimate, native_part, right, write_nested_tasks
@@ -87,10 +87,10 @@ def test_a_model_that_fails_at_once_fails_as_without_us(folder: Path) -> None:
 
 
 BREAKABLE = [
-    (collect, "flat_tasks"), (collect, "native_groups"), (collect, "first_missing"), (collect, "collect"),
+    (hook, "flat_tasks"), (hook, "native_groups"), (hook, "first_missing"), (hook, "collect"),
     (collect, "by_filter"), (collect, "rescore"), (collect, "gather"), (collect, "columns_of"),
-    (collect.presets, "resolve"), (hook, "silent_zeros"), (hook, "per_sample"), (hook, "model_name"),
-    (inject, "inject"), (inject, "annotate"), (inject, "copy_of"), (repeats, "same_random_state"),
+    (collect, "resolve"), (hook, "silent_zeros"), (hook, "per_sample"), (hook, "model_name"),
+    (hook, "inject"), (hook, "annotate"), (hook, "copy_of"), (repeats, "same_random_state"),
     (repeats.Repeats, "__init__"), (repeats.Repeats, "installed"), (repeats.Repeats, "_rounds"),
     (repeats.Repeats, "_put"), (repeats.Repeats, "_filter"), (repeats.Repeats, "record"), (repeats, "native_repeats"),
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise_adapters.lm_eval_harness.scoring import pairs
+from harness_noise_adapters.lm_eval_harness.scoring import aggregates
 
 DATE = "2026-01-16T16-02-26.648276"
 SOURCE = "def agg(items):\n    return 0\n"
@@ -37,7 +37,7 @@ def test_span_f1_is_that_of_lm_eval(span_f1_agg):
     draw = random.Random(3)
     for _ in range(300):
         items = [[entities(draw), draw.choice([entities(draw), [entities(draw)]])] for _ in range(draw.randrange(1, 8))]
-        assert pairs.KINDS["span F1"](items) == pytest.approx(span_f1_agg(items), abs=1e-12)
+        assert aggregates.F1_KINDS["span F1"](items) == pytest.approx(span_f1_agg(items), abs=1e-12)
 
 
 def test_the_other_kinds_are_those_of_sklearn():
@@ -48,7 +48,7 @@ def test_the_other_kinds_are_those_of_sklearn():
         said = [draw.choice("abcd") for _ in range(30)]
         for name in ("macro", "weighted", "micro"):
             want = metrics.f1_score(gold, said, average=name, zero_division=0)
-            assert pairs.KINDS[f"{name} F1"](list(zip(gold, said, strict=True))) == pytest.approx(want)
+            assert aggregates.F1_KINDS[f"{name} F1"](list(zip(gold, said, strict=True))) == pytest.approx(want)
 
 
 def test_masakhaner_has_an_f1_without_a_results_file(shared_data, span_f1_agg):

@@ -14,8 +14,7 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.scores import ReadOptions
 from harness_noise.settings import Settings
 from harness_noise_adapters.lm_eval_harness import adapter
-from harness_noise_adapters.lm_eval_harness.files import lines
-from harness_noise_adapters.lm_eval_harness.files import lines as lines_module
+from harness_noise_adapters.lm_eval_harness.files import scan
 from support.lm_eval_files import edit, edit_results, one, results_file, rows_of, samples_file, score, skipped
 
 
@@ -246,7 +245,7 @@ def test_a_live_run_read_back_says_what_it_said(lm_eval_runs):
 def test_the_accelerator_and_the_standard_library_read_the_same(lm_eval_runs, monkeypatch):
     pytest.importorskip("orjson", reason="orjson is not installed")
     fast = one(lm_eval_runs / "special")
-    monkeypatch.setattr(lines, "decoder", lambda: json.loads)
+    monkeypatch.setattr(scan, "decoder", lambda: json.loads)
     slow = one(lm_eval_runs / "special")
     assert len(fast.scores) == len(slow.scores) > 0
     for a, b in zip(fast.scores, slow.scores, strict=True):
@@ -257,7 +256,7 @@ def test_the_accelerator_and_the_standard_library_read_the_same(lm_eval_runs, mo
 
 def test_cut_lines_hold_what_whole_lines_hold(lm_eval_runs):
     for path in lm_eval_runs.rglob("samples_*.jsonl"):
-        cut, whole = lines_module.rows(path), lines_module.rows(path, whole=True)
+        cut, whole = scan.rows(path), scan.rows(path, whole=True)
         for (_, line, row, end), (_, _, full, length) in zip(cut, whole, strict=True):
             assert line[end:].startswith(b', "arguments"'), "lm-eval's own lines can be cut"
             assert length == len(line)

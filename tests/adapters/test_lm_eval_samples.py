@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from harness_noise.data.clusters import labeller
 from harness_noise.data.questions import content_hash, occurrences
 from harness_noise.errors import InputError
-from harness_noise_adapters.lm_eval_harness.files import lines
-from harness_noise_adapters.lm_eval_harness.files.index import Index
-from harness_noise_adapters.lm_eval_harness.files.scanning import read_samples
-from harness_noise_adapters.lm_eval_harness.files.wanted import Wanted
+from harness_noise_adapters.lm_eval_harness.files import scan
+from harness_noise_adapters.lm_eval_harness.files.samples import read_samples
+from harness_noise_adapters.lm_eval_harness.files.scan import Index, Wanted
 from harness_noise_adapters.lm_eval_harness.scoring import columns as columns_module
 from harness_noise_adapters.lm_eval_harness.scoring.columns import Column
 
@@ -92,12 +91,12 @@ def test_both_decoders_and_whole_lines_say_the_same(tmp_path, monkeypatch, chang
     }[what]  # fmt: skip
     fast = told(path, wanted)
     with monkeypatch.context() as patch:
-        patch.setattr(lines, "_cut", lambda *_: (None, 0))
+        patch.setattr(scan, "_cut", lambda *_: (None, 0))
         assert told(path, wanted) == fast
-        patch.setattr(lines, "decoder", lambda: json.loads)
+        patch.setattr(scan, "decoder", lambda: json.loads)
         assert told(path, wanted) == fast
     with monkeypatch.context() as patch:
-        patch.setattr(lines, "decoder", lambda: json.loads)
+        patch.setattr(scan, "decoder", lambda: json.loads)
         assert told(path, wanted) == fast
 
 
@@ -125,8 +124,8 @@ def test_of_a_key_that_comes_twice_the_last_counts(tmp_path, monkeypatch):
     text = json.dumps(line()).replace('"doc_id": 0,', '"doc_id": 0, "acc": 0.25, "doc_hash": "x", "filter": "y",')
     path = tmp_path / "s.jsonl"
     path.write_text(text + "\n")
-    for decoder in (lines.decoder, lambda: json.loads):
-        monkeypatch.setattr(lines, "decoder", decoder)
+    for decoder in (scan.decoder, lambda: json.loads):
+        monkeypatch.setattr(scan, "decoder", decoder)
         found = read_samples(path, Wanted("t"))
         assert found.keys == ("0" * 64,)
         assert {key: list(column.own) for key, column in found.columns.items()} == {("acc", "none"): [1.0]}
@@ -202,14 +201,14 @@ def test_the_texts_of_choices_are_cut_out_of_a_line():
     asked = {f"gen_args_{i}": {"arg_0": 'One "context"', "arg_1": text} for i, text in enumerate(texts)}
     for ascii_only in (True, False):
         data = json.dumps(line(arguments=asked), ensure_ascii=ascii_only).encode()
-        assert lines._choices(data, json.loads) == tuple(texts)
+        assert scan.choice_texts(data, json.loads) == tuple(texts)
     for other in (
         asked | {"gen_args_3": {"arg_0": "another", "arg_1": "d"}},
         asked | {"gen_args_3": {"arg_0": 'One "context"', "arg_1": {"until": []}}},
         asked | {"gen_args_3": {"arg_0": 'One "context"', "arg_1": "d", "arg_2": "e"}},
         asked | {"gen_args_5": {"arg_0": 'One "context"', "arg_1": "e"}},
     ):
-        assert lines._choices(json.dumps(line(arguments=other)).encode(), json.loads) is None
+        assert scan.choice_texts(json.dumps(line(arguments=other)).encode(), json.loads) is None
 
 
 # what is refused
@@ -236,25 +235,25 @@ def test_a_line_without_end_is_refused_before_it_is_read(tmp_path):
     try:
         with pytest.raises(InputError, match=r"line 1: longer than 134217728 bytes"):
             read_samples(path, Wanted("t"))
-        assert tracemalloc.get_traced_memory()[1] < 3 * lines.LONGEST
+        assert tracemalloc.get_traced_memory()[1] < 3 * scan.LONGEST
     finally:
         tracemalloc.stop()
 
 
 def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
     path = write(tmp_path / "s.jsonl", [line(i) for i in range(3)])
-    reading = lines.rows(path)
+    reading = scan.rows(path)
     next(reading)
     with path.open("a") as file:
         file.write(json.dumps(line(3)) + "\n")
     with pytest.raises(InputError, match="changed while it was read"):
         list(reading)
-    assert len(list(lines.rows(path))) == 4
+    assert len(list(scan.rows(path))) == 4
 
 
 def test_a_file_that_is_replaced_while_it_is_read_is_the_old_one(tmp_path):
     path = write(tmp_path / "s.jsonl", [line(i) for i in range(3)])
-    reading = lines.rows(path)
+    reading = scan.rows(path)
     next(reading)
     write(tmp_path / "new", [line(9)]).replace(path)
     assert [row["doc_id"] for _, _, row, _ in reading] == [1, 2]

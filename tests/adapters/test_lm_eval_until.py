@@ -302,7 +302,7 @@ def test_what_the_tasks_do_not_allow(folder: Path, worse: str, monkeypatch: pyte
     with pytest.raises(InputError, match="several ranks"), noise(until="decided", against=worse):
         toys.simple_evaluate(folder, ["gen"], model)
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(InputError, match="--noise_repeats auto does not work on several ranks"), noise(repeats="auto"):
+    with pytest.raises(InputError, match="`repeats='auto'` does not work on several ranks"), noise(repeats="auto"):
         toys.simple_evaluate(folder, ["gen"], better())
     assert model.calls == []
 

@@ -98,7 +98,7 @@ def test_a_run_that_stopped_early_is_refused_as_the_one_to_compare_with(folder: 
     [
         ({"metric": "acc"}, "--noise", "metric does nothing without until or repeats auto"),
         ({"until": "decided"}, "--noise", "name it with --noise_against RUN"),
-        ({"until": "decided"}, "noise options", "name it with against=RUN"),
+        ({"until": "decided"}, "noise options", "name it with `against='RUN'`"),
         ({"until": "decided"}, "environment HARNESS_NOISE_…", "name it with HARNESS_NOISE_AGAINST=RUN"),
         ({"until": "decided", "against": ""}, "--noise", "against must be one text .* name one finished run"),
         ({"until": "decided", "against": ["a", "b"]}, "--noise", "not .'a', 'b'.: name one finished run"),
@@ -133,5 +133,5 @@ def test_several_decisions_each_at_the_error_of_one_are_said(folder: Path) -> No
         toys.simple_evaluate(folder, ["gen", "choice"], toys.HashModel(seed=1, share=0.95))
     (note,) = [note for note in session.analysis.notes if "decides at" in note]
     assert "each of the 2 tasks decides at 5 %: of 2 that do not differ, 0.1 would be called different" in note
-    assert "--noise_level 0.975" in note
+    assert "`level='0.975'`" in note
     assert note in session.warnings

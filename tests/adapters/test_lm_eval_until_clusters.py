@@ -75,7 +75,7 @@ def test_clusters_that_the_user_does_not_want_are_in_no_look(folder: Path, clust
     assert (part.clusters, b.clusters) == (None, None)
     assert len(part.questions) == look.n_asked == len(StoppingRule(looks=5).order(N).asked(look.look))
     assert look.estimate_unadjusted == pytest.approx(observed.estimate, abs=1e-12)
-    (note,) = [note for note in session.analysis.notes if "--noise_cluster none" in note]
+    (note,) = [note for note in session.analysis.notes if "`cluster` none" in note]
     assert note.startswith("gen: ")
 
 

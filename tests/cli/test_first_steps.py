@@ -52,12 +52,17 @@ def test_counts_have_their_names_and_one_p(capsys: pytest.CaptureFixture[str]) -
 def test_plan_takes_clusters_as_the_other_commands_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [(f"q{i}", i % 3 % 2, f"p{i // 4}") for i in range(40)]
     path = table(tmp_path / "pilot.csv", ("question", "score", "passage"), *rows)
+    found = shown(capsys, "plan", "--effect", "0.1", "--from", path, "--cluster", "passage", "-q", "--format", "json")
+    assert json.loads(found)["plan"]["cluster_size"] == 4
+
+
+def test_plan_takes_a_level_as_the_other_commands_do(capsys: pytest.CaptureFixture[str]) -> None:
     plans = [
-        shown(capsys, "plan", "--effect", "0.1", "--from", path, flag, "passage", "-q", "--format", "json")
-        for flag in ("--cluster", "--clusters")
+        shown(capsys, "plan", "--effect", "0.1", "--accuracy", "0.7", *level, "--format", "json")
+        for level in (("--level", "0.9"), ("--alpha", "0.1"), ())
     ]
-    assert plans[0] == plans[1]
-    assert json.loads(plans[0])["plan"]["cluster_size"] == 4
+    assert plans[0] == plans[1] != plans[2]
+    assert json.loads(plans[0])["plan"]["alpha"] == 0.1
 
 
 @pytest.mark.parametrize("name", ["Correct?", "my score", 'say "yes"', "$HOME", "plain"])

@@ -68,7 +68,7 @@ def test_clusters_of_a_plan_can_be_chosen(scores: Path, capsys: pytest.CaptureFi
         lines = scores.read_text().splitlines()
         for name, at in zip(("m0", "m3"), path, strict=True):
             Path(at).write_text("\n".join([lines[0], *(x for x in lines[1:] if f",{name}," in x)]) + "\n")
-        found = run(capsys, "plan", "--n", "120", "--repeats", "3", "--clusters", spec, "--from", *path)["plan"]
+        found = run(capsys, "plan", "--n", "120", "--repeats", "3", "--cluster", spec, "--from", *path)["plan"]
         mde[spec] = found["plug_in"]["mde"]
         assert mde[spec] == pytest.approx(float(noncentrality(0.05, 0.8, row["df"])) * row["se"], rel=1e-9)
         assert run(capsys, "plan", "--n", "120", "--repeats", "3", "--cluster", spec, "--from", *path)["plan"] == found
@@ -101,7 +101,8 @@ def test_without_data_three_theories_are_shown(capsys: pytest.CaptureFixture[str
         (["--accuracy", "0.5", "--effect", "0.1", "run"], "named with --from"),
         (["--omega2", "0.1", "--sigma2", "a,b", "--effect", "0.1"], "--sigma2 a,b"),
         (["--accuracy", "0.5", "--effect", "0.1", "--cluster", "x"], "--cluster"),
-        (["--accuracy", "0.5", "--effect", "0.1", "--clusters", "x"], "--cluster"),
+        (["--accuracy", "0.5", "--effect", "0.1", "--clusters", "x"], "write --cluster"),
+        (["--accuracy", "0.5", "--effect", "0.1", "--level", "0.9", "--alpha", "0.1"], "give one of them"),
         (["--accuracy", "0.5", "--effect", "2"], "did you mean 0.02?"),
         (["--accuracy", "0.5", "--effect", "0.1", "--assurance", "0.9"], "go with --from"),
         (["--omega2", "0.1", "--effect", "0.1", "--range", "0,1"], "name a run"),
@@ -157,7 +158,7 @@ def test_nothing_of_a_users_is_overwritten_by_a_profile(
     precious.write_text("question,score\n1,1\n")
     before = precious.read_text()
     assert main(["arena", str(scores), "--reference", str(precious)]) == 2
-    assert f"use --write-profile {precious}" in capsys.readouterr().err
+    assert "use --write-profile FILE" in capsys.readouterr().err
     assert main(["arena", str(scores), "--write-profile", str(precious)]) == 2
     assert "is not a noise profile" in capsys.readouterr().err
     assert precious.read_text() == before
@@ -345,4 +346,4 @@ def test_a_plan_reads_its_runs_as_other_commands_do(tmp_path: Path, capsys: pyte
     both = run(capsys, "plan", "--effect", "0.1", "--from", str(plain), "--models", "a")["plan"]
     assert joined["n_questions"] == both["n_questions"]
     assert main(["plan", "--effect", "0.1", "--accuracy", "0.7", *columns]) == 2
-    assert "say how --from is read" in capsys.readouterr().err
+    assert "--columns says how the runs of --from are read" in capsys.readouterr().err

@@ -12,8 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness_noise.analysis.comparison import estimate_difference
-from harness_noise.analysis.mean import estimate
+from harness_noise import estimate, estimate_difference
 from harness_noise.results.diagnostics import DIAGNOSTICS
 
 GRADES = st.sampled_from([0.0, 1.0, 0.5, 0.25, 1 / 3, 2.5, -1.0, math.nan])

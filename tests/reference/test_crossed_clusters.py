@@ -50,7 +50,7 @@ def test_cr0_and_cr1_are_the_two_way_covariance_of_statsmodels():
                 for of in (groups, a, b)
             ]
             errors = [float(fit.bse[0]) for fit in by]
-            row = hn.estimate(y, clusters=groups, se=se)
+            row = hn.estimate(y, crossed=(a, b), se=se)
             assert row.se == pytest.approx(max(errors), rel=1e-10)
             assert (row.cluster, row.n_clusters, row.icc) == ("clusters", 6, None)
             equal.append(errors[0] == max(errors))
@@ -74,11 +74,11 @@ def test_balanced_data_give_the_mean_squares_of_the_anova(m):
           m * ((cells - rows[:, None] - columns + mean) ** 2).sum() / (N_A - 1) / (N_B - 1)]  # fmt: skip
     dfs = [N_A - 1, N_B - 1, (N_A - 1) * (N_B - 1)]
     a, b = np.repeat(np.arange(N_A), N_B * m), np.tile(np.repeat(np.arange(N_B), m), N_A)
-    row = hn.estimate(y.ravel(), clusters=np.column_stack([a, b]))
+    row = hn.estimate(y.ravel(), crossed=(a, b))
     V = (MS[0] + MS[1] - MS[2]) / n
     assert row.se**2 == pytest.approx(V, rel=1e-10)
     assert row.df == pytest.approx(V**2 / sum((ms / n) ** 2 / df for ms, df in zip(MS, dfs, strict=True)), rel=1e-10)
-    other = hn.estimate(y.ravel(), clusters=np.column_stack([b, a]))
+    other = hn.estimate(y.ravel(), crossed=(b, a))
     assert (other.se, other.df) == pytest.approx((row.se, row.df), rel=1e-12)
 
 
@@ -121,14 +121,14 @@ def test_never_below_either_way_alone():
 def test_nested_clusters_are_the_larger_ones():
     y, a, _ = ragged(1)
     outer = a % 5
-    nested = hn.estimate(y, clusters=np.column_stack([a, outer]))
+    nested = hn.estimate(y, crossed=(a, outer))
     alone = hn.estimate(y, clusters=outer)
     assert (nested.se, nested.df, nested.n_clusters) == pytest.approx((alone.se, alone.df, 5), rel=1e-12)
 
 
 def test_one_cluster_of_a_way_says_nothing_of_that_way():
     y, a, _ = ragged(2)
-    row = hn.estimate(y, clusters=np.column_stack([a, np.zeros_like(a)]))
+    row = hn.estimate(y, crossed=(a, np.zeros_like(a)))
     assert (row.se, row.n_clusters) == (None, 1)
     assert "too_few_clusters" in row.diagnostics
 
@@ -151,7 +151,7 @@ def test_estimate_difference_and_group_of_runs():
         return Run(model, model, "test", scores=(*halves, whole), groups=(Group("g", "acc", "none", ("s", "t")),))
 
     rows = {row.task: row for row in compare_runs([(run("a", x), run("b", z))], Settings()).differences}
-    expected = hn.estimate_difference(x, z, clusters=np.column_stack([a, b]))
+    expected = hn.estimate_difference(x, z, crossed=(a, b))
     for field in ("diff", "se", "df", "n_clusters", "var_data", "p_sign", "ci_low"):
         assert getattr(rows["whole"], field) == getattr(expected, field), field
     assert rows["whole"].cluster == "template × language"
@@ -196,7 +196,7 @@ def test_the_far_limit_of_few_flips_has_the_degrees_of_freedom_of_both_ways():
     a, b = np.arange(n) % 10, np.arange(n) // 10
     d = np.zeros(n)
     d[[0, 10, 20, 30]] = 1.0
-    row = hn.estimate_difference(d, np.zeros(n), np.column_stack([a, b]))
+    row = hn.estimate_difference(d, np.zeros(n), crossed=(a, b))
     one_way = extended(d, design(n, a))
     assert "few_flips" in row.diagnostics
     assert (row.df, float(one_way.df[0])) == (9, 11)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.analysis.comparison import compare_runs, estimate_difference
+from harness_noise import estimate_difference
+from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
@@ -167,7 +168,7 @@ class TestUnpaired:
     def test_noise_adds_up(self):
         rng = np.random.default_rng(5)
         a, b = rng.random((20, 3)), rng.random((30, 2))
-        from harness_noise.analysis.mean import estimate
+        from harness_noise import estimate
 
         one, other, d = estimate(a), estimate(b), estimate_difference(a, b, unpaired=True)
         assert d.var_prediction == pytest.approx(one.var_prediction + other.var_prediction)

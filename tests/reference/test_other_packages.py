@@ -12,9 +12,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from harness_noise.analysis.comparison import estimate_difference
-from harness_noise.analysis.mean import estimate
-from harness_noise.analysis.plan import plan
+from harness_noise import estimate, estimate_difference, plan
 from harness_noise.stats import decision, intervals
 
 

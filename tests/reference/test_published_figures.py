@@ -8,8 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from harness_noise.analysis.comparison import estimate_difference
-from harness_noise.analysis.mean import estimate
+from harness_noise import estimate, estimate_difference
 
 
 def table(path, question, model, score):

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness_noise.analysis.mean import estimate
+from harness_noise import estimate
 from harness_noise.stats.regression import dependent_columns, regress, repeat_weights
 
 I = np.arange(1, 41)  # noqa: E741

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.analysis.comparison import estimate_difference
-from harness_noise.analysis.mean import estimate
+from harness_noise import estimate, estimate_difference
 from support.simulations import simulation
 from support.slow import rest_slow
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from harness_noise.analysis.comparison import estimate_difference
+from harness_noise import estimate_difference
 from harness_noise.stats.contrast import design
 from harness_noise.stats.resampling import bootstrap
 

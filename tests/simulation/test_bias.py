@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness_noise.analysis.mean import estimate
+from harness_noise import estimate
 from harness_noise.stats.contrast import contrast, design, question_stats
 from harness_noise.stats.moments import moments
 from support.slow import rest_slow

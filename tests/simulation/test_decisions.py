@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.analysis.comparison import estimate_difference
+from harness_noise import estimate_difference
 from harness_noise.analysis.difference import decided
 from harness_noise.analysis.evidence import RowDecision
 from harness_noise.analysis.gate import regressions

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from harness_noise.analysis.comparison import compare_runs, estimate_difference
-from harness_noise.analysis.mean import analyze_run, estimate
+from harness_noise import estimate, estimate_difference
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings

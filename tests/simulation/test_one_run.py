@@ -10,9 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from harness_noise.analysis.comparison import estimate_difference
-from harness_noise.analysis.mean import analyze_run, estimate, pass_at_k_estimates
-from harness_noise.analysis.sample import as_scores
+from harness_noise import as_scores, estimate, estimate_difference
+from harness_noise.analysis.mean import analyze_run, pass_at_k_estimates
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run
 from harness_noise.settings import Settings

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness_noise.analysis.mean import estimate
+from harness_noise import estimate
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from harness_noise import as_scores
 from harness_noise.analysis.observed import Observed, repeats_enough
-from harness_noise.analysis.sample import as_scores
 from harness_noise.analysis.sequential import Looks, LookState, Progress, StoppingRule, Taken
 from harness_noise.settings import Settings
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.sample import as_scores
+from harness_noise import as_scores
 from harness_noise.data.scores import Group, Run
 from harness_noise.errors import InputError
 

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from harness_noise import as_scores
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_runs
 from harness_noise.analysis.repeats import as_repeats
-from harness_noise.analysis.sample import as_scores
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run, Scores
 from harness_noise.errors import InputError
@@ -287,7 +287,7 @@ def test_the_public_function_reads_and_compares(tmp_path: Path) -> None:
         lines += [f"{run.model},q{i},{value:g}" for i, value in enumerate(values_of(run)[:, 0])]
     path = tmp_path / "scores.csv"
     path.write_text("\n".join(lines) + "\n")
-    found = hn.arena(path, baseline="model 0", adjust="bh")
+    found = hn.arena(path, baseline_model="model 0", adjust="bh")
     assert isinstance(found, hn.Arena)
     expected = arena(board(M=3, K=1), Settings(adjust="bh"), baseline="model 0")
     assert [pair.p_adjusted for pair in found.pairs] == pytest.approx([pair.p_adjusted for pair in expected.pairs])

@@ -210,7 +210,7 @@ def test_acc_prob():
 
 class TestRows:
     def rows(self, directions=(True, True, True)):
-        from harness_noise.analysis.comparison import estimate_difference
+        from harness_noise import estimate_difference
 
         rng = np.random.default_rng(0)
         out = []
@@ -237,8 +237,8 @@ class TestRows:
         assert [item.p_value for item in one] == pytest.approx([item.p_value for item in other])
 
     def test_skewed_rows_are_refused_by_name(self):
+        from harness_noise import as_scores
         from harness_noise.analysis.comparison import compare_runs
-        from harness_noise.analysis.mean import as_scores
         from harness_noise.data.scores import Run
         from harness_noise.settings import Settings
 

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from harness_noise.analysis.comparison import compare_runs, estimate_difference
-from harness_noise.analysis.mean import analyze_run, estimate
+from harness_noise import estimate, estimate_difference
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run
 from harness_noise.settings import Settings
@@ -173,7 +174,8 @@ class TestPassAtK:
             pass_at_k(np.array([[1.0]]), 0)
 
     def test_estimates_for_every_k(self, values):
-        from harness_noise.analysis.mean import as_scores, pass_at_k_estimates
+        from harness_noise import as_scores
+        from harness_noise.analysis.mean import pass_at_k_estimates
 
         rows = pass_at_k_estimates(as_scores(values), Settings())
         assert list(rows) == [1, 2, 3, 4]

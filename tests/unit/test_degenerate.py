@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.comparison import compare_runs, estimate_difference
-from harness_noise.analysis.mean import analyze_run, estimate
-from harness_noise.analysis.sample import as_scores
+from harness_noise import as_scores, estimate, estimate_difference
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import InputError

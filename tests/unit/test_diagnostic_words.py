@@ -12,7 +12,7 @@ import pytest
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
 from harness_noise.analysis import mean, missing, sample
-from harness_noise.cli.options import rendered
+from harness_noise.report.text import render as rendered
 from harness_noise.results.diagnostics import DIAGNOSTICS, explained
 from harness_noise.stats import tolerances
 

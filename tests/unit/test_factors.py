@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from harness_noise import as_scores
 from harness_noise.analysis.factors import factor_noise, factors_of_runs
-from harness_noise.analysis.mean import as_scores
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise.stats.factors import components

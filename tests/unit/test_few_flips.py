@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.analysis.comparison import compare_runs, estimate_difference
+from harness_noise import estimate_difference
+from harness_noise.analysis.comparison import compare_runs
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.leaderboard.build import arena

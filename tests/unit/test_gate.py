@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import harness_noise as hn
-from harness_noise.analysis.comparison import compare_runs, estimate_difference
+from harness_noise import estimate_difference
+from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.gate import regressions
 from harness_noise.cli import main
 from harness_noise.data.questions import Questions

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
+from harness_noise import compare
 from harness_noise.analysis import corpus_noise
 from harness_noise.analysis.repeats import as_repeats
-from harness_noise.api import compare
 from harness_noise.data.matching import pair
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores

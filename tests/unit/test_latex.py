@@ -13,8 +13,8 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
-from harness_noise.cli.options import rendered
 from harness_noise.report.latex import escaped, render
+from harness_noise.report.text import render as rendered
 
 RNG = np.random.default_rng(3)
 A, B = (RNG.random((2, 60, 3)) < 0.6).astype(float)

@@ -11,12 +11,13 @@ from harness_noise_adapters.lm_eval_harness.scoring.columns import Column
 from harness_noise_adapters.lm_eval_harness.scoring.gather import (
     Aggregation,
     Gathered,
+    GroupRow,
     OwnValue,
     TaskFacts,
     gather,
+    groups,
     reported,
 )
-from harness_noise_adapters.lm_eval_harness.scoring.groups import GroupRow, groups
 
 KEY = ("acc", "none")
 TABLE = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])

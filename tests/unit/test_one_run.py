@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from harness_noise.analysis.comparison import compare_runs, estimate_difference
-from harness_noise.analysis.mean import analyze_run, analyze_runs, estimate
-from harness_noise.analysis.sample import as_scores
+from harness_noise import as_scores, estimate, estimate_difference
+from harness_noise.analysis.comparison import compare_runs
+from harness_noise.analysis.mean import analyze_run, analyze_runs
 from harness_noise.data.native_values import is_proportion
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores

@@ -337,7 +337,7 @@ def test_questions_that_the_references_lack_are_refused(files: Path, capsys: pyt
 def test_a_profile_with_questions_is_its_runs(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     olds = [str(files / f"old{k}.csv") for k in range(5)]
     profile = str(files / "profile.json")
-    assert main(["arena", *olds, "--write-profile", profile, "--questions", "-q"]) == 0
+    assert main(["arena", *olds, "--write-profile", profile, "--with-questions", "-q"]) == 0
     capsys.readouterr()
     by_profile = shown(capsys, "analyze", str(files / "new.csv"), "--reference", profile)["full_benchmark"]
     by_runs = shown(capsys, "analyze", str(files / "new.csv"), *[x for old in olds for x in ("--reference", old)])
@@ -346,7 +346,7 @@ def test_a_profile_with_questions_is_its_runs(files: Path, capsys: pytest.Captur
     capsys.readouterr()
     assert main(["analyze", str(files / "new.csv"), "--reference", profile]) == 2
     assert "has no means by question" in capsys.readouterr().err
-    assert main(["arena", *olds, "--questions", "-q"]) == 2
+    assert main(["arena", *olds, "--with-questions", "-q"]) == 2
     assert "name the FILE" in capsys.readouterr().err
 
 
@@ -365,7 +365,7 @@ def test_a_broken_profile_is_refused(
 ) -> None:
     olds = [str(files / f"old{k}.csv") for k in range(5)]
     profile = files / "profile.json"
-    assert main(["arena", *olds, "--write-profile", str(profile), "--questions", "-q"]) == 0
+    assert main(["arena", *olds, "--write-profile", str(profile), "--with-questions", "-q"]) == 0
     content = json.loads(profile.read_text())
     content["benchmarks"][0]["questions"] |= change
     profile.write_text(json.dumps(content, indent=2))

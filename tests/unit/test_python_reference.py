@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
 import io
 import re
@@ -16,6 +17,7 @@ from harness_noise.cli.flags import in_flags
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
 PUBLIC = [name for name in hn.__all__ if name != "__version__"]
+NO_ESTIMATE = {"adapters", "as_scores", "profiles", "read", "render"} | {n for n in PUBLIC if n.startswith("write_")}
 FUNCTIONS = [name for name in PUBLIC if isfunction(getattr(hn, name))]
 
 
@@ -35,11 +37,27 @@ def test_every_public_name_is_on_the_page():
 def test_a_function_describes_each_parameter_its_result_and_its_errors(name):
     function = getattr(hn, name)
     found = sections(function)
-    described = [word for line in re.findall(r"^(\w.*)$", found["Parameters"], re.M) for word in line.split(", ")]
-    assert described == list(signature(function).parameters)
-    assert {"Returns", "Raises"} <= set(found)
-    assert ("References" in found) == (name != "read")
-    assert all(item.kind is not Parameter.VAR_KEYWORD for item in signature(function).parameters.values())
+    lines = re.findall(r"^[*]*(\w.*)$", found.get("Parameters", ""), re.M)
+    assert [word for line in lines for word in line.split(", ")] == list(signature(function).parameters)
+    assert "Returns" in found
+    assert ("Raises" in found) == bool(lines)
+    assert ("References" in found) == (name not in NO_ESTIMATE)
+
+
+def test_other_keywords_are_those_of_choices_and_no_more():
+    """Unpacked keywords are known by name: what no function has is an error, not swallowed."""
+    taken = {name for name in FUNCTIONS if "choices" in signature(getattr(hn, name)).parameters}
+    on_arrays = {"estimate", "estimate_difference"}
+    assert taken - on_arrays == {"analyze", "compare", "explain", "arena", "plan", "factors", "export"}
+    fields = {item.name for item in dataclasses.fields(hn.Settings)}
+    for name in taken:
+        item = signature(getattr(hn, name)).parameters["choices"]
+        typed = "Unpack[Computing]" if name in on_arrays else "Unpack[Choices]"
+        assert (item.kind, item.annotation) == (Parameter.VAR_KEYWORD, typed)
+    reading = {"tasks", "metrics", "scorers", "groups", "columns", "apart", "as_repeats", "progress", "say"}
+    assert set(hn.Choices.__annotations__) <= fields | reading
+    with pytest.raises(TypeError, match=r"analyze\(\) got an unexpected keyword argument 'levle'"):
+        hn.analyze("x.csv", levle=0.9)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -76,7 +94,7 @@ def test_a_list_of_one_run_is_a_side_and_a_name_may_stand_alone(tmp_path):
     )
     with pytest.raises(hn.InputError, match=r"a list holds 2 runs \(a, b\)"):
         hn.compare([*a, *b], b)
-    with pytest.raises(hn.InputError, match="say how `runs` are read: give runs"):
+    with pytest.raises(hn.InputError, match="say how `runs` is read: name a run"):
         hn.plan(accuracy=0.5, effect=0.1, tasks=["one"])
 
 

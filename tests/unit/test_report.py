@@ -11,11 +11,11 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison, estimate, estimate_difference
-from harness_noise.cli.options import rendered
 from harness_noise.report import terminal, text
 from harness_noise.report.columns import decimals, number, p_text
 from harness_noise.report.sentences import sentence
 from harness_noise.report.summary import summarise
+from harness_noise.report.text import render as rendered
 
 RNG = np.random.default_rng(3)
 P = RNG.beta(0.5, 0.5, (20, 1)).repeat(10, axis=0)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.analysis.comparison import estimate_difference
-from harness_noise.analysis.mean import estimate
+from harness_noise import estimate, estimate_difference
 from harness_noise.stats import resampling
 from harness_noise.stats.contrast import design
 from harness_noise.stats.resampling import blocks, bootstrap, bootstrap_means, percentile_pairs, sign_flip_p

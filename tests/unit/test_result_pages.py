@@ -32,10 +32,10 @@ def page_of(*pairs: tuple[hn.Run, hn.Run], **settings: object) -> str:
 
 def test_the_verdict_names_the_better_model_whichever_way_is_better() -> None:
     a, b = board(2, 3, spread=0.3)
-    assert said(page_of((b, a)), "say") == "model 1 is better than model 0."
-    assert said(page_of((a, b)), "say") == "model 1 is better than model 0."
+    assert said(page_of((b, a)), "say").startswith("model 1 is better than model 0 by ")
+    assert said(page_of((a, b)), "say").startswith("model 0 is worse than model 1 by ")
     lower = [replace(run, scores=(replace(run.scores[0], higher_is_better=False),)) for run in (a, b)]
-    assert said(page_of((lower[0], lower[1])), "say") == "model 0 is better than model 1."
+    assert "model 0 is better than model 1, where lower is better, by " in said(page_of((lower[0], lower[1])), "say")
     assert "← model 0 better" in page_of((lower[0], lower[1]))
     assert "model 0 better →" in page_of((lower[1], lower[0]))
 
@@ -53,7 +53,9 @@ def test_several_rows_are_counted() -> None:
     better = sum(row.verdict == "A better" for row in rows)
     assert better >= 2
     left = 3 - better
-    assert said(text, "say") == f"3 rows against model 0: {better} better, 0 worse, {left} not separable."
+    assert (
+        said(text, "say") == f"3 rows against model 0: {better} better, 0 worse, {left} not separable after adjustment."
+    )
 
 
 def test_the_questions_of_a_row_are_what_its_difference_is_the_mean_of() -> None:
@@ -95,7 +97,7 @@ def test_clusters_are_bars_in_order_and_many_of_them_a_distribution() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Flip):
+class QuestionText(Flip):
     target: str | None = None
     answers_a: tuple[str, ...] = ()
     answers_b: tuple[str, ...] = ()
@@ -106,7 +108,7 @@ def test_answers_stand_beside_each_other_and_are_only_text() -> None:
     table = compare_runs([(runs[0], runs[1])], Settings(), 2)
     hostile = "<img src=x onerror=alert(1)></script>"
     flips = tuple(
-        Told(**{item.name: getattr(flip, item.name) for item in fields(Flip)} | {
+        QuestionText(**{item.name: getattr(flip, item.name) for item in fields(Flip)} | {
             "target": "42", "answers_a": ("41", "41", hostile), "answers_b": ("42", "42", "42")})
         for flip in table.flips
     )  # fmt: skip

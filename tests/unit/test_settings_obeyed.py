@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from inspect import signature
 from pathlib import Path
 from typing import get_args
@@ -117,12 +117,23 @@ LIBRARY = {
 
 
 @pytest.mark.parametrize("entry", LIBRARY)
-def test_a_function_takes_the_settings_that_it_obeys_with_their_defaults(entry):
-    taken = {name: item for name, item in signature(getattr(hn, entry)).parameters.items() if name in FIELDS}
-    assert set(taken) == {name for name, item in FIELDS.items() if entry in item.metadata["consumers"]}
-    for name, item in taken.items():
-        assert item.default == FIELDS[name].default is not MISSING
-        assert (item.kind is item.KEYWORD_ONLY) == (name != "level" or not entry.startswith("estimate"))
+def test_a_function_names_the_common_settings_that_it_obeys(entry):
+    """Those that are not given leave the field of `settings` as it is, whatever its default."""
+    taken = signature(getattr(hn, entry)).parameters
+    obeyed = {name for name, item in FIELDS.items() if entry in item.metadata["consumers"]}
+    common = obeyed & {"cluster", "level", "se", "interval", "test", "adjust"}
+    assert {name for name in taken if name in FIELDS} == common
+    assert {taken[name].default for name in common} == {None}
+    assert taken["settings"].default is None
+
+
+@pytest.mark.parametrize("entry", LIBRARY)
+def test_settings_are_taken_whole_and_keywords_stand_in_for_their_fields(tables, entry):
+    call = LIBRARY[entry]
+    seen = numbers(call(tables, level=0.8, se="cr0"))
+    assert numbers(call(tables, settings=Settings(level=0.8, se="cr0"))) == seen
+    assert numbers(call(tables, settings=Settings(level=0.9, se="cr0"), level=0.8)) == seen
+    assert numbers(call(tables, settings=Settings(level=0.8), level=0.95)) == numbers(call(tables))
 
 
 @pytest.mark.parametrize(("name", "value"), CHANGED, ids=NAMES)
@@ -224,6 +235,7 @@ def test_on_the_command_line(tables, capsys, consumer, name, value):
         base = {"range": (0.0, 1.0)} if name == "range" else base
         assert code == 0, err
         alone = consumer in ("counts", "profile") and name in ("adjust", "unpaired")  # one row, of unpaired counts
+        alone |= consumer == "plan" and name in ("seed", "resamples")  # of a plan only metrics over all questions
         assert (found != run(base)[1]) != alone
     elif (consumer, name) != ("plan", "range"):
         assert code == 2

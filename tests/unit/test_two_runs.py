@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
+from harness_noise import as_scores
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.gate import regressions
 from harness_noise.analysis.repeats import as_repeats
-from harness_noise.analysis.sample import as_scores
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run, Scores
 from harness_noise.errors import InputError

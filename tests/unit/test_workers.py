@@ -17,7 +17,7 @@ from harness_noise.data.scores import ReadOptions, Run, Scores
 from harness_noise.io import registry as adapters
 from harness_noise.io import workers
 from harness_noise.io.protocol import PartRead
-from harness_noise.io.registry import Unit
+from harness_noise.io.registry import ReadUnit
 
 anything = arrays.arrays(
     np.float64,
@@ -69,7 +69,7 @@ def test_the_answers_are_in_the_order_of_the_units_and_errors_are_answers(tmp_pa
     units = []
     for name, text in (("a", "question,score\nq,1\n"), ("b", "nothing\n"), ("c", "question,score\nq,0\n")):
         (tmp_path / f"{name}.csv").write_text(text)
-        units.append(Unit("table", tmp_path / f"{name}.csv"))
+        units.append(ReadUnit("table", tmp_path / f"{name}.csv"))
     seen: list[int] = []
     a, b, c = workers.read_units(units, ReadOptions(), watch=lambda found, total: (seen.append(total), found)[1])
     assert seen == [3]

@@ -14,7 +14,8 @@ from harness_noise.errors import InputError
 from harness_noise.io.paths import exists, is_url, resolve_path
 
 from .flags import Flag
-from .means import MEANS, SPREADS, bare
+from .means import MEANS, SPREADS
+from .records import bare
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalSpec

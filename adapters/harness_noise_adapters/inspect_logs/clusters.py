@@ -9,7 +9,7 @@ from harness_noise.data.clusters import ClusterSpec, MissingFieldError, OuterFie
 from harness_noise.data.scores import Scores
 from harness_noise.errors import InputError
 
-from .means import bare
+from .records import bare
 
 AUTO: dict[str, str] = {
     "squad": "context_hash",

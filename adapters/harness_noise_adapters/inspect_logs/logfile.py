@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from harness_noise.data.questions import Told
+from harness_noise.data.questions import QuestionText
 from harness_noise.errors import InputError
 from harness_noise.io.paths import LARGEST, refuse_pointer
 
@@ -424,13 +424,13 @@ def _has_cut_value(question: SampleQuestion, fields: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SampleLog:
-    """Read again where somebody asks; see `harness_noise.data.questions.Log`."""
+    """Read again where somebody asks; see `harness_noise.data.questions.AnswerSource`."""
 
     path: Path
     keys: Sequence[str]
     """The ids of the questions, in their order."""
 
-    def read(self, rows: Sequence[int], scorer: str) -> list[Told]:
+    def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
         """What is told of these questions, by their place; nothing of one that the log has lost."""
         wanted = {self.keys[row] for row in rows}
         found: dict[str, dict[int, Mapping[str, Any]]] = {key: {} for key in wanted}
@@ -464,11 +464,11 @@ def _samples(path: Path, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
                 stream.value()
 
 
-def _told(samples: Sequence[Mapping[str, Any]], scorer: str) -> Told:
+def _told(samples: Sequence[Mapping[str, Any]], scorer: str) -> QuestionText:
     if not samples:
-        return Told()
+        return QuestionText()
     given, target = samples[0].get("input"), samples[0].get("target")
-    return Told(
+    return QuestionText(
         text=input_text(given) if isinstance(given, (str, list)) else None,
         target=_target_text(target) if isinstance(target, (str, list)) else None,
         answers=tuple(_answer(sample, scorer) for sample in samples),

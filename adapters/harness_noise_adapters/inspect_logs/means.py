@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .records import bare
+
 if TYPE_CHECKING:
     from .records import AnyMetric, AnyScore
 
@@ -242,11 +244,6 @@ def _errors(es: AnyScore) -> list[tuple[str | None, str | None]]:
             cluster = params.get("cluster") if isinstance(params, Mapping) else None
             out.append((of, cluster if isinstance(cluster, str) and cluster else None))
     return out
-
-
-def bare(name: str) -> str:
-    """A name without the package that registered it."""
-    return name.rsplit("/", 1)[-1]
 
 
 def close(ours: float, native: float) -> bool:

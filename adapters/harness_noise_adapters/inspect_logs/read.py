@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness_noise.analysis import drawing
+from harness_noise.arrays import BoolArray
 from harness_noise.data.clusters import MissingFieldError, labeller, text_label
 from harness_noise.data.fields import FieldReader, Fields
 from harness_noise.data.questions import Questions, occurrences
@@ -324,9 +325,7 @@ def _fields(task: str, answers: AnswerGrid, firsts: Sequence[SampleQuestion], op
     return reader.fields()
 
 
-def _invalidated(
-    header: Header, invalid: Sequence[bool], notes: list[str]
-) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
+def _invalidated(header: Header, invalid: Sequence[bool], notes: list[str]) -> BoolArray | None:
     if not header.invalidated:
         return None
     out = np.array(invalid, dtype=bool)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from harness_noise.data.questions import content_hash
 
 from .identity import mark
-from .means import bare
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalMetric, EvalScore
@@ -28,6 +27,11 @@ SCHEMA = 2
 
 RECORD = "noise"
 """Of the metadata of `results.early_stopping`: why a run stopped, and which questions were drawn."""
+
+
+def bare(name: str) -> str:
+    """A name without the package that registered it."""
+    return name.rsplit("/", 1)[-1]
 
 
 class NotALogError(ValueError):

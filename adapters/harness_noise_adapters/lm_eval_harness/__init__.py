@@ -92,7 +92,7 @@ class LmEvalAdapter:
         return lm_eval_run.run(model, out, self.cli, show, against=against)
 
     def demo_many(self, out: Path, models: Sequence[SimulatedModel]) -> Path:
-        """The same for many models without output; returns the folder with all runs."""
+        """One run of the word problems for each model, without output; returns the folder with all runs."""
         from . import demo as lm_eval_run
 
         return lm_eval_run.run_many(models, out)

@@ -134,13 +134,19 @@ def run(
     """
     tasks = _prepare(out)
     folder = out / ("lm-eval" if against is None else "stopped-early") / model.name
-    until = [] if against is None else ["--noise_until", "decided", "--noise_against", str(against)]
-    arguments = [
-        "run", "--model", "simulated", "--model_args", f"model={model.name}", "--tasks", "word_problems",
-        "--include_path", str(tasks), "--output_path", str(folder), "--log_samples",
-        "--noise", "--noise_repeats", str(repeats), "--noise_cluster", "template",
-        *until,
-    ]  # fmt: skip
+    flags = {
+        "model": "simulated",
+        "model_args": f"model={model.name}",
+        "tasks": "word_problems",
+        "include_path": str(tasks),
+        "output_path": str(folder),
+        "noise_repeats": str(repeats),
+        "noise_cluster": "template",
+    }
+    if against is not None:
+        flags |= {"noise_until": "decided", "noise_against": str(against)}
+    named = [word for name, value in flags.items() for word in (f"--{name}", value)]
+    arguments = ["run", *named, "--log_samples", "--noise"]
     show(["harness-noise", "lm-eval", *arguments])
     with _without_git():
         code = cli(arguments)
@@ -150,7 +156,7 @@ def run(
 
 
 def run_many(models: Sequence[SimulatedModel], out: Path, repeats: int = 5) -> Path:
-    """The same from Python, once per model, without a word; returns the folder with all outputs."""
+    """Run lm-eval from Python, once per model, without output; returns the folder with all runs."""
     from lm_eval import simple_evaluate
     from lm_eval.loggers import EvaluationTracker
     from lm_eval.tasks import TaskManager

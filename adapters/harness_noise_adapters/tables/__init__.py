@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.data.clusters import ClusterSpec, MissingFieldError, OuterFields, labeller, resolved
-from harness_noise.data.questions import Questions, Told, content_hash
+from harness_noise.data.questions import Questions, QuestionText, content_hash
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.errors import InputError, parameter
 
@@ -254,7 +254,7 @@ ANSWERS = ("response", "completion", "output", "prediction", "model_answer", "mo
 
 @dataclass(frozen=True, slots=True)
 class TableLog:
-    """Read again where somebody asks; see `harness_noise.data.questions.Log`."""
+    """Read again where somebody asks; see `harness_noise.data.questions.AnswerSource`."""
 
     path: Path
     columns: TableColumns
@@ -262,7 +262,7 @@ class TableLog:
     """What the rows say of model, task, metric and scorer; None where the table has no such column."""
     keys: Sequence[str]
 
-    def read(self, rows: Sequence[int], scorer: str) -> list[Told]:
+    def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
         """What is told of these questions, by their place; of names that were made up (`name#2`) nothing."""
         wanted: dict[str, list[Record]] = {self.keys[row]: [] for row in rows}
         for line, raw in records(self.path, self.columns.rows):
@@ -279,15 +279,15 @@ class TableLog:
             for name, known in zip(names, self.key, strict=True)
         )
 
-    def _told(self, found: Sequence[Record]) -> Told:
+    def _told(self, found: Sequence[Record]) -> QuestionText:
         if not found:
-            return Told()
+            return QuestionText()
         plain = {str(name).strip().lower().replace(" ", "_"): name for name in found[0]}
         free = [name for name in plain if plain[name] not in self.columns.names.values()]
         target = next((plain[name] for name in TARGETS if name in free), None)
         answer = next((plain[name] for name in ANSWERS if name in free and plain[name] != target), None)
         words = self.columns.words
-        return Told(
+        return QuestionText(
             text=None if words is None else cell_text(found[0].get(words)),
             target=None if target is None else cell_text(found[0].get(target)),
             answers=() if answer is None else tuple(cell_text(record.get(answer)) or "" for record in found),

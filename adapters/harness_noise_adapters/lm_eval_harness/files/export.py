@@ -21,11 +21,10 @@ from harness_noise.errors import InputError, NothingToAddError
 from harness_noise.io import atomic as files
 
 from . import outputs
-from .lines import Row
-from .native_block import CLUSTER, SCORES, UNUSABLE, annotate, inject
 from .outputs import Output
 from .read import Reading, read_output, zeros_for_missing
-from .wanted import Scan, metrics_of
+from .results import CLUSTER, SCORES, UNUSABLE, annotate, inject
+from .scan import Row, Scan, metrics_of
 
 if TYPE_CHECKING:
     from harness_noise.io.protocol import Analyzer
@@ -84,7 +83,7 @@ def _write_run(output: Output, path: Path, out: Path, analyze: Analyzer, options
         if output.results is not None and results is not None:
             inject(reading.results, analysis, elsewhere=elsewhere)
             sources.check(output.results)
-            files.write_bytes(results, _dumped(reading.results))
+            files.write_bytes(results, _encoded(reading.results, indent=2))
     return [*targets.values(), *filter(None, [results])]
 
 
@@ -133,14 +132,6 @@ def _real(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError):
         return path.absolute()
-
-
-def _dumped(results: Mapping[str, Any]) -> bytes:
-    """As lm-eval writes it, NaN included."""
-    try:
-        return json.dumps(results, indent=2, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:  # half a surrogate pair, escaped in the native file
-        return json.dumps(results, indent=2).encode("ascii")
 
 
 def _write_samples(
@@ -200,8 +191,9 @@ def _without_cluster(line: bytes) -> bytes:
     return _encoded(row) + line[len(body) :]
 
 
-def _encoded(value: Mapping[str, Any]) -> bytes:
+def _encoded(value: Mapping[str, Any], indent: int | None = None) -> bytes:
+    """JSON as lm-eval writes it, NaN included."""
     try:
-        return json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(value).encode("ascii")
+        return json.dumps(value, indent=indent, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:  # half a surrogate pair, escaped in the native file
+        return json.dumps(value, indent=indent).encode("ascii")

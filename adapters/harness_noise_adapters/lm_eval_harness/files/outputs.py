@@ -210,7 +210,7 @@ def _of_results(path: Path, beside: _Beside) -> Output:
 
 
 def _named_after_model(results: Path, files: Mapping[str, Path]) -> dict[str, Path]:
-    """Of files the samples of a run of lm-eval 0.4.0 to 0.4.2: their names are the model's arguments and the task."""
+    """The samples files of a run of lm-eval 0.4.0–0.4.2, which are named after the model's arguments and the task."""
     try:
         content = read_results(results)
     except InputError:  # whoever reads it says so

@@ -20,14 +20,14 @@ from harness_noise.errors import InputError
 
 from ..scoring import bounded
 from ..scoring.columns import Column
-from .lines import Row
 from .samples import Samples
-from .wanted import Scan, Wanted
+from .scan import Row, Scan, Wanted
 
-FILTERS = (
-    "take_first", "take_first_k", "majority_vote", "regex", "regex_pos", "remove_whitespace",
-    "multi_choice_regex", "lowercase", "uppercase", "map",
-)  # fmt: skip
+_CHOOSING = ("take_first", "take_first_k", "majority_vote")
+_EXTRACTING = ("regex", "regex_pos", "multi_choice_regex", "map")
+_CLEANING = ("remove_whitespace", "lowercase", "uppercase")
+FILTERS = (*_CHOOSING, *_EXTRACTING, *_CLEANING)
+"""lm-eval's own filters that run no code of the task's."""
 _CHUNK = 500
 """Documents per call of a filter; some cost 0.1 s a call."""
 

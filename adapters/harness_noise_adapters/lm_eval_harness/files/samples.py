@@ -1,31 +1,203 @@
-"""lm-eval's samples files, streamed: one line at a time, and only the fields that are needed decoded.
+"""One samples file in columns: questions, scores and clusters; texts are read when they are first asked for.
 
-A line is one document under one filter. It begins with the document; prompts and answers, which make up
-most of its bytes, stand between it and the hashes. All of that is skipped unless somebody wants it, and
-the texts of the questions are read in a second pass when they are first asked for (`Documents`). What is
-kept of a question is packed: its hashes and its scores.
+Only the fields that are needed are decoded, one line at a time. The texts of the questions are read in a
+second pass when somebody first asks for them (`Documents`). What is kept of a question is packed: its hashes
+and its scores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
-from harness_noise.data.fields import Fields
+from harness_noise.data.clusters import MissingFieldError, OuterFields
+from harness_noise.data.fields import FieldReader, Fields
+from harness_noise.data.questions import Hashes, QuestionText, content_hash, excerpt, occurrences
+from harness_noise.errors import FinalError, InputError
 
-from ..scoring.choices import Log
+from ..scoring.choices import BRIER, Log, brier_score
 from ..scoring.columns import Column
-from .documents import Documents
-from .lines import Row, _Item
-from .native_block import SCORES
-from .wanted import Wanted, metrics_of
+from .results import CLUSTER, SCORES
+from .scan import (
+    Row,
+    Scan,
+    ScannedRow,
+    Wanted,
+    changed,
+    choice_texts,
+    decoder,
+    may_be_rounded,
+    metrics_of,
+    stamp,
+    whole_row,
+)
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+QUESTION = (
+    *("question", "problem", "query", "input", "prompt", "instruction"),
+    *("goal", "ctx", "sentence", "text", "premise"),
+)
+"""Fields that hold a question, the most telling first."""
+CONTEXT = ("passage", "context", "article", "story", "paragraph", "body", "support")
+"""Fields that hold what a question is about."""
 
-    BoolArray = NDArray[np.bool_]
+
+@dataclass(frozen=True, slots=True)
+class Documents:
+    """The texts of a file's questions, in a pass of their own: most uses of a run do without them."""
+
+    path: Path
+    wanted: Wanted
+    """How the file was read, without the SPECs, which need not be picklable."""
+    stamp: tuple[float, float]
+    """The file's, see `stamp`."""
+    hashes: Sequence[str]
+    """The documents' own, numbered where one comes again."""
+    distinct: int | None
+    """How many documents their texts have to tell apart, if they are to be matched by text; None: never."""
+
+    def read(self) -> tuple[Hashes | None, tuple[str, ...]]:
+        """The hash of each question's text, None where they do not tell the documents apart; and excerpts.
+
+        Raises:
+            InputError: the file is not the one any more that was read.
+        """
+        inputs, texts = _Complete(), list[str]()
+        scan = Scan(self.path, self.wanted, documents=True)
+        if stamp(self.path) == self.stamp:
+            for _, _, row, _, _, new in scan:
+                if new:
+                    text, shown = _texts(_doc(row))
+                    inputs.extend([None if text is None else content_hash(text)])
+                    texts.append(shown)
+        if scan.index.unique_keys() != self.hashes:
+            raise InputError(
+                f"{self.path}: the file was changed, moved or deleted after its scores were read, or this process does "
+                "not see it, and now the texts of its questions are needed to match them; read the run again"
+            )
+        found = inputs.items
+        return (None if found is None or found.distinct() != self.distinct else found), tuple(texts)
+
+
+def _doc(row: Row) -> Mapping[str, Any]:
+    """The document of a row, as an object whatever it is."""
+    doc = row.get("doc")
+    return doc if type(doc) is dict else {"doc": doc}
+
+
+def _complete(items: Sequence[str | None] | None) -> tuple[str, ...] | None:
+    """The items, if there are some and none is missing."""
+    found = tuple(item for item in items or () if item is not None)
+    return found if items is not None and len(found) == len(items) else None
+
+
+class _Complete:
+    """Hashes, as long as none is missing."""
+
+    def __init__(self) -> None:
+        self.items: Hashes | None = Hashes()
+
+    def extend(self, items: Sequence[Any]) -> None:
+        if not set(map(type, items)) <= {str}:
+            self.items = None
+        elif self.items is not None:
+            self.items.extend(items)
+
+
+def question_text(doc: Mapping[str, Any]) -> str | None:
+    """The text that identifies a question to another harness: its question-like field (the first of
+    QUESTION that is text), after its passage (the first of CONTEXT) where the document has one.
+
+    It never comes from the prompt, which depends on the chat template and the few-shot examples. A
+    document without such a field has none.
+    """
+    return _texts(doc)[0]
+
+
+def _texts(doc: Mapping[str, Any]) -> tuple[str | None, str]:
+    """The text that identifies a question, and a short one to show to a person."""
+    question = _first(doc, QUESTION)
+    context = _first(doc, CONTEXT)
+    shown = (_first(doc, doc) or "") if question is None else question
+    return question if question is None or context is None else f"{context}\n{question}", excerpt(shown)
+
+
+def _first(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:
+    """The first of the fields that is a text."""
+    for name in names:
+        value = doc.get(name)
+        if type(value) is str and value and not value.isspace():
+            return value
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SamplesLog:
+    """Whole questions and answers, read when asked for; see `harness_noise.data.questions.AnswerSource`."""
+
+    path: Path
+    wanted: Wanted
+    """How the file was read, without the SPECs, which need not be picklable."""
+    stamp: tuple[float, float]
+
+    def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
+        """What is told of these questions, by their place; nothing of one that the file has lost."""
+        if stamp(self.path) != self.stamp:
+            raise changed(self.path)
+        asked = set(rows)
+        found: dict[int, QuestionText] = {}
+        for number, line, _, document, name, _ in Scan(self.path, self.wanted):
+            if document in asked and (name == scorer or document not in found):
+                found[document] = _told(whole_row(line, json.loads, self.path, number))
+        return [found.get(row, QuestionText()) for row in rows]
+
+
+def _told(row: Row) -> QuestionText:
+    doc = _doc(row)
+    target = row.get("target")
+    return QuestionText(
+        text=question_text(doc) or _first(doc, doc),
+        target=None if target is None else target if isinstance(target, str) else json.dumps(target),
+        answers=tuple(_answer_texts(row)),
+    )
+
+
+def _answer_texts(row: Row) -> list[str]:
+    """Each repeat's answer: what was generated, or the choice that was likeliest."""
+    resps = row.get("resps")
+    if not isinstance(resps, list) or not resps or not all(isinstance(item, list) for item in resps):
+        return []
+    if isinstance(resps[0][0] if resps[0] else None, str):
+        return [str(answer) for answer in resps[0]]
+    found = []
+    for repeat in zip(*resps, strict=False):
+        likely = [_loglikelihood(answer) for answer in repeat]
+        best = max(range(len(likely)), key=lambda i: likely[i])
+        choice = _choice_text(row.get("arguments"), best) if len(likely) > 1 else None
+        found.append(choice if choice is not None else json.dumps(repeat[0]))
+    return found
+
+
+def _loglikelihood(answer: Any) -> float:
+    """The log-likelihood of [log-likelihood, greedy]; older files have them as texts."""
+    try:
+        return float(answer[0] if isinstance(answer, (list, tuple)) else answer)
+    except (TypeError, ValueError, IndexError):
+        return float("-inf")
+
+
+def _choice_text(arguments: Any, i: int) -> str | None:
+    """The continuation of the i-th request."""
+    given = list(arguments.values()) if isinstance(arguments, Mapping) else arguments
+    try:
+        one = given[i]
+        text = one["arg_1"] if isinstance(one, Mapping) else one[1]
+    except (TypeError, LookupError):
+        return None
+    return text.strip() if isinstance(text, str) else None
 
 
 @dataclass(slots=True)
@@ -49,11 +221,11 @@ class Samples:
     scored: bool
     """Whether the rows carry their scores per repeat."""
     stamp: tuple[float, float]
-    """Of the file, see `stamp`."""
+    """The file's size and time; see `stamp`."""
     outer: Mapping[str, Mapping[str, str]] | None = None
-    """As in `Scores`."""
+    """Fields that contain the clusters; see `Scores.outer`."""
     fields: Fields | None = None
-    """Of the questions, where some are wanted."""
+    """What is known of the questions, where fields of them are wanted."""
     logs: dict[str, Log] = field(default_factory=dict)
     """Filter → the choices of each question, where they are wanted."""
 
@@ -67,12 +239,12 @@ class _Scores:
         self.repeated = False
         """Whether a row carries its scores per repeat."""
 
-    def add(self, block: Sequence[_Item]) -> None:
+    def add(self, block: Sequence[ScannedRow]) -> None:
         if not self._added(block):
             for _, row, document, scorer, _ in block:
                 self._add(row, document, scorer)
 
-    def _added(self, block: Sequence[_Item]) -> bool:
+    def _added(self, block: Sequence[ScannedRow]) -> bool:
         """Add the rows metric by metric, if all have the same filter and the same metrics."""
         rows, filters = [item[1] for item in block], {item[3] for item in block}
         if len(filters) != 1 or not rows[0].get("metrics"):
@@ -108,3 +280,153 @@ class _Scores:
         if column is None:
             column = self.columns[metric, scorer] = Column(raw=[] if metric in self.raw else None)
         return column
+
+
+_SHARED = 5000
+_MANY = 1 << 30
+
+
+class _Questions:
+    """What is known of each question so far."""
+
+    def __init__(self, path: Path, wanted: Wanted) -> None:
+        self.path, self.wanted, self.stamp = path, wanted, stamp(path)
+        self.n = 0
+        self.targets, self.prompts = _Complete(), _Complete()
+        self.named: list[str] = []
+        """By the field that the user chose."""
+        self.carried: list[str | None] | None = None
+        """Cluster labels; None while no question has one."""
+        self.outer = OuterFields()
+        """Which fields contain the clusters that the user named."""
+        self.doc_ids = array("q")
+        self.fields = FieldReader(wanted.fields, wanted.task) if wanted.fields else None
+        self.shared: dict[str, str] = {}
+        """Labels that come again and again share their memory; of others there are too many to keep."""
+
+    def add(self, block: Sequence[ScannedRow]) -> None:
+        numbers = [number for number, _, _, _, new in block if new]
+        rows = [row for _, row, _, _, new in block if new]
+        self._add_ids([row.get("doc_id") for row in rows])
+        self.targets.extend([row.get("target_hash") for row in rows])
+        self.prompts.extend([row.get("prompt_hash") for row in rows])
+        docs = list(map(_doc, rows))
+        if self.carried is not None or self.wanted.cluster is not None or any(CLUSTER in row for row in rows):
+            self._add_labels(numbers, rows, docs)
+        if self.wanted.key is not None:
+            for number, doc in zip(numbers, docs, strict=True):
+                self.named.append(_label(self.wanted.key, doc, f"{self.path}, line {number}: question"))
+        if self.fields is not None:
+            for doc in docs:
+                self.fields.add(doc)
+        self.n += len(rows)
+
+    def _add_ids(self, ids: Sequence[Any]) -> None:
+        for document, doc_id in enumerate(ids, self.n):
+            self.doc_ids.append(doc_id if isinstance(doc_id, int) and abs(doc_id) < 2**62 else document)
+
+    def _add_labels(self, numbers: Sequence[int], rows: Sequence[Row], docs: Sequence[Mapping[str, Any]]) -> None:
+        if self.carried is None:
+            self.carried = [None] * self.n
+        for number, row, doc in zip(numbers, rows, docs, strict=True):
+            if self.wanted.cluster is not None:
+                label: Any = _label(self.wanted.cluster, doc, f"{self.path}, line {number}: cluster")
+                self.outer.add(str(len(self.carried)), label, doc)
+            else:
+                label = None if CLUSTER in metrics_of(row) else row.get(CLUSTER)
+            self.carried.append(None if label is None else _shared(str(label), self.shared))
+
+    def samples(self, scan: Scan, scores: _Scores, answers: int, logs: dict[str, Log]) -> Samples:
+        targets = self.targets.items
+        distinct: int | None = scan.index.distinct()
+        hashes = scan.index.unique_keys()
+        kind, keys = "doc_hash", hashes
+        if self.wanted.key is not None:
+            kind, keys, targets, distinct = "question", occurrences(self.named), None, None
+        elif scan.media and targets is not None:
+            named = [f"{doc_id}/{target}" for doc_id, target in zip(self.doc_ids, targets, strict=True)]
+            kind, keys, distinct = "doc_id", occurrences(named), len(set(named))
+        wanted = Wanted(self.wanted.task, self.wanted.filters, self.wanted.effective)
+        bare = 0 if self.carried is None else self.carried.count(None)
+        return Samples(
+            keys=keys,
+            kind=kind,
+            targets=targets,
+            prompts=self.prompts.items,
+            documents=Documents(self.path, wanted, self.stamp, hashes, distinct),
+            doc_ids=self.doc_ids,
+            clusters=_complete(self.carried),
+            outer=self.outer.found(),
+            fields=None if self.fields is None else self.fields.fields(),
+            unlabelled=bare if bare < self.n else 0,
+            columns=scores.columns,
+            answers=answers,
+            scored=scores.repeated,
+            stamp=self.stamp,
+            logs=logs,
+        )
+
+
+def _label(label: Callable[[Mapping[str, Any]], str], doc: Mapping[str, Any], where: str) -> str:
+    try:
+        return label(doc)
+    except MissingFieldError as error:
+        fields = ", ".join(error.fields) or "(none)"
+        raise FinalError(f"{where} field {error.spec!r} is not in the document; it has {fields}") from None
+
+
+def _answer_count(row: Row) -> int:
+    """How many answers a row holds for its question; padding can only lengthen the last."""
+    resps = row.get("resps")
+    lengths = [len(item) for item in resps if isinstance(item, list)] if isinstance(resps, list) else []
+    return max(1, min(lengths, default=1))
+
+
+def _shared(text: str, shared: dict[str, str]) -> str:
+    return shared.setdefault(text, text) if len(shared) < _SHARED else shared.get(text, text)
+
+
+_BLOCK = 128
+"""Rows that are worked on at once."""
+_HELD = 1 << 22
+"""Bytes of the lines that are worked on at once: a document may be a book."""
+
+
+def read_samples(path: Path, wanted: Wanted) -> Samples:
+    """Read a samples file.
+
+    Raises:
+        InputError: the file is empty, damaged or still being written, or a document lacks the field of a SPEC.
+    """
+    scan = Scan(path, wanted)
+    scores, questions = _Scores(wanted), _Questions(path, wanted)
+    logs: dict[str, Log] = {}
+    loads, answers = decoder(), 0
+    block: list[ScannedRow] = []
+    held = 0
+    for number, line, row, document, scorer, new in scan:
+        if not answers:
+            answers = min(_answer_count(whole_row(line, loads, path, number)), wanted.repeats or _MANY)
+        if wanted.choices:
+            log = logs.get(scorer)
+            if log is None:
+                log = logs[scorer] = Log(wanted.doubled)
+            full = whole_row(line, json.loads, path, number) if may_be_rounded(row.get("target")) else row
+            arguments = full.get("arguments")
+            if log.by_text and arguments is None:
+                arguments = choice_texts(line, loads) or whole_row(line, loads, path, number).get("arguments")
+            log.add(document, full, arguments)
+        if wanted.brier and BRIER in row:
+            row[BRIER] = brier_score(row, wanted.doubled)
+        block.append((number, row, document, scorer, new))
+        held += len(line)
+        if len(block) == _BLOCK or held > _HELD:
+            scores.add(block)
+            questions.add(block)
+            block, held = [], 0
+    if not answers:
+        raise InputError(f"{path}: the file is empty; the run may have stopped before it wrote its samples")
+    if block:
+        scores.add(block)
+        questions.add(block)
+    return questions.samples(scan, scores, answers, logs)

@@ -22,7 +22,7 @@ Part = Mapping[str, Sequence[int]]
 
 
 class _Numbers(list[int]):
-    """The documents of a part, which lm-eval looks up one by one in what it takes for a list."""
+    """The documents of a part as a list in which lm-eval finds each of them quickly."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         super().__init__(map(int, numbers))
@@ -42,7 +42,7 @@ class Asking:
     """
 
     def __init__(self, evaluate: Callable[..., Any], arguments: Mapping[str, Any], tasks: Mapping[str, Any]) -> None:
-        self._evaluate, self._arguments, self._tasks = evaluate, arguments, tasks
+        self._evaluate, self._arguments, self.tasks = evaluate, arguments, tasks
         self._built: dict[str, dict[int, list[Any]]] = {}
         """Task → document → its requests."""
         self._answers: dict[int, tuple[Any, list[Any]]] = {}
@@ -57,7 +57,7 @@ class Asking:
         """Within it the parts can be evaluated; tasks and model are as before afterwards."""
         lm = self._arguments["lm"]
         with ExitStack() as stack:
-            for name, task in self._tasks.items():
+            for name, task in self.tasks.items():
                 build = self._build(name, task, task.build_all_requests)
                 stack.enter_context(patched(task, "build_all_requests", build))
             for method in METHODS:
@@ -71,7 +71,7 @@ class Asking:
 
     def block(self, part: Part) -> dict[str, Any]:
         """Part of the run, with its samples: native results without groups and bootstrap."""
-        tasks = {name: self._tasks[name] for name in part}
+        tasks = {name: self.tasks[name] for name in part}
         with ExitStack() as stack:
             for name, task in tasks.items():
                 stack.enter_context(patched(task, "doc_iterator", self._documents(name, task.doc_iterator)))

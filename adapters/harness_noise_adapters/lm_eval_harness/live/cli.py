@@ -14,20 +14,42 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from harness_noise.errors import InputError
 
 from .options import Options, block, read_file
 
-_FLAGS = ("noise", "noise_repeats", "noise_cluster", "noise_group", "noise_config", "noise_no_rows",
-          "noise_no_reseed", "noise_level", "noise_until", "noise_against", "noise_margin", "noise_looks",
-          "noise_metric", "noise_sample", "noise_reference", "noise_seed")  # fmt: skip
-_EPILOG = f"""error bars (harness-noise), options of run; `lm-eval run --help` explains them:
-  --{" --".join(_FLAGS[:5])}
-  --{" --".join(_FLAGS[5:10])}
-  --{" --".join(_FLAGS[10:])}
-"""
+_FLAGS: dict[str, tuple[str | None, str]] = {
+    "repeats": (
+        "K",
+        "answers per question of generate_until tasks; auto: until more of them no longer pay; or TASK=K (repeatable, "
+        "the last that matches a task counts)",
+    ),
+    "cluster": (
+        "SPEC",
+        "questions that belong together: a field, a template, auto, task, none, or TASK=SPEC (repeatable)",
+    ),
+    "group": ("NAME=PATTERN", "average the tasks that match PATTERN in a row NAME (repeatable)"),
+    "config": ("FILE", "YAML or JSON file with these options"),
+    "no_rows": (None, "add no visible <metric>_avg rows"),
+    "no_reseed": (None, "send the harness's one seed with every repeat"),
+    "level": ("LEVEL", "coverage of the intervals (default 0.95)"),
+    "until": ("RULE", "stop when it is decided (decided, with --noise_against) or precise enough (se=0.01)"),
+    "against": ("RUN", "the finished run that this one is compared with"),
+    "margin": ("M", "also stop where both are equivalent within ±M"),
+    "looks": ("L", "looks before the end (default 5), or anytime"),
+    "metric": ("METRIC", "METRIC or METRIC,FILTER that decides"),
+    "sample": ("SIZE", "ask only a random part of the questions: a share (0.2, 20%%) or a number"),
+    "reference": ("RUN", "a finished run of all questions, which helps to estimate the whole from a part (repeatable)"),
+    "seed": ("SEED", "seed of the random order of questions (default 0)"),
+}
+"""Option → its value in words (None: a switch) and its help; `--noise_` stands before each."""
+_REPEATABLE = ("repeats", "cluster", "group", "reference")
+_EPILOG = "error bars (harness-noise), options of run; `lm-eval run --help` explains them:\n" + fill(
+    " ".join(["--noise", *(f"--noise_{name}" for name in _FLAGS)]), initial_indent="  ", subsequent_indent="  "
+)
 
 
 def main(argv: list[str]) -> int:
@@ -89,52 +111,26 @@ def _execute() -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The `--noise…` options, as a group of their own."""
+    """Add the `--noise…` options as a group of their own."""
     group = parser.add_argument_group("noise (harness-noise)")
     group.add_argument("--noise", action="store_true", help="add error bars with their parts to the results")
-    group.add_argument(
-        "--noise_repeats", metavar="K", action="append",
-        help="answers per question of generate_until tasks, or auto: until more of them no longer pay; or TASK=K "
-        "(repeatable, the last that matches a task counts)",
-    )  # fmt: skip
-    group.add_argument(
-        "--noise_cluster", metavar="SPEC", action="append",
-        help="questions that belong together: a field, a template, auto, task, none, or TASK=SPEC (repeatable)",
-    )  # fmt: skip
-    group.add_argument(
-        "--noise_group", metavar="NAME=PATTERN", action="append",
-        help="average the tasks that match PATTERN in a row NAME (repeatable)",
-    )  # fmt: skip
-    group.add_argument("--noise_config", metavar="FILE", help="YAML or JSON file with these options")
-    group.add_argument("--noise_level", metavar="LEVEL", help="coverage of the intervals (default 0.95)")
-    group.add_argument(
-        "--noise_until", metavar="RULE",
-        help="stop asking when it is decided (decided, with --noise_against) or precise enough (se=0.01)",
-    )  # fmt: skip
-    group.add_argument("--noise_against", metavar="RUN", help="the finished run that this one is compared with")
-    group.add_argument("--noise_margin", metavar="M", help="decided, too, where both are equivalent within ±M")
-    group.add_argument("--noise_looks", metavar="L", help="looks before the end (default 5), or anytime")
-    group.add_argument("--noise_metric", metavar="METRIC", help="METRIC or METRIC,FILTER that decides")
-    group.add_argument(
-        "--noise_sample",
-        metavar="SIZE",
-        help="ask a random part of the questions only: a share (0.2, 20%%) or a number",
-    )
-    group.add_argument(
-        "--noise_reference", metavar="RUN", action="append",
-        help="a finished run of all questions, to say what a part says of the whole (repeatable)",
-    )  # fmt: skip
-    group.add_argument("--noise_seed", metavar="SEED", help="of the random order of questions (default 0)")
-    group.add_argument("--noise_no_rows", action="store_true", help="add no visible <metric>_avg rows")
-    group.add_argument("--noise_no_reseed", action="store_true", help="send the harness's one seed with every repeat")
+    for name, (value, words) in _FLAGS.items():
+        if value is None:
+            group.add_argument(f"--noise_{name}", action="store_true", help=words)
+        else:
+            action = "append" if name in _REPEATABLE else "store"
+            group.add_argument(f"--noise_{name}", metavar=value, action=action, help=words)
 
 
 def _run(args: argparse.Namespace, inner: Callable[[argparse.Namespace], None]) -> None:
-    given = {name: vars(args).pop(name, None) for name in _FLAGS}  # lm-eval rejects what it does not know
+    wanted = vars(args).pop("noise", False)  # lm-eval rejects what it does not know
+    given = {name: value for name in _FLAGS if (value := vars(args).pop(f"noise_{name}", None)) not in (None, False)}
     with _own_config(args) as in_yaml:
-        if not given["noise"] and in_yaml is None:
-            if used := [f"--{name}" for name in _FLAGS if given[name]]:
-                raise InputError(f"{used[0]} does nothing without --noise: add --noise, or leave it out")
+        if not wanted and in_yaml is None:
+            if given:
+                raise InputError(
+                    f"--noise_{next(iter(given))} does nothing without --noise: add --noise, or leave it out"
+                )
             inner(args)
             return
         from .hook import Session, installed
@@ -158,18 +154,13 @@ def _run(args: argparse.Namespace, inner: Callable[[argparse.Namespace], None]) 
 def _options(given: dict[str, Any], in_yaml: dict[str, Any] | None) -> Options:
     """Flags over the file of `--noise_config` over the `noise:` block."""
     chosen = dict(in_yaml or {})
-    if given["noise_config"]:
-        chosen |= read_file(given["noise_config"])
-    flags = {
-        "repeats": given["noise_repeats"],
-        "cluster": given["noise_cluster"],
-        "groups": given["noise_group"],
-        "level": given["noise_level"],
-        "rows": False if given["noise_no_rows"] else None,
-        "reseed": False if given["noise_no_reseed"] else None,
-    }
-    flags |= {name.removeprefix("noise_"): given[name] for name in _FLAGS[8:]}
-    chosen |= {name: value for name, value in flags.items() if value is not None}
+    if "config" in given:
+        chosen |= read_file(given.pop("config"))
+    for name, value in given.items():
+        if name.startswith("no_"):
+            chosen[name.removeprefix("no_")] = False
+        else:
+            chosen["groups" if name == "group" else name] = value
     return Options.of(chosen, "--noise")
 
 

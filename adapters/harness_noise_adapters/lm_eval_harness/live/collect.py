@@ -4,31 +4,142 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller
+from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import Run, Weighting, with_groups
 from harness_noise.errors import InputError
 
-from ..scoring import aggregates, presets
-from ..scoring.clusters import AskedQuestions, Labels, clusters
-from ..scoring.gather import Gathered, gather, reported
-from ..scoring.groups import GroupRow
-from ..scoring.groups import groups as in_groups
+from ..scoring import aggregates, choices
+from ..scoring.clusters import AskedQuestions, Labels, clusters, is_parallel, resolve
+from ..scoring.columns import Column
+from ..scoring.gather import BYPASS, Aggregation, Gathered, GroupRow, Key, OwnValue, TaskFacts, gather, reported
+from ..scoring.gather import groups as in_groups
 from ..scoring.rescore import (
+    FilterScores,
     Row,
     copied_answers,
     identical_answers,
     logged,
+    pass_order,
     rescore,
     unrepeated,
     without_copies,
 )
-from .measured import TaskScores, columns_of, task_facts
 from .options import Options
 
+
+@dataclass(slots=True)
+class TaskScores:
+    """One task of a finished run."""
+
+    name: str
+    rows: dict[str, list[Row]]
+    """filter → logged samples, one for each question, all filters in one order."""
+    positions: dict[str, list[int]]
+    """filter → the numbers of these rows among the task's samples, as lm-eval has them."""
+    filters: dict[str, FilterScores] = field(default_factory=dict)
+    identical: bool = False
+    """Whether all answers of every question are the same."""
+    differ: bool = False
+    """Whether some answers to one question differ."""
+    copied: bool = False
+    """Whether lm-eval's own answers are copies of each other, and count as one."""
+
+    @property
+    def questions(self) -> list[Row]:
+        return next(iter(self.rows.values()))
+
+
+def columns_of(item: TaskScores, task: Any) -> dict[Key, Column]:
+    """The scores of a task in columns; what a run that only predicts has in their place is left out."""
+    out: dict[Key, Column] = {}
+    for scorer, scores in item.filters.items():
+        for metric, raw in scores.values.items():
+            aggregation = _aggregation(task, metric)
+            if metric == BYPASS or aggregation.name == "bypass_agg":
+                continue
+            own = scores.native.get(metric, [None] * len(raw))
+            if aggregation.registered and aggregation.name == choices.BRIER:
+                raw, own = _brier(raw, own)
+            column = out[metric, scorer] = Column(raw=[])
+            for document, (value, repeats) in enumerate(zip(own, raw, strict=True)):
+                column.add(document, value, repeats)
+    return out
+
+
+def _brier(raw: list[list[Any]], own: list[Any]) -> tuple[list[list[Any]], list[Any]]:
+    """Scores and own values as numbers whose mean is lm-eval's Brier score; unchanged where they are no such pairs."""
+    scores, values = aggregates.brier_values(raw), aggregates.brier_values([[value] for value in own])
+    return (raw, own) if scores is None or values is None else (list(scores), [value for (value,) in values])
+
+
+def task_facts(
+    item: TaskScores, task: Any, results: Mapping[str, Any], native_K: int, columns: Mapping[Key, Column]
+) -> TaskFacts:
+    """The facts of a task.
+
+    Args:
+        item: its scores.
+        task: lm-eval's object.
+        results: what `evaluate` returned.
+        native_K: answers to a question that the harness's own filters saw; 1 where they are copies.
+        columns: see `columns_of`.
+    """
+    first = item.questions
+    values, arrows = reported(results["results"][item.name]), results["higher_is_better"].get(item.name, {})
+
+    def probabilities(scorer: str) -> Any:
+        if task.OUTPUT_TYPE != "multiple_choice":
+            return None
+        try:
+            return choices.of_task(task, item.rows[scorer])
+        except choices.LeftOutError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the task's own code
+            raise choices.LeftOutError(f"{type(error).__name__}: {error}") from None
+
+    return TaskFacts(
+        name=item.name,
+        questions=Questions(
+            keys=occurrences([row["doc_hash"] for row in first]),
+            kind="doc_hash",
+            targets=tuple(row["target_hash"] for row in first),
+            prompts=tuple(row["prompt_hash"] for row in first),
+        ),
+        reported={key: values.get(key) for key in columns},
+        aggregations={metric: _aggregation(task, metric) for metric, _ in columns},
+        higher_is_better=arrows,
+        own_answers=native_K,
+        own_values={(metric, scorer): _own_value(metric, item.filters[scorer], native_K) for metric, scorer in columns},
+        copied=item.copied,
+        identical=item.identical,
+        answers_differ=lambda: item.differ,
+        probabilities=probabilities,
+    )
+
+
+def _own_value(metric: str, scores: FilterScores, native_K: int) -> OwnValue:
+    """What lm-eval's own value is, which is known from how it was made."""
+    K, k = max(map(len, scores.values[metric])), pass_order(metric)
+    ours = scores.first or (scores.mean and K in (1, native_K)) or k > 1
+    together = scores.together if k == 0 else 0
+    return OwnValue(ours, scores.first, together, mismatch=metric in scores.mismatch)
+
+
+def _aggregation(task: Any, metric: str) -> Aggregation:
+    function = task.aggregation().get(metric)
+    if function is None:
+        return Aggregation()
+    registered = str(getattr(function, "__module__", "")).startswith("lm_eval.api.metrics")
+    return Aggregation(str(getattr(function, "__name__", function)), registered, lambda: function)
+
+
 log = logging.getLogger("harness_noise")
+NativeGroups: TypeAlias = Mapping[str, tuple[list[str], list[Any]]]
+"""Group → its tasks, and the configurations of what it averages."""
 Carried: TypeAlias = Mapping[str, tuple[Labels, str | None]]
 """Task → clusters of all its documents, by their numbers, and their SPEC in words."""
 
@@ -83,7 +194,7 @@ def native_groups(task_dict: Mapping[Any, Any]) -> dict[str, tuple[list[str], li
 def collect(
     results: Mapping[str, Any],
     tasks: Mapping[str, Any],
-    groups: Mapping[str, tuple[list[str], list[Any]]],
+    groups: NativeGroups,
     repeats: Mapping[str, tuple[int, int]],
     options: Options,
     model: str,
@@ -106,7 +217,7 @@ def collect(
     for name, task in tasks.items():
         if samples := results["samples"].get(name, []):
             found[name] = _score(TaskScores(name, *by_filter(samples)), task, repeats.get(name, (1, 1)), notes)
-    labels = cluster_labels(found, options.cluster, notes, carried or {})
+    labels = cluster_labels(found, options, notes, carried or {})
     gathered, budget = Gathered(notes=notes), aggregates.Budget()
     for name, item in found.items():
         native_K = 1 if item.copied else repeats.get(name, (1, 1))[0]
@@ -117,9 +228,12 @@ def collect(
     values = {name: reported(row) for name, row in results["results"].items()}
     rows = list(_group_rows(groups, results))
     run = gathered.run(
-        labels, model=model, name=model, harness="lm-eval",
+        labels,
+        model=model,
+        name=model,
+        harness="lm-eval",
         groups=in_groups(rows, values, {}, gathered.scores),
-    )  # fmt: skip
+    )
     for group, pattern in options.groups.items():
         try:
             run = with_groups(run, {group: pattern})
@@ -147,7 +261,7 @@ def _identity(row: Row) -> tuple[Any, Any]:
 
 
 def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str]) -> TaskScores:
-    """The same task with its scores per repeat."""
+    """The task with its scores per repeat filled in."""
     name, (native_K, K) = out.name, repeats
     out.identical = K > 1 and identical_answers(out.questions, K)
     repeated = any(len(answers) > 1 for row in out.questions for answers in row["resps"])
@@ -177,7 +291,7 @@ def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str
 
 
 def cluster_labels(
-    found: Mapping[str, TaskScores], spec: ClusterSpec, notes: list[str], carried: Carried
+    found: Mapping[str, TaskScores], options: Options, notes: list[str], carried: Carried
 ) -> dict[str, tuple[Labels, str | None]]:
     """Task → the clusters of its questions, and their SPEC in words; tasks without clusters are left out."""
     asked: dict[str, AskedQuestions] = {}
@@ -187,16 +301,16 @@ def cluster_labels(
             every, words = carried[name]
             out[name] = tuple(every[row["doc_id"]] for row in item.questions), words
             continue
-        labels, wanted = None, presets.resolve(spec, name)
-        if wanted is not None and not presets.is_parallel(wanted):
+        labels, wanted = None, resolve(options.cluster, name)
+        if wanted is not None and not is_parallel(wanted):
             try:
                 labels = tuple(map(labeller(wanted, name), (row["doc"] for row in item.questions)))
             except InputError as error:
                 notes.append(f"{name}: not clustered: {error}")
         rows = item.questions
         asked[name] = AskedQuestions([row["doc_id"] for row in rows], [row["target_hash"] for row in rows], labels)
-    given = None if spec == ClusterSpec() else spec
-    return out | clusters(given, asked, notes, flag="--noise_cluster", whole=True)
+    given = None if options.cluster == ClusterSpec() else options.cluster
+    return out | clusters(given, asked, notes, flag=options.named("cluster"), whole=True)
 
 
 def first_missing(tasks: Mapping[str, Any], spec: ClusterSpec) -> tuple[list[str], list[str]]:
@@ -209,8 +323,8 @@ def first_missing(tasks: Mapping[str, Any], spec: ClusterSpec) -> tuple[list[str
     errors: list[str] = []
     warnings: list[str] = []
     for name, task in tasks.items():
-        wanted = presets.resolve(spec, name)
-        if wanted is None or wanted == "task" or presets.is_parallel(wanted):
+        wanted = resolve(spec, name)
+        if wanted is None or wanted == "task" or is_parallel(wanted):
             continue
         docs = getattr(task, "task_docs", None)
         doc = next(iter(docs if docs is not None else task.eval_docs), None)
@@ -223,7 +337,7 @@ def first_missing(tasks: Mapping[str, Any], spec: ClusterSpec) -> tuple[list[str
     return errors, warnings
 
 
-def _group_rows(groups: Mapping[str, tuple[list[str], list[Any]]], results: Mapping[str, Any]) -> Iterator[GroupRow]:
+def _group_rows(groups: NativeGroups, results: Mapping[str, Any]) -> Iterator[GroupRow]:
     """The rows of the groups, each with the weighting of its configuration."""
     for name, (members, configurations) in groups.items():
         values = reported(results.get("groups", {}).get(name) or {})

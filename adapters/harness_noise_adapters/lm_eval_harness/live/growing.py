@@ -5,31 +5,29 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness_noise.analysis.drawing import with_record
 from harness_noise.analysis.observed import REPEATS_SHARE, observe_difference, observe_mean, repeats_enough
+from harness_noise.analysis.observed import Repeats as RepeatsNow
+from harness_noise.analysis.references import of_runs
 from harness_noise.analysis.sequential import FEWEST_FOR_SE
 from harness_noise.data.clusters import ClusterSpec
+from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
+from harness_noise.io.registry import read
+from harness_noise.results.rows import Analysis
 from harness_noise.results.sequential import Drawn
+from harness_noise.settings import Settings
 
 from .asking import Asking
-from .collect import collect
+from .collect import NativeGroups, collect
+from .options import Options
 from .population import Grown, Population, Unit
-
-if TYPE_CHECKING:
-    from harness_noise.analysis.observed import Repeats as RepeatsNow
-    from harness_noise.analysis.sequential import StoppingRule
-    from harness_noise.data.scores import Run, Scores
-    from harness_noise.results.rows import Analysis
-    from harness_noise.settings import Settings
-
-    from .options import Options
-    from .repeats import Repeats
+from .repeats import Repeats
 
 MOST_REPEATS = 16
 """Answers per question at which `auto` ends, whether more would pay or not."""
@@ -49,40 +47,40 @@ class Others:
         Raises:
             InputError: one cannot be read, or is several.
         """
-        from harness_noise.io.registry import read
-
         against = None
         if options.against is not None:
             found = read(options.against)
             if len(found) > 1:
                 names = ", ".join(run.model for run in found[:4])
-                raise InputError(f"--noise_against {options.against}: there are {len(found)} runs ({names}): name one")
+                raise InputError(
+                    f"{options.named('against', options.against)}: there are {len(found)} runs ({names}): name one"
+                )
             against = found[0]
         return cls(against, tuple(run for path in options.reference for run in read(path)))
 
 
-def check_call(options: Options, arguments: Mapping[str, Any]) -> None:
+def check_partial(options: Options, arguments: Mapping[str, Any]) -> None:
     """Refuse, before the model is asked, what a random part cannot be drawn with.
 
     Raises:
         InputError: says which.
     """
-    chosen = "--noise_until" if options.rule is not None else "--noise_sample"
+    chosen = options.named("until" if options.rule is not None else "sample")
     if options.rule is not None or options.sample is not None:
         for name in ("limit", "samples"):
             if arguments.get(name) is not None:
                 raise InputError(
                     f"{chosen} asks the questions in a random order, and --{name} says which there are: leave --{name} "
-                    "out; --noise_sample N asks at most N of them, drawn at random"
+                    f"out; {options.named('sample', 'N')} asks at most N of them, drawn at random"
                 )
     elif options.reference and (arguments.get("limit") is not None or arguments.get("samples") is not None):
         raise InputError(
-            "--noise_reference says what a random part of the questions says of all of them, and those of --limit and "
-            "--samples are none (not_a_random_part): ask --noise_sample N in their place"
+            f"{options.named('reference')} says what a random part of the questions says of all of them, and those of "
+            f"--limit and --samples are none (not_a_random_part): use {options.named('sample', 'N')} in their place"
         )
     ranks = getattr(arguments.get("lm"), "world_size", 1)
     if options.partial and max(ranks or 1, int(os.environ.get("WORLD_SIZE") or 1)) > 1:
-        chosen = chosen if options.rule is not None or options.sample is not None else "--noise_repeats auto"
+        chosen = chosen if options.rule is not None or options.sample is not None else options.named("repeats", "auto")
         raise InputError(f"{chosen} does not work on several ranks, which would not stop at the same time: use one")
 
 
@@ -90,30 +88,24 @@ class Growing:
     """One call of `evaluate` that looks at its answers while they come.
 
     Args:
-        evaluate: lm-eval's own.
-        arguments: of the call, all by name.
-        tasks: name → task object.
+        asking: the call, in parts.
         groups: see `collect.native_groups`.
-        repeats: of the run.
-        session: its options, and where to say what went wrong.
-        others: see `Others`.
+        repeats: the further answers of the run.
+        session: its options, the runs that they name, and where to say what went wrong.
 
     Raises:
         InputError: what was asked for does not fit this run.
     """
 
-    def __init__(
-        self, evaluate: Callable[..., Any], arguments: Mapping[str, Any], tasks: Mapping[str, Any],
-        groups: Mapping[str, tuple[list[str], list[Any]]], repeats: Repeats, session: Any, others: Others,
-    ) -> None:  # fmt: skip
-        self.asking = Asking(evaluate, arguments, tasks)
-        self.tasks, self.repeats, self.session, self.others = tasks, repeats, session, others
+    def __init__(self, asking: Asking, groups: NativeGroups, repeats: Repeats, session: Any) -> None:
+        self.asking, self.tasks, self.repeats, self.session = asking, asking.tasks, repeats, session
+        self.others: Others = session.others()
         self.options: Options = session.options
         self.notes: list[str] = []
-        population = Population(tasks, groups, self.options, others.against, self.notes)
+        population = Population(self.tasks, groups, self.options, self.others.against, self.notes)
         self.units = population.units(self.options.rule)
         self.carried = population.carried
-        self.notes += _several(self.units, self.options.rule)
+        self.notes += _several(self.units, self.options)
         self.grown = Grown(self.units)
         self.asked: dict[str, list[int]] | None = None
         """The documents that were asked, by task; None where they are all."""
@@ -153,7 +145,7 @@ class Growing:
             unit.blocks = unit.blocks or len(unit.order.blocks)
 
     def _give_up(self, error: Exception) -> None:
-        """Look no more, and ask whatever may be asked."""
+        """Stop looking, and ask everything that may be asked."""
         with suppress(Exception):
             self.session.failed("the run cannot be looked at while it grows, so it asks all its questions", error)
         for unit in self.units:
@@ -178,9 +170,12 @@ class Growing:
                 n = len(asked.get(task.name, ()))
                 if n < task.n_total:
                     row = Drawn(
-                        task=task.name, n_asked=n, n_total=task.drawn_from, order_seed=unit.order.seed,
+                        task=task.name,
+                        n_asked=n,
+                        n_total=task.drawn_from,
+                        order_seed=unit.order.seed,
                         stopped_early=early,
-                    )  # fmt: skip
+                    )
                     drawn.append(row.to_dict())
         if looks and self.others.against is not None:
             run = replace(run, notes=(*run.notes, f"the looks: A is this run, B is {self.others.against.name}"))
@@ -202,9 +197,13 @@ class Growing:
     def _ask(self, part: Mapping[str, Sequence[int]], *, again: bool = False) -> None:
         results = self.asking.block(part)
         found = collect(
-            results, {name: self.tasks[name] for name in part}, {}, self.repeats.counts,
-            replace(self.options, cluster=ClusterSpec(), groups={}), "",
-        )  # fmt: skip
+            results,
+            {name: self.tasks[name] for name in part},
+            {},
+            self.repeats.counts,
+            replace(self.options, cluster=ClusterSpec(), groups={}),
+            "",
+        )
         self.grown.add(part, found.run, again=again)
 
     def _ask_until_enough(self, units: Sequence[Unit]) -> None:
@@ -220,7 +219,7 @@ class Growing:
     def _steps(self, unit: Unit) -> dict[str, int]:
         """Task → how many more answers to each of its questions, for the tasks of which more would pay.
 
-        A task is judged by all its questions so far, of which there are enough, or no more to come.
+        A task is judged by all its questions so far, once there are enough of them or all have been asked.
         """
         last = unit.blocks == len(unit.order.blocks)
         parts = [part for part in self._repeated(unit) if last or len(part.questions) >= FEWEST_FOR_SE]
@@ -304,17 +303,18 @@ class Growing:
         print(f"harness-noise: {name}: {text}", file=sys.stderr, flush=True)
 
 
-def _several(units: Sequence[Unit], rule: StoppingRule | None) -> list[str]:
+def _several(units: Sequence[Unit], options: Options) -> list[str]:
     """A note where several decisions are each made at the error of one."""
-    N = len(units)
+    N, rule = len(units), options.rule
     if rule is None or rule.se is not None or N < 2:
         return []
     error = 1 - rule.level
     what = "tasks" if all(unit.metrics is None for unit in units) else "tasks and groups"
     return [
         f"each of the {N} {what} decides at {100 * error:.3g} %: of {N} that do not differ, {N * error:.2g} would be "
-        f"called different on average; for {100 * error:.3g} % over all of them take --noise_level "
-        f"{1 - error / N:.4g}, or compare runs of all questions, which adjusts for their number"
+        f"called different on average; for {100 * error:.3g} % over all of them use "
+        f"{options.named('level', f'{1 - error / N:.4g}')}, or compare runs of all questions, which adjusts for their "
+        "number"
     ]
 
 
@@ -328,8 +328,6 @@ def _step(found: RepeatsNow) -> int:
 
 def with_references(analysis: Analysis, run: Run, references: Sequence[Run], settings: Settings) -> Analysis:
     """With what reference runs say of all questions; a note where that is nothing."""
-    from harness_noise.analysis.references import of_runs
-
     if not references:
         return analysis
     try:

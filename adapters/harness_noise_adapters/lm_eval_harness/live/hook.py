@@ -13,21 +13,21 @@ import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Any
 
+from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.clusters import check_tasks
 from harness_noise.errors import InputError
+from harness_noise.results.rows import Analysis, Estimate
 
+from ..files.results import annotate, copy_of, inject
+from .asking import Asking
+from .collect import Collected, collect, first_missing, flat_tasks, native_groups
+from .growing import Growing, Others, check_partial, with_references
 from .options import Options
-from .repeats import GENERATE, Repeats, error_message, native_repeats, silent_zeros
-from .reseed import innermost, same_random_state
-
-if TYPE_CHECKING:
-    from harness_noise.results.rows import Analysis, Estimate
-
-    from .collect import Collected
-    from .growing import Growing, Others
+from .repeats import GENERATE, Repeats, error_message, innermost, native_repeats, same_random_state, silent_zeros
 
 log = logging.getLogger("harness_noise")
 _MARK = "__harness_noise_original__"
@@ -62,8 +62,6 @@ class Session:
     def others(self) -> Others:
         """The finished runs that the options name, read once."""
         if self._others is None:
-            from .growing import Others
-
             self._others = Others.read(self.options)
         return self._others
 
@@ -153,16 +151,14 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
 
 
 def check_call(session: Session, arguments: Mapping[str, Any]) -> None:
-    """Read the runs that the options name, and refuse what does not go with them.
+    """Read the runs that the options name, and refuse arguments that contradict the options.
 
     Raises:
         InputError: says what.
     """
     options = session.options
     if options.partial or options.reference:
-        from . import growing
-
-        growing.check_call(options, arguments)
+        check_partial(options, arguments)
         session.others()
 
 
@@ -172,15 +168,13 @@ def check_clusters(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
     Raises:
         InputError: a field that the user named is not in the documents.
     """
-    from .collect import first_missing, flat_tasks
-
     tasks = flat_tasks(task_dict)
     if not options.of_many:
-        check_tasks(options.cluster, sorted(tasks), "--noise_cluster")  # lm-eval ≤ 0.4.10 has them in no order
+        check_tasks(options.cluster, sorted(tasks), options.named("cluster"))  # lm-eval ≤ 0.4.10 has them in no order
     errors, warnings = first_missing(tasks, options.cluster)
     if errors:
         raise InputError(
-            f"--noise_cluster does not fit: {'; '.join(errors)}. Name a field that is there, or say "
+            f"{options.named('cluster')} does not fit: {'; '.join(errors)}. Name a field that is there, or say "
             "TASK=SPEC for the tasks that have it"
         )
     return [f"not clustered: {text}" for text in warnings]
@@ -249,8 +243,6 @@ class _Live:
     """
 
     def __init__(self, session: Session, arguments: Mapping[str, Any], original: Callable[..., Any]) -> None:
-        from .collect import flat_tasks, native_groups
-
         self.session, self.original, self.arguments = session, original, arguments
         check_call(session, arguments)
         self.lm = arguments["lm"]
@@ -264,38 +256,27 @@ class _Live:
         )
         self.notes = [*check_clusters(arguments["task_dict"], options), *self._check_repeats()]
         self._check_patterns()
-        at_start = silent_zeros(
-            self.lm, self.tasks, self.wanted, reseed=options.reseed,
-            cache_requests=bool(arguments.get("cache_requests")),
-        )  # fmt: skip
-        self.notes += at_start
-        self.growing = self._growing()
+        cached = bool(arguments.get("cache_requests"))
+        self.notes += silent_zeros(self.lm, self.tasks, self.wanted, reseed=options.reseed, cache_requests=cached)
+        self.growing: Growing | None = None
+        if options.partial:
+            self.growing = Growing(Asking(original, arguments, self.tasks), self.groups, self.repeats, session)
+            self.notes += self.growing.notes
         for text in self.notes if getattr(self.lm, "rank", 0) == 0 else ():
             session.say(text)
 
-    def _growing(self) -> Growing | None:
-        if not self.session.options.partial:
-            return None
-        from .growing import Growing
-
-        found = Growing(
-            self.original, self.arguments, self.tasks, self.groups, self.repeats, self.session, self.session.others()
-        )
-        self.notes += found.notes
-        return found
-
     def _check_patterns(self) -> None:
         """Refuse groups and numbers of answers for tasks that are not there."""
-        from fnmatch import fnmatchcase
-
         options = self.session.options
-        wanted = [(pattern, f"--noise_group {name}={pattern}") for name, pattern in options.groups.items()]
+        wanted = [(pattern, options.named("group", f"{name}={pattern}")) for name, pattern in options.groups.items()]
         if not options.of_many:
             repeats = options.repeats.by_task
-            wanted += [(task, f"--noise_repeats {task}={K or 'auto'}") for task, K in repeats if task != "*"]
+            wanted += [(task, options.named("repeats", f"{task}={K or 'auto'}")) for task, K in repeats if task != "*"]
         for name, pattern in options.groups.items():
             if name in self.tasks or name in self.groups:
-                raise InputError(f"--noise_group {name}={pattern}: a task or group is already called {name!r}")
+                raise InputError(
+                    f"{options.named('group', f'{name}={pattern}')}: a task or group is already called {name!r}"
+                )
         for pattern, said in wanted:
             if not any(fnmatchcase(task, pattern) for task in self.tasks):
                 raise InputError(f"{said}: no task matches; this run has {', '.join(sorted(self.tasks))}")
@@ -323,36 +304,32 @@ class _Live:
 
     def finish(self, results: dict[str, Any], *, annotated: bool) -> dict[str, Any]:
         """The results with their noise: a copy that shares the samples, or the original."""
-        from dataclasses import replace
-
-        from harness_noise.analysis.mean import analyze_run
-
-        from ..files.native_block import annotated_copy, copy_of, inject
-        from .collect import collect
-
         session = self.session
         self.repeats.record(results)
         with same_random_state():
             found = collect(
-                results, self.tasks, self.groups, self.repeats.counts, session.options,
+                results,
+                self.tasks,
+                self.groups,
+                self.repeats.counts,
+                session.options,
                 session.model or model_name(self.lm) or session.kind or type(innermost(self.lm)).__name__,
                 carried=None if self.growing is None else self.growing.carried,
-            )  # fmt: skip
+            )
             found.run = replace(found.run, notes=(*found.run.notes, *self.notes, *self.repeats.notes))
             if self.growing is not None:
                 found.run = self.growing.record(found.run)
             settings = session.options.settings
             analysis = analyze_run(found.run, settings)
             if session.options.reference:
-                from .growing import with_references
-
                 analysis = with_references(analysis, found.run, session.others().references, settings)
         out = copy_of(results)
         inject(out, analysis, rows=session.options.rows)
         if annotated:
             out["samples"] = {name: list(rows) for name, rows in results["samples"].items()}
             for name, position, scores, cluster in per_sample(found):
-                out["samples"][name][position] = annotated_copy(out["samples"][name][position], scores, cluster)
+                row = out["samples"][name][position] = dict(out["samples"][name][position])
+                annotate(row, scores, cluster)
         session.collected, session.analysis = found, analysis
         session.native = results["results"]
         return out

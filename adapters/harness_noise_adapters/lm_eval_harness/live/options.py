@@ -14,20 +14,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.data.clusters import ClusterSpec
-from harness_noise.errors import InputError
+from harness_noise.errors import InputError, parameter
 from harness_noise.settings import Settings
 
 if TYPE_CHECKING:
     from harness_noise.analysis.sequential import StoppingRule
 
 ENVIRONMENT = "HARNESS_NOISE_"
-_OURS = ("repeats", "cluster", "groups", "rows", "reseed", "until", "against", "margin", "looks", "metric", "sample",
-         "reference")  # fmt: skip
+_STOPPING = ("against", "margin", "looks")
+"""What means something only where `until` says when to stop."""
+_OURS = ("repeats", "cluster", "groups", "rows", "reseed", "until", *_STOPPING, "metric", "sample", "reference")
 _LISTS = ("groups", "reference")
 _MEANT = {
-    "until": "write decided, or se=0.01", "against": "name one finished run", "metric": "METRIC or METRIC,FILTER",
+    "until": "write decided, or se=0.01",
+    "against": "name one finished run",
+    "metric": "METRIC or METRIC,FILTER",
     "reference": "name finished runs of all questions",
-}  # fmt: skip
+}
 _SETTINGS = ("level", "se", "interval", "seed")
 
 
@@ -107,6 +110,8 @@ class Options:
     reference: tuple[str, ...] = ()
     """Finished runs of all questions, that say what a part says of the whole."""
     settings: Settings = field(default_factory=Settings)
+    where: str = "noise options"
+    """What gave them: --noise (flags), environment …, or anything else, for Python."""
     of_many: bool = False
     """Whether they are the default of many runs: then they may name tasks that this one does not have."""
 
@@ -114,6 +119,10 @@ class Options:
     def partial(self) -> bool:
         """Whether a run may end before it has asked every question, or grows while it is looked at."""
         return self.rule is not None or self.sample is not None or self.repeats.auto
+
+    def named(self, name: str, value: object = "") -> str:
+        """One option, with its value, as the user who gave these options writes it."""
+        return _named(name, value, self.where)
 
     @classmethod
     def of(cls, given: Mapping[str, Any], where: str = "noise options") -> Options:
@@ -124,10 +133,9 @@ class Options:
             raise InputError(f"{where}: unknown option {unknown[0]!r}; there are {', '.join(known)}")
         spec, text = clusters(given.get("cluster"), where)
         chosen = {name: given[name] for name in _SETTINGS if given.get(name) is not None}
-        if "level" in chosen:
-            chosen["level"] = _number(chosen["level"], f"{where}: level")
-        if "seed" in chosen:
-            chosen["seed"] = _integer(chosen["seed"], f"{where}: seed")
+        for name, kind in (("level", _number), ("seed", _integer)):
+            if name in chosen:
+                chosen[name] = kind(chosen[name], f"{where}: {name}")
         settings = Settings(**chosen, cluster=text)
         repeats = RepeatsSpec.parse(given.get("repeats"), where)
         return cls(
@@ -142,6 +150,7 @@ class Options:
             against=_text(given, "against", where),
             metric=_text(given, "metric", where),
             reference=_texts(given, "reference", where),
+            where=where,
         )
 
     @classmethod
@@ -224,7 +233,7 @@ def _rule(given: Mapping[str, Any], settings: Settings, where: str, *, auto: boo
     """
     until, against = _text(given, "until", where), given.get("against")
     if until is None:
-        if idle := [name for name in ("against", "margin", "looks") if given.get(name) is not None]:
+        if idle := [name for name in _STOPPING if given.get(name) is not None]:
             raise InputError(f"{where}: {idle[0]} does nothing without until: say until decided, or leave it out")
         if given.get("metric") is not None and not auto:
             raise InputError(
@@ -235,14 +244,18 @@ def _rule(given: Mapping[str, Any], settings: Settings, where: str, *, auto: boo
 
     looks, margin = given.get("looks"), given.get("margin")
     rule = StoppingRule.parse(
-        until, margin=0.0 if margin is None else _number(margin, f"{where}: margin"),
-        looks=5 if looks is None else looks, level=settings.level, seed=settings.seed,
-    )  # fmt: skip
+        until,
+        margin=0.0 if margin is None else _number(margin, f"{where}: margin"),
+        looks=5 if looks is None else looks,
+        level=settings.level,
+        seed=settings.seed,
+        futility=False,
+    )
     if rule.se is None and against is None:
         raise InputError(
-            f"{where}: until decided needs the run to compare with: name it with {_spelled('against', 'RUN', where)}"
+            f"{where}: until decided needs the run to compare with: name it with {_named('against', 'RUN', where)}"
         )
-    idle = [name for name in ("against", "margin", "looks") if given.get(name) is not None]
+    idle = [name for name in _STOPPING if given.get(name) is not None]
     if rule.se is not None and idle:
         raise InputError(f"{where}: {idle[0]} is for until decided; until {until} looks after every block")
     return rule
@@ -273,13 +286,13 @@ def _texts(given: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
     return tuple(text for item in texts if (text := _text({name: item}, name, where)) is not None)
 
 
-def _spelled(name: str, value: str, where: str) -> str:
-    """An option as its user writes it."""
+def _named(name: str, value: object, where: str) -> str:
+    """An option as its user writes it: a flag, a variable of the environment, or a parameter of Python."""
     if where.startswith("--"):
-        return f"{where}_{name} {value}"
+        return f"{where}_{name} {value}".rstrip()
     if where.startswith("environment"):
         return f"{ENVIRONMENT}{name.upper()}={value}"
-    return f"{name}={value}"
+    return parameter("groups" if name == "group" else name, value) if value != "" else f"`{name}`"
 
 
 def _repeats(given: object, where: str) -> int | None:

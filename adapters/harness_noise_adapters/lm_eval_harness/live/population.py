@@ -6,28 +6,26 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness_noise.analysis.drawing import about_clusters, carried, check_against, draw
 from harness_noise.analysis.sequential import Look, Order, StoppingRule
+from harness_noise.arrays import IntArray
 from harness_noise.data.clusters import CROSS
 from harness_noise.data.matching import pair
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import Group, Run, Scores, Weighting
 from harness_noise.errors import InputError
 
-from ..scoring import presets
-from ..scoring.clusters import Labels, several
+from ..scoring.clusters import Labels, is_parallel, resolve, several
 from ..scoring.rescore import Row
-from .collect import cluster_labels, group_setting
-from .measured import TaskScores
+from .collect import NativeGroups, TaskScores, cluster_labels, group_setting
 from .options import Options
 
-if TYPE_CHECKING:
-    from harness_noise.arrays import IntArray
-
+Metrics = tuple[tuple[str, Weighting], ...]
+"""What a group averages, and how."""
 FEWEST_OF_A_TASK = 2
 """Questions of each task before the first look: lm-eval has no value of a task of which none was asked."""
 
@@ -40,9 +38,9 @@ class TaskQuestions:
     documents: IntArray
     """(n,) their numbers among all documents of the task, in increasing order."""
     questions: Questions
-    """Of all its documents."""
+    """Keys of all its documents."""
     clusters: tuple[str, ...] | None
-    """Of all its documents; None where they are independent."""
+    """Label of each of its documents; None where they are independent."""
     cluster_spec: str | None
     drawn_from: int
     """Questions that these are drawn from at random: all of the task, or only these."""
@@ -58,10 +56,10 @@ class Unit:
 
     name: str
     tasks: tuple[TaskQuestions, ...]
-    metrics: tuple[tuple[str, Weighting], ...] | None
+    metrics: Metrics | None
     """What a group averages, and how; None of one task."""
     order: Order
-    """Of the positions in `rows`."""
+    """The order of asking, over positions in `rows`."""
     rows: list[tuple[int, int]]
     """(task, document) of every question."""
     look: Look | None = None
@@ -110,7 +108,7 @@ class Population:
     """
 
     tasks: Mapping[str, Any]
-    groups: Mapping[str, tuple[list[str], list[Any]]]
+    groups: NativeGroups
     options: Options
     against: Run | None = None
     notes: list[str] = field(default_factory=list)
@@ -121,9 +119,10 @@ class Population:
         """What stops together, each with its order; without a rule one block."""
         known = self._known()
         self._check_metric()
-        return [self._unit(name, [known[task] for task in members], metrics, rule) for name, members, metrics in (
-            self._members()
-        )]  # fmt: skip
+        return [
+            self._unit(name, [known[task] for task in members], metrics, rule)
+            for name, members, metrics in self._members()
+        ]
 
     def _check_metric(self) -> None:
         """Refuse a deciding metric by which the other run has measured none of the tasks."""
@@ -134,11 +133,11 @@ class Population:
         if not any(wanted in (part.metric, f"{part.metric},{part.scorer}") for part in parts):
             have = ", ".join(dict.fromkeys(f"{part.metric},{part.scorer}" for part in parts))
             raise InputError(
-                f"--noise_metric {wanted}: {self.against.name} has measured these tasks by {have}, so nothing would "
-                "ever be decided by it: name one of them"
+                f"{self.options.named('metric', wanted)}: {self.against.name} has measured these tasks by {have}, so "
+                "nothing would ever be decided by it: name one of them"
             )
 
-    def _members(self) -> list[tuple[str, list[str], tuple[tuple[str, Weighting], ...] | None]]:
+    def _members(self) -> list[tuple[str, list[str], Metrics | None]]:
         """The groups that are in no other one, and the tasks outside of any."""
         asked = {
             name: [task for task in self.tasks if fnmatchcase(task, pattern)]
@@ -163,7 +162,7 @@ class Population:
         units = [(name, members, self._metrics(name)) for name, members in outer.items()]
         return [*units, *((task, [task], None) for task in self.tasks if task not in owner)]
 
-    def _metrics(self, name: str) -> tuple[tuple[str, Weighting], ...]:
+    def _metrics(self, name: str) -> Metrics:
         configs = self.groups[name][1] if name in self.groups else ()
         return tuple(
             (str(group_setting(config, "metric")), "size" if group_setting(config, "weight_by_size") else "equal")
@@ -173,7 +172,7 @@ class Population:
     def _known(self) -> dict[str, TaskQuestions]:
         rows = {name: _rows(task, self._parallel(name)) for name, task in self.tasks.items()}
         as_asked = {name: TaskScores(name, {"": items}, {}) for name, items in rows.items()}
-        labels = cluster_labels(as_asked, self.options.cluster, [], {})  # what there is to say is said after the run
+        labels = cluster_labels(as_asked, self.options, [], {})  # what there is to say is said after the run
         found = {}
         for name, items in rows.items():
             questions = Questions(occurrences([item["doc_hash"] for item in items]), "doc_hash")
@@ -181,7 +180,7 @@ class Population:
             if clusters is not None and any(CROSS in label for label in clusters):
                 raise InputError(
                     f"{name}: its questions are clustered in two crossed ways, and no part of them has whole clusters "
-                    "of both: name one of the two with --noise_cluster, or ask all questions"
+                    f"of both: name one of the two with {self.options.named('cluster')}, or ask all questions"
                 )
             item = TaskQuestions(name, np.arange(len(items)), questions, clusters, spec, len(items))
             found[name] = item if self.against is None else self._shared(item, self.against)
@@ -193,7 +192,7 @@ class Population:
         theirs = self._theirs(task)
         if theirs is None or self.options.cluster.for_task(task) == "none":
             return None, None
-        found = carried(questions, theirs, "--noise_cluster")
+        found = carried(questions, theirs, self.options.named("cluster"))
         if found is None:
             return None, None
         self.carried[task] = found
@@ -208,16 +207,17 @@ class Population:
             if theirs is not None and theirs.clusters is not None and (refused or task in self.carried):
                 said.setdefault((theirs.cluster_spec or "cluster", refused), []).append(task)
         assert self.against is not None or not said
+        option = self.options.named("cluster")
         for (spec, refused), names in said.items():
             name = "" if self.against is None else self.against.name
-            self.notes.append(about_clusters(several(sorted(names)), spec, name, "--noise_cluster", refused=refused))
+            self.notes.append(about_clusters(several(sorted(names)), spec, name, option, refused=refused))
 
     def _theirs(self, task: str) -> Scores | None:
         parts = () if self.against is None else (*self.against.scores, *self.against.parts)
         return next((part for part in parts if part.task == task), None)
 
     def _parallel(self, task: str) -> bool:
-        return presets.is_parallel(presets.resolve(self.options.cluster, task))
+        return is_parallel(resolve(self.options.cluster, task))
 
     def _shared(self, item: TaskQuestions, against: Run) -> TaskQuestions:
         """Only the questions that the other run has answered: no other counts in the comparison."""
@@ -225,15 +225,15 @@ class Population:
         if theirs is None:
             have = ", ".join(dict.fromkeys(part.task for part in against.scores)) or "nothing"
             raise InputError(
-                f"--noise_against {against.name}: it has no scores of {item.name} ({have}): name a run of all these "
-                "tasks with its samples, or leave the task out"
+                f"{self.options.named('against', against.name)}: it has no scores of {item.name} ({have}): name a run "
+                "of all these tasks with its samples, or leave the task out"
             )
         check_against(against, item.name)
         found = pair(item.questions, theirs.questions)
         if not found.rows_a:
             raise InputError(
-                f"--noise_against {against.name}: it has none of the {item.n_total} questions of {item.name}: it is "
-                "of another version of the task, or no run of lm-eval with --log_samples"
+                f"{self.options.named('against', against.name)}: it has none of the {item.n_total} questions of "
+                f"{item.name}: it is of another version of the task, or no run of lm-eval with --log_samples"
             )
         documents = np.sort(np.array(found.rows_a, dtype=np.intp))
         # a random part of a random part is one of the whole
@@ -248,9 +248,8 @@ class Population:
         return replace(item, documents=documents, drawn_from=item.n_total if whole else len(documents))
 
     def _unit(
-        self, name: str, tasks: Sequence[TaskQuestions], metrics: tuple[tuple[str, Weighting], ...] | None,
-        rule: StoppingRule | None,
-    ) -> Unit:  # fmt: skip
+        self, name: str, tasks: Sequence[TaskQuestions], metrics: Metrics | None, rule: StoppingRule | None
+    ) -> Unit:
         rows = [(number, document) for number, task in enumerate(tasks) for document in task.documents.tolist()]
         of_task = [number for number, _ in rows]
         labels = None
@@ -283,14 +282,14 @@ class Population:
 
 
 def _label(task: TaskQuestions, number: int, document: int) -> str:
-    """As the statistics take it: equal labels of two tasks are one cluster if they come from the same SPEC."""
+    """The cluster of a document in the statistics: tasks share clusters only where they share the SPEC."""
     if task.clusters is None:
         return f"\x1f{number}\x1f{document}"
     return f"{task.cluster_spec}\x1f{task.clusters[document]}"
 
 
 def _all_tasks_first(order: Order, of_task: Sequence[int]) -> Order:
-    """The same order, its first look not before it has some questions of every task."""
+    """The order with its first look postponed until some questions of every task have been asked."""
     tasks = np.asarray(of_task)
     fewest = np.minimum(FEWEST_OF_A_TASK, np.bincount(tasks))
     for number in range(1, len(order.blocks) + 1):
@@ -305,13 +304,13 @@ def _rows(task: Any, targets: bool) -> list[Row]:
 
     return [
         {
-            "doc_id": number, "doc": doc, "target_hash": hash_string(str(task.doc_to_target(doc))) if targets else "",
-            "doc_hash": hash_string(
-                json.dumps(doc, indent=2, default=handle_non_serializable, ensure_ascii=False)
-            ),
+            "doc_id": number,
+            "doc": doc,
+            "target_hash": hash_string(str(task.doc_to_target(doc))) if targets else "",
+            "doc_hash": hash_string(json.dumps(doc, indent=2, default=handle_non_serializable, ensure_ascii=False)),
         }
         for number, doc in enumerate(task.eval_docs)
-    ]  # fmt: skip
+    ]
 
 
 class Grown:
@@ -356,9 +355,14 @@ class Grown:
             start += len(block)
         first, keys = next(iter(found.values())), task.questions.keys
         return Scores(
-            task.name, *key, Questions(tuple(keys[i] for i in documents), task.questions.kind), values,
+            task.name,
+            *key,
+            Questions(tuple(keys[i] for i in documents), task.questions.kind),
+            values,
             clusters=None if task.clusters is None else tuple(task.clusters[i] for i in documents),
-            cluster_spec=task.cluster_spec, higher_is_better=first.higher_is_better, bounds=first.bounds,
+            cluster_spec=task.cluster_spec,
+            higher_is_better=first.higher_is_better,
+            bounds=first.bounds,
             answers_differ=any(item.answers_differ for item in found.values()),
             n_missing=sum(item.n_missing for item in found.values()),
-        )  # fmt: skip
+        )

@@ -4,6 +4,10 @@ Each becomes a `CorpusScores` whose aggregation is the task's own. For lm-eval's
 a function of sums over the questions (matched n-grams, a confusion matrix, log-likelihoods), which is
 thousands of times faster to resample; that is used only if it gives what lm-eval's own function gives
 on the answers at hand. Any other aggregation is called on the resampled answers, if it is quick enough.
+
+Some tasks log what was right and what was said, and make an F1 of these pairs with code of their own, which
+is in no file that may be run. There are few kinds of F1, though, and lm-eval's own value says which one it
+was: the one that reproduces it to 1e-9. Without such a value, only a task whose kind is known by its name has one.
 """
 
 from __future__ import annotations
@@ -12,16 +16,19 @@ import contextlib
 import copy
 import io
 import math
+import re
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 
+from harness_noise.arrays import FloatArray
 from harness_noise.data.scores import CALLS, CorpusScores
-from harness_noise.stats.arrays import FloatArray
 
 from .patching import close
 
@@ -35,11 +42,8 @@ _PATIENCE = 10.0
 """Seconds of one call after which an aggregation is not called again."""
 _LABELS = 16
 """Classes of a confusion matrix that are counted; fixed, so that two runs are counted alike."""
-_REGISTERED = {
-    "perplexity": "perplexity", "weighted_perplexity": "weighted_perplexity", "bits_per_byte": "bits_per_byte",
-    "f1": "f1_score", "matthews_corrcoef": "matthews_corrcoef", "bleu": "bleu", "chrf": "chrf", "chrf++": "chrfpp",
-    "ter": "ter", "median": "median",
-}  # fmt: skip
+_UNCHANGED = "perplexity", "weighted_perplexity", "bits_per_byte", "matthews_corrcoef", "bleu", "chrf", "ter", "median"
+_REGISTERED = {name: name for name in _UNCHANGED} | {"f1": "f1_score", "chrf++": "chrfpp"}
 """lm-eval's own aggregations that are no mean: their names in a task, and in its code."""
 
 
@@ -74,10 +78,10 @@ def is_registered(name: str | None) -> bool:
 
 
 def default_of(metric: str) -> str | None:
-    """The aggregation that lm-eval takes for one of its own metrics where the task names none."""
-    names = {"word_perplexity": "weighted_perplexity", "byte_perplexity": "weighted_perplexity",
-             "mcc": "matthews_corrcoef"}  # fmt: skip
-    name = names.get(metric, metric)
+    """The aggregation that lm-eval uses for one of its own metrics if the task names none."""
+    if metric in ("word_perplexity", "byte_perplexity"):
+        return "weighted_perplexity"
+    name = "matthews_corrcoef" if metric == "mcc" else metric
     return name if is_registered(name) else None
 
 
@@ -322,3 +326,143 @@ _SUMS: dict[str, Callable[[list[list[Any]]], tuple[Rows, Callable[[FloatArray], 
     "chrfpp": _sacrebleu("CHRF", word_order=2),
     "ter": _sacrebleu("TER"),
 }
+
+
+PAIR_METRICS = frozenset(("f1", "f1_score", "span_f1", "macro_f1", "f1_macro", "micro_f1", "f1_micro", "weighted_f1"))
+"""Names under which such pairs are logged."""
+PAIRS_BY_NAME = {"masakhaner*": "span F1"}
+"""Tasks whose kind of F1 is known without a value of lm-eval's."""
+
+_TINY = 1e-13
+"""What the CoNLL scripts add below each fraction."""
+_PUNCTUATION = re.compile("[!-/:-@\\[\\]^-`{-~•]+")
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+_WIDE = re.compile(r"\s{3,}|\t")
+_BLANK = re.compile(r"\s+")
+
+Pair = Sequence[Any]
+
+
+def pair_scores(raw: Sequence[Sequence[Any]], budget: Budget, **fields: Any) -> tuple[CorpusScores, str]:
+    """The F1 of n documents' pairs (K each, None where there is none), and which kind it is.
+
+    Args:
+        raw: as they were logged.
+        budget: of the run.
+        **fields: the fields of CorpusScores that say what was measured; `native` decides which kind it is.
+
+    Raises:
+        NotPossibleError: no kind is known to be the one.
+    """
+    first = [doc[0] for doc in raw if doc[0] is not None]
+    if not first or not all(isinstance(item, (list, tuple)) and len(item) == 2 for item in first):
+        raise NotPossibleError("its value on a question is neither one number nor a pair of what is right and was said")
+    native = fields["native"]
+    if native is None:
+        kind = next((kind for pattern, kind in PAIRS_BY_NAME.items() if fnmatchcase(fields["task"], pattern)), None)
+        if kind is None:
+            raise NotPossibleError(
+                "it is made from all questions at once, and which F1 it is only lm-eval's own value tells: name the "
+                "results file"
+            )
+    else:
+        kind = _kind(first, native)
+    if kind != "span F1":
+        return corpus_scores(raw, F1_KINDS[kind], budget, **fields), kind
+    width = max(map(len, raw))
+    stats = np.full((len(raw), width, 3), np.nan)
+    for i, doc in enumerate(raw):
+        for k, item in enumerate(doc):
+            if item is not None:
+                stats[i, k] = _spans_found(item)
+    fields["n_missing"] = int(np.isnan(stats[:, :, 0]).sum())
+    return CorpusScores(stats=stats, value=_f1_of_spans, **fields), kind
+
+
+def _kind(items: list[Any], native: float) -> str:
+    for name, function in F1_KINDS.items():
+        value = value_of(function, items)
+        if value is not None and any(close(scale * value, native) for scale in (1.0, 100.0)):
+            if not close(value, native):
+                raise NotPossibleError(f"lm-eval's own value is the {name} in percent, by code of the task's own")
+            return name
+    raise NotPossibleError(f"it is aggregated by code of the task's own, which is none of {', '.join(F1_KINDS)}")
+
+
+def _f1_of_spans(sums: FloatArray) -> FloatArray:
+    """From (…, 3) true positives, false positives and false negatives."""
+    right, wrong, missed = sums[..., 0], sums[..., 1], sums[..., 2]
+    precision, recall = right / (right + wrong + _TINY), right / (right + missed + _TINY)
+    return np.asarray(2 * precision * recall / (precision + recall + _TINY), dtype=np.float64)
+
+
+def _span_f1(items: list[Any]) -> float:
+    return float(_f1_of_spans(np.sum([_spans_found(item) for item in items], axis=0)))
+
+
+def _spans_found(pair: Pair) -> tuple[int, int, int]:
+    """True positives, false positives and false negatives among the named entities of one text."""
+    gold, predicted = (Counter(_spans(item)) for item in pair)
+    right = (gold & predicted).total()
+    return right, predicted.total() - right, gold.total() - right
+
+
+def _spans(text: Any) -> Iterator[tuple[str, str]]:
+    """(tag, entity) of a text such as "PER: David $ LOC: New York", normalised as for SQuAD."""
+    if isinstance(text, list):
+        text = " ".join(item.strip() for item in text)
+    for part in text.split("$"):
+        for sentence in part.strip().split(". "):
+            for item in sentence.split(", "):
+                found = item.strip().split(": ")
+                if len(found) == 2:
+                    yield _normalised(found[0].strip()), _normalised(found[1].strip())
+
+
+def _normalised(text: str) -> str:
+    text = _ARTICLE.sub(" ", _PUNCTUATION.sub(" ", text))
+    return _BLANK.sub(" ", _WIDE.sub("", text)).lower()
+
+
+def _counts(items: list[Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(C,) right, predicted and gold answers of each class; a question may have one class or several."""
+    right, predicted, gold = Counter[Any](), Counter[Any](), Counter[Any]()
+    for pair in items:
+        ours, theirs = (set(map(str, item)) if isinstance(item, (list, tuple)) else {str(item)} for item in pair)
+        gold.update(ours)
+        predicted.update(theirs)
+        right.update(ours & theirs)
+    classes = sorted({*gold, *predicted})
+    a, b, c = (np.array([count[name] for name in classes], dtype=np.float64) for count in (right, predicted, gold))
+    return a, b, c
+
+
+def _of_classes(items: list[Any]) -> tuple[FloatArray, FloatArray]:
+    """(C,) the F1 of each class, 0 where it is 0/0, and its share of the gold answers."""
+    right, predicted, gold = _counts(items)
+    if not gold.sum():
+        return np.zeros(1), np.ones(1)
+    return 2 * right / np.maximum(predicted + gold, 1), gold / gold.sum()
+
+
+def _macro_f1(items: list[Any]) -> float:
+    return float(_of_classes(items)[0].mean())
+
+
+def _weighted_f1(items: list[Any]) -> float:
+    f1, share = _of_classes(items)
+    return math.fsum(f1 * share)
+
+
+def _micro_f1(items: list[Any]) -> float:
+    right, predicted, gold = (float(part.sum()) for part in _counts(items))
+    return 2 * right / (predicted + gold) if predicted + gold else 0.0
+
+
+F1_KINDS: dict[str, Callable[[list[Any]], float]] = {
+    "span F1": _span_f1,
+    "macro F1": _macro_f1,
+    "weighted F1": _weighted_f1,
+    "micro F1": _micro_f1,
+}
+"""Name → the F1 of a list of pairs."""

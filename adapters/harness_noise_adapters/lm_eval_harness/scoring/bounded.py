@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 SECONDS = 120.0
-"""Of computing from one result to the next; a chunk of documents takes one or two."""
+"""Computing time from one result to the next; a chunk of documents needs one or two seconds."""
 MEMORY = 1 << 31
 """Bytes beyond what the process has at its start."""
 _NO_MEMORY = 3

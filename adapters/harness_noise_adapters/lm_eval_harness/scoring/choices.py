@@ -12,12 +12,13 @@ import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from harness_noise.arrays import FloatArray
 from harness_noise.data.scores import Group, Scores
-
-if TYPE_CHECKING:
-    from harness_noise.arrays import FloatArray
+from harness_noise.stats.choices import acc_probs
 
 METRIC = "acc_prob"
 BOUNDS = (0.0, 1.0)
@@ -68,10 +69,6 @@ class Table:
             self._reduce()
 
     def _reduce(self) -> None:
-        import numpy as np
-
-        from harness_noise.stats.choices import acc_probs
-
         counts = np.asarray(self.counts, dtype=np.intp)
         values, right = np.asarray(self.values, dtype=np.float64), np.frombuffer(self.right, dtype=np.bool_)
         accurate = np.asarray(self.accurate, dtype=np.float64)
@@ -97,8 +94,6 @@ class Table:
         Raises:
             LeftOutError: a single choice, or a question on which `acc` disagrees.
         """
-        import numpy as np
-
         self._reduce()
         if self.single:
             raise LeftOutError("a question has a single choice")
@@ -109,13 +104,18 @@ class Table:
 
 def beside(part: Scores, values: FloatArray) -> Scores:
     """`acc_prob` as a row of its own, beside `part`, the task's `acc`."""
-    import numpy as np
-
     return Scores(
-        task=part.task, metric=METRIC, scorer=part.scorer, questions=part.questions, values=values[:, None],
-        clusters=part.clusters, cluster_spec=part.cluster_spec, higher_is_better=True, bounds=BOUNDS,
+        task=part.task,
+        metric=METRIC,
+        scorer=part.scorer,
+        questions=part.questions,
+        values=values[:, None],
+        clusters=part.clusters,
+        cluster_spec=part.cluster_spec,
+        higher_is_better=True,
+        bounds=BOUNDS,
         n_missing=int(np.isnan(values).sum()),
-    )  # fmt: skip
+    )
 
 
 def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:
@@ -174,8 +174,6 @@ def brier_score(row: Mapping[str, Any], doubled: bool) -> Any:
     lm-eval logs (gold, probabilities), and of an array of numpy's only the words: digits are cut, and JSON cannot
     read them. What is logged stays where it is a number, and where nothing better can be made of the row.
     """
-    import numpy as np
-
     logged = row.get(BRIER)
     if not isinstance(logged, (list, tuple)) or len(logged) != 2 or type(logged[0]) is not int:
         return logged
@@ -255,8 +253,6 @@ class Log:
         Raises:
             LeftOutError: with the reason.
         """
-        import numpy as np
-
         if self.reason is not None:
             raise LeftOutError(self.reason)
         found: list[FloatArray] = []

@@ -1,13 +1,118 @@
-"""Which clusters the questions of each task are in: by a SPEC, across parallel tasks, or as the samples carry them."""
+"""The clusters of the questions of each task: by a SPEC or preset, across parallel tasks, or as samples carry them.
+
+`auto` looks a task up in the presets. Most of them are a field of the document. Parallel tasks (one benchmark
+in many languages, or under many prompts) ask question i in every task: their cluster is the
+document's index, across tasks, and it counts only where the reference answers agree.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
-from harness_noise.data.clusters import ClusterSpec
+from harness_noise.data.clusters import ClusterSpec, resolved
 
-from . import presets
+PARALLEL = "parallel:"
+"""Prefix of a SPEC that stands for the document's index across the tasks of one family."""
+
+FIELDS: tuple[tuple[str, str], ...] = (
+    ("belebele*", "flores_passage"),
+    ("squadv2*", "context"),
+    ("xquad*", "context"),
+    ("mlqa*", "context"),
+    ("tydiqa*", "context"),
+    ("eus_reading*", "context"),
+    ("boolq*", "passage"),
+    ("super-glue-boolq*", "passage"),
+    ("drop*", "passage"),
+    ("multirc*", "idx.paragraph"),
+    ("record*", "passage"),
+    ("mc_taco*", "{{sentence}}|{{question}}"),
+    ("qa4mre*", "document_str"),
+    ("qasper*", "title"),
+    ("mutual*", "article"),
+    ("hellaswag", "source_id"),
+    ("*ethics_virtue", "scenario"),
+    ("*ethics_deontology", "scenario"),
+    ("*ethics_justice", "scenario"),
+    ("discrim_eval*", "decision_question_id"),
+    ("*_robustness_*", "question_id"),
+)
+"""(task glob, SPEC); the first that matches wins."""
+
+FAMILIES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), family)
+    for pattern, family in (
+        (r"mgsm_(direct|en_cot|native_cot)_[a-z]+", "mgsm"),
+        (r"(afri(mgsm|mmlu|xnli))_.+", r"\1"),
+        (r"xcopa_[a-z]+", "xcopa"),
+        (r"xnli_[a-z]+(_mt)?", "xnli"),
+        (r"paws_[a-z]{2}", "paws-x"),
+        (r"xstorycloze_[a-z]+", "xstorycloze"),
+        (r"global_mmlu(_full)?_[a-z]{2}(_.+)?", r"global_mmlu\1\2"),
+        (r"global_piqa_parallel(_[a-z]+)?_[a-z]{3}_[a-z]{4}", "global_piqa_parallel"),
+        (r"(.+)_prompt_\d+", r"\1"),
+    )
+)
+"""(task, family of parallel tasks); the first that matches the whole name wins."""
+
+
+def preset(task: str) -> str | None:
+    """The natural cluster SPEC of a built-in task; None where its questions are independent."""
+    for pattern, spec in FIELDS:
+        if fnmatchcase(task, pattern):
+            return spec
+    for name, family in FAMILIES:
+        if found := name.fullmatch(task):
+            return PARALLEL + found.expand(family)
+    return None
+
+
+def is_parallel(spec: str | None) -> bool:
+    """Whether a resolved SPEC is the document's index across the tasks of a family."""
+    return spec is not None and spec.startswith(PARALLEL)
+
+
+def resolve(spec: str | ClusterSpec | Mapping[str, str] | None, task: str) -> str | None:
+    """What a user's SPEC means for one task.
+
+    Returns:
+        None where the task is not clustered (nothing said, `none`, or `auto` without a preset);
+        `task`; a SPEC for `harness_noise.data.clusters.labeller`; or `parallel:FAMILY` (see
+        `parallel_labels`).
+    """
+    parsed = spec if isinstance(spec, ClusterSpec) else ClusterSpec.parse(spec)
+    return resolved(parsed, task, preset)[0]
+
+
+def describe(spec: str | ClusterSpec | Mapping[str, str] | None, task: str) -> str | None:
+    """`resolve`, in words for people: "passage (auto)"; the `cluster_spec` of the Scores."""
+    parsed = spec if isinstance(spec, ClusterSpec) else ClusterSpec.parse(spec)
+    found, named = resolved(parsed, task, preset)
+    return f"question across {found.removeprefix(PARALLEL)} tasks (auto)" if found and is_parallel(found) else named
+
+
+def parallel_labels(tasks: Mapping[str, AskedQuestions]) -> dict[str, Labels | None]:
+    """Cluster labels across the tasks of one family: the documents' indices.
+
+    A task belongs to the family if its reference answers are those of the first task wherever both
+    have the index; another one gets None (it is not clustered).
+    """
+    known: dict[int, str] = {}
+    out: dict[str, Labels | None] = {}
+    for task, asked in tasks.items():
+        pairs = list(zip(asked.doc_ids, asked.targets or (), strict=True))
+        same = all(known.get(index, target) == target for index, target in pairs)
+        shared = not known or any(index in known for index, _ in pairs)
+        if not (same and shared and len(set(asked.doc_ids)) == len(pairs)):
+            out[task] = None
+            continue
+        known.update(pairs)
+        out[task] = tuple(str(index) for index in asked.doc_ids)
+    return out
+
 
 Labels = tuple[str, ...]
 
@@ -48,30 +153,30 @@ def clusters(
         _hint(tasks, notes, flag)
         return {task: (asked.labels, asked.carried_spec) for task, asked in tasks.items() if asked.labels is not None}
     found: dict[str, Labels | None] = {}
-    families: dict[str, dict[str, presets.ParallelDocs]] = {}
+    families: dict[str, dict[str, AskedQuestions]] = {}
     unknown: list[str] = []
     for task, asked in tasks.items():
-        wanted = presets.resolve(spec, task)
+        wanted = resolve(spec, task)
         if wanted is None:
             if spec.for_task(task) == "auto":
                 unknown.append(task)
-        elif not presets.is_parallel(wanted):
+        elif not is_parallel(wanted):
             found[task] = asked.labels
         elif asked.targets is not None:
-            families.setdefault(wanted, {})[task] = presets.ParallelDocs(asked.doc_ids, asked.targets)
+            families.setdefault(wanted, {})[task] = asked
     if unknown:
         notes.append(f"{several(unknown)}: no natural cluster is known: the questions count as independent")
     for family in families.values():
         if whole and len(family) == 1:
             continue
-        parallel = presets.parallel_labels(family)
+        parallel = parallel_labels(family)
         found |= parallel
         notes += [
             f"{task}: its reference answers are not those of its sister tasks: not clustered"
             for task, labels in parallel.items()
             if labels is None
         ]
-    return {task: (labels, presets.describe(spec, task)) for task, labels in found.items() if labels is not None}
+    return {task: (labels, describe(spec, task)) for task, labels in found.items() if labels is not None}
 
 
 def _hint(tasks: Mapping[str, AskedQuestions], notes: list[str], flag: str) -> None:
@@ -82,10 +187,10 @@ def _hint(tasks: Mapping[str, AskedQuestions], notes: list[str], flag: str) -> N
                 f"{task}: {asked.unlabelled} of {len(asked.doc_ids)} questions carry no cluster, so none is used and "
                 f"the questions count as independent; name one with {flag}"
             )
-        elif asked.labels is None and (spec := presets.describe("auto", task)) is not None:
+        elif asked.labels is None and (spec := describe("auto", task)) is not None:
             natural.setdefault(spec, []).append(task)
     for spec, members in natural.items():
-        if len(members) > 1 or not presets.is_parallel(presets.preset(members[0])):
+        if len(members) > 1 or not is_parallel(preset(members[0])):
             notes.append(f"{several(members)}: the questions have natural clusters, {spec}: ask with {flag} auto")
 
 

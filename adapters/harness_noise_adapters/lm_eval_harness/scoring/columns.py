@@ -6,17 +6,12 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from harness_noise.arrays import BoolArray, FloatArray
 from harness_noise.data.scores import check_grid
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from harness_noise.arrays import FloatArray
-
-    BoolArray = NDArray[np.bool_]
 
 
 @dataclass(slots=True)
@@ -151,8 +146,6 @@ class Column:
         Raises:
             InputError: nearly every question lacks nearly every repeat.
         """
-        import numpy as np
-
         values, asked = self._matrix(n)
         if self.dropped is None:
             return values, asked
@@ -162,8 +155,6 @@ class Column:
         return np.where(applies, values, np.nan), asked & applies
 
     def _matrix(self, n: int) -> tuple[FloatArray, BoolArray]:
-        import numpy as np
-
         if self.uneven is None and self.size == n > 0:
             found = np.frombuffer(self.values).reshape(n, self.width)
             found.flags.writeable = False

@@ -7,25 +7,59 @@ is made from all questions at once is resampled with its aggregation. Everything
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from fnmatch import fnmatchcase
+from typing import Any, TypeVar
 
 import numpy as np
 
+from harness_noise.arrays import BoolArray, FloatArray
+from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions
-from harness_noise.data.scores import CorpusScores, Run, Scores, Skipped
+from harness_noise.data.scores import CorpusScores, Group, Run, Scores, Skipped, Weighting
+from harness_noise.stats.contrast import question_stats
 
-from . import aggregates, choices, pairs, passes, ranges
+from . import aggregates, choices
+from .choices import in_groups
 from .clusters import Labels, several
 from .columns import Column
 from .patching import close
-from .rescore import at_once
+from .rescore import at_once, vote, with_passes
 
-if TYPE_CHECKING:
-    from harness_noise.arrays import FloatArray
+Bounds = tuple[float, float]
 
-    from .columns import BoolArray
+UNIT: Bounds = (0.0, 1.0)
+PERCENT: Bounds = (0.0, 100.0)
+
+_RANGES: tuple[tuple[str, tuple[str, ...], Bounds], ...] = (
+    ("squad*", ("exact", "f1", "HasAns_*", "NoAns_*", "best_*"), PERCENT),
+    ("truthfulqa*", ("bleu_max", "rouge?_max"), PERCENT),
+    ("eq_bench*", ("percent_parseable",), PERCENT),
+    ("eqbench*", ("percent_parseable",), PERCENT),
+    ("niah_*", ("[1-9]*",), UNIT),
+    ("ruler_*", ("[1-9]*",), UNIT),
+    ("*", ("acc", "acc_norm", "acc_all", "acc_bytes", "acc_mutual_info", "acc_prob", "*_acc", "accuracy"), UNIT),
+    ("*", ("exact_match", "em", "f1", "mc1", "mc2", "likelihood", "pass@*", "pass_at_*"), UNIT),
+    ("*", ("brier_score",), (0.0, 2.0)),
+)
+"""(task glob, metric globs, range of one question's score); the first that matches counts."""
+
+_AGGREGATION_RANGES: dict[str, Bounds] = {
+    **dict.fromkeys(("f1", "f1_score"), UNIT),
+    **dict.fromkeys(("bleu", "chrf", "chrf++", "chrfpp"), PERCENT),
+    "matthews_corrcoef": (-1.0, 1.0),
+}
+"""lm-eval's own aggregations over all questions, by their names in a task and in its code."""
+
+
+def known_range(task: str, metric: str, values: FloatArray) -> Bounds | None:
+    """The range of (n, K) scores; None where it is not known, or the scores do not lie in it."""
+    for tasks, metrics, bounds in _RANGES:
+        if fnmatchcase(task, tasks) and any(fnmatchcase(metric, pattern) for pattern in metrics):
+            return fitting(bounds, values)
+    return None
+
 
 Key = tuple[str, str]
 """(metric, filter)."""
@@ -127,9 +161,12 @@ class Gathered:
 
         left_out = [f"{several(tasks)}: no {choices.METRIC}: {reason}" for reason, tasks in self.left_out.items()]
         return Run(
-            scores=tuple(map(clustered, self.scores)), corpus=tuple(map(clustered, self.corpus)),
-            skipped=tuple(self.skipped), notes=(*self.notes, *left_out), **fields,
-        )  # fmt: skip
+            scores=tuple(map(clustered, self.scores)),
+            corpus=tuple(map(clustered, self.corpus)),
+            skipped=tuple(self.skipped),
+            notes=(*self.notes, *left_out),
+            **fields,
+        )
 
 
 def reported(row: Mapping[str, Any]) -> dict[Key, float | None]:
@@ -182,7 +219,7 @@ def gather(task: TaskFacts, columns: Mapping[Key, Column], budget: aggregates.Bu
         else:
             whole = _whole(task, item, reason, budget, out.notes)
             out.skipped.append(whole) if isinstance(whole, Skipped) else out.corpus.append(whole)
-    scores = passes.with_passes(scores, task.own_answers)
+    scores = with_passes(scores, task.own_answers)
     out.scores += [*scores, *_probabilities(task, scores, out.left_out)]
 
 
@@ -224,7 +261,7 @@ def _mean_of(task: TaskFacts, item: _Metric, notes: list[str]) -> Iterator[Score
         task.questions,
         values,
         higher_is_better=task.higher_is_better.get(key[0]),
-        bounds=ranges.of_metric(task.name, key[0], values),
+        bounds=known_range(task.name, key[0], values),
         native=item.value if own.ours else None,
         native_is_first=own.first and K > 1,
         n_missing=int(np.count_nonzero(np.isnan(values) & item.asked)),
@@ -234,13 +271,15 @@ def _mean_of(task: TaskFacts, item: _Metric, notes: list[str]) -> Iterator[Score
     if K > 1 or not own.together:
         yield part
     if own.together:
-        yield passes.vote(part, item.column.own_values(n), item.value, own.together)
+        yield vote(part, item.column.own_values(n), item.value, own.together)
 
 
 def _codes(task: TaskFacts, own: OwnValue, K: int) -> tuple[str, ...]:
     codes = {
-        "mean_mismatch": own.mismatch, "identical_repeats": task.identical and K > 1, "copied_repeats": task.copied,
-    }  # fmt: skip
+        "mean_mismatch": own.mismatch,
+        "identical_repeats": task.identical and K > 1,
+        "copied_repeats": task.copied,
+    }
     return tuple(code for code, holds in codes.items() if holds)
 
 
@@ -292,7 +331,7 @@ def _whole(
     """A metric that is made from all questions at once, by its aggregation or a kind of F1."""
     key, column, value = item.key, item.column, item.value
     aggregation = task.aggregations.get(key[0], Aggregation())
-    paired = key[0] in pairs.METRICS and "other" in column.kinds and aggregation.function is None
+    paired = key[0] in aggregates.PAIR_METRICS and "other" in column.kinds and aggregation.function is None
     called = aggregation.function is not None and value is not None
     is_mean = aggregation.name in MEANS and "other" not in column.kinds
     if column.raw is None or column.dropped is not None or is_mean or not (paired or called):
@@ -300,12 +339,17 @@ def _whole(
     raw, own = column.raw_values(len(task.questions))
     K = max(map(len, raw))
     fields: dict[str, Any] = {
-        "task": task.name, "metric": key[0], "scorer": key[1], "questions": task.questions,
-        "higher_is_better": task.higher_is_better.get(key[0]), "native": value, "native_is_first": K > 1,
-    }  # fmt: skip
+        "task": task.name,
+        "metric": key[0],
+        "scorer": key[1],
+        "questions": task.questions,
+        "higher_is_better": task.higher_is_better.get(key[0]),
+        "native": value,
+        "native_is_first": K > 1,
+    }
     try:
         if paired:
-            found, kind = pairs.scores(raw, budget, **fields)
+            found, kind = aggregates.pair_scores(raw, budget, **fields)
             how = "which lm-eval's task of this name uses" if value is None else "which reproduces lm-eval's own value"
             notes.append(f"{task.name}, {key[0]}: read as {kind}, {how}")
             return found
@@ -319,7 +363,7 @@ def _whole(
                 known = OwnValue(ours=False)
         fields |= {"native": value if known.ours else None, "native_is_first": known.first and K > 1}
         fields |= {"answers_differ": K > 1 and task.answers_differ(), "diagnostics": _codes(task, known, K)}
-        bounds = ranges.AGGREGATIONS.get(aggregation.name or "") if aggregation.registered else None
+        bounds = _AGGREGATION_RANGES.get(aggregation.name or "") if aggregation.registered else None
         return aggregates.corpus_scores(raw, function, budget, bounds=bounds, **fields)
     except aggregates.NotPossibleError as error:
         return Skipped(task.name, *key, str(error), value)
@@ -356,9 +400,55 @@ def _means(values: FloatArray) -> tuple[float, float]:
 
 
 def _mean(values: FloatArray) -> float:
-    from harness_noise.stats.contrast import question_stats
-
     # in parts, because the statistics of all questions at once take many times the memory of the scores
     parts = [question_stats(values[i : i + _PART]).mean for i in range(0, len(values), _PART)]
     mean = np.concatenate(parts)
     return math.nan if np.isnan(mean).all() else float(np.nanmean(mean))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """One value of a group."""
+
+    name: str
+    key: Key
+    value: float | None
+    tasks: Sequence[str]
+    """All that are below it; one that is listed twice counts twice."""
+    weighting: Weighting | None = None
+    """None where only the value tells it."""
+
+
+def groups(
+    rows: Iterable[GroupRow],
+    reported: Mapping[str, Mapping[Key, float | None]],
+    sizes: Mapping[str, int],
+    scores: Sequence[Scores],
+) -> tuple[Group, ...]:
+    """The groups, and those of `acc_prob`, which lm-eval does not have.
+
+    Args:
+        rows: what lm-eval reports.
+        reported: task → its own values; a group averages the tasks that have the metric.
+        sizes: task → how many questions it has, where that is known.
+        scores: of the run.
+    """
+    out = []
+    for row in rows:
+        tasks = [task for task in row.tasks if row.key in reported.get(task, {})]
+        if not tasks:
+            continue
+        values = [reported[task][row.key] for task in tasks]
+        weighting = row.weighting or _weighting(values, [sizes.get(task, 0) for task in tasks], row.value)
+        once = len(set(tasks)) == len(tasks)
+        out.append(Group(row.name, *row.key, tuple(tasks) if once else (), weighting, row.value))
+    return tuple(in_groups(out, scores))
+
+
+def _weighting(values: Sequence[float | None], sizes: Sequence[int], value: float | None) -> Weighting:
+    """The weighting that reproduces the value of a group."""
+    known = [item for item in values if item is not None]
+    if value is None or len(known) < len(values) or not all(sizes):
+        return "size"
+    by_size = math.fsum(v * n for v, n in zip(known, sizes, strict=True)) / sum(sizes)
+    return "equal" if not close(by_size, value) and close(math.fsum(known) / len(known), value) else "size"

@@ -1,8 +1,12 @@
-"""Scores per repeat: the task's own filters and metrics, applied to each answer on its own.
+"""Scores of single answers, and of several at once: the task's own filters and metrics, pass@k, and votes.
 
 lm-eval scores what its filters make of all K answers, normally the first. Here every answer gets an
 `Instance` of its own, each filter ensemble is applied once to all of them (some filters cost 0.1 s
 per call), and `process_results` scores each. The first repeat must come out as the harness scored it.
+
+Values that take several answers at once are means over questions, but of no single answer: each question has
+one value, and the row says so with `uses_all_repeats`. From c right answers of K, pass@k follows for every
+k ≤ K without bias.
 """
 
 from __future__ import annotations
@@ -10,11 +14,16 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .passes import order
+import numpy as np
+
+from harness_noise.arrays import FloatArray
+from harness_noise.data.scores import Scores
+from harness_noise.stats.passk import pass_at_k
+
 from .patching import patched
 
 Row = Mapping[str, Any]
@@ -96,7 +105,7 @@ def rescore(task: Any, ensemble: Any, rows: Sequence[Row], K: int, native_K: int
     metrics = dict.fromkeys([*native, *(metric for doc in scored for item in doc for metric in item or ())])
     values = {metric: [[item and item.get(metric) for item in doc] for doc in scored] for metric in metrics}
     for metric in metrics:
-        if order(metric) > 1:  # a single answer has no pass@k; what a task makes of one is no score
+        if pass_order(metric) > 1:  # a single answer has no pass@k; what a task makes of one is no score
             values[metric] = [[value] for value in native.get(metric, [None] * len(rows))]
     if unsafe:
         known = expand(unrepeated(name, rows), native_K).values
@@ -238,9 +247,7 @@ def _filter_name(item: Any) -> str:
 
 
 def expand(scores: FilterScores, K: int) -> FilterScores:
-    """Right answers c of K, where pass@1 says c/K; their order is unknown, so it is drawn."""
-    import numpy as np
-
+    """Right answers c of K, where pass@1 says c/K; their pass_order is unknown, so it is drawn."""
     if K == 1:
         return scores
     draw = np.random.default_rng(0)
@@ -319,3 +326,94 @@ def without_copies(scores: FilterScores, native_K: int) -> FilterScores:
 
 def _all_same(answers: Sequence[Any]) -> bool:
     return all(answer == answers[0] for answer in answers)
+
+
+USES_ALL = "uses_all_repeats"
+_PASS_NAME = re.compile(r"(pass(?:@|_at_))([1-9][0-9]{0,3})")
+
+
+def pass_order(metric: str) -> int:
+    """The k of a metric that is called pass@k or pass_at_k; 0 for any other."""
+    found = _PASS_NAME.fullmatch(metric)
+    return int(found[2]) if found else 0
+
+
+def vote_name(metric: str, K: int) -> str:
+    """What the harness's own value over K answers is called, where `metric` is the mean of single answers."""
+    return f"{metric}@{K}"
+
+
+def with_passes(parts: Iterable[Scores], K: int) -> list[Scores]:
+    """The scores of one task, with pass@k for every k ≤ K that its answers tell.
+
+    Args:
+        parts: of one task; pass@1 as (n, K) zeros and ones where single answers are known, pass@k for
+            k > 1 as one value per question.
+        K: answers per question that the harness's own values were made of.
+    """
+    out: list[Scores] = []
+    scorers: dict[str, dict[int, Scores]] = {}
+    for part in parts:
+        k = pass_order(part.metric)
+        out.append(replace(part, diagnostics=(*part.diagnostics, USES_ALL)) if k > 1 else part)
+        if k:
+            scorers.setdefault(part.scorer, {})[k] = out[-1]
+    for named in scorers.values():
+        out += _further(named, K)
+    return out
+
+
+def _further(named: dict[int, Scores], K: int) -> list[Scores]:
+    lowest = min(named)
+    first = named[lowest]
+    answers = first.values if first.values.shape[1] > 1 else _answers_behind(first.values, lowest, K)
+    if answers is None or not np.isin(answers[~np.isnan(answers)], (0.0, 1.0)).all():
+        return []
+    counts = (~np.isnan(answers)).sum(axis=1)
+    most = int(counts[counts > 0].min(initial=answers.shape[1]))
+    prefix = first.metric[: -len(str(lowest))]
+    return [
+        replace(
+            first,
+            metric=f"{prefix}{k}",
+            values=pass_at_k(answers, k)[:, None],
+            native=None,
+            native_is_first=False,
+            diagnostics=tuple(dict.fromkeys((*first.diagnostics, USES_ALL))),
+        )
+        for k in range(lowest + 1, most + 1)
+        if k not in named
+    ]
+
+
+def _answers_behind(values: FloatArray, k: int, K: int) -> FloatArray | None:
+    """(n, K) answers of which pass@k is `values`; None if it is that of no c of K.
+
+    Where more than K − k are right pass@k is 1, and so is every pass@j with j ≥ k, which is all that
+    the answers are used for.
+    """
+    if k > K:
+        return None
+    ladder = (np.arange(K) < np.arange(K + 1)[:, None]).astype(np.float64)
+    near = np.abs(values - pass_at_k(ladder, k)) < 1e-9  # (n, K + 1)
+    missing = np.isnan(values[:, 0])
+    if not (near.any(axis=1) | missing).all():
+        return None
+    right = K - near[:, ::-1].argmax(axis=1)
+    found: FloatArray = ladder[right]
+    found[missing] = np.nan
+    return found
+
+
+def vote(part: Scores, own: Sequence[float | None], value: float | None, K: int) -> Scores:
+    """The harness's own value over K answers of each question, beside `part`, the scores of single answers."""
+    values = np.array([[np.nan if item is None else item] for item in own], dtype=np.float64)
+    return replace(
+        part,
+        metric=vote_name(part.metric, K),
+        values=values,
+        native=value,
+        native_is_first=False,
+        n_missing=int(np.isnan(values).sum()),
+        diagnostics=(USES_ALL, *(code for code in part.diagnostics if code == "copied_repeats")),
+    )

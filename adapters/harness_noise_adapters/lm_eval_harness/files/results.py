@@ -1,0 +1,275 @@
+"""What a results file of any version says of its tasks, and our own additions, which are put in and taken out.
+
+`<metric>_total_stderr,<filter>` and its like are carriers that the native table and other parsers
+skip; `<metric>_avg,<filter>` with its `_stderr` is one visible row. All are finite floats. The whole
+analysis is the top-level key `noise`. No native key is ever changed, and what an earlier injection
+added is taken out first, so that injecting twice gives the same.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Container, Iterable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+from harness_noise.analysis.drawing import recorded
+from harness_noise.results.rows import Analysis, Estimate
+
+from ..scoring.aggregates import default_of
+from ..scoring.gather import Key, reported
+
+BLOCK = "noise"
+SCORES = "scores_per_repeat"
+CLUSTER = "cluster"
+UNUSABLE = frozenset(("skipped_metric", "mean_mismatch"))
+"""Codes of estimates that have no error bar for the native value."""
+_CARRIERS = ("total", "data", "prediction", "clustered")
+
+
+def inject(
+    results: dict[str, Any],
+    analysis: Analysis,
+    *,
+    rows: bool = True,
+    elsewhere: Container[tuple[str, str, str]] = (),
+) -> None:
+    """Add the noise of one run to its native results, in place.
+
+    Args:
+        results: what `lm_eval.evaluate` returns, or a results file's object.
+        analysis: the noise of this run. A task that the results do not have is a group that the
+            user asked for; it gets a row of its own.
+        rows: whether to add the visible `<metric>_avg` rows.
+        elsewhere: task (or group), metric and filter of the estimates that are on another scale than
+            lm-eval's value, a percentage; these stand in the block only.
+    """
+    remove(results)
+    asked = {item.task for item in analysis.estimates} - set(results["results"])
+    reported = {key for row in results["results"].values() for key in row}
+    for item in analysis.estimates:
+        # what lm-eval does not report (acc_prob, a further pass@k) adds no metric to its table
+        if f"{item.metric},{item.scorer}" not in reported or (item.task, item.metric, item.scorer) in elsewhere:
+            continue
+        if additions := _additions(item, visible=rows, asked=item.task in asked):
+            _add(results, item, additions, asked=item.task in asked)
+    results[BLOCK] = analysis.to_dict()
+
+
+def copy_of(results: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy that can be injected without a trace in the original; samples are shared."""
+    out = dict(results)
+    for table in ("results", "groups", "higher_is_better"):
+        if table in out:
+            out[table] = {name: dict(row) for name, row in out[table].items()}
+    return out
+
+
+def remove(results: dict[str, Any]) -> None:
+    """Take out what an earlier injection added; native values stay."""
+    estimates = carried_estimates(results.pop(BLOCK, None))
+    native = {(item["task"], key) for item in estimates for key in _native_keys(item["metric"], item["scorer"])}
+    for item in estimates:
+        task, metric, scorer = item["task"], item["metric"], item["scorer"]
+        ours = [key for key in _added_keys(metric, scorer) if (task, key) not in native]
+        made = task not in results.get("configs", {}) and task not in results.get("group_subtasks", {})
+        for table in ("results", "groups"):
+            row = results.get(table, {}).get(task)
+            for key in ours if row is not None else ():
+                row.pop(key, None)
+            if made and row is not None and set(row) <= {"name", "alias"}:
+                del results[table][task]
+        arrows = results.get("higher_is_better", {}).get(task)
+        if arrows is not None and f"{metric}_avg,{scorer}" in ours:
+            arrows.pop(f"{metric}_avg", None)
+            if made and not arrows:
+                del results["higher_is_better"][task]
+    if results.get("groups") == {}:  # lm-eval never writes an empty one
+        del results["groups"]
+
+
+def carried_estimates(block: object) -> list[Mapping[str, Any]]:
+    """The estimates of a `noise` block in a results file; what we have not written is left out."""
+    rows = block.get("estimates") if isinstance(block, Mapping) else None
+    return [
+        row
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, Mapping) and all(isinstance(row.get(name), str) for name in ("task", "metric", "scorer"))
+    ]
+
+
+def _native_keys(metric: str, scorer: str) -> tuple[str, str]:
+    return f"{metric},{scorer}", f"{metric}_stderr,{scorer}"
+
+
+def _added_keys(metric: str, scorer: str) -> tuple[str, ...]:
+    carriers = tuple(f"{metric}_{name}_stderr,{scorer}" for name in _CARRIERS)
+    return (*carriers, *_native_keys(f"{metric}_avg", scorer))
+
+
+def _additions(item: Estimate, *, visible: bool, asked: bool) -> dict[str, float]:
+    clustered = item.cluster is not None
+    shown = visible and (item.repeats_max > 1 or clustered or asked)
+    errors = (item.se_total, item.se_data, item.se_prediction, item.se if clustered else None)
+    values = (*errors, item.mean if shown else None, item.se if shown else None)
+    pairs = zip(_added_keys(item.metric, item.scorer), values, strict=True)
+    if item.mean is None or not UNUSABLE.isdisjoint(item.diagnostics):
+        return {}  # an error bar of other scores than those of the native value stands in the block alone
+    return {key: float(value) for key, value in pairs if value is not None and math.isfinite(value)}
+
+
+def _add(results: dict[str, Any], item: Estimate, additions: Mapping[str, float], *, asked: bool) -> None:
+    row = results["results"]
+    if asked:
+        results.setdefault("groups", {}).setdefault(item.task, {"name": item.task, "alias": item.task})
+        row.setdefault(item.task, {"name": item.task, "alias": item.task})
+    native = set(row[item.task])
+    free = {key: value for key, value in additions.items() if key not in native}
+    for table in ("results", "groups"):
+        target = results.get(table, {}).get(item.task)
+        if target is not None:
+            target.update(free)
+    average = f"{item.metric}_avg"
+    if f"{average},{item.scorer}" in free and item.higher_is_better is not None and "higher_is_better" in results:
+        results["higher_is_better"].setdefault(item.task, {}).setdefault(average, item.higher_is_better)
+
+
+def annotate(
+    sample: MutableMapping[str, Any], scores: Mapping[str, Iterable[float | None]], cluster: str | None = None
+) -> None:
+    """Add one logged sample's scores per repeat, and its cluster, in place.
+
+    Args:
+        sample: a row of `results["samples"][task]`, or of a samples file.
+        scores: metric → its K scores; None or NaN where a repeat has none.
+        cluster: the question's cluster label; None where it has none.
+    """
+    sample[SCORES] = {metric: [number(value) for value in values] for metric, values in scores.items()}
+    if CLUSTER in sample.get("metrics", ()):
+        return  # the task has a metric of that name
+    if cluster is None:
+        sample.pop(CLUSTER, None)
+    else:
+        sample[CLUSTER] = cluster
+
+
+def number(value: float | None) -> float | None:
+    """A score as strict JSON has it: None for what is missing or not finite."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+_ANSWERS = re.compile(r"(?:@|_at_)([1-9][0-9]{0,3})$")
+
+
+class Native:
+    """What a results file says, whichever version wrote it; our own additions are taken out."""
+
+    def __init__(self, results: dict[str, Any]) -> None:
+        estimates = carried_estimates(results.get(BLOCK))
+        self.looks, self.drawn = recorded(results.get(BLOCK))
+        """What made the run stop before its end, and of which tasks it asked a random part."""
+        self.carried_spec = {row["task"]: str(row["cluster"]) for row in estimates if row.get("cluster")}
+        self.carried_answers = _carried_answers(estimates)
+        """Task → the most answers that one value of it was made of, where a live run of ours said so."""
+        self.copied = {row["task"] for row in estimates if "copied_repeats" in (row.get("diagnostics") or ())}
+        """Tasks of which a live run of ours found that lm-eval's own answers are copies."""
+        if results:
+            remove(results)
+        self.results = results
+        self.table: dict[str, dict[str, Any]] = results.get("results", {})
+        self.reported: dict[str, dict[Key, float | None]] = {name: reported(row) for name, row in self.table.items()}
+        """Task or group → its values; None for one that is not a finite number."""
+        self.children: dict[str, Any] = _mapping(results.get("group_subtasks"))
+        self.configs: dict[str, Any] = _mapping(results.get("configs"))
+        grouped = {name for name, children in self.children.items() if children} | set(_mapping(results.get("groups")))
+        self.tasks = [name for name in self.table if name not in grouped - set(self.configs)]
+
+        counts = {task: _mapping(item) for task, item in _mapping(results.get("n-samples")).items()}
+        self.counted = {name: n for name, row in self.table.items() if isinstance(n := row.get("sample_len"), int)}
+        """Task → the documents that its values are made of; unlike `n-samples` right under --samples up to 0.4.11."""
+        self.original = {task: n for task, item in counts.items() if isinstance(n := item.get("original"), int)}
+        """Task → the documents that it has."""
+        effective = {task: n for task, item in counts.items() if isinstance(n := item.get("effective"), int)}
+        self.effective = effective | self.counted
+        """Task → the documents that were evaluated."""
+        limit = _mapping(results.get("config")).get("limit")
+        self.limit: float | None = limit if isinstance(limit, (int, float)) and limit else None
+        """What `--limit` was; None without one."""
+
+    def config(self, task: str) -> dict[str, Any]:
+        return _mapping(self.configs.get(task))
+
+    def higher_is_better(self, task: str) -> dict[str, bool]:
+        """By metric, where it is known."""
+        found = _mapping(_mapping(self.results.get("higher_is_better")).get(task))
+        return {metric: value for metric, value in found.items() if isinstance(value, bool)}
+
+    def aggregations(self, task: str) -> dict[str, str | None]:
+        """The metrics of its configuration, and how each is aggregated: the name or the source of the aggregation."""
+        out: dict[str, str | None] = {}
+        for item in self.config(task).get("metric_list") or ():
+            if isinstance(item, Mapping) and isinstance(metric := item.get("metric"), str):
+                value = item.get("aggregation")
+                known = value if isinstance(value, str) else default_of(metric) if value is None else None
+                out.setdefault(metric, known)
+        return out
+
+    def taken(self, task: str) -> dict[str, int]:
+        """Filter → how many answers it takes of each question, where that is not all."""
+        out: dict[str, int] = {}
+        for ensemble in map(_mapping, _sequence(self.config(task).get("filter_list"))):
+            for step in map(_mapping, _sequence(ensemble.get("filter"))):
+                k, scorer = step.get("k"), ensemble.get("name")
+                if step.get("function") == "take_first_k" and isinstance(k, int) and k > 0 and isinstance(scorer, str):
+                    out[scorer] = min(k, out.get(scorer, k))
+        return out
+
+    def model(self) -> str | None:
+        config = _mapping(self.results.get("config"))
+        arguments = config.get("model_args")
+        if isinstance(arguments, str):
+            arguments = dict(item.split("=", 1) for item in arguments.split(",") if "=" in item)
+        arguments = _mapping(arguments)
+        names = (
+            self.results.get("model_name"),
+            arguments.get("pretrained"),
+            arguments.get("model"),
+            config.get("model"),
+        )
+        return next((name for name in names if isinstance(name, str) and name), None)
+
+    def group_names(self) -> list[str]:
+        return [name for name in self.table if name not in self.tasks]
+
+    def leaves(self, name: str) -> list[str]:
+        """The tasks below a group, each once, in order."""
+        out: dict[str, None] = {}
+        waiting, seen = [name], set()
+        while waiting:
+            item = waiting.pop(0)
+            below = self.children.get(item)
+            if item in seen:
+                continue
+            seen.add(item)
+            if isinstance(below, list) and below:
+                waiting[:0] = map(str, below)
+            elif item != name:
+                out[item] = None
+        return list(out)
+
+
+def _carried_answers(carried: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    out: dict[str, int] = {}
+    for row in carried:
+        codes = row.get("diagnostics")
+        if isinstance(codes, list) and "uses_all_repeats" in codes and (found := _ANSWERS.search(row["metric"])):
+            out[row["task"]] = max(out.get(row["task"], 0), int(found[1]))
+    return out
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _sequence(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,415 @@
+"""One pass over a samples file: its lines, each cut to what is needed of it, and the document that each belongs to.
+
+A line is one document under one filter. It begins with the document; prompts and answers, which make up
+most of its bytes, stand between it and the hashes and are skipped unless somebody wants them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import IO, Any
+
+from harness_noise.data.questions import Hashes, occurrences
+from harness_noise.errors import InputError
+from harness_noise.io.paths import POINTER, load_line, refuse_pointer
+
+from ...json_stream import JsonStream
+from .outputs import DAMAGED
+from .results import CLUSTER, SCORES
+
+LONGEST = 1 << 27
+"""Bytes of a line, 128 MiB: ten times the longest that a harness is known to write. A longer one is refused."""
+_BULK = b', "arguments": {"gen_args_0": '
+_SKIPPED = frozenset(("arguments", "resps", "filtered_resps"))
+"""What the bulk of a line holds; a file that has more there is decoded whole."""
+_HEAD = frozenset(("doc", "target"))
+"""What stands before the bulk, beside the doc_id."""
+_ENDS = (b', "filter": "', b', "doc_hash": "')
+_RESPONSES = (b', "filtered_resps": ',)
+"""What the tail of a line starts with; the second where the choices' log-likelihoods are wanted."""
+_ADDRESS = re.compile(rb" at 0x[0-9a-fA-F]+>")
+_BUFFER = 1 << 20
+"""Bytes; lines are longer than the usual 8 kB, and then reading them costs four times as much."""
+Row = dict[str, Any]
+ScannedRow = tuple[int, Row, int, str, bool]
+"""Number of the line, row, number of the document, filter, whether the document is new."""
+
+
+@cache
+def decoder() -> Callable[[bytes], Any]:
+    """orjson where it is installed, with the standard library for what it refuses (NaN, half a surrogate pair)."""
+    try:
+        import orjson
+    except ImportError:
+        return json.loads
+
+    def loads(data: bytes) -> Any:
+        try:
+            return orjson.loads(data)
+        except ValueError:
+            return json.loads(data)
+
+    return loads
+
+
+def rows(
+    path: Path, *, whole: bool = False, documents: bool = True, choices: bool = False
+) -> Iterator[tuple[int, bytes, Row, int]]:
+    """Each line of a samples file: its number, its bytes, its fields, and where its document ends in the bytes.
+
+    The fields are without the bulk of the line (arguments and answers) unless `whole`; with `choices`, some
+    of the bulk is there too (filtered_resps). Without `documents`, a row may lack its `doc`, and its
+    `target` unless it is wanted for the `choices`.
+
+    Raises:
+        InputError: a file that cannot be read or that changes meanwhile, or a line that is not a JSON
+            object or longer than LONGEST.
+    """
+    loads, number = decoder(), 0
+    try:
+        with path.open("rb", buffering=_BUFFER) as file:
+            before = _stamp(path, file)
+            for line in _lines(path, file):
+                number += 1
+                if number == 1 and line.startswith(POINTER):
+                    refuse_pointer(path)
+                if len(line) == LONGEST and not line.endswith(b"\n"):
+                    raise InputError(
+                        f"{path}, line {number}: longer than {LONGEST} bytes, which no harness writes; the file is "
+                        "damaged or is no samples file"
+                    )
+                if line.isspace():
+                    continue
+                row, end = (None, 0) if whole else _cut(line, loads, documents, choices)
+                if row is not None and number == 1:
+                    skipped = _SKIPPED if documents else _SKIPPED | _HEAD
+                    whole = not whole_row(line, loads, path, number).keys() <= row.keys() | skipped
+                    row = None if whole else row
+                if row is None:
+                    row, end = whole_row(line, loads, path, number), len(line)
+                yield number, line, row, end
+            if _stamp(path, file) != before:
+                raise changed(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
+    """The lines of a file; of one array, as lm-eval 0.4.0 to 0.4.2 wrote them, the lines that it would write now."""
+    is_array = file.read(64).lstrip().startswith(b"[")
+    file.seek(0)
+    return _of_array(path, file) if is_array else iter(partial(file.readline, LONGEST), b"")
+
+
+def _of_array(path: Path, file: IO[bytes]) -> Iterator[bytes]:
+    stream = JsonStream(iter(partial(file.read, _BUFFER), b""))
+    try:
+        for row in stream.items():
+            yield json.dumps(row).encode()
+        stream.end()
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not JSON that can be read ({error}){DAMAGED}") from None
+
+
+def _stamp(path: Path, file: IO[bytes]) -> tuple[float, float]:
+    """Size and time of what is being read, which a new file of the same name does not change."""
+    try:
+        found = os.fstat(file.fileno())
+    except (OSError, AttributeError):  # a file that is not on a disk of this machine
+        return stamp(path)
+    return found.st_size, found.st_mtime
+
+
+def stamp(path: Path) -> tuple[float, float]:
+    """Size and time of a file, which tell whether it is still the one that was read; −1 if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return -1, -1
+    return found.st_size, found.st_mtime
+
+
+def changed(path: Path) -> InputError:
+    return InputError(
+        f"{path}: the file changed while it was read; wait until the run has written it, then read it again"
+    )
+
+
+def _cut(
+    line: bytes, loads: Callable[[bytes], Any], documents: bool = True, choices: bool = False
+) -> tuple[Row | None, int]:
+    """What a line holds but for its bulk, and where that begins; None for a line that lm-eval did not write so.
+
+    An unescaped quote cannot stand inside a JSON string, so what is found is a key; one of a nested
+    object leaves unbalanced braces behind, which do not parse.
+    """
+    start = line.find(_BULK)
+    if start >= 0:
+        for end in _RESPONSES if choices else _ENDS:
+            stop = line.rfind(end, start)
+            if stop < 0:
+                continue
+            try:
+                row = loads((line[:start] if documents else _head(line, start, choices)) + line[stop:])
+            except (ValueError, RecursionError):
+                break
+            if type(row) is dict and "doc_hash" in row and ("doc" in row or type(row["doc_hash"]) is str):
+                return row, start
+            break
+    return None, 0
+
+
+def _head(line: bytes, start: int, target: bool) -> bytes:
+    """The part of a line before `start` without the document, unless that holds samples of lm-eval itself.
+
+    Of a document that is left out nothing is known, not even whether it is JSON: no score depends on it.
+    """
+    stop = line.find(_DOC, len(_BEGINNING), len(_BEGINNING) + 30)
+    if stop < 0 or not line.startswith(_BEGINNING) or line.find(_INNER, stop, start) >= 0:
+        return line[:start]
+    if not target:
+        return line[:stop]
+    position = line.rfind(_TARGET, stop, start)
+    return line[:start] if position < 0 else line[:stop] + line[position:start]
+
+
+def choice_texts(line: bytes, loads: Callable[[bytes], Any]) -> tuple[str, ...] | None:
+    """The texts of the choices of a line that asks for all in one context; None for any other line."""
+    start = line.find(_CONTEXT_0) + len(_CONTEXT_0)
+    stop = line.find(_CHOICE, start)
+    context = line[start : stop + len(_CHOICE)]
+    if start < len(_CONTEXT_0) or stop < 0:
+        return None
+    found: list[bytes] = []
+    position = start
+    while line.startswith(context, position):
+        position += len(context)
+        following = b'}, "gen_args_%d": {"arg_0": ' % (len(found) + 1)
+        end = line.find(following, position)
+        found.append(line[position:end] if end >= 0 else line[position : line.find(b'}}, "resps": ', position)])
+        if end < 0:
+            break
+        position = end + len(following)
+    else:
+        return None
+    try:
+        texts = loads(b"[" + b",".join(found) + b"]")
+    except (ValueError, RecursionError):
+        return None
+    if len(texts) != len(found) or set(map(type, texts)) != {str}:
+        return None
+    return tuple(texts)
+
+
+def whole_row(line: bytes, loads: Callable[[bytes], Any], path: Path, number: int) -> Row:
+    row = load_line(path, number, line, DAMAGED, loads)
+    if not isinstance(row, dict) or not {"doc_id", "doc", "doc_hash"} & row.keys():
+        raise InputError(f"{path}, line {number}: not a sample of lm-eval (no doc_id, doc or doc_hash)")
+    return row
+
+
+def may_be_rounded(value: Any) -> bool:
+    """Whether a value may hold a whole number of more than 64 bits, of which orjson makes the nearest float."""
+    if isinstance(value, float):
+        return abs(value) >= 2**63
+    try:
+        return isinstance(value, (dict, list)) and any(
+            map(may_be_rounded, value.values() if isinstance(value, dict) else value)
+        )
+    except RecursionError:
+        return True
+
+
+_CONTEXT_0, _CHOICE = _BULK + b'{"arg_0": ', b', "arg_1": '
+_BEGINNING, _DOC, _TARGET, _INNER = b'{"doc_id": ', b', "doc": ', b', "target": ', b'"doc_id": '
+_HALF = (1 << 32) - 1
+
+
+def doc_hash_of(doc: Any) -> str:
+    """What lm-eval calls the doc_hash, for files that do not hold it."""
+    text = json.dumps(doc, indent=2, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Index:
+    """Numbers the documents of a file: (doc_hash, occurrence), apart for each filter.
+
+    A hash table with open addressing beside the packed keys; a dict of strings would take ten times the
+    memory.
+    """
+
+    def __init__(self) -> None:
+        self.keys = Hashes()
+        """The doc_hash of each document; a further occurrence has that of the first."""
+        self._hashes = array("I")
+        """Half of Python's own hash of each key, which nobody who makes a file can foresee."""
+        self._slots = array("i", [-1]) * 1024
+        """Numbers of documents, at most half of the places taken."""
+        self._seen: dict[str, bytearray] = {}
+        """Filter → whether each document, by its first occurrence, has come."""
+        self._again: dict[int, list[int]] = {}
+        """First occurrence → the further ones."""
+        self._past: dict[tuple[str, int], int] = {}
+        """(filter, first occurrence) → how many of the further ones have come."""
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def find(self, key: str, scorer: str) -> tuple[int, bool]:
+        """The document's number, and whether it is new. Order within a filter tells duplicates apart."""
+        slots, known = self._slots, len(self._hashes)
+        wanted = hash(key) & _HALF
+        mask = len(slots) - 1
+        slot = wanted & mask
+        while (first := slots[slot]) >= 0:
+            if self._hashes[first] == wanted and self.keys[first] == key:
+                break
+            slot = slot + 1 & mask
+        else:
+            slots[slot] = first = known
+            self._append(key, wanted)
+        seen = self._seen.get(scorer)
+        if seen is None:
+            seen = self._seen[scorer] = bytearray()
+        if first == len(seen):
+            seen.append(1)
+            return first, first == known
+        if first > len(seen):
+            seen.extend(bytes(first + 1 - len(seen)))
+        if not seen[first]:
+            seen[first] = 1
+            return first, first == known
+        others = self._again.setdefault(first, [])
+        past = self._past.get((scorer, first), 0)
+        self._past[scorer, first] = past + 1
+        if past == len(others):
+            others.append(known)
+            self._append(key, wanted)
+        return others[past], others[past] == known
+
+    def distinct(self) -> int:
+        """How many different keys there are."""
+        return len(self) - sum(map(len, self._again.values()))
+
+    def unique_keys(self) -> Sequence[str]:
+        """The keys, with the further occurrences numbered. It ends the numbering of documents."""
+        if not self._again:
+            return self.keys
+        found = {
+            number: f"{self.keys[first]}#{n}"
+            for first, others in self._again.items()
+            for n, number in enumerate(others, 2)
+        }
+        if any("#" in key for key in self.keys.odd()):
+            return occurrences(self.keys)
+        for number, name in found.items():
+            self.keys.replace(number, name)
+        return self.keys
+
+    def _append(self, key: str, hashed: int) -> None:
+        self.keys.append(key)
+        self._hashes.append(hashed)
+        if 2 * len(self._hashes) <= len(self._slots):
+            return
+        self._slots = slots = array("i", [-1]) * (2 * len(self._slots))
+        mask = len(slots) - 1
+        further = {number for others in self._again.values() for number in others}
+        for number, slot in enumerate(self._hashes):
+            if number not in further:
+                while slots[slot & mask] >= 0:
+                    slot += 1
+                slots[slot & mask] = number
+
+
+_HASHES = ("doc_hash", "prompt_hash", "target_hash")
+_ASKED = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
+NATIVE = frozenset((*_ASKED, *_HASHES, SCORES))
+"""Keys of a row that are not metrics; CLUSTER is one unless a metric has that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the reader has to know about a task before it reads."""
+
+    task: str
+    filters: tuple[str, ...] = ("none",)
+    """In the order in which lm-eval applied them; for old files, whose rows do not name theirs."""
+    effective: int = 0
+    """Number of documents, where it is known."""
+    repeats: int = 0
+    """Answers per question that the configuration asked for; 0 if unknown."""
+    media: bool = False
+    """Images or sound: the doc_hash holds a memory address and identifies nothing."""
+    cluster: Callable[[Mapping[str, Any]], str] | None = None
+    key: Callable[[Mapping[str, Any]], str] | None = None
+    """A field that the user chose to identify a question."""
+    fields: tuple[str, ...] = ()
+    """SPECs of what is to be known of each question."""
+    raw: frozenset[str] = frozenset()
+    """Metrics whose values are kept as they are."""
+    choices: bool = False
+    """Whether the log-likelihoods of a question's choices are wanted."""
+    doubled: bool = False
+    """Whether each choice was asked without its context, too."""
+    brier: bool = False
+    """Whether lm-eval's brier_score is to be made again from the log-likelihoods of the choices."""
+
+
+class Scan:
+    """One pass over a samples file: tells which document and which filter each line is.
+
+    The reader, the exporter and the rescoring walk the file with it and so agree on the numbers.
+    """
+
+    def __init__(self, path: Path, wanted: Wanted, *, whole: bool = False, documents: bool = False) -> None:
+        self.path, self.wanted, self.whole = path, wanted, whole
+        looked_at = wanted.cluster is not None or wanted.key is not None or bool(wanted.fields)
+        self.exact = whole or looked_at or bool(wanted.raw)
+        self.documents = documents or looked_at
+        """Whether each row has its document."""
+        self.index = Index()
+        self.media = wanted.media
+        """Whether a document holds an object that is identified by its memory address."""
+
+    def __iter__(self) -> Iterator[tuple[int, bytes, Row, int, str, bool]]:
+        """Line number, line, row (its bulk only with `whole`), document, filter, new."""
+        wanted, find = self.wanted, self.index.find
+        filters, n = wanted.filters, wanted.effective
+        past: dict[str, int] = {}
+        likelihoods = wanted.choices or wanted.brier
+        lines = rows(self.path, whole=self.whole, documents=self.documents, choices=likelihoods)
+        for position, (number, line, row, end) in enumerate(lines):
+            key: Any = row.get("doc_hash")
+            hashed = type(key) is str
+            if (self.exact and may_be_rounded(row)) or (not hashed and may_be_rounded(row.get("doc"))):
+                row = whole_row(line, json.loads, self.path, number)
+            if not hashed:
+                key = doc_hash_of(row.get("doc"))
+            scorer = row.get("filter")
+            if type(scorer) is not str:
+                if n:
+                    block = position // n
+                else:
+                    block = past[key] = past.get(key, -1) + 1
+                scorer = filters[block % len(filters)]
+            document, new = find(key, scorer)
+            if (new or self.whole) and line.find(b">", 0, end) >= 0:
+                bulk = line.find(_BULK, 0, end)  # also of a line that was decoded whole: an answer may be anything
+                self.media |= _ADDRESS.search(line, 0, end if bulk < 0 else bulk) is not None
+            yield number, line, row, document, scorer, new
+
+
+def metrics_of(row: Row) -> list[str]:
+    """The names of the metrics of a row."""
+    names = row.get("metrics")
+    if type(names) is list:
+        return [name for name in names if type(name) is str]
+    return [name for name in row if name not in NATIVE and name != CLUSTER]

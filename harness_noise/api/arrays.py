@@ -1,0 +1,254 @@
+"""The public functions on plain arrays of scores: `estimate`, `estimate_difference`, and what adds to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+from ..settings import Estimator, Interval, Settings, Test
+from .keywords import Computing, chosen_settings
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from numpy.typing import ArrayLike
+
+    from ..results.explanation import Factors
+    from ..results.rows import Difference, Estimate
+    from ..stats.arrays import FloatArray
+    from ..stats.combine import Combined
+
+    Labels = Sequence[object]
+
+
+def estimate(
+    scores: ArrayLike,
+    clusters: Labels | None = None,
+    level: float | None = None,
+    *,
+    crossed: tuple[Labels, Labels] | None = None,
+    settings: Settings | None = None,
+    se: Estimator | None = None,
+    interval: Interval | None = None,
+    **choices: Unpack[Computing],
+) -> Estimate:
+    """The mean of one run's scores, with its noise.
+
+    Parameters
+    ----------
+    scores
+        (n, K) scores of n questions × K answers, NaN where one is missing; or (n,).
+    clusters
+        (n,) labels of the questions that belong together; None: independent questions.
+    level
+        Coverage of the confidence interval, in (0, 1); 0.95.
+    crossed
+        Two sets of (n,) labels, in place of `clusters`, where questions are clustered in two crossed ways.
+    settings
+        How to compute; every keyword that is given takes the place of its field. None: the defaults.
+    se
+        Variance estimator of the clusters' scores: ``"cr0"``, ``"cr1"``, ``"cr2"`` or ``"cr3"``.
+    interval
+        ``"auto"`` is Wilson's for scores with a range, else t.
+    **choices
+        Other fields of `Settings`; `range` is by default [0, 1] if all scores lie in it.
+
+    Returns
+    -------
+    Estimate
+        On the scale of the scores. What is not identified is None, and `diagnostics` says why.
+
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit together, infinite scores; as an InputError, settings that cannot be used.
+
+    References
+    ----------
+    Wang (2025), arXiv:2512.21326, §3.3; Miller (2024), arXiv:2411.00640, §2.2; Bell & McCaffrey (2002), "Bias
+    reduction in standard errors for linear regression with multi-stage samples", for CR2.
+
+    Examples
+    --------
+    >>> import harness_noise as hn
+    >>> row = hn.estimate([[1, 1], [0, 1], [0, 0], [1, 1]])
+    >>> row.mean, round(row.se, 3), tuple(round(end, 3) for end in row.confidence_interval)
+    (0.625, 0.239, (0.117, 0.955))
+    """
+    from ..analysis.mean import estimate_scores
+    from ..analysis.sample import as_scores
+
+    named = {"level": level, "se": se, "interval": interval}
+    chosen = chosen_settings("estimate", settings, named, choices)
+    chosen.check("estimate")
+    return estimate_scores(as_scores(scores, clusters, chosen.missing, crossed=crossed), chosen)
+
+
+def estimate_difference(
+    a: ArrayLike,
+    b: ArrayLike,
+    clusters: Labels | None = None,
+    level: float | None = None,
+    *,
+    crossed: tuple[Labels, Labels] | None = None,
+    settings: Settings | None = None,
+    se: Estimator | None = None,
+    interval: Interval | None = None,
+    test: Test | None = None,
+    **choices: Unpack[Computing],
+) -> Difference:
+    """A − B of two runs' scores on the same questions, paired, with its noise.
+
+    Parameters
+    ----------
+    a
+        (n, K_A) scores, NaN where an answer is missing; or (n,).
+    b
+        (n, K_B) scores of the same n questions in the same order; with `unpaired` of others, as many as there are.
+    clusters
+        (n,) labels of the questions that belong together; None: independent questions.
+    level
+        Coverage of the confidence interval, in (0, 1); 0.95.
+    crossed
+        Two sets of (n,) labels, in place of `clusters`, where questions are clustered in two crossed ways.
+    settings
+        How to compute; every keyword that is given takes the place of its field. None: the defaults.
+    se
+        Variance estimator of the clusters' scores: ``"cr0"``, ``"cr1"``, ``"cr2"`` or ``"cr3"``.
+    interval
+        ``"auto"`` is the test's own, else t; or ``"t"``, ``"bootstrap"``.
+    test
+        ``"t"``, ``"sign"``, ``"permutation"``, ``"bootstrap"`` or ``"wild"``, the wild cluster bootstrap.
+    **choices
+        Other fields of `Settings`; `range` is by default [0, 1] if all scores lie in it.
+
+    Returns
+    -------
+    Difference
+        On the scale of the scores; `statistic` and `p_value` are of `test`, two-sided.
+
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit together, infinite scores, or no shared question.
+    InputError
+        Settings out of range, or that these scores cannot have. It is a ValueError.
+
+    References
+    ----------
+    Wang (2025), arXiv:2512.21326, §3.3, all K_A × K_B pairs of answers; Miller (2024), arXiv:2411.00640, §4.
+
+    Examples
+    --------
+    >>> import harness_noise as hn
+    >>> row = hn.estimate_difference([1, 1, 0, 1, 1, 1, 0, 1], [0, 1, 0, 1, 0, 1, 0, 0])
+    >>> row.diff, round(row.p_value, 3), row.verdict
+    (0.375, 0.08, 'not separable')
+    """
+    from ..analysis.comparison import difference_of_scores
+    from ..analysis.sample import as_scores
+
+    named = {"level": level, "se": se, "interval": interval, "test": test}
+    chosen = chosen_settings("estimate_difference", settings, named, choices)
+    chosen.check("estimate_difference")
+    if chosen.unpaired and not (clusters is None and crossed is None):
+        raise InputError("unpaired arrays have no common clusters: compare two Runs that carry their own")
+    sides = [as_scores(x, clusters, chosen.missing, crossed=crossed) for x in (a, b)]
+    return difference_of_scores(sides[0], sides[1], chosen)
+
+
+def combine(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float]) -> tuple[Combined, ...]:
+    """One test of several independent differences, of tasks or of pairs of models; see `compare` with ``combine=True``.
+
+    Parameters
+    ----------
+    diffs
+        (m,) differences.
+    ses
+        (m,) their standard errors, above 0.
+    dfs
+        (m,) degrees of freedom of the standard errors.
+
+    Returns
+    -------
+    tuple of Combined
+        By equal weights, which is the default, then Stouffer, inverse variance, and Wilcoxon.
+
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit together.
+
+    References
+    ----------
+    Stouffer et al. (1949); Wilcoxon (1945); Welch (1951) for the degrees of freedom of a sum.
+    """
+    from ..stats.combine import equal_weights, inverse_variance, stouffer, wilcoxon
+
+    return (*(method(diffs, ses, dfs) for method in (equal_weights, stouffer, inverse_variance)), wilcoxon(diffs))
+
+
+def factor_noise(scores: ArrayLike, questions: Labels, factors: Mapping[str, Labels], *, more: int = 1000) -> Factors:
+    """Noise by factor of N answers in long form; `factors` does the same with runs.
+
+    Parameters
+    ----------
+    scores
+        (N,) scores; NaN is left out.
+    questions
+        (N,) which question each answers.
+    factors
+        Name of a source of noise → (N,) level of each answer. A factor nested in another needs levels that are
+        unique within it: name them ``"prompt 1/seed 3"``.
+    more
+        How many answers the advice is about.
+
+    Returns
+    -------
+    Factors
+        Variance components, and where the next answers help most.
+
+    Raises
+    ------
+    ValueError
+        Lengths that differ, no factor, or fewer than two scores.
+
+    References
+    ----------
+    Searle, Casella & McCulloch (1992), "Variance Components".
+    """
+    from ..analysis import factors as estimators
+
+    return estimators.factor_noise(scores, questions, factors, more)
+
+
+def pass_at_k(scores: ArrayLike, k: int) -> FloatArray:
+    """The chance that at least one of k answers to each question is right, without bias from K ≥ k answers.
+
+    Parameters
+    ----------
+    scores
+        (n, K) scores of 0 and 1, NaN where an answer is missing.
+    k
+        Number of answers, from 1 to K.
+
+    Returns
+    -------
+    array
+        (n,) chances, NaN where a question has fewer than k answers; `estimate` gives their mean with its noise.
+
+    Raises
+    ------
+    ValueError
+        Scores other than 0 and 1, or k below 1.
+
+    References
+    ----------
+    Chen et al. (2021), "Evaluating large language models trained on code", eq. 1.
+    """
+    import numpy as np
+
+    from ..stats import passk
+
+    return passk.pass_at_k(np.asarray(scores, dtype=np.float64), k)

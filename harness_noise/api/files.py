@@ -1,0 +1,273 @@
+"""The public functions that write results, and those that list what is known: formats and noise profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+from ..settings import Estimator, Interval, Settings
+from .keywords import Choices, Request
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ..data.scores import Run
+    from ..io.paths import PathInput
+    from ..leaderboard.profiles import NamedProfile
+    from ..results.arena import Arena
+    from ..results.plan import Plan
+    from ..results.rows import Analysis, Comparison
+
+
+def adapters() -> dict[str, str]:
+    """The harnesses and file formats that are understood.
+
+    Returns
+    -------
+    dict
+        Name of an adapter → what it reads.
+    """
+    from ..io import registry
+
+    kinds = {name: type(registry.load(name)) for name in registry.names()}
+    return {name: next(iter((kind.__doc__ or "").strip().splitlines()), "") for name, kind in kinds.items()}
+
+
+def profiles(name: str | Path | None = None) -> tuple[NamedProfile, ...]:
+    """The noise profiles of benchmarks, which `compare` and `plan` take as `references`.
+
+    Parameters
+    ----------
+    name
+        Of a benchmark whose noise comes with this package, or a file that `write_profile` wrote. None: all benchmarks
+        that come with this package.
+
+    Returns
+    -------
+    tuple of NamedProfile
+        Each profile with its name and, of those that come with this package, its source.
+
+    Raises
+    ------
+    InputError
+        No such profile.
+    """
+    from ..leaderboard import profiles, shipped
+
+    return tuple(item for each in (shipped.names() if name is None else [name]) for item in profiles.named(each))
+
+
+def write_profile(result: Arena, path: str | Path, *, with_questions: bool = False, force: bool = False) -> Path:
+    """Write the noise profile of an arena's benchmarks, which `compare` and `plan` take as `references`.
+
+    Parameters
+    ----------
+    result
+        Of `arena`.
+    path
+        The file. One that is there and is no noise profile is left as it is.
+    with_questions
+        Also what every model scored on each question.
+    force
+        Replace any file.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        No benchmark has close models, or the file must not be replaced.
+    """
+    from ..leaderboard import profiles
+
+    check_profile_path(path, force=force)
+    profiles.write(result, path, questions=with_questions)
+    return Path(path)
+
+
+def check_profile_path(path: str | Path, *, force: bool = False) -> None:
+    """Refuse a file that `write_profile` would not replace: it is there and is no noise profile."""
+    from ..leaderboard.question_means import is_profile
+
+    if not force and Path(path).exists() and not is_profile(path):
+        raise InputError(
+            f"`write_profile` {path}: the file is there and is not a noise profile, so it is left as it is; write to "
+            "another file, or replace it with `force=True`"
+        )
+
+
+def write_html(result: Analysis | Comparison | Arena, place: str | Path, *, command: str | None = None) -> list[Path]:
+    """Write a result as HTML: one page, or of an arena a folder with a page of each benchmark.
+
+    Parameters
+    ----------
+    result
+        Of `analyze`, `compare` or `arena`. A comparison shows its questions if it was made with ``by_question=True``.
+    place
+        The file; of an arena the folder.
+    command
+        How the result was made, for the foot of the page.
+
+    Returns
+    -------
+    list of Path
+        What was written.
+
+    Raises
+    ------
+    InputError
+        A place that cannot be written.
+    """
+    from ..io.atomic import write_text
+    from ..results.arena import Arena
+
+    place = Path(place)
+    if isinstance(result, Arena):
+        from ..report import arena_html
+
+        return arena_html.write(result, place, command)
+    from ..report import result_html
+
+    write_text(place, result_html.page(result, command=command, questions=getattr(result, "by_question", ())))
+    return [place]
+
+
+def write_figures(result: Arena | Plan, place: str | Path) -> list[Path]:
+    """Write a result's figures as SVG.
+
+    Parameters
+    ----------
+    result
+        Of `arena` or `plan`.
+    place
+        Of an arena the folder, which gets a file of each figure; of a plan the file.
+
+    Returns
+    -------
+    list of Path
+        What was written.
+
+    Raises
+    ------
+    InputError
+        A place that cannot be written.
+    """
+    from ..results.plan import Plan
+
+    if isinstance(result, Plan):
+        from ..report import planning
+
+        planning.draw(result, Path(place))
+        return [Path(place)]
+    from ..report import figures
+
+    return figures.save(result, Path(place))
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What `export` did with one path."""
+
+    written: tuple[Path, ...]
+    """The files with error bars."""
+    notes: tuple[str, ...] = ()
+    """What was left out and why, one sentence each."""
+
+
+def export(
+    run: PathInput,
+    output: str | Path | None = None,
+    *,
+    in_place: bool = False,
+    settings: Settings | None = None,
+    cluster: str | Sequence[str] | None = None,
+    level: float | None = None,
+    se: Estimator | None = None,
+    interval: Interval | None = None,
+    **choices: Unpack[Choices],
+) -> Exported:
+    """Rewrite result files with error bars; every value that the harness wrote stays unchanged.
+
+    Parameters
+    ----------
+    run
+        A local file or folder of an lm-eval output or an Inspect log.
+    output
+        The folder to write to; the files keep their names.
+    in_place
+        Replace the run's own files, atomically, in place of `output`.
+    settings
+        How to compute; every keyword below that is given takes the place of its field. None: the defaults.
+    cluster, level, se, interval
+        As in `analyze`.
+    **choices
+        Other fields of `Settings`, and how paths are read: see `Choices`.
+
+    Returns
+    -------
+    Exported
+        The files that were written, and notes.
+
+    Raises
+    ------
+    InputError
+        Not exactly one of `output` and `in_place`, a URL, a part of a run, or nothing that could be added.
+
+    References
+    ----------
+    As `analyze`.
+    """
+    from ..io import registry
+    from ..io.paths import is_url
+
+    if (output is None) == (not in_place):
+        raise InputError("say where to write: -o DIR for another folder, or `in_place=True`")
+    named = {"cluster": cluster, "level": level, "se": se, "interval": interval}
+    request = Request.of("export", settings, named, choices)
+    request.settings.check("analyze")
+    if request.as_repeats:
+        raise InputError("`as_repeats` joins several runs, which have no common file: export them one by one")
+    if request.options.tasks or request.options.metrics or request.options.scorers:
+        raise InputError("export writes whole runs: leave out `tasks`, `metrics` and `scorers`")
+    written: list[Path] = []
+    notes: list[str] = []
+    for adapter, where in registry.find(run):
+        if is_url(where):
+            raise InputError(f"{run}: export rewrites files and is for local ones: copy the run first")
+        folder = Path(output) if output is not None else (where if where.is_dir() else where.parent)
+        remarks = _Remarks(request.settings, notes)
+        files = adapter.write(where, folder, remarks.analyze, request.options)
+        names = {file.name for file in files}
+        notes += [
+            f"{name}: nothing to add beside its own values, so it is not changed"
+            for name in remarks.added
+            if name.name not in names
+        ]
+        written += files
+    return Exported(tuple(written), tuple(notes))
+
+
+class _Remarks:
+    """The analysis that an adapter asks for of each run that it writes, and what there is to say of it."""
+
+    def __init__(self, settings: Settings, notes: list[str]) -> None:
+        self.settings, self.notes = settings, notes
+        self.added: list[Path] = []
+
+    def analyze(self, run: Run) -> Analysis:
+        from ..analysis.mean import analyze_run
+        from ..data.native_values import checked
+
+        result = analyze_run(checked(run), self.settings)
+        self.notes += result.notes
+        if any({"skipped_metric", "mean_mismatch"}.isdisjoint(row.diagnostics) for row in result.estimates):
+            self.added.append(Path(run.name))
+        else:
+            self.notes.append(f"{run.name}: nothing to add, so it is not written")
+        return result

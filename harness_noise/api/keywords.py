@@ -1,0 +1,195 @@
+"""The keywords that the public functions share: how to compute (`Settings`), and how what is named is read."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
+
+from ..errors import InputError
+from ..settings import Missing, QuestionsAre, RepeatsAre, Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..data.scores import ReadOptions, Run
+    from ..io.sources import Source
+    from ..leaderboard.profiles import Profile
+
+Progress: TypeAlias = Callable[[Iterable[Any], str, int], Iterable[Any]]
+"""A wrapper of an iterable that shows how far it is, given what is done and the number of items, such as tqdm's."""
+Say: TypeAlias = Callable[[str], None]
+
+
+class Computing(TypedDict, total=False):
+    """The fields of `Settings` that every function takes as keywords, beside those of its own signature."""
+
+    margin: float | None
+    unpaired: bool
+    range: tuple[float, float] | None
+    repeats_are: RepeatsAre
+    runs_shared: bool
+    questions_are: QuestionsAre
+    missing: Missing
+    seed: int
+    resamples: int
+
+
+class Choices(Computing, total=False):
+    """Keywords of every function on runs: the other fields of `Settings`, and how paths are read."""
+
+    tasks: Sequence[str]
+    """Only these tasks; globs."""
+    metrics: Sequence[str]
+    """Only these metrics."""
+    scorers: Sequence[str]
+    """Only these scorers or filters."""
+    groups: Mapping[str, str] | None
+    """Name of a new group → glob of the tasks that it averages."""
+    columns: Mapping[str, str] | None
+    """Our name of a column (``"question"``, ``"score"``, …) → the file's."""
+    apart: bool
+    """Keep every run by itself, in place of one run of each model in a folder."""
+    as_repeats: bool
+    """Join the runs of each model: they are its repeats."""
+    progress: Progress | None
+    """Shows how far reading is: called with an iterable, what is done and its length, as ``tqdm.tqdm`` takes them."""
+    say: Say
+    """Is told what is left out of the result; by default `warnings.warn`."""
+
+
+def chosen_settings(
+    function: str, settings: Settings | None, named: Mapping[str, Any], choices: Mapping[str, Any]
+) -> Settings:
+    """The settings with every keyword that was given in place of its field.
+
+    Args:
+        function: that they were given to, for messages.
+        settings: None: the defaults.
+        named: keywords of the signature, None where they were not given.
+        choices: all others.
+
+    Raises:
+        TypeError: a keyword that no function has.
+        InputError: a value out of range.
+    """
+    known = {item.name for item in fields(Settings)}
+    unknown = [name for name in choices if name not in known and name not in Choices.__annotations__]
+    if unknown:
+        raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
+    given = {name: value for name, value in named.items() if value is not None}
+    return replace(settings or Settings(), **given, **{name: choices[name] for name in choices if name in known})
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a function on runs was asked for: how to compute, and how to read what is named."""
+
+    settings: Settings
+    options: ReadOptions
+    as_repeats: bool = False
+    progress: Progress | None = None
+    say: Say = warnings.warn
+
+    @classmethod
+    def of(
+        cls, function: str, settings: Settings | None, named: Mapping[str, Any], choices: Mapping[str, Any], **read: Any
+    ) -> Request:
+        """The request that the keywords make; `read` are further fields of `ReadOptions`."""
+        from ..data.clusters import joined
+        from ..data.scores import ReadOptions
+        from ..io.sources import names
+
+        cluster = {**choices, **named}.get("cluster")
+        named = {**named, "cluster": None if cluster is None else joined(names(cluster))}
+        others = {name: value for name, value in choices.items() if name != "cluster"}
+        chosen = chosen_settings(function, settings, named, others)
+        as_repeats = bool(choices.get("as_repeats"))
+        options = ReadOptions(
+            cluster=chosen.cluster,
+            missing=chosen.missing,
+            groups=dict(choices.get("groups") or {}),
+            columns=dict(choices.get("columns") or {}),
+            apart=as_repeats or bool(choices.get("apart")),
+            tasks=names(choices.get("tasks", ())),
+            metrics=names(choices.get("metrics", ())),
+            scorers=names(choices.get("scorers", ())),
+            **read,
+        )
+        more = {name: choices[name] for name in ("progress", "say") if name in choices}
+        return cls(chosen, options, as_repeats, **more)
+
+    def profile(self, path: str | Path) -> Profile:
+        """The one noise profile of a file, or of that name, with the task, metric and scorer that were asked for."""
+        from ..leaderboard import profiles
+
+        wanted = (self.options.tasks, self.options.metrics, self.options.scorers)
+        return profiles.choose(profiles.read(path), *(given[0] if given else None for given in wanted))
+
+    def watched(self, values: Iterable[Any], doing: str, total: int) -> Iterable[Any]:
+        """The values, while `progress` shows how far they are."""
+        return values if self.progress is None else self.progress(values, doing, total)
+
+    def runs(self, sources: Sequence[Source], *, some: bool = False) -> list[Run]:
+        """The runs of all sources; with `as_repeats` those of each model are joined.
+
+        Args:
+            sources: paths, runs, tables.
+            some: a source without what was asked for is left out with a note, if another has it.
+        """
+        from ..io.registry import those_with
+        from ..io.sources import runs_of
+
+        readers = (partial(runs_of, item, self.options) for item in self.watched(sources, "reading", len(sources)))
+        return self.joined(those_with(readers) if some else [run for reader in readers for run in reader()])
+
+    def joined(self, runs: list[Run]) -> list[Run]:
+        """The runs; those of each model as its repeats, if that was asked for."""
+        if not self.as_repeats:
+            return runs
+        from ..analysis.repeats import as_repeats
+
+        return as_repeats(runs)
+
+    def references(self, sources: Source | Sequence[Source]) -> list[Run]:
+        """The runs that references are: of each source, or of a noise profile that has means by question."""
+        from ..io.paths import is_path
+        from ..io.sources import listed
+
+        given = listed(sources)
+        if not given:
+            return []
+        from ..leaderboard import question_means
+
+        out: list[Run] = []
+        for source in given:
+            profile = is_path(source) and question_means.is_profile(str(source))
+            out += question_means.read_runs(str(source)) if profile else self.runs([source])
+        return out
+
+    def pair(self, a: Any, b: Any, baseline: Any, models: Sequence[str]) -> list[tuple[Run, Run]]:
+        """The pairs (A, B) that are compared: two sides, two of the runs of `a`, or all of them with the baseline."""
+        from ..io.sources import is_same, listed, only_of, pair_of
+
+        sources = listed(a)
+        if b is not None:
+            if baseline is not None:
+                raise InputError("`baseline` is B of every pair: give all others as `a`, and no `b`")
+            first, second = (only_of(self.runs(listed(side)), side) for side in (a, b))
+            return [(first, second)]
+        # of two places, what lies in one is joined, though both may call the model by one name
+        apart = self.as_repeats and len(sources) == 2 and baseline is None
+        runs = [run for side in ([[item] for item in sources] if apart else [sources]) for run in self.runs(side)]
+        if baseline is None:
+            return [pair_of(runs, sources, models)]
+        if models:
+            raise InputError("`models` chooses A and B; with `baseline` all given runs are A: leave one of the two out")
+        against = self.runs(listed(baseline))
+        if len(against) != 1:
+            raise InputError(f"`baseline` {baseline} holds {len(against)} runs: name one")
+        pairs = [(run, against[0]) for run in runs if not is_same(run, against[0])]
+        if not pairs:
+            raise InputError(f"`baseline` {baseline}: no other run is given; name what is compared with it")
+        return pairs

@@ -1,0 +1,211 @@
+"""`plan`: how many questions and answers, how small a difference, what power; with or without data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from ..settings import Estimator, Settings
+from .keywords import Choices, Request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Unpack
+
+    from ..analysis.designs import Asked
+    from ..analysis.sequential import Looks
+    from ..io.sources import Source
+    from ..results.plan import Plan
+    from ..results.rows import Difference, Estimate
+
+
+def plan(
+    *,
+    effect: float | None = None,
+    power: float | None = None,
+    n: int | None = None,
+    alpha: float | None = None,
+    repeats: int | None = None,
+    omega2: float | None = None,
+    sigma2: float | Sequence[float] | None = None,
+    design_effect: float | None = None,
+    cluster_size: float | None = None,
+    runs: Source | Sequence[Source | Estimate | Difference] = (),
+    models: Sequence[str] = (),
+    references: str | Path | None = None,
+    two_like_this: bool = False,
+    assurance: float | None = None,
+    accuracy: float | None = None,
+    solved: float = 1.0,
+    cost_question: float | None = None,
+    cost_answer: float | None = None,
+    k_max: int = 10,
+    looks: Looks | str | None = None,
+    settings: Settings | None = None,
+    cluster: str | Sequence[str] | None = None,
+    level: float | None = None,
+    se: Estimator | None = None,
+    **choices: Unpack[Choices],
+) -> Plan:
+    """Plan a comparison: of `effect`, `n` and `power` two give the third; power is 0.8 if two are missing.
+
+    The noise comes from one of four places: `omega2` and `sigma2`; one or two `runs`; the profile of a benchmark
+    (`references`); or the `accuracy` that the models will have. What runs showed is an estimate, so their plan starts
+    from the upper confidence limit of ω² (`assurance`), and `plug_in` holds the answer of the estimate itself.
+    Power is that of the t test with the planned design's degrees of freedom (noncentral t).
+
+    Parameters
+    ----------
+    effect
+        The true difference to be found, on the metric's scale.
+    power
+        The chance to find it, in (0, 1).
+    n
+        Number of questions.
+    alpha
+        Two-sided level of the test, in (0, 1): 1 − `level`, which may be given in its place.
+    repeats
+        Answers per question, K; by default the best for the costs if those are given, else 1.
+    omega2
+        Data variance per question of the contrast, ω², on the metric's scale squared.
+    sigma2
+        Prediction variance of one answer; one number for each model, or one per model.
+    design_effect
+        Of the clusters; multiplies ω², which must then come from questions taken as independent.
+    cluster_size
+        Questions per cluster, where `omega2` holds the clustering; the plan then counts clusters.
+    runs
+        Paths, Runs or results to take the noise from: two runs (A − B), one (its own mean against a fixed
+        number), or an Estimate or Difference.
+    models
+        Names of A, or of A and B, where `runs` hold more models.
+    references
+        The noise profile of a benchmark, by name (`profiles`) or file; without `effect` and `n`: what the benchmark as
+        it is can show.
+    two_like_this
+        Of one run: plan the comparison of two such runs, as if they were unrelated.
+    assurance
+        The share of such pilots whose plan has the power, in (0, 1); 0.8 with `runs`.
+    accuracy
+        Expected accuracy, in (0, 1); the plan then follows the rule of thumb Var[A − B] ≈ p(1 − p), and
+        `theory` shows what the other theories say. With `references`: of the models to be compared.
+    solved
+        Share of the questions that any model solves, for the Beta theory.
+    cost_question
+        Cost of a question, in any unit.
+    cost_answer
+        Cost of an answer, in the same unit.
+    k_max
+        The most answers per question that are considered.
+    looks
+        Also plan a comparison that stops when it is decided, with so many looks or ``"anytime"``; of two runs with a
+        replay in random orders.
+    settings
+        How the noise of `runs` is computed; every keyword below that is given takes the place of its field.
+    cluster
+        What related questions of `runs` share, as in `analyze`.
+    level
+        1 − `alpha`; 0.95.
+    se
+        Variance estimator of the clusters' scores.
+    **choices
+        Other fields of `Settings`, and how the paths in `runs` are read: see `Choices`.
+
+    Returns
+    -------
+    Plan
+        The design, and what other designs would find.
+
+    Raises
+    ------
+    InputError
+        Too few or too many of the above, or values out of range.
+
+    References
+    ----------
+    Miller (2024), arXiv:2411.00640, §5; Wang (2025), arXiv:2512.21326, §1 and §4.1.3, for the rule of thumb and
+    the Beta theory.
+
+    Examples
+    --------
+    >>> import harness_noise as hn
+    >>> hn.plan(effect=0.03, accuracy=0.7).n_questions
+    1834
+    """
+    from ..analysis.designs import Asked
+    from ..analysis.plan import plan_of
+    from ..io.sources import names
+
+    if alpha is not None and level is not None:
+        raise InputError("`alpha` is 1 − `level`: give one of them")
+    request = Request.of("plan", settings, {"cluster": cluster, "level": level, "se": se}, choices)
+    request.settings.check("plan")
+    asked = Asked(
+        effect=effect, power=power, n=n, alpha=round(1 - request.settings.level, 12) if alpha is None else alpha,
+        repeats=repeats, omega2=omega2, sigma2=sigma2, design_effect=design_effect, cluster_size=cluster_size,
+        assurance=assurance, accuracy=accuracy, solved=solved, cost_question=cost_question, cost_answer=cost_answer,
+        k_max=k_max,
+    )  # fmt: skip
+    if references is not None:
+        if runs or omega2 is not None:
+            raise InputError("the noise comes from one of `references`, `runs` and `omega2`")
+        return _of_profile(references, asked, request, two_like_this=two_like_this, looks=looks)
+    pilot = _pilot(runs, names(models), request)
+    return plan_of(asked, pilot, request.settings, two_like_this=two_like_this, looks=looks)
+
+
+def _pilot(
+    runs: Source | Sequence[Source | Estimate | Difference], models: Sequence[str], request: Request
+) -> list[Any]:
+    """The runs, or the row, to take the noise from; nothing where none is given."""
+    from ..io.sources import listed, of_models
+    from ..results.rows import Difference, Estimate
+
+    sources = listed(runs)
+    if not sources:
+        _refuse_reading(request, models)
+    if not sources or isinstance(sources[0], (Estimate, Difference)):
+        return sources
+    found = request.runs(sources)
+    return of_models(found, sources, models) if models else found
+
+
+def _refuse_reading(request: Request, models: Sequence[str] = ()) -> None:
+    """Refuse what says how runs are read, where there are none."""
+    from ..data.scores import ReadOptions
+
+    if models or (replace(request.settings, level=0.95), request.options) != (Settings(), ReadOptions()):
+        raise InputError(
+            "`cluster`, `range`, `columns`, `missing`, `models` and `as_repeats` say how `runs` is read: name a run"
+        )
+
+
+def _of_profile(
+    path: str | Path, asked: Asked, request: Request, *, two_like_this: bool, looks: Looks | str | None
+) -> Plan:
+    """The plan with the noise of a benchmark's profile; where one answer to each question says nothing of ω² alone."""
+    from ..analysis.plan import plan_of
+    from ..leaderboard import shipped
+    from ..settings import check_scale
+
+    profile = request.profile(path)
+    check_scale("effect", asked.effect, profile.scale, profile.metric)
+    if asked.accuracy is not None:
+        profile.check(asked.accuracy)
+    beyond = asked.accuracy is not None and profile.beyond(asked.accuracy)
+    n = profile.n_questions if asked.effect is None and asked.n is None else asked.n
+    numbers = replace(asked, accuracy=None, n=n, **profile.planning(asked.accuracy))
+    names = replace(request.options, tasks=(), metrics=(), scorers=())
+    _refuse_reading(replace(request, options=names))
+    result = plan_of(numbers, [], request.settings, two_like_this=two_like_this, looks=looks)
+    said = f"The noise is that of other models on {profile.task}; no answer of the models to be compared was seen"
+    source = shipped.sentence(path)
+    return replace(
+        result,
+        basis="reference",
+        omega2=None if profile.data_share is None else result.omega2,
+        diagnostics=(*(["beyond_reference"] if beyond else ()), *result.diagnostics, "reference_noise"),
+        notes=(*result.notes, f"{said}.", *([] if source is None else [source])),
+    )

@@ -1,0 +1,628 @@
+"""The public functions on runs: `read`, `analyze`, `compare`, `arena`, and the others that commands call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..errors import InputError, parameter
+from ..settings import Adjust, Estimator, Interval, Missing, Settings, Test
+from .keywords import Choices, Request
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    import pandas as pd
+
+    from ..analysis.sequential import Looks
+    from ..data.scores import Run
+    from ..io.paths import PathInput
+    from ..io.sources import Source
+    from ..results.arena import Arena
+    from ..results.explanation import Explanation, Factors
+    from ..results.rows import Analysis, Comparison
+
+    Number = float | tuple[int, int]
+
+
+def read(
+    path: PathInput | pd.DataFrame,
+    *,
+    cluster: str | None = None,
+    missing: Missing = "drop",
+    tasks: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+    scorers: Sequence[str] = (),
+    groups: Mapping[str, str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    apart: bool = False,
+    factors: Sequence[str] = (),
+    fields: Sequence[str] = (),
+    strict: bool = False,
+) -> list[Run]:
+    """Read lm-eval outputs, Inspect logs or score tables.
+
+    Parameters
+    ----------
+    path
+        A file or a folder: a path, a URL that fsspec knows (``s3://``, ``gs://``, …) or a ``upath.UPath``; or a
+        DataFrame (pandas, polars) with the columns of a score table.
+    cluster
+        What related questions share: a field, a dotted path, a Jinja template, ``"task"``, ``"none"`` or
+        ``"auto"``; ``"A*B"`` for two crossed ways. None: the clusters that the run carries.
+    missing
+        Errored or missing answers: ``"drop"`` leaves them out, ``"zero"`` counts them as wrong.
+    tasks, metrics, scorers
+        Only these; globs for tasks. Empty: all.
+    groups
+        Name of a new group → glob of the tasks that it averages.
+    columns
+        Our name of a column (``"question"``, ``"score"``, …) → the file's.
+    apart
+        Every run by itself, in place of one run of each model in a folder.
+    factors
+        Columns of a table, or arguments of a task, that say what each answer was made with.
+    fields
+        Properties of the questions to be read along, as a cluster's SPEC, into `Questions.fields`.
+    strict
+        A file that cannot be used is an error also where others of the folder can; else it is left out with a note.
+
+    Returns
+    -------
+    list of Run
+        One for each model, or each run with `apart`; a list also of one.
+
+    Raises
+    ------
+    InputError
+        Nothing there can be used; says what and where.
+    """
+    from ..io import registry
+    from ..io.sources import names
+
+    choices: Choices = {
+        "missing": missing, "tasks": tasks, "metrics": metrics, "scorers": scorers, "groups": groups,
+        "columns": columns, "apart": apart,
+    }  # fmt: skip
+    request = Request.of(
+        "read", None, {"cluster": cluster}, choices, factors=names(factors), fields=names(fields), strict=strict
+    )
+    return registry.read(path, request.options)
+
+
+def analyze(
+    run: Source | Sequence[Source],
+    *,
+    by: Sequence[str] = (),
+    references: Source | Sequence[Source] = (),
+    settings: Settings | None = None,
+    cluster: str | Sequence[str] | None = None,
+    level: float | None = None,
+    se: Estimator | None = None,
+    interval: Interval | None = None,
+    **choices: Unpack[Choices],
+) -> Analysis:
+    """The noise of every mean of one or several runs.
+
+    Parameters
+    ----------
+    run
+        A path, a Run, a DataFrame with a row for each answer, or several of them.
+    by
+        Properties of the questions, as a cluster's SPEC: also the estimates of every slice; ``"auto"``: every field.
+    references
+        Complete runs, from which the mean of the whole benchmark follows where `run` answered a random part of it; or
+        a noise profile that has its questions.
+    settings
+        How to compute; every keyword below that is given takes the place of its field. None: the defaults.
+    cluster
+        What related questions share: a field, a dotted path, a Jinja template, ``"task"``, ``"none"`` or ``"auto"``;
+        ``"A*B"`` for two crossed ways; or several SPECs ``"TASK=SPEC"``. None: the clusters that the run carries.
+    level
+        Coverage of the confidence intervals, in (0, 1); 0.95.
+    se
+        Variance estimator of the clusters' scores: ``"cr2"``; ``"cr0"`` as in the papers (ddof = 0), ``"cr1"``,
+        or ``"cr3"``, the jackknife, for very unequal clusters.
+    interval
+        Interval of a mean; ``"auto"`` is Wilson's for a metric with a range, else t.
+    **choices
+        Other fields of `Settings`, and how paths are read: see `Choices`.
+
+    Returns
+    -------
+    Analysis
+        One estimate for each task, metric and scorer, then for each group of tasks. Means and standard errors
+        are on the metric's own scale.
+
+    Raises
+    ------
+    InputError
+        Input or settings that cannot be used.
+
+    References
+    ----------
+    Miller (2024), "Adding error bars to evals", arXiv:2411.00640, §2; Wang (2025), "Measuring all the noises of
+    LLM evals", arXiv:2512.21326, §3.
+    """
+    from ..analysis.mean import analyze_runs
+    from ..io.sources import listed, names
+
+    by = names(by)
+    named = {"cluster": cluster, "level": level, "se": se, "interval": interval}
+    request = Request.of("analyze", settings, named, choices, fields=by)
+    runs = request.runs(listed(run), some=True)
+    result = analyze_runs(runs, request.settings)
+    if by:
+        from ..analysis.slices import slices_of_runs
+
+        result = slices_of_runs(runs, by, request.settings).beside(result)
+    complete = request.references(references)
+    if complete:
+        from ..analysis.references import of_runs
+
+        rows, notes = of_runs(runs, complete, request.settings)
+        result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
+    return result
+
+
+def compare(
+    a: Source | Number | Sequence[Source | Number],
+    b: Source | Number | Sequence[Source] | None = None,
+    *,
+    baseline: Source | None = None,
+    models: Sequence[str] = (),
+    by: Sequence[str] = (),
+    questions: int = 0,
+    references: Source | Sequence[Source] = (),
+    looks: Looks | str | None = None,
+    combine: bool = False,
+    by_question: bool = False,
+    fail_on: Literal["regression", "none"] = "none",
+    settings: Settings | None = None,
+    cluster: str | Sequence[str] | None = None,
+    level: float | None = None,
+    se: Estimator | None = None,
+    interval: Interval | None = None,
+    test: Test | None = None,
+    adjust: Adjust | None = None,
+    **choices: Unpack[Choices],
+) -> Comparison:
+    """A − B, paired by question, for everything that both runs measured.
+
+    Parameters
+    ----------
+    a
+        A path, a Run or a DataFrame, of one model; without `b` all that holds A and B. Where the runs are not at hand:
+        counts of right answers, ``(74, 100)``, or a bare score, ``0.71``, whose noise `references` names.
+    b
+        The run that A is compared with.
+    baseline
+        The run that every run of `a` is compared with, in place of `b`.
+    models
+        Names of A and B, where `a` holds more than two models; of counts and bare scores what they are called.
+    by
+        Properties of the questions, as a cluster's SPEC: also the differences of every slice; ``"auto"``: every field.
+    questions
+        List this many of the questions that flipped most, as `Comparison.flips`.
+    references
+        Complete runs, from which the difference on the whole benchmark follows where A answered a random part of it;
+        or a noise profile that has its questions; of bare scores their benchmark's noise profile, by name or file.
+    looks
+        A is still running: correct for this number of repeated looks, or ``"anytime"``; the looks are kept in a file
+        beside the run.
+    combine
+        Also combine all rows, of independent tasks or models, into one test.
+    by_question
+        Also keep A and B question by question, as `Comparison.by_question`.
+    fail_on
+        ``"regression"``: also test whether A is worse than B by more than `margin`, as `Comparison.gate`; a file that
+        cannot be used is then an error.
+    settings
+        How to compute; every keyword below that is given takes the place of its field. None: the defaults.
+    cluster
+        What related questions share: a field, a dotted path, a Jinja template, ``"task"``, ``"none"`` or ``"auto"``;
+        ``"A*B"`` for two crossed ways; or several SPECs ``"TASK=SPEC"``. None: the clusters that the run carries.
+    level
+        Coverage of the confidence intervals, in (0, 1); 0.95.
+    se
+        Variance estimator of the clusters' scores: ``"cr2"``; ``"cr0"`` as in the papers (ddof = 0), ``"cr1"``,
+        or ``"cr3"``, the jackknife, for very unequal clusters.
+    interval
+        ``"auto"``: the test's own, else ``"t"`` with Bell & McCaffrey's degrees of freedom; or ``"bootstrap"``.
+    test
+        Of a difference: ``"t"``, ``"sign"``, ``"permutation"``, ``"bootstrap"``, or ``"wild"``, the wild cluster
+        bootstrap, for few or very unequal clusters.
+    adjust
+        Adjustment of the p-values over each family of rows: ``"holm"``, ``"bh"`` (Benjamini & Hochberg) or ``"none"``.
+    **choices
+        Other fields of `Settings`, and how paths are read: see `Choices`.
+
+    Returns
+    -------
+    Comparison
+        One difference for each task, metric and scorer that both have, then for each group of tasks.
+
+    Raises
+    ------
+    InputError
+        Input or settings that cannot be used, more than one run on a side, or no question in common.
+
+    References
+    ----------
+    Miller (2024), arXiv:2411.00640, §4; Wang (2025), arXiv:2512.21326, §3.3; Bell & McCaffrey (2002) for CR2 and
+    its degrees of freedom.
+    """
+    from ..io.sources import listed, names, of_sides
+
+    by, models = names(by), names(models)
+    sides: list[Any] = [a, b] if b is not None or _is_number(a) else listed(a)
+    if "columns" in choices:
+        choices["columns"] = of_sides(choices["columns"] or {}, sides)
+    named = {"cluster": cluster, "level": level, "se": se, "interval": interval, "test": test, "adjust": adjust}
+    # a gate must not pass because the file with the regression could not be read
+    request = Request.of("compare", settings, named, choices, fields=by, strict=fail_on == "regression")
+    if any(map(_is_number, sides)):
+        beside = {"by": by, "questions": questions, "looks": looks, "combine": combine, "baseline": baseline}
+        result = _of_numbers(sides, models, references, request, beside)
+    else:
+        complete = request.references(references)
+        pairs = request.pair(a, b, baseline, models)
+        result = _of_pairs(pairs, complete, request.settings, by, questions)
+        if combine:
+            from ..analysis.combine import combined
+
+            result = combined(result, pairs)
+        if looks is not None:
+            result = _looked(result, pairs, request.settings, looks)
+        if by_question and not request.settings.unpaired:
+            from ..analysis.by_question import by_question as each_question
+
+            result = replace(result, by_question=each_question(pairs))
+    if fail_on == "regression":
+        from ..analysis.gate import regressions
+
+        result = replace(result, gate=regressions(result))
+    return result
+
+
+def _of_pairs(
+    pairs: list[tuple[Run, Run]], references: list[Run], settings: Settings, by: Sequence[str], questions: int
+) -> Comparison:
+    """The comparison of all pairs, with its slices and what references say of whole benchmarks."""
+    from ..analysis.comparison import compare_runs
+    from ..data.native_values import agreed_pairs
+
+    pairs[:], _ = agreed_pairs(pairs)
+    result = compare_runs(pairs, settings, questions)
+    if by:
+        from ..analysis.slices import slices_of_pairs
+
+        result = slices_of_pairs(pairs, by, settings).beside(result)
+    if references:
+        from ..analysis.references import of_pairs
+
+        rows, notes = of_pairs(pairs, references, settings)
+        result = replace(result, full_benchmark=rows, notes=(*result.notes, *notes))
+    return result
+
+
+def _looked(result: Comparison, pairs: list[tuple[Run, Run]], settings: Settings, looks: Looks | str) -> Comparison:
+    """The comparison corrected for the looks at A, which are kept beside its file."""
+    from ..analysis import growing
+    from ..analysis.sequential import StoppingRule
+    from ..io.paths import is_url
+
+    if len(pairs) != 1 or not pairs[0][0].path or is_url(pairs[0][0].path):
+        raise InputError(
+            "`looks` is for one run that grows, in a local file or folder, and the one it is compared with"
+        )
+    if result.slices or result.combined:
+        what, other = ("slices", "`by`") if result.slices else ("combined rows", "`combine`")
+        raise InputError(f"`looks` corrects rows for repeated looks, but {what} are not: leave `looks` or {other} out")
+    memory = growing.beside(pairs[0][0].path)
+    found = growing.look(*pairs[0], settings, StoppingRule.parse("decided", looks=looks).looks, memory)
+    note = f"the looks at {pairs[0][0].model} are kept in {memory}"
+    return growing.judged_by_looks(replace(result, notes=(*result.notes, note)), found, settings)
+
+
+def _is_number(side: object) -> bool:
+    """Whether a side is a bare score, or a count of right answers with the number of questions."""
+    count = isinstance(side, tuple) and len(side) == 2 and all(isinstance(n, int) for n in side)
+    return count or isinstance(side, (int, float))
+
+
+def _of_numbers(
+    sides: Sequence[Any], models: Sequence[str], references: Any, request: Request, beside: Mapping[str, Any]
+) -> Comparison:
+    """A − B of two counts, by Fisher's exact test, or of two bare scores, with the noise of their benchmark."""
+    from ..io.sources import listed
+    from ..results.rows import Comparison
+
+    for name, value in beside.items():
+        if value not in (None, False, 0, ()):
+            raise InputError(
+                f"{parameter(name, value)}: bare numbers have no questions; leave it out, or give the runs"
+            )
+    if len(models) not in (0, 2):
+        raise InputError(f"`models` {','.join(models)}: name two models")
+    names, settings = tuple(models) or ("A", "B"), request.settings
+    profiles: list[Any] = listed(references)
+    if all(isinstance(side, tuple) for side in sides):
+        from ..analysis.counts import compare_counts
+
+        settings.check("counts")
+        if len(sides) != 2:
+            raise InputError(f"{len(sides)} counts are given: compare two, as 74/100 66/100")
+        row, exact = compare_counts(sides[0], sides[1], (names[0], names[1]), settings)
+        return Comparison(settings.to_dict(), (row,), (exact.note,))
+    if len(sides) != 2 or not all(isinstance(side, (int, float)) for side in sides):
+        raise InputError("with `references`, A and B are two numbers: compare 0.71 0.68 --reference NAME")
+    if len(profiles) != 1:
+        of_one = "of bare numbers the noise comes from one profile: name one in `references`"
+        raise InputError(of_one if profiles else _no_noise(sides))
+    from ..leaderboard import shipped
+    from ..leaderboard.profiles import compare as compare_scores
+
+    settings.check("profile")
+    profile = request.profile(profiles[0])
+    row = compare_scores(
+        profile, *map(float, sides), names=(names[0], names[1]), level=settings.level, margin=settings.margin
+    )
+    told = shipped.sentence(profiles[0])
+    return Comparison(settings.to_dict(), (row,), () if told is None else (told,))
+
+
+def _no_noise(numbers: Sequence[float]) -> str:
+    shares = [f"{x / 100:g}" if x > 1 else f"{x:g}" for x in numbers]
+    return (
+        f"{' and '.join(f'{x:g}' for x in numbers)} are bare numbers, which say nothing of their noise. Name their "
+        f"benchmark: if it is GPQA, `harness-noise compare {' '.join(shares)} --reference gpqa_diamond` "
+        "(`harness-noise references` lists the names that are known); or give the counts, as in 74/100 66/100; or the "
+        "runs themselves"
+    )
+
+
+def explain(
+    a: Source | Sequence[Source],
+    b: Source | Sequence[Source] | None = None,
+    *,
+    on: Sequence[str],
+    categories: Sequence[str] = (),
+    models: Sequence[str] = (),
+    settings: Settings | None = None,
+    cluster: str | Sequence[str] | None = None,
+    level: float | None = None,
+    adjust: Adjust | None = None,
+    **choices: Unpack[Choices],
+) -> Explanation:
+    """Regress the scores of a run, or the difference of two, on properties of the questions.
+
+    Parameters
+    ----------
+    a
+        A path or a Run, of one model; or, without `b`, of the two that are compared.
+    b
+        The run that A is compared with; None: the scores of `a` themselves.
+    on
+        Properties of the questions, as a cluster's SPEC; numbers as they are, categories against their most
+        frequent value.
+    categories
+        Those of `on` whose numbers are names.
+    models
+        Names of A, or of A and B, where `a` holds more models.
+    settings
+        How to compute; every keyword below that is given takes the place of its field. None: the defaults.
+    cluster
+        What related questions share: a field, a dotted path, a Jinja template, ``"task"``, ``"none"`` or ``"auto"``;
+        ``"A*B"`` for two crossed ways; or several SPECs ``"TASK=SPEC"``. None: the clusters that the run carries.
+    level
+        Coverage of the confidence intervals, in (0, 1); 0.95.
+    adjust
+        Adjustment of the p-values over the coefficients that are shown: ``"holm"``, ``"bh"`` (Benjamini & Hochberg)
+        or ``"none"``.
+    **choices
+        Other fields of `Settings`, and how paths are read: see `Choices`.
+
+    Returns
+    -------
+    Explanation
+        The coefficients of each fit, with CR2 standard errors, degrees of freedom and intervals.
+
+    Raises
+    ------
+    InputError
+        Input or settings that cannot be used, or fields that explain nothing.
+
+    References
+    ----------
+    Pustejovsky & Tipton (2018): CR2 and its degrees of freedom for any design matrix.
+    """
+    from ..analysis.explain import explain_runs
+    from ..io.sources import listed, names, of_models
+
+    on = names(on)
+    named = {"cluster": cluster, "level": level, "adjust": adjust}
+    request = Request.of("explain", settings, named, choices, fields=on)
+    request.settings.check("explain")
+    if b is not None:
+        runs = [*request.pair(a, b, None, ())[0]]
+    else:
+        sources = listed(a)
+        runs = request.runs(sources)
+        if models or not len(runs) == len(sources) == 1:
+            runs = of_models(runs, sources, names(models))
+    return explain_runs(runs[0], runs[1] if len(runs) > 1 else None, on, request.settings, names(categories))
+
+
+def arena(
+    runs: Source | Sequence[Source],
+    *,
+    baseline_model: str | None = None,
+    top: int | None = None,
+    by: Sequence[str] = (),
+    budget: bool = False,
+    jobs: int = 1,
+    dask: str | None = None,
+    strict: bool = False,
+    settings: Settings | None = None,
+    cluster: str | Sequence[str] | None = None,
+    level: float | None = None,
+    se: Estimator | None = None,
+    interval: Interval | None = None,
+    test: Test | None = None,
+    adjust: Adjust | None = None,
+    **choices: Unpack[Choices],
+) -> Arena:
+    """Every pair of many runs, and the noise that is characteristic of each benchmark.
+
+    Parameters
+    ----------
+    runs
+        A path that holds several runs, or several paths or Runs.
+    baseline_model
+        A model that becomes B in all its pairs.
+    top
+        K, to test which models could be among the K best.
+    by
+        Properties of the questions, as a cluster's SPEC: also the models' means in every slice; ``"auto"``: every
+        field.
+    budget
+        Also compute how many more questions or answers would show which models are worse than the best.
+    jobs
+        Processes of this machine that read the files.
+    dask
+        Address of the scheduler of a Dask cluster whose workers read the files, in place of `jobs`.
+    strict
+        A path that cannot be used is an error; else `say` is told that it is left out.
+    settings
+        How to compute; every keyword below that is given takes the place of its field. None: the defaults.
+    cluster
+        What related questions share: a field, a dotted path, a Jinja template, ``"task"``, ``"none"`` or ``"auto"``;
+        ``"A*B"`` for two crossed ways; or several SPECs ``"TASK=SPEC"``. None: the clusters that the run carries.
+    level
+        Coverage of the confidence intervals, in (0, 1); 0.95.
+    se
+        Variance estimator of the clusters' scores: ``"cr2"``; ``"cr0"`` as in the papers (ddof = 0), ``"cr1"``,
+        or ``"cr3"``, the jackknife, for very unequal clusters.
+    interval
+        Interval of a mean; ``"auto"`` is Wilson's for a metric with a range, else t.
+    test
+        Of a difference: ``"t"``, ``"sign"``, or ``"wild"``, the wild cluster bootstrap,
+        for few or very unequal clusters.
+    adjust
+        Adjustment of the p-values over the pairs of each benchmark: ``"holm"``, ``"bh"`` (Benjamini & Hochberg) or
+        ``"none"``.
+    **choices
+        Other fields of `Settings`, and how paths are read: see `Choices`.
+
+    Returns
+    -------
+    Arena
+        Models, pairs, benchmarks and questions; M models make M(M − 1)/2 pairs for each benchmark.
+
+    Raises
+    ------
+    InputError
+        Input or settings that cannot be used, or nothing that two runs share.
+
+    References
+    ----------
+    Wang (2025), arXiv:2512.21326, §4.
+    """
+    from ..io.sources import listed, names
+    from ..leaderboard.build import arena as compute
+
+    by = names(by)
+    named = {"cluster": cluster, "level": level, "se": se, "interval": interval, "test": test, "adjust": adjust}
+    request = Request.of("arena", settings, named, choices, fields=by, strict=strict)
+    if dask is not None and jobs > 1:
+        raise InputError("`jobs` is for processes of this machine and `dask` for a cluster: give one of them")
+    given = request.joined(_read_many(listed(runs), request, jobs, dask))
+    result = compute(given, request.settings, baseline=baseline_model, top=top, by=by)
+    if not budget:
+        return result
+    from ..leaderboard.budget import with_budget
+
+    return with_budget(result)
+
+
+def _read_many(sources: Sequence[Source], request: Request, jobs: int, dask: str | None) -> list[Run]:
+    """The runs of all sources in their order; the files by all workers at once, without those that cannot be used."""
+    from itertools import groupby
+
+    from ..io import registry, workers
+    from ..io.paths import is_path
+    from ..io.sources import runs_of
+
+    read_units = partial(
+        workers.read_units, jobs=jobs, dask=dask, say=request.say,
+        watch=lambda answers, total: request.watched(answers, "reading", total),
+    )  # fmt: skip
+    out: list[Run] = []
+    for files, group in groupby(sources, key=is_path):
+        places: list[Any] = list(group)
+        if not files:
+            out += [run for source in places for run in runs_of(source, request.options)]
+            continue
+        found, errors = registry.read_what_can_be(places, request.options, read_units)
+        if errors and request.options.strict:
+            raise errors[0]
+        for error in errors:
+            request.say(f"left out: {error}")
+        out += found
+    return out
+
+
+def factors(
+    runs: Source | Sequence[Source],
+    factors: Mapping[str, str],
+    *,
+    more: int = 1000,
+    settings: Settings | None = None,
+    **choices: Unpack[Choices],
+) -> Factors:
+    """How much of the noise comes from the prompt, the seed, the judge, over all answers of all runs.
+
+    Parameters
+    ----------
+    runs
+        A path, a Run or several of them; the same question in two tasks or runs is one question. Runs that are read
+        already must have been read with their `factors`.
+    factors
+        Name of a source of noise → the column of the table, or argument of the task, that tells its levels apart; or
+        ``"task"``, ``"model"``, ``"run"``.
+    more
+        How many answers the advice is about.
+    settings
+        Only `missing` is obeyed. None: the defaults.
+    **choices
+        Other fields of `Settings`, and how paths are read: see `Choices`.
+
+    Returns
+    -------
+    Factors
+        Variance components, and where the next answers help most.
+
+    Raises
+    ------
+    InputError
+        More than one metric, or a column that a run does not have.
+
+    References
+    ----------
+    Searle, Casella & McCulloch (1992), "Variance Components".
+    """
+    from ..analysis.factors import RUN_LEVEL, factors_of_runs
+    from ..io.sources import listed
+    from ..results.forms import merge_notes
+
+    columns = tuple(dict.fromkeys(column for column in factors.values() if column not in RUN_LEVEL))
+    if choices.get("as_repeats"):
+        raise InputError("`as_repeats` hides which run an answer is of: name it as a factor, `factors={'run': 'run'}`")
+    request = Request.of("factors", settings, {}, choices | {"apart": True}, factors=columns)  # every answer counts
+    request.settings.check("factors")
+    found = request.runs(listed(runs), some=True)
+    result = factors_of_runs(found, factors, more)
+    return replace(result, notes=merge_notes(result.notes, *(run.notes for run in found)))

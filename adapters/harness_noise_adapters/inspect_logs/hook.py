@@ -86,8 +86,9 @@ def to_say(text: str) -> bool:
 
 
 def _add_results(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]], samples: int) -> None:
+    native = results.scores  # results without scores are none that we know: the public way remains
     live.done, live.results = True, results
-    live.warnings = add(live, results, scores, samples) if results.scores else []
+    live.warnings = add(live, results, scores, samples) if native else []
 
 
 def _no_error_bars(live: Live, error: BaseException) -> None:

@@ -70,7 +70,7 @@ def begin(spec: EvalSpec, flag: Flag) -> Live:
 def install() -> bool:
     """Let results pass by here; False where those of running tasks do not, which `task_end` sees."""
     private.wrap_rescoring(renew)
-    return private.wrap_results(_add_results, _no_error_bars)
+    return private.wrap_results(_add_results, _not_added)
 
 
 def task_off() -> None:
@@ -89,6 +89,11 @@ def _add_results(live: Live, results: EvalResults, scores: Sequence[Mapping[str,
     native = results.scores  # results without scores are none that we know: the public way remains
     live.done, live.results = True, results
     live.warnings = add(live, results, scores, samples) if native else []
+
+
+def _not_added(live: Live, error: BaseException) -> None:
+    if live.done:  # else the public way remains
+        _no_error_bars(live, error)
 
 
 def _no_error_bars(live: Live, error: BaseException) -> None:

@@ -157,27 +157,27 @@ def deciding(spec: EvalSpec, metric: str | None) -> DecidingScore:
     Raises:
         InputError: the task has several scorers, and `metric` names none of them.
     """
-    scorers = {bare(item.name): _metrics(item.metrics) for item in spec.scorers or ()}
+    scorers = {bare(configured.name): _metrics(configured.metrics) for configured in spec.scorers or ()}
     names = list(scorers)
     head, _, tail = (metric or "").partition("/")
     scorer = head if head in scorers else names[0] if len(names) == 1 else None
     if scorer is None:
         raise InputError(_which(spec.task, names, metric))
-    known = scorers[scorer]
+    metrics = scorers[scorer]
     key = tail if head in scorers else metric
-    if not key or key in known:
+    if not key or key in metrics:
         key = None
-    elif all(name in MEANS or name in SPREADS for name in known):  # nothing that takes a key of a dictionary
+    elif all(name in MEANS or name in SPREADS for name in metrics):  # nothing that takes a key of a dictionary
         raise InputError(_which(spec.task, names, metric))
-    found = next((name for name in MEANS if name in known), "mean")
-    return DecidingScore(scorer if len(names) > 1 else None, key, found, key or scorer)
+    mean = next((name for name in MEANS if name in metrics), "mean")
+    return DecidingScore(scorer if len(names) > 1 else None, key, mean, key or scorer)
 
 
-def _metrics(found: Any) -> list[str]:
+def _metrics(metrics: Any) -> list[str]:
     """The names of a scorer's metrics; those of the keys of dictionaries by their key."""
     out = []
-    for item in found if isinstance(found, list) else [found]:
-        out += list(item) if isinstance(item, Mapping) else [bare(str(getattr(item, "name", "")))]
+    for metric in metrics if isinstance(metrics, list) else [metrics]:
+        out += list(metric) if isinstance(metric, Mapping) else [bare(str(getattr(metric, "name", "")))]
     return out
 
 

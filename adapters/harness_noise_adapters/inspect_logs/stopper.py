@@ -346,13 +346,13 @@ class Stopper:
 
     def inject(self, results: EvalResults) -> None:
         """The difference that was looked at, beside the score that it is of."""
-        found, of = self.sequential, self.decides
-        if found is None or of is None or self.other is None:
+        sequential, of = self.sequential, self.decides
+        if sequential is None or of is None or self.other is None:
             return
         rows = [es for es in results.scores if of.scorer in (None, es.scorer) and es.reducer in (None, "mean")]
         keyed = [es for es in rows if es.name == of.key]
         if keyed or rows:
-            difference((keyed or rows)[0], found.to_dict(), self.against)
+            difference((keyed or rows)[0], sequential.to_dict(), self.against)
 
     def _basis(self) -> dict[str, Any]:
         """On which scores it was decided, to be known again where they are changed; and what had no part in it."""

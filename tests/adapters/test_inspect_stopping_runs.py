@@ -228,7 +228,7 @@ def test_a_failed_run_is_taken_up_again_with_the_same_looks(canned, tmp_path, we
     options = {"model": "mockllm/strong", "max_samples": 1, "metadata": until(weak_again("failing"))}
     whole = canned.eval(found, tmp_path / "whole", **options)[0]
     want = looks(warned)
-    assert len(want) == 4
+    assert len(want) == 6
     asked.clear()
     fail[0] = True
     first = canned.eval(found, tmp_path / "first", **options)[0]

@@ -153,8 +153,8 @@ def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scor
         if not run.scores and run.skipped:
             reasons = "; ".join(dict.fromkeys(item.reason for item in run.skipped[:3]))
             bare = (
-                " Two bare numbers are compared with the noise of their benchmark: harness-noise compare 0.71 0.68 "
-                "--reference NAME"
+                " Two bare numbers, such as 0.71 and 0.68, are compared with the noise of their benchmark in "
+                "`references`"
             )
             raise InputError(
                 f"{run.name} has no answers that can be compared question by question ({reasons})."

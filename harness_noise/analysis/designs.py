@@ -21,7 +21,7 @@ POWER = 0.80
 ASSURANCE = 0.80
 INDEPENDENT = (
     "The questions are taken as independent. Where they come in clusters, it takes more of them, times the design "
-    "effect: give --design-effect, or plan from two runs (--from A B), which show it."
+    "effect: give `design_effect`, or plan from two runs (`runs`), which show it."
 )
 
 
@@ -218,7 +218,7 @@ def _notes(noise: Noise, asked: Asked, found: PlugIn, plug_in: PlugIn | None) ->
     if noise.compared == ONE_RUN:
         notes.append(
             "The plan is for the mean of one run like this one against a fixed number; for two runs give both, or "
-            "--two-like-this for two like this one."
+            "`two_like_this=True` for two like this one."
         )
     elif noise.compared == TWO_LIKE_THIS:
         notes.append(

@@ -158,7 +158,7 @@ def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: S
     are left out with a note.
     """
     by_what = {(item.task, item.metric, item.scorer): item for item in found}
-    keys = [(row.task, row.metric, row.scorer) for row in result.differences]
+    keys = [(row.task, row.metric, row.scorer) for row in result.comparisons]
     kept = [i for i, key in enumerate(keys) if key in by_what]
     looks = [by_what[keys[i]] for i in kept]
     families = tuple(result.families[i] for i in kept) if result.families else ()
@@ -169,10 +169,10 @@ def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: S
     for i, item, adjusted in zip(kept, looks, p, strict=True):
         better = item.decision in decision.WORDS[1:]
         back = better and adjusted >= 1 - settings.level and item.p_value is not None and adjusted > item.p_value
-        codes = set(result.differences[i].diagnostics) - {"few_flips", "not_after_adjustment"}
+        codes = set(result.comparisons[i].diagnostics) - {"few_flips", "not_after_adjustment"}
         rows.append(
             replace(
-                result.differences[i],
+                result.comparisons[i],
                 diff=item.estimate,
                 ci_low=item.ci_low,
                 ci_high=item.ci_high,
@@ -192,10 +192,10 @@ def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: S
         f"{item.task} {item.metric}: decided at look {item.look}, after {item.n_asked:,} questions; estimate, interval "
         "and p are those of that look"
         for i, item in zip(kept, looks, strict=True)
-        if item.n_asked < result.differences[i].n_questions
+        if item.n_asked < result.comparisons[i].n_questions
     ]
     return replace(
-        result, differences=tuple(rows), families=families, sequential=tuple(found), notes=(*result.notes, *notes)
+        result, comparisons=tuple(rows), families=families, sequential=tuple(found), notes=(*result.notes, *notes)
     )
 
 

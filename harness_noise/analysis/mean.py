@@ -232,7 +232,8 @@ def _without_range(estimates: Iterable[Estimate]) -> list[str]:
     ]
     return names and [
         f"{', '.join(dict.fromkeys(names))}: every score is the same, and nothing "
-        "says what range the metric has, so there is no interval: give it with --range 0,1 (0,100 for a percentage)"
+        "says what range the metric has, so there is no interval: give it with `range=(0, 1)`, or 0 and 100 for a "
+        "percentage"
     ]
 
 

@@ -182,14 +182,14 @@ def read(path: str | Path) -> tuple[Profile, ...]:
         InputError: not such a file; says where it differs.
     """
     path = locate(path)
-    content = load(path, "; make a profile with `arena RUN… --write-profile FILE`")
+    content = load(path, "; make a profile of an arena with `write_profile`")
     if not isinstance(content, dict) or content.get("kind") != KIND:
-        raise InputError(f"{path}: not a noise profile; make one with `arena RUN… --write-profile FILE`")
+        raise InputError(f"{path}: not a noise profile; make one of an arena with `write_profile`")
     try:
         if any("rule_of_thumb" not in row for row in content["benchmarks"]):
             raise InputError(
                 f"{path}: an earlier version made this noise profile, and it lacks `rule_of_thumb`; make it again with "
-                "`arena RUN… --write-profile FILE`"
+                "`write_profile`"
             )
         return tuple(_parse(row) for row in content["benchmarks"])
     except (KeyError, TypeError, ValueError) as error:
@@ -389,8 +389,8 @@ def read_runs(path: str | Path) -> list[Run]:
         boards = [(row, row["questions"]) for row in content["benchmarks"] if row.get("questions") is not None]
         if not boards:
             raise InputError(
-                f"{path}: the profile has no means by question; make it with `arena RUN… --write-profile FILE "
-                "--with-questions`"
+                f"{path}: the profile has no means by question; make it of an arena with `write_profile` and "
+                "`with_questions=True`"
             )
         scores: dict[str, list[Scores]] = {}
         for row, item in boards:
@@ -448,7 +448,7 @@ def locate(path: str | Path) -> Path:
     raise InputError(
         f"{path}: neither a file nor a benchmark whose noise comes with this package"
         f"{'; did you mean ' + ' or '.join(near) + '?' if near else '.'} `harness-noise references` lists them; "
-        "`arena RUN… --write-profile FILE` makes a profile of your own runs"
+        "`write_profile` makes one of an arena of your own runs"
     )
 
 

@@ -5,10 +5,10 @@ Random numbers are drawn resample by resample from one stream: how many resample
 changes the memory, not the result.
 
 Sources:
-  [Efron]  Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapters 13–14
-  [Cameron] Cameron, Gelbach & Miller (2008), Review of Economics and Statistics 90(3): resample clusters
-  [Hesterberg]   Hesterberg (2015), The American Statistician 69(4): expanded percentile intervals
-  [Good]   Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses: sign flips
+  [Efron]       Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapters 13–14
+  [Cameron2008] Cameron, Gelbach & Miller (2008), Review of Economics and Statistics 90(3): resample clusters
+  [Hesterberg]  Hesterberg (2015), The American Statistician 69(4): expanded percentile intervals
+  [Good]        Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses: sign flips
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def counts(picked: IntArray, G: int) -> FloatArray:
 def bootstrap_means(
     parts: Sequence[Block], resamples: int, rng: np.random.Generator, batch_bytes: int = BATCH_BYTES
 ) -> FloatArray:
-    """(resamples, R) means of each contrast when clusters are drawn again with replacement [Cameron].
+    """(resamples, R) means of each contrast when clusters are drawn again with replacement [Cameron2008].
 
     A task's mean in a resample is the ratio of its sum and its number of questions. NaN where a
     resample leaves a task without any question.

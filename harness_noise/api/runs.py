@@ -364,15 +364,15 @@ def _of_numbers(
     if len(profiles) != 1:
         of_one = "of bare numbers the noise comes from one profile: name one in `references`"
         raise InputError(of_one if profiles else _no_noise(sides))
-    from ..leaderboard import shipped
     from ..leaderboard.profiles import compare as compare_scores
+    from ..leaderboard.profiles import sentence
 
     settings.check("profile")
     profile = request.profile(profiles[0])
     row = compare_scores(
         profile, *map(float, sides), names=(names[0], names[1]), level=settings.level, margin=settings.margin
     )
-    told = shipped.sentence(profiles[0])
+    told = sentence(profiles[0])
     return Comparison(settings.to_dict(), (row,), () if told is None else (told,))
 
 

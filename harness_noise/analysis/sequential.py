@@ -276,9 +276,12 @@ class StoppingRule:
         if futility not in ("on", "off", True, False):
             raise InputError(f"futility {futility!r}: write on or off")
         return cls(
-            se=target, looks=looks_of(looks), futility=futility in ("on", True), asking=cast("AskingOrder", order),
+            se=target,
+            looks=looks_of(looks),
+            futility=futility in ("on", True),
+            asking=cast("AskingOrder", order),
             **choices,
-        )  # fmt: skip
+        )
 
     @property
     def name(self) -> str:
@@ -342,10 +345,12 @@ class StoppingRule:
         kept = _cuts(share, np.flatnonzero(whole), int(np.searchsorted(asked, FIRST_UNITS)), count)
         where = list(pairwise([0, *(cut + 1 for cut in kept)]))
         return Order(
-            tuple(question[start:stop] for start, stop in where), tuple(int(asked[cut]) for cut in kept),
+            tuple(question[start:stop] for start, stop in where),
+            tuple(int(asked[cut]) for cut in kept),
             None if shuffled else self.seed,
-            () if repeats is None else tuple(rounds[start:stop] for start, stop in where), self._most(),
-        )  # fmt: skip
+            () if repeats is None else tuple(rounds[start:stop] for start, stop in where),
+            self._most(),
+        )
 
     def _most(self) -> int:
         return MOST_BLOCKS if self.se is not None or self.looks == "anytime" else self.looks
@@ -603,13 +608,28 @@ class LookState:
         o, p = self.observed, self.progress
         estimate, low, high = self.report(decision)
         return Sequential(
-            task=o.task, metric=o.metric, scorer=o.scorer, rule=self.rule.name, looks=looks, look=number,
-            alpha_spent=self.alpha_spent(), n_asked=p.n, n_total=p.total, order_seed=seed,
-            decision=decision or NOT_DECIDED, estimate=finite(estimate), ci_low=finite(low), ci_high=finite(high),
-            estimate_unadjusted=finite(o.estimate), p_value=finite(self.p_value(decision)),
-            futility=finite(self.chance()), round=p.round, n_answers=p.answers, n_answers_total=p.answers_total,
+            task=o.task,
+            metric=o.metric,
+            scorer=o.scorer,
+            rule=self.rule.name,
+            looks=looks,
+            look=number,
+            alpha_spent=self.alpha_spent(),
+            n_asked=p.n,
+            n_total=p.total,
+            order_seed=seed,
+            decision=decision or NOT_DECIDED,
+            estimate=finite(estimate),
+            ci_low=finite(low),
+            ci_high=finite(high),
+            estimate_unadjusted=finite(o.estimate),
+            p_value=finite(self.p_value(decision)),
+            futility=finite(self.chance()),
+            round=p.round,
+            n_answers=p.answers,
+            n_answers_total=p.answers_total,
             information=finite(self.fraction),
-        )  # fmt: skip
+        )
 
     def alpha_spent(self) -> float:
         """Two-sided error that these looks may spend."""

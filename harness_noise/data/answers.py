@@ -382,11 +382,11 @@ class Answers:
         if found and bare:
             self.notes.append(
                 f"{task}: {bare} of {len(asked.labels)} questions carry no cluster, so none is used and the questions "
-                "count as independent; name one with --cluster"
+                "count as independent; name one with `cluster`"
             )
             return {}
         if self._spec is None and not found and (natural := self.auto(task)) is not None:
-            self.notes.append(f"{task}: the questions have natural clusters, {natural}: ask with --cluster auto")
+            self.notes.append(f"{task}: the questions have natural clusters, {natural}: ask with `cluster='auto'`")
         return found
 
     def _questions(self, task: str, asked: _Asked, found: MetricAnswers) -> Questions:

@@ -129,7 +129,7 @@ def agreed(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
                 common[key] = tuple(name for name in common.get(key, part.names) if name in part.names)
     notes = [
         f"{task}: the mean of the scores of {scorer} may be any of its metrics {', '.join(names)}; "
-        f"the row is called {UNNAMED}, and --metric names the right one"
+        f"the row is called {UNNAMED}, and `metrics` names the right one"
         for (_, task, scorer), names in common.items()
         if len(names) > 1
     ]

@@ -73,7 +73,7 @@ def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
 
     if isinstance(table, Analysis):
         return replace(table, estimates=tuple(map(clip, table.estimates)))
-    return replace(table, differences=tuple(map(clip, table.differences)), flips=tuple(map(clip, table.flips)))
+    return replace(table, comparisons=tuple(map(clip, table.comparisons)), questions=tuple(map(clip, table.questions)))
 
 
 def render(template: str, *, title: str, **values: Any) -> str:

@@ -48,10 +48,10 @@ def opening(table: Analysis | Comparison) -> list[Picture]:
     if isinstance(table, Analysis):
         return all_rows(table.estimates)
     margin = table.settings.get("margin")
-    if len(table.differences) == 1:
-        picture = verdict(table.differences[0], margin)
+    if len(table.comparisons) == 1:
+        picture = verdict(table.comparisons[0], margin)
         return [] if picture is None else [picture]
-    return all_rows(table.differences, margin)
+    return all_rows(table.comparisons, margin)
 
 
 def verdict(row: Difference, margin: float | None) -> Picture | None:

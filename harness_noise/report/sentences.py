@@ -219,7 +219,7 @@ NOT_DECIDED = "not decided"
 
 def verdict_lines(table: Comparison) -> list[str]:
     """One line for each row, or a count of the verdicts and the lines of the rows that differ."""
-    items = table.differences
+    items = table.comparisons
     told = [verdict_line(item, alone=len(items) == 1, settings=table.settings) for item in shown_rows(table)]
     return told if len(items) <= FEW else [count_line(table), *told]
 
@@ -229,7 +229,7 @@ def shown_rows(table: Comparison) -> list[Difference]:
 
     The rows of groups, which sum up the others, are always there.
     """
-    items = table.differences
+    items = table.comparisons
     if len(items) <= FEW:
         return list(items)
     groups = set(table.families) - {""}
@@ -245,18 +245,18 @@ def _decided(item: Difference) -> bool:
 
 def count_line(table: Comparison) -> str:
     """ "new against old, 57 rows: 3 better, 1 worse, 53 not separable after adjustment"."""
-    verdicts = Counter(row.verdict for row in table.differences)
+    verdicts = Counter(row.verdict for row in table.comparisons)
     after = "" if table.settings.get("adjust") == "none" else " after adjustment"
-    unjudged = sum(row.ci_low is None and row.p_value is None for row in table.differences)
+    unjudged = sum(row.ci_low is None and row.p_value is None for row in table.comparisons)
     parts = [f"{verdicts[A]} better", f"{verdicts[B]} worse"]
     parts += [f"{n} {verdict}" for verdict, n in verdicts.items() if verdict.startswith("equivalent")]
     if same := verdicts["not separable"] - unjudged:
         parts.append(f"{same} not separable{after}")
     parts += [f"{verdicts[NOT_DECIDED]} {NOT_DECIDED}"] if verdicts[NOT_DECIDED] else []
     parts += [f"{unjudged} that cannot be judged"] if unjudged else []
-    pairs = {names_of(row) for row in table.differences}
+    pairs = {names_of(row) for row in table.comparisons}
     baselines = {b for _, b in pairs}
-    n = f"{len(table.differences)} rows"
+    n = f"{len(table.comparisons)} rows"
     if len(pairs) > 1 and len(baselines) == 1:
         start = f"{n} against {shorten(baselines.pop(), _NAME)}"
     else:
@@ -366,7 +366,7 @@ def _signed(item: Difference, value: float, settings: object) -> str:
 
 def gate_sentences(gate: Gate) -> list[str]:
     """The outcome with its test, then what was worse, what could change it, and what could not be judged."""
-    how = "Holm over all rows" if gate.adjust == "holm" else "unadjusted (--adjust none)"
+    how = "Holm over all rows" if gate.adjust == "holm" else "unadjusted (`adjust='none'`)"
     kinds = dict.fromkeys(interval_words(row) for row in gate.rows if row.interval != "none")
     shown = ", ".join(list(kinds)[:4]) + (", …" if len(kinds) > 4 else "")
     test = f"one-sided at {100 * gate.alpha:g} %, {how}, by the intervals shown: {shown or 'none'}"
@@ -375,10 +375,10 @@ def gate_sentences(gate: Gate) -> list[str]:
     if outcome == "cannot judge":
         few = "no row" if len(gate.unjudged) == len(gate.rows) else "not every row"
         outcome = f"{few} could be judged, which is no pass (exit code 2)"
-    lines = [f"--fail-on regression: {outcome}, {rows} ({test})"]
+    lines = [f"`fail_on='regression'`: {outcome}, {rows} ({test})"]
     lines += [
-        f"--fail-on regression: the {row.n_missing:,} missing answers of {_row_name(row)} could change this: "
-        "--missing zero counts them as wrong"
+        f"`fail_on='regression'`: the {row.n_missing:,} missing answers of {_row_name(row)} could change this: "
+        "`missing='zero'` counts them as wrong"
         for row in gate.rows
         if "missing_matters" in row.diagnostics
     ]
@@ -387,7 +387,7 @@ def gate_sentences(gate: Gate) -> list[str]:
         lines.append(f"{a} is worse than {b} on {', '.join(names)}")
     odd = "its scores do not have the mean that the harness reports (mean_mismatch)"
     return lines + [
-        f"--fail-on regression cannot judge {_row_name(row)}: "
+        f"`fail_on='regression'` cannot judge {_row_name(row)}: "
         + (odd if "mean_mismatch" in row.diagnostics else "it has no interval")
         for row in gate.unjudged
     ]

@@ -105,7 +105,7 @@ def _rows(table: Result) -> list[dict[str, Any]]:
     from ..results.plan import Plan
 
     found = table.to_dict()
-    if isinstance(table, Comparison) and table.flips:
+    if isinstance(table, Comparison) and table.questions:
         return list(found["questions"])
     rows: list[dict[str, Any]] = found["plan"]["table"] if isinstance(table, Plan) else found[table.kind]
     return rows

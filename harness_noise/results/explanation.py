@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .forms import Document, document, frame, row
+from .forms import Document, document, row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import pandas as pd
 
 
 INTERCEPT = "(intercept)"
@@ -93,10 +91,6 @@ class Explanation(Document):
             notes=list(self.notes),
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """One line per coefficient; what cannot be estimated is NaN, diagnostics are joined by a space."""
-        return frame(row(item) | {"diagnostics": " ".join(item.diagnostics)} for item in self.coefficients)
-
 
 @dataclass(frozen=True, slots=True)
 class FactorRow:
@@ -148,6 +142,3 @@ class Factors(Document):
             advice=self.advice,
             notes=list(self.notes),
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        return frame(asdict(item) | {"diagnostics": " ".join(item.diagnostics)} for item in self.factors)

@@ -7,11 +7,11 @@ standard errors are on the metric's own scale.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ..data.native_values import MISMATCH
-from .forms import Document, document, finite, frame, row
+from .forms import Document, document, finite, row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -243,13 +243,6 @@ class Difference(_Row):
 _NUMBERS = [item.name for item in fields(Difference) if item.type == "float | None"]
 
 
-_OF_ROWS = {
-    kind: frozenset([*(item.name for item in fields(row_type)), "confidence_interval"])
-    for kind, row_type in (("estimates", Estimate), ("comparisons", Difference))
-}
-"""Kind of table → what its rows have."""
-
-
 def difference(**known: Any) -> Difference:
     """The row of these fields; numbers that are missing or not finite become null."""
     return Difference(**known | {name: finite(known.get(name)) for name in _NUMBERS})
@@ -273,21 +266,6 @@ class _Rows(Document):
         """The object that `--format json` prints."""
         parts = {self.kind: list(map(row, self.rows)), "notes": list(getattr(self, "notes", ()))}
         return document(self.settings, **parts, **_lists(self, "slices", "heterogeneity"))
-
-    def __getattr__(self, name: str) -> Any:
-        """A field of the row, `result.diff`, where there is only one."""
-        if name not in _OF_ROWS[self.kind]:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        rows = self.rows
-        if len(rows) != 1:
-            raise AttributeError(
-                f"{name!r} is a field of a row, and here are {len(rows)} rows: choose one, as result.rows[0].{name}"
-            )
-        return getattr(rows[0], name)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One line per row; what cannot be estimated is NaN, diagnostics are joined by a space."""
-        return frame(item | {"diagnostics": " ".join(item["diagnostics"])} for item in self.to_dict()[self.kind])
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,11 +368,11 @@ class Comparison(_Rows):
 
     kind: ClassVar[str] = "comparisons"
 
-    differences: tuple[Difference, ...] = ()
-    """The rows, which the JSON calls `comparisons`."""
+    comparisons: tuple[Difference, ...] = ()
+    """One for each task, metric and scorer that both have, then for each group of tasks."""
     notes: tuple[str, ...] = ()
     """Hints and warnings for a person, one sentence each."""
-    flips: tuple[Flip, ...] = ()
+    questions: tuple[Flip, ...] = ()
     """The questions that changed most, if they were asked for."""
     combined: tuple[Combined, ...] = ()
     """What all rows say together, if it was asked for."""
@@ -418,15 +396,10 @@ class Comparison(_Rows):
 
     @property
     def rows(self) -> tuple[Difference, ...]:
-        return self.differences
+        return self.comparisons
 
     def to_dict(self) -> dict[str, Any]:
-        out = _Rows.to_dict(self)
-        if self.flips:
-            out["questions"] = [row(item) for item in self.flips]
-        if self.combined:
-            out["combined"] = [asdict(item) for item in self.combined]
-        return out | _lists(self, "full_benchmark", "sequential")
+        return _Rows.to_dict(self) | _lists(self, "questions", "combined", "full_benchmark", "sequential")
 
 
 def _lists(table: Any, *names: str) -> dict[str, Any]:

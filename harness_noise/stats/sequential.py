@@ -113,9 +113,12 @@ class _State:
         return float(
             optimize.brentq(
                 lambda x: math.log(max(self.leaves(information, 0.0, x), 1e-320)) - reach,
-                0.0, _FAR, xtol=1e-12, rtol=1e-14,
+                0.0,
+                _FAR,
+                xtol=1e-12,
+                rtol=1e-14,
             )
-        )  # fmt: skip
+        )
 
 
 def _start() -> _State:
@@ -140,9 +143,12 @@ def _grid(centre: float, low: float, high: float) -> tuple[FloatArray, FloatArra
 
 
 def critical_values(
-    fractions: Sequence[float], alpha: float, spending: Spending = "hsd", gamma: float = GAMMA,
+    fractions: Sequence[float],
+    alpha: float,
+    spending: Spending = "hsd",
+    gamma: float = GAMMA,
     info: Sequence[float] | None = None,
-) -> tuple[float, ...]:  # fmt: skip
+) -> tuple[float, ...]:
     """Critical |z| at each look, α/2 on each side, for looks at these fractions of the information [LD; AMR].
 
     Args:

@@ -346,4 +346,4 @@ def test_a_plan_reads_its_runs_as_other_commands_do(tmp_path: Path, capsys: pyte
     both = run(capsys, "plan", "--effect", "0.1", "--from", str(plain), "--models", "a")["plan"]
     assert joined["n_questions"] == both["n_questions"]
     assert main(["plan", "--effect", "0.1", "--accuracy", "0.7", *columns]) == 2
-    assert "--columns says how the runs of --from are read" in capsys.readouterr().err
+    assert "say how --from is read" in capsys.readouterr().err

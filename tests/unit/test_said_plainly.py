@@ -160,12 +160,12 @@ def test_printing_a_result_reads_like_the_terminal(monkeypatch: pytest.MonkeyPat
     table = Comparison({}, (row(),))
     assert str(table).startswith("sim-a is ")
     assert "95 % CI" in str(table)
-    assert str(table.differences[0]) == str(table)
+    assert str(table.comparisons[0]) == str(table)
 
 
 def test_a_comparison_of_one_row_forwards_its_fields() -> None:
     table = Comparison({}, (row(),))
-    assert (table.diff, table.p_value) == (table.differences[0].diff, table.differences[0].p_value)
+    assert (table.diff, table.p_value) == (table.comparisons[0].diff, table.comparisons[0].p_value)
     with pytest.raises(AttributeError, match="2 rows: choose one"):
         _ = many(2, better=0).diff
     with pytest.raises(AttributeError, match="nothing"):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 USERS = {"metric": ("until", "repeats"), "seed": ("until", "sample")}
-"""Of what only belongs to other settings: which these are."""
+"""The settings without which others have no meaning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,13 +101,13 @@ class Settings:
         runs=("t", "wilson", "clopper-pearson", "korn-graubard"),
         crossed=("t", "wilson", "clopper-pearson", "korn-graubard"),
     ))  # fmt: skip
-    """Of a mean, or of a difference: see `interval_of_difference`."""
+    """Method of the interval of a mean or a difference; see `interval_of_difference`."""
     # no question of a metric over all questions has a sign: its row is tested by t, and says so
     test: Test = field(default="t", metadata=_obeyed(
         "estimate_difference compare wild", arena=("sign", "wild"), unpaired=("bootstrap",),
         corpus_difference=("sign", "permutation", "bootstrap"),
     ))  # fmt: skip
-    """Of a difference."""
+    """Test of a difference."""
     # one row is a family of its own
     adjust: Adjust = field(
         default="holm", metadata=_obeyed(f"compare arena corpus_difference counts profile explain {_DESIGNS}")
@@ -144,9 +144,9 @@ class Settings:
     )
     """The SPEC asked for; None: the clusters that the run carries."""
     seed: int = field(default=0, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan {_DESIGNS}"))
-    """Of the resampling tests and intervals."""
+    """Seed of the resampling tests and intervals."""
     resamples: int = field(default=10_000, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan {_DESIGNS}"))
-    """How many of them."""
+    """Number of resamples."""
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:

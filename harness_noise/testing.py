@@ -300,7 +300,7 @@ class _Checked:
             yield f"read: {type(error).__name__} in place of an InputError on {what}: {error}"
 
     def again(self) -> Iterator[str]:
-        """The same runs whenever and wherever they are read."""
+        """Check that a run reads alike whenever and wherever it is read."""
         once, twice = self.once, self.read()
         yield from _unlike("read again", once, twice)
         yield from (
@@ -315,7 +315,7 @@ class _Checked:
             yield from _unlike("read with its folders listed in another order", once, found)
 
     def elsewhere(self) -> Iterator[str]:
-        """The same names in another process, whose strings have other hashes."""
+        """Check that names are stable in another process, whose strings have other hashes."""
         kind, answer = type(self.adapter), self.folder / "elsewhere.json"
         program = _IN_ANOTHER_PROCESS.format(
             path=sys.path,

@@ -114,7 +114,7 @@ class Asked:
 
     @property
     def costs(self) -> tuple[float, float] | None:
-        """Of a question and of an answer."""
+        """Costs of a question and of an answer."""
         return (
             None if self.cost_question is None or self.cost_answer is None else (self.cost_question, self.cost_answer)
         )

@@ -39,9 +39,9 @@ class Notes:
     """What is to be said of a difference."""
 
     pairing: tuple[str, ...] = ()
-    """Of its questions and their clusters; those of a group are those of its tasks."""
+    """Codes of its questions and their clusters; a group has those of its tasks."""
     missing: tuple[str, ...] = ()
-    """Of answers that are missing."""
+    """Codes of missing answers."""
 
 
 def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, Notes]:

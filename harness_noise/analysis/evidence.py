@@ -168,7 +168,7 @@ class Evidence:
 
     @cached_property
     def p_sign(self) -> float | None:
-        """Of the sign test; None without pairs, and where questions are clustered in two ways or no sample."""
+        """p of the sign test; None without pairs, and where questions are clustered in two ways or no sample."""
         d, plan = self.d, self.plan
         if d is None or plan is None or plan.crossed is not None or self.settings.questions_are == "fixed":
             return None
@@ -205,14 +205,14 @@ class RowDecision:
     """A row before its verdict, which depends on the other rows of its family."""
 
     fields: Mapping[str, Any]
-    """Of a `Difference`: all that are known by now; numbers that are not given are not identified."""
+    """Fields of a `Difference` that are known by now; numbers that are not given become null."""
     codes: frozenset[str]
     """Its diagnostics."""
     decision: Decision
     """What the row says for itself; (1,)."""
     family: str = ""
     skew: Skew | None = None
-    """Of its paired differences; None where they are no sample, or are unpaired."""
+    """Skewness of its paired differences; None where they are no sample, or are unpaired."""
 
     @classmethod
     def of(cls, own: Decision, codes: Iterable[str], *, skew: Skew | None = None, **fields: Any) -> RowDecision:

@@ -25,7 +25,7 @@ class WithFields:
     """One task × metric × scorer: of the questions that every run has scored, the scores and the fields."""
 
     parts: tuple[Scores, ...]
-    """Of one run, or of A and B: the same questions in the same order."""
+    """Scores of one run, or of A and B: the same questions in the same order."""
     runs: Runs
     fields: Fields
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..data.scores import Scores
 
 MISSING_SHARE = 1 / 3
-"""Of the SE: a mean that is off by so much leaves a 95 % interval 93.7 % coverage, and less from there on."""
+"""Share of the SE: a mean that is off by so much leaves a 95 % interval 93.7 % coverage, and less from there on."""
 Range = tuple[float, float]
 
 

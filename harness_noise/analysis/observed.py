@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..stats.moments import Moments
 
 REPEATS_SHARE = 0.1
-"""Of V: prediction noise that is no more than this has no part in the standard error worth more answers."""
+"""Share of V: prediction noise that is no more than this has no part in the standard error worth more answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Observed:
     bounds: tuple[float, float] | None = None
     """Lowest and highest value of the estimate, where they are known."""
     interval: tuple[float, float] | None = None
-    """Of a mean: the interval that `analyze` shows."""
+    """For a mean, the interval that `analyze` shows."""
     answers: int | None = None
     """Scored answers of A."""
     repeats: float = 1.0

@@ -30,11 +30,11 @@ class Noise:
     """Variances per question and what is known about them."""
 
     variances: Variances
-    """As estimated, or as given."""
+    """The variances as estimated or as given."""
     split: bool = True
     """Data and prediction noise are known apart; else `omega2` is the sum of both at one answer."""
     upper: Variances | None = None
-    """The same with the upper confidence limit of ω²; None where nothing was estimated."""
+    """The variances with the upper confidence limit of ω²; None where nothing was estimated."""
     units: Units = QUESTIONS
     clustered: bool = False
     """ω² holds the clustering, and `units` are clusters."""
@@ -45,7 +45,7 @@ class Noise:
     diagnostics: tuple[str, ...] = ()
 
     def doubled(self) -> Noise:
-        """Of two runs like this one, taken as unrelated: twice the variance, an upper bound for a paired comparison."""
+        """Noise of two runs like this one, if unrelated: twice the variance, an upper bound for a paired comparison."""
 
         def twice(v: Variances) -> Variances:
             return Variances(2 * v.omega2, v.sigma2_a, v.sigma2_a)

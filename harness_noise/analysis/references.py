@@ -239,7 +239,7 @@ class Block:
     asked: IntArray
     """(m,) indexes of the questions."""
     names: list[str]
-    """Of the references."""
+    """Names of the references."""
     X: FloatArray
     """(N, R) question means of the references, NaN where one has none."""
     b: FloatArray | None

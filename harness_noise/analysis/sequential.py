@@ -215,7 +215,7 @@ class StoppingRule:
     level: float = 0.95
     """1 − the error of the whole procedure, whenever it stops."""
     seed: int = 0
-    """Of the random order."""
+    """Seed of the random order."""
     spending: Spending = "hsd"
     """How fast the error is spent; not used by "anytime"."""
     futility: bool = True

@@ -47,7 +47,7 @@ def _plain(value: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As a shell takes it."""
+    """Quote a text for a shell."""
     if re.fullmatch(r"[\w./:%+@-]+", text):
         return text
     return '"' + re.sub(r'(["\\$`])', r"\\\1", text) + '"'

@@ -47,11 +47,11 @@ class Profile:
     rule_of_thumb: Spread | None
     """The noise of close pairs over √(p(1 − p)/n), p the mean of the two; None for a metric outside [0, 1]."""
     best_mean: float | None
-    """Of the best model in the table."""
+    """Mean of the best model in the table."""
     higher_is_better: bool | None
     cluster: str | None
     n_clusters: int
-    """Of a pair; the questions where there are none."""
+    """Clusters of a pair; the questions where there are none."""
     df: float | None
     """Degrees of freedom of a pair's standard error: few where clusters are few."""
 
@@ -201,10 +201,10 @@ class NamedProfile:
     """A noise profile and where it comes from."""
 
     name: str
-    """Of the benchmark, or of the file."""
+    """Name of the benchmark, or of the file."""
     profile: Profile
     source: Mapping[str, Any] | None
-    """Of a profile that comes with this package: `what`, `repository`, `commit`, `licence`, …"""
+    """Source of a profile that comes with this package: `what`, `repository`, `commit`, `licence`, …"""
 
 
 def named(path: str | Path) -> tuple[NamedProfile, ...]:

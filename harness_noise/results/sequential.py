@@ -38,7 +38,7 @@ class Sequential(_Object):
     n_asked: int
     n_total: int
     order_seed: int | None
-    """Of the random order of the questions (whole clusters), or of the harness's shuffle; null where that has none."""
+    """Seed of the random order of questions (whole clusters), or of the harness's shuffle; null where that has none."""
     decision: str
     """A better, B better, equivalent within M, not separable (all was asked), cannot be decided (stopped for futility:
     the rest would not have decided it either), precise enough (the rule se), or not decided: it ended before the rule
@@ -78,7 +78,7 @@ class Drawn(_Object):
     n_asked: int
     n_total: int
     order_seed: int | None
-    """Of the drawing, or of the harness's shuffle; null where that has none."""
+    """Seed of the drawing, or of the harness's shuffle; null where that has none."""
     stopped_early: bool
     """Whether the number was not fixed before: the run stopped when it was decided, or precise enough."""
 
@@ -124,7 +124,7 @@ class FullRow(FullBenchmark):
     metric: str
     scorer: str
     model: str
-    """Of a comparison "A − B"."""
+    """Name of the model; "A − B" for a comparison."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

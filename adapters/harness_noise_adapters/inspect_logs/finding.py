@@ -40,7 +40,7 @@ def is_log(path: Path) -> bool:
 
 
 _USUAL = re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"\w+",\s*"eval":')
-"""As Inspect writes it; others have other orders."""
+"""Inspect's own order; other writers have others."""
 _FIRST = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(\w+)"\s*:')
 _STAMPED = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d.*\.json")
 """What Inspect calls its logs, to know one that is empty or that Git LFS has not fetched."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .records import AnyScore
 
 RECORD = "harness_noise"
-"""Of an export, in the log's metadata."""
+"""Key of an export in the log's metadata."""
 FIELDS = {
     "noise_se": "se",
     "noise_ci_low": "ci_low",
@@ -29,9 +29,9 @@ FIELDS = {
 }
 """Name of the EvalMetric → field of the Estimate, in the order in which they are shown."""
 DIFFERENCE = {"noise_diff": "estimate", "noise_diff_ci_low": "ci_low", "noise_diff_ci_high": "ci_high"}
-"""Of a run that is compared while it grows: name of the EvalMetric → field of its `sequential` object."""
+"""Metrics of a run that is compared while it grows: name of the EvalMetric → field of its `sequential` object."""
 WHOLE = {"noise_full": "estimate", "noise_full_ci_low": "ci_low", "noise_full_ci_high": "ci_high"}
-"""Of a run that has answered a part, with references: name of the EvalMetric → field of its `full_benchmark` object."""
+"""Metrics of a partial run with references: name of the EvalMetric → field of its `full_benchmark` object."""
 VAR_DATA = "noise_var_data"
 """What a task's own metric has beside a total that is less than its part: the data variance, below 0."""
 

@@ -42,7 +42,7 @@ HEADER_RATIO = 20
 """The header, the reductions and the summaries may unpack to FLOOR plus so many times the file's size; in
 real logs they are smaller than the file."""
 SAMPLES_RATIO = 200
-"""The same for all samples, which repeat themselves: their conversations compress far better."""
+"""All samples may unpack to FLOOR plus so many times the size: conversations repeat themselves and compress far."""
 SAMPLES = "samples/"
 JOURNAL = "_journal/summaries/"
 _HEADER = frozenset(("header.json", "reductions.json", "summaries.json", "_journal/start.json"))

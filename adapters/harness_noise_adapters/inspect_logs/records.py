@@ -26,7 +26,7 @@ SCHEMA = 2
 """The newest version of the log's schema that is known."""
 
 RECORD = "noise"
-"""Of the metadata of `results.early_stopping`: why a run stopped, and which questions were drawn."""
+"""Key in the metadata of `results.early_stopping`: why a run stopped, and which questions were drawn."""
 
 
 def bare(name: str) -> str:

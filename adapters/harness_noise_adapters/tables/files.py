@@ -24,7 +24,7 @@ LONGEST_LINE = 1 << 26
 """Characters or bytes; no answer with its question has as many."""
 _BATCH = 4096
 _SPARE_BYTES, _TIMES = 1 << 28, 100
-"""Of a packed table: bytes that it may have in any case, and for each of its own."""
+"""Bytes that a packed table may unpack to in any case, and for each packed byte."""
 _SPARE_ROWS, _ROWS_PER_BYTE = 1_000_000, 32
 """Rows of a Parquet file: repetition packs so well that a small file could stand for billions."""
 

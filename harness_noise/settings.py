@@ -127,7 +127,7 @@ class Settings:
         default="answers",
         metadata=_obeyed("estimate estimate_difference analyze compare plan unpaired wild runs crossed"),
     )
-    """``"answers"``: repeats are independent; ``"runs"``: they are seeds or prompts that move all questions together."""
+    """``"answers"``: repeats are independent; ``"runs"``: seeds or prompts that move all questions together."""
     runs_shared: bool = field(default=False, metadata=_obeyed("estimate_difference compare wild runs crossed"))
     """With ``repeats_are="runs"``: run j of A and run j of B share their prompt, seed or judge."""
     questions_are: QuestionsAre = field(

@@ -22,7 +22,7 @@ from ..stats import decision
 from ..stats.contrast import question_stats
 from ..stats.partial import positions_look_random
 from ..stats.sequential import critical_values
-from .comparison import _matched
+from .comparison import matched_scores
 from .matching import align
 from .observed import Observed, observe_difference
 from .partial import part_of, with_all_of_b, with_answers
@@ -40,9 +40,13 @@ def beside(path: str | Path) -> Path:
 
 
 def observe(
-    parts_a: Sequence[Scores], parts_b: Sequence[Scores], settings: Settings, group: Group | None = None,
-    *, references: Sequence[Run] = (),
-) -> Observed:  # fmt: skip
+    parts_a: Sequence[Scores],
+    parts_b: Sequence[Scores],
+    settings: Settings,
+    group: Group | None = None,
+    *,
+    references: Sequence[Run] = (),
+) -> Observed:
     """A − B by what A has answered by now, and by what B and the references have answered of all questions.
 
     While A has answered a part only, its mean is the regression estimate from B and the references; see `from_part`.
@@ -110,9 +114,15 @@ def look(
     """
     rule = StoppingRule(looks=looks, level=settings.level, margin=settings.margin or 0.0)
     head: dict[str, Any] = {
-        "kind": KIND, "schema_version": SCHEMA_VERSION, "harness_noise_version": __version__, "run": run_a.model,
-        "against": run_b.model, "looks": looks, "level": rule.level, "margin": rule.margin,
-    }  # fmt: skip
+        "kind": KIND,
+        "schema_version": SCHEMA_VERSION,
+        "harness_noise_version": __version__,
+        "run": run_a.model,
+        "against": run_b.model,
+        "looks": looks,
+        "level": rule.level,
+        "margin": rule.margin,
+    }
     known = _read(memory, head)
     out, kept = [], []
     for parts_a, parts_b, group in comparisons(run_a, run_b):
@@ -162,13 +172,20 @@ def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: S
         codes = set(result.comparisons[i].diagnostics) - {"few_flips", "not_after_adjustment"}
         rows.append(
             replace(
-                result.comparisons[i], diff=item.estimate, ci_low=item.ci_low, ci_high=item.ci_high,
-                p_value=item.p_value, p_adjusted=finite(float(adjusted)), statistic=None, mde=None, test="sequential",
+                result.comparisons[i],
+                diff=item.estimate,
+                ci_low=item.ci_low,
+                ci_high=item.ci_high,
+                p_value=item.p_value,
+                p_adjusted=finite(float(adjusted)),
+                statistic=None,
+                mde=None,
+                test="sequential",
                 interval="none" if item.ci_low is None else "sequential",
                 verdict=decision.WORDS[0] if back else item.decision,
                 diagnostics=tuple(sorted(codes | {"not_after_adjustment"} if back else codes)),
             )
-        )  # fmt: skip
+        )
     lost = [" ".join(key[:2]) for i, key in enumerate(keys) if i not in kept]
     notes = [f"left out: {', '.join(lost)}: looks are taken at means of question scores only"] if lost else []
     notes += [
@@ -184,7 +201,7 @@ def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: S
 
 def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores], Group | None]]:
     """The scores of every task, and of every group's tasks, that both runs measured as a mean of question scores."""
-    matched, _ = _matched(run_a, run_b, alone=not run_a.groups)
+    matched, _ = matched_scores(run_a, run_b, alone=not run_a.groups)
     out: list[tuple[list[Scores], list[Scores], Group | None]] = [([a], [b], None) for a, b in matched]
     for group in run_a.groups:
         sides = group_parts(run_a, group), group_parts(run_b, group)

@@ -358,7 +358,9 @@ def _of_numbers(
         row, exact = compare_counts(sides[0], sides[1], (names[0], names[1]), settings)
         return Comparison(settings.to_dict(), (row,), (exact.note,))
     if len(sides) != 2 or not all(isinstance(side, (int, float)) for side in sides):
-        raise InputError("with `references`, A and B are two numbers: compare 0.71 0.68 --reference NAME")
+        raise InputError(
+            "with the noise profile of a benchmark in `references`, A and B are two numbers, such as 0.71 and 0.68"
+        )
     if len(profiles) != 1:
         of_one = "of bare numbers the noise comes from one profile: name one in `references`"
         raise InputError(of_one if profiles else _no_noise(sides))

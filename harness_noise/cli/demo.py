@@ -42,9 +42,7 @@ def command(out: Path, debug: bool) -> None:
     for adapter in harnesses.values():
         if hasattr(adapter, "demo_until"):
             written += _stopped_early(adapter, out)
-    _title("Written")
-    for path in written:
-        click.echo(f"  {path}")
+    options.hints(f"wrote {path}" for path in written)
     pages = [path for path in written if path.suffix == ".html"]
     first = next((path for path in pages if path.name == "index.html"), pages[0])
     click.echo(f"\nOpen {first} in a browser.")

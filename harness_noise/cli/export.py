@@ -32,7 +32,7 @@ from . import options
 def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choices: Any) -> None:
     """Rewrite result files with error bars; native values stay unchanged.
 
-    The files keep their names, and exporting twice changes nothing.
+    The files keep their names, and exporting twice changes nothing. Their paths go to stdout, one a line.
     """
     from .. import export
 
@@ -45,4 +45,5 @@ def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choice
             raise
         for file in result.written:
             click.echo(file)
+        options.wrote(result.written, choices)
         options.hints(() if choices["quiet"] else result.notes)

@@ -25,9 +25,11 @@ def to_json(board: BenchmarkResult) -> dict[str, Any]:
     clusters = None if all(label is None for label in columns.cluster) else list(columns.cluster)
     means = [[None if math.isnan(x) else round(float(x), 12) for x in column] for column in board.scores.T]
     return {
-        "keys": list(columns.question), "clusters": clusters, "models": [model.model for model in board.models],
+        "keys": list(columns.question),
+        "clusters": clusters,
+        "models": [model.model for model in board.models],
         "means": means,
-    }  # fmt: skip
+    }
 
 
 def is_profile(path: str | Path) -> bool:
@@ -53,8 +55,8 @@ def read_runs(path: str | Path) -> list[Run]:
         boards = [(row, row["questions"]) for row in content["benchmarks"] if row.get("questions") is not None]
         if not boards:
             raise InputError(
-                f"{path}: the profile has no means by question; make it with `arena RUN… --write-profile FILE "
-                "--with-questions`"
+                f"{path}: the profile has no means by question; make it of an arena with `write_profile` and "
+                "`with_questions=True`"
             )
         scores: dict[str, list[Scores]] = {}
         for row, item in boards:

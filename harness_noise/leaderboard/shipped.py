@@ -34,7 +34,7 @@ def locate(path: str | Path) -> Path:
     raise InputError(
         f"{path}: neither a file nor a benchmark whose noise comes with this package"
         f"{'; did you mean ' + ' or '.join(near) + '?' if near else '.'} `harness-noise references` lists them; "
-        "`arena RUN… --write-profile FILE` makes a profile of your own runs"
+        "`write_profile` makes one of an arena of your own runs"
     )
 
 

@@ -77,7 +77,7 @@ def _kind(cluster: str | None, estimator: object) -> str:
 
 
 ODD = "the scores do not have the mean that the harness reports, so do not use this"
-"""Of a row with `mean_mismatch`."""
+"""What a sentence says about a row with `mean_mismatch`."""
 
 
 def _estimate_sentence(item: Estimate) -> str:
@@ -147,7 +147,7 @@ _NAME = 60
 
 
 def closing_line(item: Estimate, harness: str = "", native_se: float | None = None, *, who: str = "") -> str:
-    """ "0.625 ± 0.064 (20 clusters of 10, 5 answers each); lm-eval's own ± 0.035 takes 200 independent questions".
+    """ "0.625 ± 0.064 (20 clusters of 10, 5 answers each); lm-eval's own ± 0.035 assumes 200 independent questions".
 
     Parameters
     ----------
@@ -180,14 +180,14 @@ def closing_line(item: Estimate, harness: str = "", native_se: float | None = No
     if native_se is not None:
         own = number(native_se, digits)
         if item.cluster:
-            takes = f"takes {item.n_questions} independent questions"
+            claim = f"assumes {item.n_questions} independent questions"
         elif item.repeats_max > 1:
-            takes = "is that of its own value"
+            claim = "is that of its own value"
         elif own == number(item.se, digits):
-            takes = "agrees: one answer each, no clusters"
+            claim = "agrees: one answer each, no clusters"
         else:
-            takes = f"takes {item.n_questions} independent questions by its own formula"
-        text += f"; {harness}'s own ± {own} {takes}"
+            claim = f"assumes {item.n_questions} independent questions, by its own formula"
+        text += f"; {harness}'s own ± {own} {claim}"
     return plain(f"{text}; {ODD}." if "mean_mismatch" in item.diagnostics else f"{text}.")
 
 
@@ -211,10 +211,10 @@ def _asked(item: Estimate) -> str:
 
 
 FEW = 12
-"""Rows of which each has a line, and which a table shows; of more, those that say something."""
+"""Most rows that are all shown; of a longer table only those that differ."""
 A, B = "A better", "B better"
 NOT_DECIDED = "not decided"
-"""The verdict of a run that grows, at a look that did not decide."""
+"""The verdict of a running comparison, at a look that did not decide."""
 
 
 def verdict_lines(table: Comparison) -> list[str]:
@@ -304,7 +304,7 @@ def verdict_parts(row: Difference, settings: object = None) -> tuple[str, str]:
 
 
 def _names(item: Difference) -> tuple[str, str]:
-    """The runs' names; counts that have none are told by themselves."""
+    """The runs' names; counts without names show the counts."""
     a, b = (shorten(name, _NAME) for name in names_of(item))
     if item.test == "fisher" and (a, b) == ("A", "B"):
         counts = ((item.mean_a, item.n_only_a), (item.mean_b, item.n_only_b))
@@ -366,7 +366,7 @@ def _signed(item: Difference, value: float, settings: object) -> str:
 
 def gate_sentences(gate: Gate) -> list[str]:
     """The outcome with its test, then what was worse, what could change it, and what could not be judged."""
-    how = "Holm over all rows" if gate.adjust == "holm" else "unadjusted (--adjust none)"
+    how = "Holm over all rows" if gate.adjust == "holm" else "unadjusted (`adjust='none'`)"
     kinds = dict.fromkeys(interval_words(row) for row in gate.rows if row.interval != "none")
     shown = ", ".join(list(kinds)[:4]) + (", …" if len(kinds) > 4 else "")
     test = f"one-sided at {100 * gate.alpha:g} %, {how}, by the intervals shown: {shown or 'none'}"
@@ -375,10 +375,10 @@ def gate_sentences(gate: Gate) -> list[str]:
     if outcome == "cannot judge":
         few = "no row" if len(gate.unjudged) == len(gate.rows) else "not every row"
         outcome = f"{few} could be judged, which is no pass (exit code 2)"
-    lines = [f"--fail-on regression: {outcome}, {rows} ({test})"]
+    lines = [f"`fail_on='regression'`: {outcome}, {rows} ({test})"]
     lines += [
-        f"--fail-on regression: the {row.n_missing:,} missing answers of {_row_name(row)} could change this: "
-        "--missing zero counts them as wrong"
+        f"`fail_on='regression'`: the {row.n_missing:,} missing answers of {_row_name(row)} could change this: "
+        "`missing='zero'` counts them as wrong"
         for row in gate.rows
         if "missing_matters" in row.diagnostics
     ]
@@ -387,7 +387,7 @@ def gate_sentences(gate: Gate) -> list[str]:
         lines.append(f"{a} is worse than {b} on {', '.join(names)}")
     odd = "its scores do not have the mean that the harness reports (mean_mismatch)"
     return lines + [
-        f"--fail-on regression cannot judge {_row_name(row)}: "
+        f"`fail_on='regression'` cannot judge {_row_name(row)}: "
         + (odd if "mean_mismatch" in row.diagnostics else "it has no interval")
         for row in gate.unjudged
     ]

@@ -1,4 +1,4 @@
-"""What a person is shown of a result: sections of labelled columns, digits that follow the SE.
+"""How a result is shown: sections of labelled columns, with digits that follow the standard error.
 
 Every renderer draws these sections and nothing else; the complete numbers are in JSON and CSV.
 """
@@ -51,8 +51,8 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
 
     Args:
         table: the result.
-        brief: of many rows those that say something, and of sentences a few.
-        wide: questions and answers whole.
+        brief: only the rows that differ, where there are many, and few sentences.
+        wide: show questions and answers whole.
     """
     if isinstance(table, Analysis):
         return _analysis(table, brief=brief)
@@ -209,7 +209,7 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
 
 
 def lost_to_adjustment(table: Comparison) -> list[str]:
-    """Which rows have another verdict than their own interval would give, and why."""
+    """A sentence on the rows that lose significance by the adjustment."""
     rows = [row for row in table.comparisons if "not_after_adjustment" in row.diagnostics]
     if not rows:
         return []

@@ -92,7 +92,7 @@ class Benchmark:
     disagreement: Spread | None
     """Share of questions on which one answer of A and one of B score differently."""
     smallest_significant_diff: float | None
-    """Of the pairs whose own interval excludes 0, before any adjustment."""
+    """The smallest |A − B| whose own interval excludes 0, before any adjustment."""
     largest_insignificant_diff: float | None
     beta_theory: Spread | None
     """se_total divided by what the Beta(p, 1 − p) theory says, √(s · (p/s)(1 − p/s)/n), with s the
@@ -195,7 +195,7 @@ class Pairs(Sequence[Difference]):
     a: IntArray
     b: IntArray
     columns: Mapping[str, AnyArray]
-    """Every other field of a Difference: numbers, NaN for what is not identified, and whose interval it is."""
+    """Every other field of a Difference: numbers, NaN for what cannot be estimated, and whose interval it is."""
     verdict: AnyArray
     """(P,) codes into `words`."""
     words: tuple[str, ...]
@@ -234,7 +234,7 @@ class Pairs(Sequence[Difference]):
         raise KeyError(f"no pair of {model_a!r} and {model_b!r}")
 
     def to_frame(self) -> pd.DataFrame:
-        """One line per pair; what is not identified is NaN, diagnostics are joined by a space."""
+        """One line per pair; what cannot be estimated is NaN, diagnostics are joined by a space."""
         import numpy as np
         import pandas as pd
 

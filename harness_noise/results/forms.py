@@ -55,7 +55,7 @@ def document(settings: Mapping[str, Any], **parts: Any) -> dict[str, Any]:
 
 
 def row(result: DataclassInstance) -> dict[str, Any]:
-    """The JSON form of one row: strict JSON, None for what is not identified."""
+    """The JSON form of one row: strict JSON, None for what cannot be estimated."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(result).items()}
 
 

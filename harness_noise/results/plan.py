@@ -83,7 +83,7 @@ class Plan(Document):
     best_repeats: int | None
     """The K that makes the variance smallest for a budget; null without costs."""
     cost: float | None
-    """Of all questions and all answers of all models."""
+    """Total cost of all questions and all answers of all models."""
     table: tuple[PlanRow, ...]
     basis: str
     """Where the noise comes from: omega2, from, accuracy, reference."""

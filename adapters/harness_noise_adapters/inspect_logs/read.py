@@ -204,7 +204,7 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         if spec == "auto":
             notes.append(auto_hint(header.task, metadata))
         elif known is not None and clusters[0] is None:
-            notes.append(f"{header.task}: its questions share {known}; use --cluster auto")
+            notes.append(f"{header.task}: its questions share {known}; use `cluster='auto'`")
     if not gathered.means:
         reasons = "; ".join(dict.fromkeys(f"{item.scorer}: {item.reason}" for item in gathered.skipped))
         raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
@@ -268,7 +268,7 @@ def _clusters(
         elif labelled:
             notes.append(
                 f"{task}: {len(metadata) - labelled} of {len(metadata)} samples have no cluster of their own, so none "
-                "is used and the questions count as independent; name one with --cluster"
+                "is used and the questions count as independent; name one with `cluster`"
             )
     try:
         labels, words, remarks = cluster_labels(spec, task, answers.keys, metadata)
@@ -351,6 +351,6 @@ def _remarks(header: Header, n_rows: int) -> list[str]:
         )
     if header.epochs_reducer == [] and header.epochs > 1:
         out.append(
-            f"{task}: run without an epochs reducer: Inspect's own stderr takes repeats for independent questions"
+            f"{task}: run without an epochs reducer: Inspect's own stderr treats repeats as independent questions"
         )
     return out

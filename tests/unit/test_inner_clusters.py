@@ -40,7 +40,7 @@ def test_nothing_is_said_where_the_outer_field_changes_nothing(tmp_path):
     coded = []
     for seed in range(60):
         path = written(tmp_path / f"{seed}.csv", outer=0.0, seed=seed)
-        coded.append("inner_clusters" in hn.analyze(path, cluster="passage").diagnostics)
+        coded.append("inner_clusters" in hn.analyze(path, cluster="passage").rows[0].diagnostics)
     assert np.mean(coded) < 0.22 + 3 * (0.22 * 0.78 / 60) ** 0.5  # simulated: 22 %
 
 

@@ -14,7 +14,7 @@ import json
 import math
 import sys
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from harness_noise.stats.sequential import critical_values, drift_for_power, exi
 
 SEED = 20261123
 ALPHA = 0.05
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "tables"
 BLOCK = 4_000_000
 """Scores that are drawn at a time."""
 START, END = "<!-- tables: make coverage -->", "<!-- end of tables -->"
@@ -88,6 +89,51 @@ class Study:
             d = (a - b).mean(axis=2).reshape(-1, G, self.size).mean(axis=2)
             delta = float(noncentrality(ALPHA, 0.8, G - 1)) * float(d.std()) / math.sqrt(G)
         return delta
+
+
+@dataclass(frozen=True)
+class RealPair(Study):
+    """Two runs of public data: questions resampled, tilted to a given mean of A − B."""
+
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"looks: {self.title}, {self.n} questions, K = {self.K}"
+
+    def answers(self, rng: np.random.Generator, R: int, delta: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Exponential tilting gives each question the weight e^{λd}, with λ so that the mean is `delta`."""
+        a, b = real_pairs()[self.title]
+        d = a.mean(axis=1) - b.mean(axis=1)
+
+        def weights(tilt: float) -> np.ndarray:
+            out = np.exp(tilt * (d - d.mean()))
+            return out / out.sum()  # type: ignore[no-any-return]
+
+        tilt = optimize.brentq(lambda x: float(weights(x) @ d) - delta, -80, 80)
+        rows = rng.choice(len(d), (R, self.n), p=weights(tilt))
+        x, y = (rng.permuted(side[rows], axis=2)[..., : self.K] for side in (a, b))
+        return x, y, np.empty((R, self.n, 0))
+
+
+@cache
+def real_pairs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Public runs of two models (or of one model at two tasks) on the same questions: (n, K) scores of each."""
+    out = {}
+    if (path := DATA / "gpqa_diamond_scores.csv").exists():
+        import pandas as pd
+
+        wide = pd.read_csv(path).pivot(index="item_id", columns=["model_id", "epoch"], values="score")
+        out["GPQA diamond"] = tuple(wide[model].to_numpy() for model in wide.columns.levels[0])
+    if (path := DATA / "cruxeval_output_codellama-7b_T0.2.json").exists():
+        sides = []
+        for name in ("output", "input"):
+            text = (DATA / f"cruxeval_{name}_codellama-7b_T0.2.json").read_text()
+            sides.append(json.loads(text)["raw_scored_generations"])
+        out["CRUXEval, output and input"] = tuple(
+            np.array([side[key] for key in sorted(side)], dtype=float) for side in sides
+        )
+    return out
 
 
 @dataclass(slots=True)
@@ -189,6 +235,8 @@ def studies() -> list[Study]:
     out = [Study(*shape) for shape in plain]
     out += [Study(500, accuracy=0.9), Study(500, accuracy=0), Study(2000, 1, 10, 0)]
     out += [Study(n, references=r) for n in (80, 164, 500) for r in (0, 6)] + [Study(164, 5, references=6)]
+    known = {title: a.shape for title, (a, _) in real_pairs().items()}
+    out += [RealPair(n, K, references=0, title=title) for title, (n, most) in known.items() for K in (1, most)]
     return out + [Study(n, 1, size, looks="anytime") for n, size in ((100, 1), (500, 10), (2000, 1))]
 
 
@@ -200,7 +248,7 @@ def study(item: Study, R: int) -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for times in (0, 1, 2, 4):
         delta = item.delta * times
-        if item.accuracy and item.accuracy + delta > 0.97:
+        if item.accuracy and item.accuracy + delta > 0.97 and not isinstance(item, RealPair):
             continue
         rng = np.random.default_rng([SEED, times, *item.name.encode()])
         todo = R if times == 0 else R // 2
@@ -321,9 +369,6 @@ def new_model(N: int, size: int, difference: bool) -> Any:
         return Board(Y[:, 11], Y[:, :10], None, float(rates[1]))
 
     return table
-
-
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "tables"
 
 
 def real_tables() -> dict[str, Board]:

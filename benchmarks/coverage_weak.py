@@ -507,7 +507,7 @@ def equal_weights(tasks: int, *, difference: bool) -> Draw:
         if not difference:
             return analyze_run(a, Settings()).estimates[-1], 0.5
         b = _tasks(one(rng, difficulty), "b", True)
-        return compare_runs([(a, b)], Settings()).differences[-1], 0.0
+        return compare_runs([(a, b)], Settings()).comparisons[-1], 0.0
 
     return draw
 
@@ -662,7 +662,7 @@ def equivalent_on_the_margin(n: int, wins: float, margin: float) -> Callable[[np
 
 def combined_finds(method: str, tasks: int, n: int) -> Callable[[np.random.Generator], bool]:
     def trial(rng: np.random.Generator) -> bool:
-        rows = compare_runs([_alike(rng, tasks, n)], Settings()).differences
+        rows = compare_runs([_alike(rng, tasks, n)], Settings()).comparisons
         p = next(item.p_value for item in combine(rows) if item.method == method)
         return p is not None and p < 0.05
 

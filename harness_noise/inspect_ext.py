@@ -140,7 +140,7 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
     Inspect shows it as a second group of numbers: `noise_se`, the standard error of the mean over
     epochs, `noise_ci_low` and `noise_ci_high`, and, where the epochs tell them apart, `noise_total`,
     `noise_data` and `noise_prediction`; where the total is less than its part, `noise_var_data` is
-    the estimate of the data variance, below 0, that makes it so. What is not identified is left out.
+    the estimate of the data variance, below 0, that makes it so. What cannot be estimated is left out.
     It never raises: a fault is a warning.
 
     Args:

@@ -75,9 +75,11 @@ def wanted(size: str | float, n: int) -> int:
 
 
 def with_record(
-    run: Run, sequential: Iterable[Mapping[str, Any]], drawn: Iterable[Mapping[str, Any]],
+    run: Run,
+    sequential: Iterable[Mapping[str, Any]],
+    drawn: Iterable[Mapping[str, Any]],
     sizes: Mapping[str, int] | None = None,
-) -> Run:  # fmt: skip
+) -> Run:
     """The run with what it says of its stopping, in the codes of its rows too.
 
     Args:
@@ -97,9 +99,13 @@ def with_record(
         return part if found == part.diagnostics else replace(part, diagnostics=found)
 
     return replace(
-        run, sequential=tuple(sequential), drawn=drawn, scores=tuple(map(marked, run.scores)),
-        parts=tuple(map(marked, run.parts)), corpus=tuple(map(marked, run.corpus)),
-    )  # fmt: skip
+        run,
+        sequential=tuple(sequential),
+        drawn=drawn,
+        scores=tuple(map(marked, run.scores)),
+        parts=tuple(map(marked, run.parts)),
+        corpus=tuple(map(marked, run.corpus)),
+    )
 
 
 def check_against(run: Run, task: str) -> None:
@@ -196,8 +202,12 @@ def _objects(rows: object, kind: type[Any]) -> list[dict[str, Any]]:
 
 def _is(value: object, type_: str) -> bool:
     kinds: dict[str, tuple[type[Any], ...]] = {
-        "str": (str,), "int": (int,), "float": (int, float), "bool": (bool,), "None": (type(None),)
-    }  # fmt: skip
+        "str": (str,),
+        "int": (int,),
+        "float": (int, float),
+        "bool": (bool,),
+        "None": (type(None),),
+    }
     allowed = tuple(kind for name in type_.split(" | ") for kind in kinds[name])
     if isinstance(value, float) and not math.isfinite(value):
         return False

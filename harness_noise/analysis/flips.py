@@ -32,8 +32,8 @@ def flipped(one: Scores, other: Scores, runs: tuple[Run, Run], limit: int) -> tu
     if len(differ):
         what = "question" if len(differ) == 1 else "questions"
         notes.append(
-            f"{one.task}, {one.metric}: listed are {len(order)} of the {len(differ)} {what} on which "
-            f"{runs[0].model} and {runs[1].model} differ"
+            f"{one.task}, {one.metric}: {len(order)} of the {len(differ)} {what} on which {runs[0].model} and "
+            f"{runs[1].model} differ"
         )
     told_a, told_b = _told(one, runs[0], rows_a, notes), _told(other, runs[1], rows_b, notes)
     texts, rows = one.questions.shown(), rows_a

@@ -40,9 +40,13 @@ def beside(path: str | Path) -> Path:
 
 
 def observe(
-    parts_a: Sequence[Scores], parts_b: Sequence[Scores], settings: Settings, group: Group | None = None,
-    *, references: Sequence[Run] = (),
-) -> Observed:  # fmt: skip
+    parts_a: Sequence[Scores],
+    parts_b: Sequence[Scores],
+    settings: Settings,
+    group: Group | None = None,
+    *,
+    references: Sequence[Run] = (),
+) -> Observed:
     """A − B by what A has answered by now, and by what B and the references have answered of all questions.
 
     While A has answered a part only, its mean is the regression estimate from B and the references; see `from_part`.
@@ -110,9 +114,15 @@ def look(
     """
     rule = StoppingRule(looks=looks, level=settings.level, margin=settings.margin or 0.0)
     head: dict[str, Any] = {
-        "kind": KIND, "schema_version": SCHEMA_VERSION, "harness_noise_version": __version__, "run": run_a.model,
-        "against": run_b.model, "looks": looks, "level": rule.level, "margin": rule.margin,
-    }  # fmt: skip
+        "kind": KIND,
+        "schema_version": SCHEMA_VERSION,
+        "harness_noise_version": __version__,
+        "run": run_a.model,
+        "against": run_b.model,
+        "looks": looks,
+        "level": rule.level,
+        "margin": rule.margin,
+    }
     known = _read(memory, head)
     out, kept = [], []
     for parts_a, parts_b, group in comparisons(run_a, run_b):
@@ -148,7 +158,7 @@ def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: S
     are left out with a note.
     """
     by_what = {(item.task, item.metric, item.scorer): item for item in found}
-    keys = [(row.task, row.metric, row.scorer) for row in result.differences]
+    keys = [(row.task, row.metric, row.scorer) for row in result.comparisons]
     kept = [i for i, key in enumerate(keys) if key in by_what]
     looks = [by_what[keys[i]] for i in kept]
     families = tuple(result.families[i] for i in kept) if result.families else ()
@@ -159,26 +169,33 @@ def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: S
     for i, item, adjusted in zip(kept, looks, p, strict=True):
         better = item.decision in decision.WORDS[1:]
         back = better and adjusted >= 1 - settings.level and item.p_value is not None and adjusted > item.p_value
-        codes = set(result.differences[i].diagnostics) - {"few_flips", "not_after_adjustment"}
+        codes = set(result.comparisons[i].diagnostics) - {"few_flips", "not_after_adjustment"}
         rows.append(
             replace(
-                result.differences[i], diff=item.estimate, ci_low=item.ci_low, ci_high=item.ci_high,
-                p_value=item.p_value, p_adjusted=finite(float(adjusted)), statistic=None, mde=None, test="sequential",
+                result.comparisons[i],
+                diff=item.estimate,
+                ci_low=item.ci_low,
+                ci_high=item.ci_high,
+                p_value=item.p_value,
+                p_adjusted=finite(float(adjusted)),
+                statistic=None,
+                mde=None,
+                test="sequential",
                 interval="none" if item.ci_low is None else "sequential",
                 verdict=decision.WORDS[0] if back else item.decision,
                 diagnostics=tuple(sorted(codes | {"not_after_adjustment"} if back else codes)),
             )
-        )  # fmt: skip
+        )
     lost = [" ".join(key[:2]) for i, key in enumerate(keys) if i not in kept]
     notes = [f"left out: {', '.join(lost)}: looks are taken at means of question scores only"] if lost else []
     notes += [
         f"{item.task} {item.metric}: decided at look {item.look}, after {item.n_asked:,} questions; estimate, interval "
         "and p are those of that look"
         for i, item in zip(kept, looks, strict=True)
-        if item.n_asked < result.differences[i].n_questions
+        if item.n_asked < result.comparisons[i].n_questions
     ]
     return replace(
-        result, differences=tuple(rows), families=families, sequential=tuple(found), notes=(*result.notes, *notes)
+        result, comparisons=tuple(rows), families=families, sequential=tuple(found), notes=(*result.notes, *notes)
     )
 
 

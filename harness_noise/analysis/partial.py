@@ -106,9 +106,14 @@ def estimate_from_part(
 
 
 def part_of(
-    asked: IntArray, n: int, clusters: Labels | None, strata: Labels | None, shares: list[float] | None = None,
-    *, drawn: bool = False,
-) -> Part:  # fmt: skip
+    asked: IntArray,
+    n: int,
+    clusters: Labels | None,
+    strata: Labels | None,
+    shares: list[float] | None = None,
+    *,
+    drawn: bool = False,
+) -> Part:
     """The part of n questions; `shares` are the weights of the strata in the order in which they appear."""
     codes = np.arange(n) if clusters is None else cluster_codes(clusters)[0]
     tasks = np.zeros(n, dtype=np.intp) if strata is None else cluster_codes(strata)[0]
@@ -116,9 +121,16 @@ def part_of(
 
 
 def full_benchmark(
-    y: FloatArray, part: Part, X: FloatArray, names: tuple[str, ...], level: float = 0.95, what: str = "",
-    *, against: FloatArray | None = None, bounds: tuple[float, float] | None = None,
-) -> FullBenchmark:  # fmt: skip
+    y: FloatArray,
+    part: Part,
+    X: FloatArray,
+    names: tuple[str, ...],
+    level: float = 0.95,
+    what: str = "",
+    *,
+    against: FloatArray | None = None,
+    bounds: tuple[float, float] | None = None,
+) -> FullBenchmark:
     """`estimate_from_part` from question means.
 
     Args:
@@ -159,11 +171,20 @@ def full_benchmark(
         low, high = _limits(used.estimate, used.half_width(level), bounds)
         population_low, population_high = _limits(used.estimate, used.half_width(level, population=True), bounds)
     return FullBenchmark(
-        estimate=finite(used.estimate), se=se, ci_low=low, ci_high=high, n_asked=len(asked), n_total=N,
-        r2=used.r2, gain=used.gain, references=names,
-        diagnostics=tuple(sorted(codes)), se_population=population, ci_low_population=population_low,
+        estimate=finite(used.estimate),
+        se=se,
+        ci_low=low,
+        ci_high=high,
+        n_asked=len(asked),
+        n_total=N,
+        r2=used.r2,
+        gain=used.gain,
+        references=names,
+        diagnostics=tuple(sorted(codes)),
+        se_population=population,
+        ci_low_population=population_low,
         ci_high_population=population_high,
-    )  # fmt: skip
+    )
 
 
 def with_answers(plain: Observed, a: QuestionStats, b: QuestionStats, weights: FloatArray) -> Observed:
@@ -197,9 +218,14 @@ def with_all_of_b(plain: Observed, y: FloatArray, part: Part, X: FloatArray, aga
     if fit is None or fit.gain is None:
         return replace(plain, population=len(X))
     return replace(
-        plain, estimate=fit.estimate, se=math.sqrt(fit.population_variance), df=fit.population_df, far=None,
-        residual=1 / fit.gain, population=len(X),
-    )  # fmt: skip
+        plain,
+        estimate=fit.estimate,
+        se=math.sqrt(fit.population_variance),
+        df=fit.population_df,
+        far=None,
+        residual=1 / fit.gain,
+        population=len(X),
+    )
 
 
 def _limits(estimate: float, half: float, bounds: tuple[float, float] | None) -> tuple[float, float]:

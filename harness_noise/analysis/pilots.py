@@ -139,7 +139,7 @@ def _measured(
         )
     each = [row for row in analyze_runs(runs, settings).estimates if row.se_total is not None]
     rows: Sequence[Estimate | Difference] = (
-        each if len(runs) == 1 else compare_runs([(runs[0], runs[1])], settings).differences
+        each if len(runs) == 1 else compare_runs([(runs[0], runs[1])], settings).comparisons
     )
     row = _the_only(rows)
     wanted = (row.task, row.metric, row.scorer)

@@ -54,9 +54,16 @@ def with_looks(plan: Plan, looks: Looks, *, n_given: bool, replay: Replay | None
         n_max = math.ceil(math.ceil(plan.n_questions / size * inflation - 1e-9) * size - 1e-9)
     none, planned, double = (n_max * expected_fraction(shares, bounds, times * drift) for times in (0, 1, 2))
     found = PlanLooks(
-        looks=looks if looks == "anytime" else count, boundaries=bounds, n_fixed=plan.n_questions, n_max=n_max,
-        power=power, n_expected_none=none, n_expected_effect=planned, n_expected_double=double, replay=replay,
-    )  # fmt: skip
+        looks=looks if looks == "anytime" else count,
+        boundaries=bounds,
+        n_fixed=plan.n_questions,
+        n_max=n_max,
+        power=power,
+        n_expected_none=none,
+        n_expected_effect=planned,
+        n_expected_double=double,
+        replay=replay,
+    )
     return replace(plan, sequential=found)
 
 
@@ -67,7 +74,7 @@ def replayed(
     found, _ = agreed([run for run in pilot if isinstance(run, Run)])
     if len(found) != 2:
         return None
-    rows = compare_runs([(found[0], found[1])], settings).differences
+    rows = compare_runs([(found[0], found[1])], settings).comparisons
     row = rows[0]
     for parts_a, parts_b, group in comparisons(found[0], found[1]):
         name = parts_a[0].task if group is None else group.name

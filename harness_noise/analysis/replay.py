@@ -139,9 +139,15 @@ def compare_in_sequence(
     Jennison & Turnbull (2000); Lan & DeMets (1983); Waudby-Smith et al. (2024) for "anytime".
     """
     rule = StoppingRule(
-        looks=looks, margin=margin, level=level, seed=seed, spending=spending, futility=futility, effect=effect,
+        looks=looks,
+        margin=margin,
+        level=level,
+        seed=seed,
+        spending=spending,
+        futility=futility,
+        effect=effect,
         asking=order,
-    )  # fmt: skip
+    )
     parts = [as_scores(x, clusters) for x in (a, b)]
     n = len(parts[0].questions)
     if n != len(parts[1].questions):
@@ -199,9 +205,17 @@ class Pair:
         c, _ = kernel([a, b], [1.0, -1.0], plan, settings)
         there = np.take_along_axis(a.values, np.argsort(np.isnan(a.values), axis=1, kind="stable"), axis=1)
         return cls(
-            a.stats, b.stats, there, c, plan, a.shares, score_range((a, b), settings), settings,
-            parts_a[0].higher_is_better, np.empty((len(a), 0)),
-        )  # fmt: skip
+            a.stats,
+            b.stats,
+            there,
+            c,
+            plan,
+            a.shares,
+            score_range((a, b), settings),
+            settings,
+            parts_a[0].higher_is_better,
+            np.empty((len(a), 0)),
+        )
 
     def order(self, rule: StoppingRule) -> Order:
         """The rule's order of A's answers."""
@@ -227,10 +241,14 @@ class Pair:
             return of_equal(c, m, plan, self.settings, self.bounds, {"higher_is_better": self.higher_is_better})
         width = None if self.bounds is None else self.bounds[1] - self.bounds[0]
         plain = Observed(
-            estimate=m.mean, se=None if m.variance is None else math.sqrt(m.variance), df=m.df, units=len(each),
+            estimate=m.mean,
+            se=None if m.variance is None else math.sqrt(m.variance),
+            df=m.df,
+            units=len(each),
             far=extended(c.d, plan, self.settings.se) if with_far and m.variance is not None else None,
-            bounds=None if width is None else (-width, width), higher_is_better=self.higher_is_better,
-        )  # fmt: skip
+            bounds=None if width is None else (-width, width),
+            higher_is_better=self.higher_is_better,
+        )
         plain = with_answers(plain, a, b, plan.weights)
         if self.settings.se != "cr2" or not plain.se:
             return plain
@@ -264,6 +282,11 @@ class Pair:
         asked = np.array([state.progress.answers for state in last], dtype=np.float64)
         low, middle, high = (float(x) for x in np.quantile(asked, (0.1, 0.5, 0.9), method="inverted_cdf"))
         return Replay(
-            orders=orders, n_total=len(self.c.d), n_mean=float(asked.mean()), n_median=round(middle),
-            n_low=round(low), n_high=round(high), decisions={w: k / orders for w, k in words.most_common()},
-        )  # fmt: skip
+            orders=orders,
+            n_total=len(self.c.d),
+            n_mean=float(asked.mean()),
+            n_median=round(middle),
+            n_low=round(low),
+            n_high=round(high),
+            decisions={w: k / orders for w, k in words.most_common()},
+        )

@@ -72,7 +72,7 @@ NARROWEST = 0.3
 HOPELESS = 0.05
 """Predictive probability that the rest decides, below which it is not asked."""
 BETA_SHARE, LEAST_BETA = 0.75, 0.01
-"""Share of the type II error with which a planned effect may be given up, and the least of it; a point of power."""
+"""Share of the type II error spent on giving up a planned effect, and the least of it; it costs a point of power."""
 RISE = 1.01
 """Information of a look over that of the look before, at least; else there is nothing new to look at."""
 ASSUMED_PREDICTION = 0.5
@@ -276,9 +276,12 @@ class StoppingRule:
         if futility not in ("on", "off", True, False):
             raise InputError(f"futility {futility!r}: write on or off")
         return cls(
-            se=target, looks=looks_of(looks), futility=futility in ("on", True), asking=cast("AskingOrder", order),
+            se=target,
+            looks=looks_of(looks),
+            futility=futility in ("on", True),
+            asking=cast("AskingOrder", order),
             **choices,
-        )  # fmt: skip
+        )
 
     @property
     def name(self) -> str:
@@ -342,10 +345,12 @@ class StoppingRule:
         kept = _cuts(share, np.flatnonzero(whole), int(np.searchsorted(asked, FIRST_UNITS)), count)
         where = list(pairwise([0, *(cut + 1 for cut in kept)]))
         return Order(
-            tuple(question[start:stop] for start, stop in where), tuple(int(asked[cut]) for cut in kept),
+            tuple(question[start:stop] for start, stop in where),
+            tuple(int(asked[cut]) for cut in kept),
             None if shuffled else self.seed,
-            () if repeats is None else tuple(rounds[start:stop] for start, stop in where), self._most(),
-        )  # fmt: skip
+            () if repeats is None else tuple(rounds[start:stop] for start, stop in where),
+            self._most(),
+        )
 
     def _most(self) -> int:
         return MOST_BLOCKS if self.se is not None or self.looks == "anytime" else self.looks
@@ -603,13 +608,28 @@ class LookState:
         o, p = self.observed, self.progress
         estimate, low, high = self.report(decision)
         return Sequential(
-            task=o.task, metric=o.metric, scorer=o.scorer, rule=self.rule.name, looks=looks, look=number,
-            alpha_spent=self.alpha_spent(), n_asked=p.n, n_total=p.total, order_seed=seed,
-            decision=decision or NOT_DECIDED, estimate=finite(estimate), ci_low=finite(low), ci_high=finite(high),
-            estimate_unadjusted=finite(o.estimate), p_value=finite(self.p_value(decision)),
-            futility=finite(self.chance()), round=p.round, n_answers=p.answers, n_answers_total=p.answers_total,
+            task=o.task,
+            metric=o.metric,
+            scorer=o.scorer,
+            rule=self.rule.name,
+            looks=looks,
+            look=number,
+            alpha_spent=self.alpha_spent(),
+            n_asked=p.n,
+            n_total=p.total,
+            order_seed=seed,
+            decision=decision or NOT_DECIDED,
+            estimate=finite(estimate),
+            ci_low=finite(low),
+            ci_high=finite(high),
+            estimate_unadjusted=finite(o.estimate),
+            p_value=finite(self.p_value(decision)),
+            futility=finite(self.chance()),
+            round=p.round,
+            n_answers=p.answers,
+            n_answers_total=p.answers_total,
             information=finite(self.fraction),
-        )  # fmt: skip
+        )
 
     def alpha_spent(self) -> float:
         """Two-sided error that these looks may spend."""

@@ -217,7 +217,8 @@ def export(
     Raises
     ------
     InputError
-        Not exactly one of `output` and `in_place`, a URL, a part of a run, or nothing that could be added.
+        Not exactly one of `output` and `in_place`, a URL, a part of a run, or nothing that could be added; what was
+        left out stands in its notes (``__notes__``).
 
     References
     ----------
@@ -242,7 +243,12 @@ def export(
             raise InputError(f"{run}: export rewrites files and is for local ones: copy the run first")
         folder = Path(output) if output is not None else (where if where.is_dir() else where.parent)
         remarks = _Remarks(request.settings, notes)
-        files = adapter.write(where, folder, remarks.analyze, request.options)
+        try:
+            files = adapter.write(where, folder, remarks.analyze, request.options)
+        except InputError as error:
+            for note in notes:
+                error.add_note(note)
+            raise
         names = {file.name for file in files}
         notes += [
             f"{name}: nothing to add beside its own values, so it is not changed"

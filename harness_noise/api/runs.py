@@ -205,7 +205,7 @@ def compare(
     by
         Properties of the questions, as a cluster's SPEC: also the differences of every slice; ``"auto"``: every field.
     questions
-        List this many of the questions that flipped most, as `Comparison.flips`.
+        List this many of the questions that flipped most, as `Comparison.questions`.
     references
         Complete runs, from which the difference on the whole benchmark follows where A answered a random part of it;
         or a noise profile that has its questions; of bare scores their benchmark's noise profile, by name or file.
@@ -343,7 +343,7 @@ def _of_numbers(
     for name, value in beside.items():
         if value not in (None, False, 0, ()):
             raise InputError(
-                f"{parameter(name, value)}: bare numbers have no questions; leave it out, or give the runs"
+                f"{parameter(name, value)}: bare numbers have no questions to slice or list: leave it out, or name runs"
             )
     if len(models) not in (0, 2):
         raise InputError(f"`models` {','.join(models)}: name two models")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..errors import InputError
 from . import options
 
 
@@ -37,9 +38,12 @@ def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choice
 
     asked = options.keywords(choices)
     for path in options.progress(runs, "exporting", len(runs)):
-        result = export(path, output, in_place=in_place, **asked)
+        try:
+            result = export(path, output, in_place=in_place, **asked)
+        except InputError as error:
+            options.hints(() if choices["quiet"] else getattr(error, "__notes__", ()))
+            raise
         for file in result.written:
             click.echo(file)
         options.wrote(result.written, choices)
-        if not choices["quiet"]:
-            options.hints(result.notes)
+        options.hints(() if choices["quiet"] else result.notes)

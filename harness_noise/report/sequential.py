@@ -62,12 +62,17 @@ def look_section(items: Sequence[Sequential], title: str = "Looks at a run that 
         looks = f"{item.look}" if item.looks == "anytime" else f"{item.look} of {plain(str(item.looks))}"
         rows.append(
             (
-                plain(item.task), plain(item.metric), looks, _asked(item).split(" to ")[0].removesuffix(" questions"),
-                number(item.estimate, digits), interval(item.ci_low, item.ci_high, digits),
+                plain(item.task),
+                plain(item.metric),
+                looks,
+                _asked(item).split(" to ")[0].removesuffix(" questions"),
+                number(item.estimate, digits),
+                interval(item.ci_low, item.ci_high, digits),
                 MISSING if item.p_value is None else f"{item.p_value:.3g}",
-                number(item.estimate_unadjusted, digits), plain(item.decision),
+                number(item.estimate_unadjusted, digits),
+                plain(item.decision),
             )
-        )  # fmt: skip
+        )
     return Section(title, columns, tuple(rows))
 
 
@@ -142,14 +147,19 @@ def full_section(items: Sequence[FullRow], marks: Marks) -> Section:
         gained = item.gain is not None and item.gain > 1
         rows.append(
             (
-                plain(item.task), plain(item.metric), plain(item.model), f"{item.n_asked:,} of {item.n_total:,}",
-                number(item.estimate, digits), number(item.se, digits), interval(item.ci_low, item.ci_high, digits),
+                plain(item.task),
+                plain(item.metric),
+                plain(item.model),
+                f"{item.n_asked:,} of {item.n_total:,}",
+                number(item.estimate, digits),
+                number(item.se, digits),
+                interval(item.ci_low, item.ci_high, digits),
                 interval(item.ci_low_population, item.ci_high_population, digits),
                 MISSING if item.r2 is None else f"{max(0.0, item.r2):.2f}",
                 f"{item.gain:.2f}" if gained else "none",
                 marks(item.diagnostics),
             )
-        )  # fmt: skip
+        )
     return Section("The whole benchmark, from a part of it", columns, tuple(rows))
 
 
@@ -172,13 +182,18 @@ def budget_section(arena: Arena) -> Section:
     )
     rows = tuple(
         (
-            plain(item.task), plain(item.metric), plain(item.best), plain(item.model),
-            number(item.diff, decimals(abs(item.diff) / 3 if item.diff else None)), f"{item.n_questions:,}",
-            str(item.repeats), _new_questions(item, arena),
+            plain(item.task),
+            plain(item.metric),
+            plain(item.best),
+            plain(item.model),
+            number(item.diff, decimals(abs(item.diff) / 3 if item.diff else None)),
+            f"{item.n_questions:,}",
+            str(item.repeats),
+            _new_questions(item, arena),
             MISSING if item.more_repeats is None else f"{item.more_repeats:,}",
         )
         for item in arena.budget
-    )  # fmt: skip
+    )
     return Section("What it takes to show a difference from the best", columns, rows)
 
 

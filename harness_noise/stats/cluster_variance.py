@@ -25,7 +25,7 @@ class Variance:
 
 
 def leverage_factor(leverage: FloatArray, estimator: Estimator) -> FloatArray:
-    """What a cluster's residuals are multiplied by: (1 − h)^(−1/2) in CR2, (1 − h)^(−1) in CR3, else 1 [BM]."""
+    """What a cluster's residuals are multiplied by: (1 − h)^(−1/2) in CR2, (1 − h)^(−1) in CR3, else 1 [Bell]."""
     if estimator not in ("cr2", "cr3"):
         return np.ones_like(leverage)
     left = 1 - leverage
@@ -49,9 +49,9 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
     CR2 for a weighted mean of task means, clusters crossing tasks:
     V = Σ_c [Σ_t (w_t/n_t) (1 − n_ct/n_t)^(−1/2) Σ_{i∈c∩t} e_i]², which for one task is
     V = (1/n²) Σ_c (Σ_{i∈c} e_i)² / (1 − n_c/n) [BM; PT eq. 5 for an intercept-only model].
-    CR0 leaves the leverage out [M, eq. 4]; CR1 multiplies that by G/(G − 1); CR3 has the leverage's
-    full inverse in place of the square root, the jackknife [BM]. The degrees of freedom depend on the
-    design alone: Satterthwaite under working independence [BM], for all four.
+    CR0 leaves the leverage out [Miller, eq. 4]; CR1 multiplies that by G/(G − 1); CR3 has the leverage's
+    full inverse in place of the square root, the jackknife [Bell]. The degrees of freedom depend on the
+    design alone: Satterthwaite under working independence [Bell], for all four.
     A task of non-zero weight with one cluster has no residual to learn from: None. Where the tasks are
     the sample, e = d̄_t − d̄ and each task is a cluster of leverage w_t.
     """

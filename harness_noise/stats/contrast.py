@@ -5,10 +5,10 @@ prediction variance that goes with it. A single run, a paired difference, any li
 runs and a group of tasks differ only in how the contrast is built.
 
 Sources, cited at the lines that use them:
-  [W]   Wang (2025), Measuring all the noises of LLM evaluations, arXiv 2512.21326
-  [M]   Miller (2024), Adding error bars to evals, arXiv 2411.00640
-  [BM]  Bell & McCaffrey (2002), Survey Methodology 28(2)
-  [PT]  Pustejovsky & Tipton (2018), J. Business & Economic Statistics 36(4)
+  [Wang]        Wang (2025), Measuring all the noises of LLM evaluations, arXiv 2512.21326
+  [Miller]      Miller (2024), Adding error bars to evals, arXiv 2411.00640
+  [Bell]        Bell & McCaffrey (2002), Survey Methodology 28(2)
+  [Pustejovsky] Pustejovsky & Tipton (2018), J. Business & Economic Statistics 36(4)
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@ t statistic of its own, and p is the share of them that lie as far out as the ob
 not rejected.
 
 Sources:
-  [CGM] Cameron, Gelbach & Miller (2008), Review of Economics and Statistics 90(3): the null imposed
-  [W]   Webb (2023), Canadian J. Economics 56(3): the six-point weights
-  [RMNW] Roodman, MacKinnon, Nielsen & Webb (2019), Stata Journal 19(1): enumeration, intervals by inversion
-  [MNW] MacKinnon, Nielsen & Webb (2023), J. Applied Econometrics 38(5): WCR-S; where the null leaves no parameter, as
-        for a mean, restricted residuals need no leverage correction, and WCR-S is the WCR of [CGM]
+  [Cameron2008] Cameron, Gelbach & Miller (2008), Review of Economics and Statistics 90(3): the null imposed
+  [Webb]        Webb (2023), Canadian J. Economics 56(3): the six-point weights
+  [Roodman]     Roodman, MacKinnon, Nielsen & Webb (2019), Stata Journal 19(1): enumeration, intervals by inversion
+  [MacKinnon]   MacKinnon, Nielsen & Webb (2023), J. Applied Econometrics 38(5): WCR-S; where the null leaves no
+        parameter, as for a mean, restricted residuals need no leverage correction, and WCR-S is WCR [Cameron2008]
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def test_exactly_the_recorded_questions_each_once_and_native_values_of_that_list
     plain = toys.simple_evaluate(folder, ["gen"], better(), samples={"gen": asked})
     assert without_part(results) == without_part(plain)
     # the same looks, taken again from what was logged
-    order = StoppingRule(looks=5).order(N)
+    order = StoppingRule(looks=5, futility=False).order(N)
     assert asked == sorted(order.asked(look.look).tolist())
     mine = {row["doc_id"]: row["exact_match"] for row in results["samples"]["gen"] if row["filter"] == "strict"}
     b = of(read(worse, ReadOptions())[0], "gen", "exact_match", "strict")
@@ -94,7 +94,7 @@ def test_exactly_the_recorded_questions_each_once_and_native_values_of_that_list
         rows = order.asked(number)
         keys = Questions(tuple(b.questions.keys[i] for i in rows), "doc_hash")
         a = Scores("gen", "exact_match", "strict", keys, np.array([[mine[i]] for i in rows]), higher_is_better=True)
-        state = StoppingRule(looks=5).look(order, state, observe_difference([a], [b], Settings()))
+        state = StoppingRule(looks=5, futility=False).look(order, state, observe_difference([a], [b], Settings()))
         assert state.stop == (number == look.look)
     for name, value in look.to_dict().items():
         again = getattr(state.sequential, name)

@@ -314,7 +314,7 @@ def test_noise_by_factor_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixtur
     )
     assert main(["factors", str(path.with_name("few.csv")), "--factor", "prompt=prompt"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "it is not known where more answers would help most" in shown
+    assert "prompt has only 2 levels, so no advice can be given yet; so far the prompt adds most (SE" in shown
     assert "prompt has 2 levels: its variance lies anywhere between" in shown
     assert main(["factors", str(path), "--factor", "judge=judge"]) == 2
     assert "there are question, prompt, seed, score" in capsys.readouterr().err

@@ -62,7 +62,7 @@ def assert_same(runs: list[Run], choices: Settings, ignore: frozenset[str] = fro
     board = arena(runs, choices).boards[-1]
     assert board.key == ("languages", "acc", "none")
     for ours, (a, b) in zip(board.pairs, combinations(runs, 2), strict=True):
-        theirs = compare_runs([(a, b)], choices).differences[-1]
+        theirs = compare_runs([(a, b)], choices).comparisons[-1]
         assert theirs.task == "languages"
         for field in fields(Difference):
             x, y = getattr(ours, field.name), getattr(theirs, field.name)
@@ -138,7 +138,7 @@ def test_a_task_that_a_pair_does_not_share_leaves_the_group_without_numbers() ->
     emptied = replace(b.scores[2], values=np.full_like(b.scores[2].values, np.nan))
     hidden = [replace(a, scores=(), parts=a.scores), replace(b, scores=(), parts=(*b.scores[:2], emptied))]
     (board,) = arena(hidden, Settings()).boards
-    ours, theirs = board.pairs[0], compare_runs([(hidden[0], hidden[1])], Settings()).differences[0]
+    ours, theirs = board.pairs[0], compare_runs([(hidden[0], hidden[1])], Settings()).comparisons[0]
     assert (ours.n_questions, ours.n_only_a, ours.n_clusters) == (32, 7, theirs.n_clusters)
     assert (ours.diff, ours.se, ours.mean_a, ours.verdict) == (None, None, None, "not separable")
     assert ours.diagnostics == theirs.diagnostics

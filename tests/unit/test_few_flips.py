@@ -250,7 +250,7 @@ def assert_same(runs: list[Run], choices: Settings) -> int:
     """Of the last benchmark; returns how many of its pairs have few flips."""
     few = 0
     for ours, (a, b) in zip(arena(runs, choices).boards[-1].pairs, combinations(runs, 2), strict=True):
-        theirs = compare_runs([(a, b)], choices).differences[-1]
+        theirs = compare_runs([(a, b)], choices).comparisons[-1]
         for field in fields(Difference):
             x, y = getattr(ours, field.name), getattr(theirs, field.name)
             if isinstance(y, float) and isinstance(x, float):

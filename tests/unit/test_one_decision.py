@@ -73,7 +73,7 @@ def test_an_interval_without_an_end_is_none_in_the_arena_as_in_compare() -> None
     b[0] = 0.3
     runs = [Run(name, name, "array", scores=(as_scores(x, task="t"),)) for name, x in (("a", a), ("b", b))]
     chosen = Settings(test="wild", level=0.999, margin=0.05)
-    (ours,), (theirs,) = arena(runs, chosen).pairs, compare_runs([(runs[0], runs[1])], chosen).differences
+    (ours,), (theirs,) = arena(runs, chosen).pairs, compare_runs([(runs[0], runs[1])], chosen).comparisons
     assert "few_flips" in ours.diagnostics
     for row in (ours, theirs):
         assert (row.ci_low, row.ci_high, row.interval) == (None, None, "none")

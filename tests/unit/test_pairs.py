@@ -70,7 +70,7 @@ def assert_same(runs: list[Run], choices: Settings, ignore: frozenset[str] = fro
     found = list(arena(runs, choices).pairs)
     assert len(found) == len(runs) * (len(runs) - 1) // 2
     for ours, (a, b) in zip(found, combinations(runs, 2), strict=True):
-        theirs = compare_runs([(a, b)], choices).differences[0]
+        theirs = compare_runs([(a, b)], choices).comparisons[0]
         for field in fields(Difference):
             x, y = getattr(ours, field.name), getattr(theirs, field.name)
             if field.name == "diagnostics":

@@ -296,7 +296,7 @@ class TestScale:
             call(Settings(margin=0.02))
             call(Settings(margin=margin, range=(0.0, 100.0)))
         a, b = self.runs(100)
-        assert compare_runs([(a, b)], Settings(margin=margin)).differences
+        assert compare_runs([(a, b)], Settings(margin=margin)).comparisons
 
     def test_a_metric_that_is_0_throughout_is_no_proportion(self):
         def scores(*values):
@@ -357,7 +357,7 @@ class TestTheory:
         ({"accuracy": 1.2, "n": 9}, "`accuracy` 1.2"),
         ({"accuracy": 0.9, "solved": 0.8, "n": 9}, "above the accuracy"),
         ({"accuracy": 0.9, "sigma2": 0.8, "n": 9}, "belongs to `omega2`"),
-        ({"omega2": 0.1, "n": 9, "cluster": "x"}, "say how `runs` are read"),
+        ({"omega2": 0.1, "n": 9, "cluster": "x"}, "say how `runs` is read"),
         ({"omega2": 0.0, "sigma2": 0.0, "effect": 0.03}, "no noise to plan with"),
     ],
 )

@@ -351,6 +351,6 @@ def _remarks(header: Header, n_rows: int) -> list[str]:
         )
     if header.epochs_reducer == [] and header.epochs > 1:
         out.append(
-            f"{task}: run without an epochs reducer: Inspect's own stderr takes repeats for independent questions"
+            f"{task}: run without an epochs reducer: Inspect's own stderr treats repeats as independent questions"
         )
     return out

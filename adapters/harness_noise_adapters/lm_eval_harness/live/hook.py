@@ -288,7 +288,7 @@ class _Live:
         if once:
             out.append(
                 f"{', '.join(once)}: scored from log-likelihoods, which do not change from one repeat to the next; "
-                "asked once, and its prediction noise is not identified"
+                "asked once, and its prediction noise cannot be estimated"
             )
         out += [
             f"{name}: the task itself asks {own} times, which is kept ({K} repeats were asked for)"

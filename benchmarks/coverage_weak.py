@@ -40,8 +40,8 @@ from harness_noise.results.explanation import Coefficient
 from harness_noise.results.rows import Difference, Estimate
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import Contrast, design
-from harness_noise.stats.decision import Limits, t_limits
 from harness_noise.stats.flips import extended
+from harness_noise.stats.intervals import Limits, t_limits
 from harness_noise.stats.moments import moments
 from harness_noise.stats.tests import skew_of, skewed_alike
 from harness_noise.stats.wild import wild_test
@@ -122,7 +122,7 @@ def paired(d: np.ndarray, labels: np.ndarray | None = None, **choices: Any) -> S
     settings = Settings(**choices)
     plan = design(len(d), labels)
     nothing = np.zeros(len(d))
-    m = moments(Contrast(d, nothing, nothing, nothing, False, ()), plan, settings.se)
+    m = moments(Contrast(d, nothing, nothing), plan, settings.se)
     assert m.mean is not None
     assert m.df is not None
     if m.zero_variance or m.variance is None:

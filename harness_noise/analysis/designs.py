@@ -49,11 +49,16 @@ class Asked:
         """Refuse numbers out of their range."""
         inf = math.inf
         for name, value, low, high in (
-            ("effect", self.effect, 0.0, inf), ("power", self.power, 0.0, 1.0), ("alpha", self.alpha, 0.0, 1.0),
-            ("design_effect", self.design_effect, 0.0, inf), ("accuracy", self.accuracy, 0.0, 1.0),
-            ("cost_question", self.cost_question, 0.0, inf), ("cost_answer", self.cost_answer, 0.0, inf),
-            ("cluster_size", self.cluster_size, 0.0, inf), ("assurance", self.assurance, 0.0, 1.0),
-        ):  # fmt: skip
+            ("effect", self.effect, 0.0, inf),
+            ("power", self.power, 0.0, 1.0),
+            ("alpha", self.alpha, 0.0, 1.0),
+            ("design_effect", self.design_effect, 0.0, inf),
+            ("accuracy", self.accuracy, 0.0, 1.0),
+            ("cost_question", self.cost_question, 0.0, inf),
+            ("cost_answer", self.cost_answer, 0.0, inf),
+            ("cluster_size", self.cluster_size, 0.0, inf),
+            ("assurance", self.assurance, 0.0, 1.0),
+        ):
             if value is not None and not low < value < high:
                 raise InputError(
                     f"`{name}` {value:g} must be above {low:g}{'' if high == math.inf else f' and below {high:g}'}"

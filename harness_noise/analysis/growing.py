@@ -22,7 +22,7 @@ from ..stats import decision
 from ..stats.contrast import question_stats
 from ..stats.partial import positions_look_random
 from ..stats.sequential import critical_values
-from .comparison import _matched
+from .comparison import matched_scores
 from .matching import align
 from .observed import Observed, observe_difference
 from .partial import part_of, with_all_of_b, with_answers
@@ -201,7 +201,7 @@ def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: S
 
 def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores], Group | None]]:
     """The scores of every task, and of every group's tasks, that both runs measured as a mean of question scores."""
-    matched, _ = _matched(run_a, run_b, alone=not run_a.groups)
+    matched, _ = matched_scores(run_a, run_b, alone=not run_a.groups)
     out: list[tuple[list[Scores], list[Scores], Group | None]] = [([a], [b], None) for a, b in matched]
     for group in run_a.groups:
         sides = group_parts(run_a, group), group_parts(run_b, group)

@@ -115,9 +115,7 @@ def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings
         G = row.n_clusters
         units = Units(n / G, min(1.0, ((row.df or G - 1) + 1) / G))
         pilot = f"{G} clusters of {n / G:.3g} questions"
-    return Noise(
-        found, split, upper, units, clustered, pilot, TWO_RUNS if two else ONE_RUN, scale, row.diagnostics
-    )  # fmt: skip
+    return Noise(found, split, upper, units, clustered, pilot, TWO_RUNS if two else ONE_RUN, scale, row.diagnostics)
 
 
 def _measured(

@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 
 
 def plan_of(
-    asked: Asked, pilot: Sequence[Run | Estimate | Difference], settings: Settings, *, two_like_this: bool = False,
+    asked: Asked,
+    pilot: Sequence[Run | Estimate | Difference],
+    settings: Settings,
+    *,
+    two_like_this: bool = False,
     looks: Looks | str | None = None,
-) -> Plan:  # fmt: skip
+) -> Plan:
     """The plan that answers what is asked, with the noise of a pilot, of numbers, or of the expected accuracy.
 
     Args:

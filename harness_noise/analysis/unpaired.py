@@ -31,9 +31,17 @@ def unpaired_difference(compared: Compared, settings: Settings) -> RowDecision:
     clustered = plans[0].clustered or plans[1].clustered
     spec = next((part.cluster_spec for part in compared.parts if part.cluster_spec), None)
     return row_of(
-        compared, evidence, (a, b), (m_a, m_b), {"unpaired"}, clustered,
-        n_only_a=len(a), n_only_b=len(b), se_unpaired=root(m.variance), cluster=in_words(spec) if clustered else None,
-    )  # fmt: skip
+        compared,
+        evidence,
+        (a, b),
+        (m_a, m_b),
+        {"unpaired"},
+        clustered,
+        n_only_a=len(a),
+        n_only_b=len(b),
+        se_unpaired=root(m.variance),
+        cluster=in_words(spec) if clustered else None,
+    )
 
 
 def _welch(a: Moments, b: Moments) -> Moments:
@@ -61,7 +69,6 @@ def _welch(a: Moments, b: Moments) -> Moments:
         var_data=plus(a.var_data, b.var_data),
         var_prediction=plus(a.var_prediction, b.var_prediction),
         var_total=plus(a.var_total, b.var_total),
-        icc=None,
         zero_variance=a.zero_variance and b.zero_variance,
         diagnostics=tuple(sorted({*a.diagnostics, *b.diagnostics} - of_parts)),
     )

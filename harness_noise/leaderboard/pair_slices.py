@@ -14,14 +14,14 @@ from ..data.scores import Scores
 from ..results.arena import BenchmarkResult, PairSlice
 from ..settings import Settings
 from ..stats import decision
-from .benchmark import _grid, _Measured, _pairs
+from .benchmark import MeasuredRun, grid_of, pairs_of
 
 MOST = 50_000
 """Pairs × slices that are computed; of more, `compare` has those of any two models."""
 
 
 def pair_slices(
-    board: BenchmarkResult, measured: Sequence[_Measured], by: Sequence[str], settings: Settings
+    board: BenchmarkResult, measured: Sequence[MeasuredRun], by: Sequence[str], settings: Settings
 ) -> tuple[PairSlice, ...]:
     """A − B of all pairs by slice, as `compare` has it; p-values adjusted over the slices of each pair.
 
@@ -44,7 +44,7 @@ def pair_slices(
             replace(item, parts=(_of(item.parts[0], same, chosen),))
             for item, same in zip(measured, places, strict=True)
         ]
-        pairs = _pairs(some, _grid(some, None)[0], None, alone)[0]
+        pairs = pairs_of(some, grid_of(some, None)[0], None, alone)[0]
         if pairs is not None:
             out.append(PairSlice(field, value, len(keys), pairs))
     p = np.array([one.pairs.columns["p_value"] for one in out])

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..analysis.difference import decided
-from ..analysis.evidence import row_decision
+from ..analysis.evidence import RowDecision, decided
 from ..errors import InputError
 from ..io.atomic import write_text
 from ..io.paths import load
@@ -297,23 +296,25 @@ def compare(
     Raises:
         InputError: numbers, or a margin, that are not on the profile's scale.
     """
+    settings = Settings(level=level, margin=margin)
     check_scale("margin", margin, profile.scale, profile.metric)
     profile.check(a, b)
     diff, se, total, share = a - b, profile.se(a, b, repeats), profile.se(a, b), profile.data_share
     known = se > 0  # the rule of thumb has no noise at 0 and 1, where nothing is known of it
     df = float(profile.df or profile.n_questions - 1) if known else math.nan
     of = decision.Differences(
-        np.array([diff]), np.array([se**2 if known else math.nan]), np.array([df]), zero=np.array([False]),
+        np.array([diff]),
+        np.array([se**2 if known else math.nan]),
+        np.array([df]),
+        zero=np.array([False]),
         p_zero=np.array([math.nan]),
-    )  # fmt: skip
+    )
     data, prediction = (None, None) if share is None or not known else (share * total**2, (1 - share) * total**2)
-    row = row_decision(
-        decision.decide(of, level, margin),
-        {
-            "reference_noise",
-            *({"beyond_reference"} if profile.beyond(a, b) else ()),
-            *decision.noise_codes(df if profile.cluster and known else None),
-        },
+    codes = {"reference_noise", *decision.noise_codes(df if profile.cluster and known else None)}
+    codes |= {"beyond_reference"} if profile.beyond(a, b) else set()
+    row = RowDecision.of(
+        decision.decide(of, settings),
+        codes,
         task=profile.task,
         metric=profile.metric,
         scorer=profile.scorer,
@@ -322,8 +323,10 @@ def compare(
         model_b=names[1],
         n_questions=profile.n_questions,
         n_clusters=profile.n_clusters,
-        n_only_a=0, n_only_b=0,
-        repeats_a=repeats[0], repeats_b=repeats[1],
+        n_only_a=0,
+        n_only_b=0,
+        repeats_a=repeats[0],
+        repeats_b=repeats[1],
         mean_a=a,
         mean_b=b,
         diff=diff,
@@ -337,8 +340,8 @@ def compare(
         var_data=data,
         var_prediction=prediction,
         cluster=profile.cluster,
-    )  # fmt: skip
-    found = decided([row], Settings(level=level, margin=margin))[0]
+    )
+    found = decided([row], settings)[0]
     if profile.scale is None or found.ci_low is None or found.ci_high is None:
         return found
     return replace(found, ci_low=max(found.ci_low, -1.0), ci_high=min(found.ci_high, 1.0))

@@ -25,9 +25,11 @@ def to_json(board: BenchmarkResult) -> dict[str, Any]:
     clusters = None if all(label is None for label in columns.cluster) else list(columns.cluster)
     means = [[None if math.isnan(x) else round(float(x), 12) for x in column] for column in board.scores.T]
     return {
-        "keys": list(columns.question), "clusters": clusters, "models": [model.model for model in board.models],
+        "keys": list(columns.question),
+        "clusters": clusters,
+        "models": [model.model for model in board.models],
         "means": means,
-    }  # fmt: skip
+    }
 
 
 def is_profile(path: str | Path) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..io.atomic import write_text
 from ..stats import benchmark, theory
-from ..stats.intervals import z_quantile
+from ..stats.intervals import critical
 from .arena_summary import chosen_pairs, file_names, ranked
 from .canvas import (
     COLOURS,
@@ -181,7 +181,7 @@ def separation(board: BenchmarkResult) -> PairFigure | None:
     drawing.area(x, np.minimum(x, top))
     size = float(np.median(n[rows]))
     for i, p in enumerate((0.05, 0.01, 0.001)):
-        y = x**2 * (1 + size / z_quantile(1 - p) ** 2)
+        y = x**2 * (1 + size / float(critical(1 - p)) ** 2)
         drawing.line(x, np.where(y <= top, y, np.nan), dash=DASHES[i], label=f"p = {p:g}")
     plot.cloud(rows, diff, apart)
     plot.marks(rows[~significant], diff[~significant], apart[~significant], 1, "not separable")

@@ -23,7 +23,7 @@ from scipy import special
 
 from .arrays import FloatArray, IntArray
 from .contrast import Design
-from .intervals import ConfidenceInterval, t_quantile
+from .intervals import Limits, critical
 from .tolerances import ROUNDING, SMALLEST
 
 BATCH_BYTES = 2**25
@@ -214,9 +214,9 @@ class Distribution:
         upto = np.searchsorted(self.values, self.estimate + slack, side="right")
         return float(special.ndtri(np.clip((below + upto) / (2 * B), 0.5 / B, 1 - 0.5 / B)))
 
-    def interval(self, level: float, method: Method = "bca") -> ConfidenceInterval:
+    def interval(self, level: float, method: Method = "bca") -> Limits[float]:
         """Percentile interval, or BCa: corrected for bias and skewness [Efron, eqs. 14.9–14.10]."""
-        z = self.scale * t_quantile(level, self.df)
+        z = self.scale * float(critical(level, self.df))
         tails = special.ndtr(np.array([-z, z]))
         if method == "bca":
             z0 = self._bias()
@@ -229,7 +229,7 @@ class Distribution:
             low = min(low, self.estimate - half)
         if tails[1] > 1 - finest:
             high = max(high, self.estimate + half)
-        return ConfidenceInterval(low, high)
+        return Limits(low, high)
 
     def p_value(self, null: float = 0.0, method: Method = "bca") -> float:
         """Two-sided p: 1 − the level at which the interval just touches `null`; never 0."""

@@ -18,7 +18,7 @@ from harness_noise.errors import InputError
 from harness_noise.leaderboard.build import arena
 from harness_noise.results.rows import Difference
 from harness_noise.settings import Settings
-from harness_noise.stats.group_pairs import _Group
+from harness_noise.stats import pairs as engine
 
 TASKS = ("french", "german", "swahili")
 SIZES = (12, 20, 7)
@@ -125,11 +125,18 @@ def test_groups_without_variance() -> None:
 
 def test_the_same_questions_take_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(_Group, "by_kernel", lambda self, i: calls.append(i))
-    for K in (1, 3):
-        arena(drawn(6, K), Settings())
-    assert calls == []
-    arena(drawn(6, 3, missing=0.1), Settings())
+    from_questions = engine._from_questions
+
+    def counted(work: Any, rows: Any) -> None:
+        calls.extend(rows)
+        from_questions(work, rows)
+
+    monkeypatch.setattr(engine, "_from_questions", counted)
+    group = [replace(run, scores=(), parts=run.scores) for run in drawn(6, 3, real=True)]
+    arena(group, Settings())
+    assert len(calls) < 8  # those whose flips are few
+    calls.clear()
+    arena([replace(run, scores=(), parts=run.scores) for run in drawn(6, 3, missing=0.1)], Settings())
     assert len(calls) == 15
 
 

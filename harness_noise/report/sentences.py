@@ -213,8 +213,8 @@ def _asked(item: Estimate) -> str:
 FEW = 12
 """Rows of which each has a line, and which a table shows; of more, those that say something."""
 A, B = "A better", "B better"
-NOT_DECIDED = "not decided"
-"""The verdict of a run that grows, at a look that did not decide."""
+NOT_DECIDED, CANNOT = "not decided", "cannot be decided"
+"""The verdicts of a run that grows, at a look that did not decide: more answers may, or would not."""
 
 
 def verdict_lines(table: Comparison) -> list[str]:
@@ -252,7 +252,7 @@ def count_line(table: Comparison) -> str:
     parts += [f"{n} {verdict}" for verdict, n in verdicts.items() if verdict.startswith("equivalent")]
     if same := verdicts["not separable"] - unjudged:
         parts.append(f"{same} not separable{after}")
-    parts += [f"{verdicts[NOT_DECIDED]} {NOT_DECIDED}"] if verdicts[NOT_DECIDED] else []
+    parts += [f"{verdicts[word]} {word}" for word in (NOT_DECIDED, CANNOT) if verdicts[word]]
     parts += [f"{unjudged} that cannot be judged"] if unjudged else []
     pairs = {names_of(row) for row in table.differences}
     baselines = {b for _, b in pairs}
@@ -291,6 +291,8 @@ def verdict_parts(row: Difference, settings: object = None) -> tuple[str, str]:
     parts += [test] if test else []
     if row.verdict == NOT_DECIDED:
         parts.append(f"{NOT_DECIDED} yet")
+    if row.verdict == CANNOT:
+        parts.append("the rest of the answers cannot decide it")
     if row.mde is not None and not _decided(row):
         none = _in_points(row, settings) and row.mde > 1  # no two scores of a question differ by so much
         parts.append(f"smallest detectable {'none' if none else _amount(row, row.mde, settings, unit=False)}")

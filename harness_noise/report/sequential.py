@@ -30,9 +30,9 @@ def plan_section(found: PlanLooks, effect: float, digits: int) -> Section:
         words = ", ".join(f"{word} {100 * share:.0f} %" for word, share in again.decisions.items())
         rows += [
             (f"these runs, in {again.orders:,} random orders", words),
-            ("… it stopped after a median of", f"{again.n_median:,} of {again.n_total:,} questions"),
+            ("… it stopped after a median of", f"{again.n_median:,} of {again.n_total:,} answers"),
             ("… in 80 % of the orders after", f"{again.n_low:,} to {again.n_high:,}"),
-            ("… not decided at the end", f"{100 * again.decisions.get(WORDS[0], 0.0):.0f} % of the orders"),
+            ("… not separable when all were asked", f"{100 * again.decisions.get(WORDS[0], 0.0):.0f} % of the orders"),
         ]
     return Section("Stopping when it is decided", (Column("Design", text=True), Column("")), tuple(rows))
 

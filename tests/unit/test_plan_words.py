@@ -69,7 +69,7 @@ def test_a_replay_that_decides_nothing_does_not_call_it_enough(monkeypatch: pyte
     assert found.sequential is not None
     assert found.sequential.replay is not None
     share = found.sequential.replay.decisions["not separable"]
-    assert f"… not decided at the end {100 * share:.0f} % of the orders" in text
+    assert f"… not separable when all were asked {100 * share:.0f} % of the orders" in text
 
 
 def test_what_is_hidden_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

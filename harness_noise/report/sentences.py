@@ -9,6 +9,7 @@ from math import isclose
 from ..data.native_values import is_proportion
 from ..results.diagnostics import explained
 from ..results.rows import Comparison, Difference, Estimate, Gate
+from ..results.sequential import CANNOT, NOT_DECIDED
 from ..stats.tolerances import SLACK
 from .columns import (
     data_noise,
@@ -213,8 +214,6 @@ def _asked(item: Estimate) -> str:
 FEW = 12
 """Rows of which each has a line, and which a table shows; of more, those that say something."""
 A, B = "A better", "B better"
-NOT_DECIDED, CANNOT = "not decided", "cannot be decided"
-"""The verdicts of a run that grows, at a look that did not decide: more answers may, or would not."""
 
 
 def verdict_lines(table: Comparison) -> list[str]:

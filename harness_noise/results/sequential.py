@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from ..data.scores import Run
 
 
+NOT_DECIDED, CANNOT = "not decided", "cannot be decided"
+"""Decisions of a run that grows, at a look that did not decide: more answers may, or would not."""
+
+
 class _Object:
     """One object of the JSON."""
 

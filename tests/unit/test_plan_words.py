@@ -68,7 +68,8 @@ def test_a_replay_that_decides_nothing_does_not_call_it_enough(monkeypatch: pyte
     assert found.sequential is not None
     replay = found.sequential.replay
     assert replay is not None
-    assert f"… it stopped after a median of {replay.n_median} of 120 answers" in text
+    assert f"… it stopped after a median of {replay.n_median} of {replay.n_total} answers" in text
+    assert replay.n_total == 240
     share = sum(replay.decisions.get(word, 0.0) for word in ("not separable", "cannot be decided"))
     assert share > 0.5
     assert f"… without a decision {100 * share:.0f} % of the orders" in text

@@ -28,6 +28,8 @@ from scipy import optimize
 
 from ..errors import InputError
 from ..results.forms import finite
+from ..results.sequential import CANNOT as CANNOT
+from ..results.sequential import NOT_DECIDED as NOT_DECIDED
 from ..results.sequential import Sequential
 from ..stats.contrast import cluster_codes
 from ..stats.sequential import (
@@ -77,9 +79,7 @@ RISE = 1.01
 """Information of a look over that of the look before, at least; else there is nothing new to look at."""
 ASSUMED_PREDICTION = 0.5
 """Share of prediction noise by which the looks of a run with several answers are placed; no decision rests on it."""
-NOT_DECIDED = "not decided"
 PRECISE = "precise enough"
-CANNOT = "cannot be decided"
 ALL_ASKED = "not separable"
 BETTER = ("A better", "B better")
 

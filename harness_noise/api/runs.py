@@ -275,7 +275,7 @@ def compare(
 
             result = combined(result, pairs)
         if looks is not None:
-            result = _looked(result, pairs, request.settings, looks)
+            result = _looked(result, pairs, complete, request.settings, looks)
         if by_question and not request.settings.unpaired:
             from ..analysis.by_question import by_question as each_question
 
@@ -308,7 +308,9 @@ def _of_pairs(
     return result
 
 
-def _looked(result: Comparison, pairs: list[tuple[Run, Run]], settings: Settings, looks: Looks | str) -> Comparison:
+def _looked(
+    result: Comparison, pairs: list[tuple[Run, Run]], complete: list[Run], settings: Settings, looks: Looks | str
+) -> Comparison:
     """The comparison corrected for the looks at A, which are kept beside its file."""
     from ..analysis import growing
     from ..analysis.sequential import StoppingRule
@@ -322,7 +324,7 @@ def _looked(result: Comparison, pairs: list[tuple[Run, Run]], settings: Settings
         what, other = ("slices", "`by`") if result.slices else ("combined rows", "`combine`")
         raise InputError(f"`looks` corrects rows for repeated looks, but {what} are not: leave `looks` or {other} out")
     memory = growing.beside(pairs[0][0].path)
-    found = growing.look(*pairs[0], settings, StoppingRule.parse("decided", looks=looks).looks, memory)
+    found = growing.look(*pairs[0], settings, StoppingRule.parse("decided", looks=looks).looks, memory, complete)
     note = f"the looks at {pairs[0][0].model} are kept in {memory}"
     return growing.judged_by_looks(replace(result, notes=(*result.notes, note)), found, settings)
 

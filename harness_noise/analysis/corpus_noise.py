@@ -245,20 +245,11 @@ def noise_of(sides: Sequence[Side], signs: Sequence[float], settings: Settings, 
         data += a * a * spread / side.repeats
     found |= {code for side in sides for code in side.item.diagnostics}
     identified = not found & UNSPLIT
-    found |= noise_codes(known.df, zero=flat, var_data=V - data if identified else None)
-    return Noise(
-        value,
-        each,
-        V,
-        V - data if identified else None,
-        prediction if identified else None,
-        V + prediction - data,
-        known,
-        distribution,
-        frozenset(found),
-        min(side.G for side in sides),
-        carry,
-    )
+    of_data, of_answers = (V - data, prediction) if identified else (None, None)
+    found |= noise_codes(known.df, zero=flat, var_data=of_data)
+    fewest, all_noise = min(side.G for side in sides), V + prediction - data
+    codes = frozenset(found)
+    return Noise(value, each, V, of_data, of_answers, all_noise, known, distribution, codes, fewest, carry)
 
 
 def swap_p(sides: Sequence[Side], settings: Settings) -> float:

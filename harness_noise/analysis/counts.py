@@ -45,14 +45,8 @@ def compare_counts(
     p, unknown = (x + y) / (n + m), np.array([np.nan])
     variance = np.array([p * (1 - p) * (1 / n + 1 / m)])
     of = decision.Differences(np.array([exact.diff]), variance, df=unknown, zero=np.array([False]), p_zero=unknown)
-    test = decision.Test(
-        np.array([exact.p_value]),
-        np.array([z.statistic]),
-        by_p=True,
-        of_all=True,
-        limits=limits,
-        interval="agresti-caffo",
-    )
+    each = np.array([exact.p_value]), np.array([z.statistic])
+    test = decision.Test(*each, by_p=True, of_all=True, limits=limits, interval="agresti-caffo")
     row = RowDecision.of(
         decision.decide(of, settings, test),
         {"unpaired"},

@@ -339,9 +339,8 @@ class StoppingRule:
         seen = np.zeros(len(question), dtype=np.intp)
         seen[np.unique(codes[question], return_index=True)[1]] = 1
         asked = np.cumsum(seen)
-        count = self._looks_possible(
-            units, share[np.flatnonzero(first)[-1]], "questions" if clusters is None else "clusters"
-        )
+        name = "questions" if clusters is None else "clusters"
+        count = self._looks_possible(units, share[np.flatnonzero(first)[-1]], name)
         kept = _cuts(share, np.flatnonzero(whole), int(np.searchsorted(asked, FIRST_UNITS)), count)
         where = list(pairwise([0, *(cut + 1 for cut in kept)]))
         return Order(

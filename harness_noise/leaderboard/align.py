@@ -62,12 +62,7 @@ def grid(parts: Sequence[Scores]) -> Grid:
         runs = part.repeats_are_runs and part.values.shape[1] > 1
         noisy[m] = runs or _shared_noise(part.values, stats.count)
         if part.clusters is not None:
-            if both_ways(part.clusters) is not None:
-                raise InputError(
-                    f"{part.task}, {part.metric}: these questions are clustered in two crossed ways "
-                    f"({in_words(part.cluster_spec)}), which arena does not compute: name one of the two with "
-                    "`cluster`, or use `compare` on the pairs that need both"
-                )
+            _check_one_way(part)
             if spec is not None and part.cluster_spec != spec:
                 notes.append(
                     f"{part.task}: runs carry different clusters ({spec}, {part.cluster_spec}); "
@@ -103,6 +98,15 @@ def grid(parts: Sequence[Scores]) -> Grid:
         noisy,
         tuple(dict.fromkeys(notes)),
     )
+
+
+def _check_one_way(part: Scores) -> None:
+    if both_ways(part.clusters) is not None:
+        raise InputError(
+            f"{part.task}, {part.metric}: these questions are clustered in two crossed ways "
+            f"({in_words(part.cluster_spec)}), which arena does not compute: name one of the two with `cluster`, or "
+            "use `compare` on the pairs that need both"
+        )
 
 
 def stacked(grids: Sequence[Grid], tasks: Sequence[str], shares: Sequence[float] | None) -> Grid:

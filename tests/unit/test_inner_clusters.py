@@ -29,7 +29,7 @@ def test_the_outer_field_is_named(tmp_path):
     path = written(tmp_path / "t.csv", outer=1.0)
     inner, outer = (hn.analyze(path, cluster=field) for field in ("passage", "article"))
     assert "inner_clusters" in inner.rows[0].diagnostics
-    assert outer.se > 1.1 * inner.se
+    assert outer.rows[0].se > 1.1 * inner.rows[0].se
     (note,) = [note for note in inner.notes if "`cluster='article'`" in note]
     assert "each cluster (passage) lies within one value of 'article'" in note
     assert "inner_clusters" not in outer.diagnostics

@@ -32,7 +32,7 @@ def test_the_outer_field_is_named(tmp_path):
     assert outer.rows[0].se > 1.1 * inner.rows[0].se
     (note,) = [note for note in inner.notes if "`cluster='article'`" in note]
     assert "each cluster (passage) lies within one value of 'article'" in note
-    assert "inner_clusters" not in outer.diagnostics
+    assert "inner_clusters" not in outer.rows[0].diagnostics
     assert not [note for note in outer.notes if "lies within" in note]
 
 

@@ -32,9 +32,8 @@ from harness_noise.data.scores import Run, Scores
 from harness_noise.leaderboard.build import arena
 from harness_noise.leaderboard.pairs import Facts, decided
 from harness_noise.settings import Settings
-from harness_noise.stats.all_pairs import all_pairs, every_pair
 from harness_noise.stats.contrast import question_stats
-from harness_noise.stats.pair_table import Table
+from harness_noise.stats.pairs import Table, every_pair, pair_columns
 
 
 def scores(M: int, N: int, K: int) -> list[np.ndarray]:
@@ -100,11 +99,13 @@ def against_pandas(n_pairs: int) -> list[Row]:
     whole = boards(values)
     theirs = by_pandas(long, some)
     ours, leaderboard, some_pairs = best(
-        lambda: all_pairs(table(values), a, b, "cr0"), lambda: arena(whole, Settings()), lambda: by_pandas(long, some),
+        lambda: pair_columns(table(values), a, b, "cr0"),
+        lambda: arena(whole, Settings()),
+        lambda: by_pandas(long, some),
         rounds=size(5, 1),
-    )  # fmt: skip
+    )
     pandas_seconds = some_pairs / len(some) * len(a)
-    columns = all_pairs(table(values), a, b, "cr0")
+    columns = pair_columns(table(values), a, b, "cr0")
     for name, found in (
         ("var_data", columns.var_data),
         ("se_total", np.sqrt(columns.var_total)),
@@ -128,10 +129,10 @@ def against_a_product() -> list[Row]:
     def every_column() -> object:
         common = {"higher_is_better": True, "cluster": None}
         facts = Facts(names, names, common, np.zeros(M, dtype=int), {}, width=1.0)
-        return decided(all_pairs(values, a, b), values, facts, Settings())
+        return decided(pair_columns(values, a, b), values, facts, Settings())
 
     product, errors, everything = best(
-        lambda: x.T @ x, lambda: all_pairs(values, a, b, counts=False), every_column, rounds=size(9, 1)
+        lambda: x.T @ x, lambda: pair_columns(values, a, b, counts=False), every_column, rounds=size(9, 1)
     )
     return [
         Row(f"standard errors of all pairs of {M} models × 2,000", errors, "one matrix product XᵀX", product, 15),

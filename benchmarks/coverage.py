@@ -20,9 +20,9 @@ import numpy as np
 from scipy import special
 
 from harness_noise import estimate, estimate_difference
-from harness_noise.stats.decision import t_limits
-from harness_noise.stats.flips import extended_task, level_sums
-from harness_noise.stats.intervals import binomial_skewness, tail_shift
+from harness_noise.stats.cluster_variance import Cells
+from harness_noise.stats.flips import Extension, level_sums
+from harness_noise.stats.intervals import binomial_skewness, t_limits, tail_shift
 from harness_noise.stats.tolerances import FEW_DF
 
 ICC = 0.3
@@ -138,7 +138,9 @@ def moments(d: np.ndarray, labels: np.ndarray) -> Moments:
 
 def difference_interval(m: Moments) -> tuple[np.ndarray, np.ndarray]:
     """t with CR2 and Satterthwaite's df, far limits where few differ; Bonett–Price where nothing varies."""
-    limits = t_limits(m.mean, np.sqrt(m.variance), m.df, 0.95, extended_task(m.sums, m.sizes[None, :]))
+    G = len(m.sizes)
+    clusters = Cells(m.sizes[None, :], np.arange(G), np.zeros(G, dtype=np.intp), np.full((1, 1), 1 / m.sizes.sum()))
+    limits = t_limits(m.mean, np.sqrt(m.variance), m.df, 0.95, Extension(clusters, "cr2")(m.sums))
     low, high = limits.low.copy(), limits.high.copy()
     flat = m.variance == 0
     if flat.any():

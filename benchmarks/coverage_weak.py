@@ -40,8 +40,8 @@ from harness_noise.results.explanation import Coefficient
 from harness_noise.results.rows import Difference, Estimate
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import Contrast, design
-from harness_noise.stats.decision import Limits, t_limits
 from harness_noise.stats.flips import extended
+from harness_noise.stats.intervals import Limits, t_limits
 from harness_noise.stats.moments import moments
 from harness_noise.stats.tests import skew_of, skewed_alike
 from harness_noise.stats.wild import wild_test
@@ -122,7 +122,7 @@ def paired(d: np.ndarray, labels: np.ndarray | None = None, **choices: Any) -> S
     settings = Settings(**choices)
     plan = design(len(d), labels)
     nothing = np.zeros(len(d))
-    m = moments(Contrast(d, nothing, nothing, nothing, False, ()), plan, settings.se)
+    m = moments(Contrast(d, nothing, nothing), plan, settings.se)
     assert m.mean is not None
     assert m.df is not None
     if m.zero_variance or m.variance is None:
@@ -507,7 +507,7 @@ def equal_weights(tasks: int, *, difference: bool) -> Draw:
         if not difference:
             return analyze_run(a, Settings()).estimates[-1], 0.5
         b = _tasks(one(rng, difficulty), "b", True)
-        return compare_runs([(a, b)], Settings()).differences[-1], 0.0
+        return compare_runs([(a, b)], Settings()).comparisons[-1], 0.0
 
     return draw
 
@@ -662,7 +662,7 @@ def equivalent_on_the_margin(n: int, wins: float, margin: float) -> Callable[[np
 
 def combined_finds(method: str, tasks: int, n: int) -> Callable[[np.random.Generator], bool]:
     def trial(rng: np.random.Generator) -> bool:
-        rows = compare_runs([_alike(rng, tasks, n)], Settings()).differences
+        rows = compare_runs([_alike(rng, tasks, n)], Settings()).comparisons
         p = next(item.p_value for item in combine(rows) if item.method == method)
         return p is not None and p < 0.05
 

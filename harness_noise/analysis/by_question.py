@@ -11,7 +11,7 @@ from ..data.scores import Run, Scores
 from ..errors import InputError
 from ..results.rows import ByQuestion
 from ..stats.contrast import question_stats
-from .comparison import _matched
+from .comparison import matched_scores
 
 
 def by_question(pairs: Sequence[tuple[Run, Run]]) -> tuple[ByQuestion, ...]:
@@ -19,7 +19,7 @@ def by_question(pairs: Sequence[tuple[Run, Run]]) -> tuple[ByQuestion, ...]:
     out = []
     for run_a, run_b in pairs:
         try:
-            matched = _matched(run_a, run_b, alone=True)[0]
+            matched = matched_scores(run_a, run_b, alone=True)[0]
         except InputError:  # groups and corpus metrics alone are shared
             continue
         out += [_one(*parts, run_a, run_b) for parts in matched]
@@ -39,9 +39,16 @@ def _one(one: Scores, other: Scores, run_a: Run, run_b: Run) -> ByQuestion:
         return None if values is None else [values[i] for i in at]
 
     return ByQuestion(
-        one.task, one.metric, one.scorer, run_a.model, run_b.model, run_a.name, run_b.name,
+        one.task,
+        one.metric,
+        one.scorer,
+        run_a.model,
+        run_b.model,
+        run_a.name,
+        run_b.name,
         keys=[one.questions.keys[i] for i in at_a],
         texts=of_either(one.questions.shown(), other.questions.shown()),
         clusters=of_either(one.clusters, other.clusters),
-        mean_a=a[keep], mean_b=b[keep],
-    )  # fmt: skip
+        mean_a=a[keep],
+        mean_b=b[keep],
+    )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def combined(result: Comparison, pairs: Iterable[tuple[Run, Run]]) -> Comparison:
     """The comparison of these pairs with what its rows say together; groups hold the same questions again."""
     groups = {group.name for pair in pairs for run in pair for group in run.groups}
-    alone = [item for item in zip(result.differences, result.skews, strict=True) if item[0].task not in groups]
+    alone = [item for item in zip(result.comparisons, result.skews, strict=True) if item[0].task not in groups]
     return replace(result, combined=combine([row for row, _ in alone], [skew for _, skew in alone]))
 
 

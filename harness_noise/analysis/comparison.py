@@ -16,8 +16,8 @@ from ..io.joining import check_clusters
 from ..results.forms import merge_notes
 from ..results.rows import Comparison, Difference, Flip
 from ..settings import Settings
-from .difference import decided, run_difference
-from .evidence import Compared, RowDecision
+from .difference import run_difference
+from .evidence import Compared, RowDecision, decided
 from .flips import flipped
 from .repeats import copies
 from .sample import group_parts, named_repeats
@@ -45,14 +45,18 @@ def compare_runs(pairs: Sequence[tuple[Run, Run]], settings: Settings, n_questio
     named, notes = agreed_pairs(pairs)
     for run_a, run_b in named:
         of_pair, listed, remarks = _of_pair(run_a, run_b, settings, n_questions)
-        rows += [replace(item, row=replace(item.row, run_a=run_a.name, run_b=run_b.name)) for item in of_pair]
+        rows += [row.named(run_a=run_a.name, run_b=run_b.name) for row in of_pair]
         flips += listed
         notes += [*run_a.notes, *run_b.notes, *remarks]
     notes += _no_direction(rows)
     return Comparison(
-        settings.to_dict(), tuple(decided(rows, settings)), merge_notes(notes), tuple(flips),
-        families=tuple(item.family for item in rows), skews=tuple(item.skew for item in rows),
-    )  # fmt: skip
+        settings.to_dict(),
+        tuple(decided(rows, settings)),
+        merge_notes(notes),
+        tuple(flips),
+        families=tuple(item.family for item in rows),
+        skews=tuple(item.skew for item in rows),
+    )
 
 
 def _of_pair(
@@ -66,7 +70,7 @@ def _of_pair(
     ]
     family = _families([group for group, _, _ in groups])
     wholes = _both(run_a.corpus, run_b.corpus)
-    matched, remarks = _matched(run_a, run_b, alone=not groups and not wholes)
+    matched, remarks = matched_scores(run_a, run_b, alone=not groups and not wholes)
     notes = [*remarks, *copies((run_a, run_b))]
     notes += named_repeats([part for parts in matched for part in parts], settings)
     rows: list[RowDecision] = []
@@ -74,18 +78,18 @@ def _of_pair(
     left_out: list[NothingSharedError] = []
     for one, other in matched:
         with _collected(left_out):
-            row, found = run_difference(Compared([one], [other], run_a, run_b), settings)
+            row, said = run_difference(Compared([one], [other], run_a, run_b), settings)
             rows.append(replace(row, family=family.get(one.task, "")))
-            notes += found
+            notes += [*said.pairing, *said.missing]
             if n_questions and not settings.unpaired:
                 listed, remarks = flipped(one, other, (run_a, run_b), n_questions)
                 flips += listed
                 notes += remarks
     for group, parts_a, parts_b in groups:
         with _collected(left_out):
-            row, found = run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)
+            row, said = run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)
             rows.append(row)
-            notes += [note for note in found if "answers are missing" in note]
+            notes += said.missing
     for whole_a, whole_b in wholes:
         with _collected(left_out):
             row = _of_corpus(whole_a, whole_b, run_a, run_b, settings)
@@ -97,7 +101,7 @@ def _of_pair(
 
 def _no_direction(rows: Sequence[RowDecision]) -> list[str]:
     """A note on the metrics of which no run says whether higher or lower is better."""
-    unknown = dict.fromkeys(item.row.metric for item in rows if item.row.higher_is_better is None)
+    unknown = dict.fromkeys(row.fields["metric"] for row in rows if row.fields["higher_is_better"] is None)
     said = "the run does not say whether higher or lower is better; higher is taken to be better"
     return [f"{', '.join(unknown)}: {said}"] if unknown else []
 
@@ -133,7 +137,7 @@ def _both(a: Iterable[Measured], b: Iterable[Measured]) -> list[tuple[Measured, 
     return [(item, where[key]) for item in a if (key := (item.task, item.metric, item.scorer)) in where]
 
 
-def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[str]]:
+def matched_scores(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Scores]], list[str]]:
     """Scores of the same task, metric and scorer; or the only one of each run.
 
     `alone`: nothing else (a group, a corpus metric) can be compared.
@@ -149,8 +153,8 @@ def _matched(run_a: Run, run_b: Run, alone: bool) -> tuple[list[tuple[Scores, Sc
         if not run.scores and run.skipped:
             reasons = "; ".join(dict.fromkeys(item.reason for item in run.skipped[:3]))
             bare = (
-                " Two bare numbers are compared with the noise of their benchmark: harness-noise compare 0.71 0.68 "
-                "--reference NAME"
+                " Two bare numbers, such as 0.71 and 0.68, are compared with the noise of their benchmark in "
+                "`references`"
             )
             raise InputError(
                 f"{run.name} has no answers that can be compared question by question ({reasons})."

@@ -27,9 +27,9 @@ from ..stats.arrays import FloatArray
 from ..stats.contrast import cluster_codes
 from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
 from .corpus_noise import Noise, Side, noise_of, side_of, swap_p
-from .evidence import RowDecision, by_bootstrap, row_decision
+from .evidence import RowDecision, by_bootstrap
 from .ranges import outside
-from .sample import data_limit, root
+from .sample import root, upper_data
 
 
 def _range(item: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[float, float] | None:
@@ -46,7 +46,7 @@ def _range(item: CorpusScores, theta: FloatArray, settings: Settings) -> tuple[f
 
 def _interval(
     item: CorpusScores, noise: Noise, bounds: tuple[float, float] | None, settings: Settings
-) -> tuple[intervals.ConfidenceInterval | None, str]:
+) -> tuple[intervals.Limits[float] | None, str]:
     """Wilson at p(1 − p)/V in a known range, else the bootstrap's percentiles with t's tails; or what is asked for."""
     wanted = settings.interval
     if wanted == "clopper-pearson" or (wanted in ("wilson", "korn-graubard") and bounds is None):
@@ -73,7 +73,7 @@ def _interval(
     n = intervals.binomial_size(p, 0.0 if flat else math.sqrt(V) / width, math.inf, G, G)
     if name == "korn-graubard":
         return intervals.rescaled(intervals.korn_graubard(p, n, math.inf, df, level), bounds), name
-    return intervals.rescaled(intervals.wilson(p, n, intervals.t_quantile(level, df)), bounds), name
+    return intervals.rescaled(intervals.wilson(p, n, float(intervals.critical(level, df))), bounds), name
 
 
 def _rests_on_few(noise: Noise, fewest: float) -> bool:
@@ -88,7 +88,7 @@ def _df(noise: Noise) -> float | None:
 def _data_upper(noise: Noise) -> float | None:
     if noise.known is None or noise.distribution is None:
         return None
-    return root(data_limit(noise.variance, noise.known.df, noise.var_data))
+    return root(upper_data(noise.variance, noise.known.df, noise.var_data))
 
 
 def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimate:
@@ -103,18 +103,39 @@ def estimate_corpus(item: CorpusScores, run: Run, settings: Settings) -> Estimat
     if ci is not None and (side.G < FEW_RESAMPLED or _rests_on_few(noise, FEW_CARRY)):
         found.add("few_resampled")
     return Estimate(
-        task=item.task, metric=item.metric, scorer=item.scorer, model=run.model, run=run.name,
+        task=item.task,
+        metric=item.metric,
+        scorer=item.scorer,
+        model=run.model,
+        run=run.name,
         higher_is_better=item.higher_is_better,
-        n_questions=len(side.rows), n_clusters=side.G, repeats_min=side.repeats, repeats_max=side.repeats,
-        mean=noise.value, se=root(noise.variance),
-        ci_low=ci.low if ci else None, ci_high=ci.high if ci else None, level=settings.level, df=_df(noise),
-        interval=interval, range=bounds,
-        se_total=root(noise.var_total), se_data=root(noise.var_data), se_prediction=root(noise.var_prediction),
-        se_naive=None, var_data=finite(noise.var_data), var_prediction=finite(noise.var_prediction),
-        design_effect=None, n_effective=None, icc=None, estimator="bootstrap", n_missing=item.n_missing,
+        n_questions=len(side.rows),
+        n_clusters=side.G,
+        repeats_min=side.repeats,
+        repeats_max=side.repeats,
+        mean=noise.value,
+        se=root(noise.variance),
+        ci_low=ci.low if ci else None,
+        ci_high=ci.high if ci else None,
+        level=settings.level,
+        df=_df(noise),
+        interval=interval,
+        range=bounds,
+        se_total=root(noise.var_total),
+        se_data=root(noise.var_data),
+        se_prediction=root(noise.var_prediction),
+        se_naive=None,
+        var_data=finite(noise.var_data),
+        var_prediction=finite(noise.var_prediction),
+        design_effect=None,
+        n_effective=None,
+        icc=None,
+        estimator="bootstrap",
+        n_missing=item.n_missing,
         se_data_upper=_data_upper(noise),
-        cluster=item.cluster_spec if item.clusters is not None else None, diagnostics=tuple(sorted(found)),
-    )  # fmt: skip
+        cluster=item.cluster_spec if item.clusters is not None else None,
+        diagnostics=tuple(sorted(found)),
+    )
 
 
 def _codes(item: CorpusScores, theta: FloatArray) -> set[str]:
@@ -135,15 +156,19 @@ def _decide(
     diff = np.nan if noise.value is None else noise.value
     flat = known is not None and distribution is None
     of = decision.Differences(
-        np.array([diff]), np.array([V]), np.array([df]), np.array([flat]), p_zero=np.array([np.nan]),
+        np.array([diff]),
+        np.array([V]),
+        np.array([df]),
+        np.array([flat]),
+        p_zero=np.array([np.nan]),
         width=math.inf if bounds is None else bounds[1] - bounds[0],
-    )  # fmt: skip
+    )
     by = decision.Test()
     if distribution is not None and "bootstrap" in (test, settings.interval_of_difference):
         by = by_bootstrap(distribution.expanded(V, df), settings, "percentile")
     if distribution is not None and test == "permutation":
         by = replace(by, p=np.array([swap_p(sides, settings)]), by_p=True)
-    return decision.decide(of, settings.level, settings.margin, by)
+    return decision.decide(of, settings, by)
 
 
 def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[tuple[Side, Side], tuple[int, int]]:
@@ -162,10 +187,7 @@ def _shared(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run) -> tuple[t
     elif b.clusters is not None:
         labels = [b.clusters[j] for j in rows_b]
     codes, G = (np.arange(len(both)), len(both)) if labels is None else cluster_codes(labels)
-    sides = (
-        Side(a, np.asarray(rows_a, dtype=np.intp), codes, G),
-        Side(b, np.asarray(rows_b, dtype=np.intp), codes, G),
-    )
+    sides = (Side(a, np.asarray(rows_a, dtype=np.intp), codes, G), Side(b, np.asarray(rows_b, dtype=np.intp), codes, G))
     return sides, (len(scored_a) - len(both), len(scored_b) - len(both))
 
 
@@ -192,15 +214,34 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
     test = settings.test if settings.test in ("bootstrap", "permutation") else "t"
     if "zero_variance" in codes and noise.value is not None and abs(noise.value) <= ROUNDING:
         codes.add("identical_scores")
-    return row_decision(
-        _decide(noise, sides, bounds, settings, test), codes,
-        task=a.task, metric=a.metric, scorer=a.scorer,
+    return RowDecision.of(
+        _decide(noise, sides, bounds, settings, test),
+        codes,
+        task=a.task,
+        metric=a.metric,
+        scorer=a.scorer,
         higher_is_better=a.higher_is_better if a.higher_is_better is not None else b.higher_is_better,
-        model_a=run_a.model, model_b=run_b.model, n_questions=n, n_clusters=G, n_only_a=only[0], n_only_b=only[1],
-        repeats_a=sides[0].repeats, repeats_b=sides[1].repeats, mean_a=noise.each[0], mean_b=noise.each[1],
-        diff=noise.value, se=root(noise.variance), level=settings.level, df=_df(noise), test=test,
-        se_data_upper=_data_upper(noise), n_missing=a.n_missing + b.n_missing,
-        se_total=root(noise.var_total), se_data=root(noise.var_data), se_prediction=root(noise.var_prediction),
-        var_data=noise.var_data, var_prediction=noise.var_prediction,
+        model_a=run_a.model,
+        model_b=run_b.model,
+        n_questions=n,
+        n_clusters=G,
+        n_only_a=only[0],
+        n_only_b=only[1],
+        repeats_a=sides[0].repeats,
+        repeats_b=sides[1].repeats,
+        mean_a=noise.each[0],
+        mean_b=noise.each[1],
+        diff=noise.value,
+        se=root(noise.variance),
+        level=settings.level,
+        df=_df(noise),
+        test=test,
+        se_data_upper=_data_upper(noise),
+        n_missing=a.n_missing + b.n_missing,
+        se_total=root(noise.var_total),
+        se_data=root(noise.var_data),
+        se_prediction=root(noise.var_prediction),
+        var_data=noise.var_data,
+        var_prediction=noise.var_prediction,
         cluster=next((x.cluster_spec for x in (a, b) if x.clusters is not None), None),
-    )  # fmt: skip
+    )

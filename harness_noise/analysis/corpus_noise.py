@@ -96,7 +96,7 @@ class Side:
         """Degrees of freedom of the clusters: those of CR2 for a mean over the same questions."""
         n = len(self.rows)
         found = cells(design(n, None if n == self.G else self.codes))
-        return found.df() if found.identified else math.nan
+        return found.df().item() if found.identified.all() else math.nan
 
     def _from_sums(self, sums: FloatArray) -> FloatArray:
         assert self.item.value is not None
@@ -247,9 +247,18 @@ def noise_of(sides: Sequence[Side], signs: Sequence[float], settings: Settings, 
     identified = not found & UNSPLIT
     found |= noise_codes(known.df, zero=flat, var_data=V - data if identified else None)
     return Noise(
-        value, each, V, V - data if identified else None, prediction if identified else None,
-        V + prediction - data, known, distribution, frozenset(found), min(side.G for side in sides), carry,
-    )  # fmt: skip
+        value,
+        each,
+        V,
+        V - data if identified else None,
+        prediction if identified else None,
+        V + prediction - data,
+        known,
+        distribution,
+        frozenset(found),
+        min(side.G for side in sides),
+        carry,
+    )
 
 
 def swap_p(sides: Sequence[Side], settings: Settings) -> float:
@@ -283,9 +292,7 @@ def _swapper(one: Side, other: Side) -> Callable[[BoolArray], FloatArray]:
     """
     K = max(one.repeats, other.repeats)
     if one.item.stats is not None and other.item.stats is not None:
-        own, others = (
-            side.sums([k % side.repeats for k in range(K)]).reshape(side.G, -1) for side in (one, other)
-        )  # fmt: skip
+        own, others = (side.sums([k % side.repeats for k in range(K)]).reshape(side.G, -1) for side in (one, other))
         whole, change = own.sum(axis=0), others - own
 
         def from_sums(swap: BoolArray) -> FloatArray:

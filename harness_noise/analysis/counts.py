@@ -8,10 +8,10 @@ from ..errors import InputError
 from ..results.rows import Difference
 from ..settings import Settings, check_scale
 from ..stats import decision
+from ..stats.arrays import FloatArray
 from ..stats.combine import TwoCounts, fisher_exact, two_proportions
-from ..stats.intervals import agresti_caffo
-from .difference import decided
-from .evidence import row_decision
+from ..stats.intervals import Limits, agresti_caffo
+from .evidence import RowDecision, decided
 
 
 def compare_counts(
@@ -38,21 +38,40 @@ def compare_counts(
     except ValueError as error:
         raise InputError(str(error)) from None
 
-    def limits(level: float) -> decision.Limits:
+    def limits(level: float) -> Limits[FloatArray]:
         ci = agresti_caffo(x / n, n, y / m, m, level)
-        return decision.Limits(np.array([ci.low]), np.array([ci.high]))
+        return Limits(np.array([ci.low]), np.array([ci.high]))
 
     p, unknown = (x + y) / (n + m), np.array([np.nan])
     variance = np.array([p * (1 - p) * (1 / n + 1 / m)])
     of = decision.Differences(np.array([exact.diff]), variance, df=unknown, zero=np.array([False]), p_zero=unknown)
     test = decision.Test(
-        np.array([exact.p_value]), np.array([z.statistic]), by_p=True, of_all=True, limits=limits,
+        np.array([exact.p_value]),
+        np.array([z.statistic]),
+        by_p=True,
+        of_all=True,
+        limits=limits,
         interval="agresti-caffo",
-    )  # fmt: skip
-    row = row_decision(
-        decision.decide(of, settings.level, settings.margin, test), {"unpaired"},
-        task="", metric="counts", scorer="none", higher_is_better=None, model_a=names[0], model_b=names[1],
-        n_questions=n + m, n_clusters=n + m, n_only_a=n, n_only_b=m, repeats_a=1, repeats_b=1, mean_a=x / n,
-        mean_b=y / m, diff=exact.diff, level=settings.level, test="fisher",
-    )  # fmt: skip
+    )
+    row = RowDecision.of(
+        decision.decide(of, settings, test),
+        {"unpaired"},
+        task="",
+        metric="counts",
+        scorer="none",
+        higher_is_better=None,
+        model_a=names[0],
+        model_b=names[1],
+        n_questions=n + m,
+        n_clusters=n + m,
+        n_only_a=n,
+        n_only_b=m,
+        repeats_a=1,
+        repeats_b=1,
+        mean_a=x / n,
+        mean_b=y / m,
+        diff=exact.diff,
+        level=settings.level,
+        test="fisher",
+    )
     return decided([row], settings)[0], exact

@@ -21,7 +21,7 @@ POWER = 0.80
 ASSURANCE = 0.80
 INDEPENDENT = (
     "The questions are taken as independent. Where they come in clusters, it takes more of them, times the design "
-    "effect: give --design-effect, or plan from two runs (--from A B), which show it."
+    "effect: give `design_effect`, or plan from two runs (`runs`), which show it."
 )
 
 
@@ -49,11 +49,16 @@ class Asked:
         """Refuse numbers out of their range."""
         inf = math.inf
         for name, value, low, high in (
-            ("effect", self.effect, 0.0, inf), ("power", self.power, 0.0, 1.0), ("alpha", self.alpha, 0.0, 1.0),
-            ("design_effect", self.design_effect, 0.0, inf), ("accuracy", self.accuracy, 0.0, 1.0),
-            ("cost_question", self.cost_question, 0.0, inf), ("cost_answer", self.cost_answer, 0.0, inf),
-            ("cluster_size", self.cluster_size, 0.0, inf), ("assurance", self.assurance, 0.0, 1.0),
-        ):  # fmt: skip
+            ("effect", self.effect, 0.0, inf),
+            ("power", self.power, 0.0, 1.0),
+            ("alpha", self.alpha, 0.0, 1.0),
+            ("design_effect", self.design_effect, 0.0, inf),
+            ("accuracy", self.accuracy, 0.0, 1.0),
+            ("cost_question", self.cost_question, 0.0, inf),
+            ("cost_answer", self.cost_answer, 0.0, inf),
+            ("cluster_size", self.cluster_size, 0.0, inf),
+            ("assurance", self.assurance, 0.0, 1.0),
+        ):
             if value is not None and not low < value < high:
                 raise InputError(
                     f"`{name}` {value:g} must be above {low:g}{'' if high == math.inf else f' and below {high:g}'}"
@@ -213,7 +218,7 @@ def _notes(noise: Noise, asked: Asked, found: PlugIn, plug_in: PlugIn | None) ->
     if noise.compared == ONE_RUN:
         notes.append(
             "The plan is for the mean of one run like this one against a fixed number; for two runs give both, or "
-            "--two-like-this for two like this one."
+            "`two_like_this=True` for two like this one."
         )
     elif noise.compared == TWO_LIKE_THIS:
         notes.append(
@@ -265,14 +270,14 @@ def _size(found: PlugIn) -> str:
 
 
 def theories(p: float, found: Plan, asked: Asked) -> tuple[TheoryRow, ...]:
-    from ..stats import theory
+    from ..stats import planning
     from ..stats.planning import Variances, detectable_effect, required_units
 
     rows = []
     for name, v in (
-        ("rule of thumb", theory.rule_of_thumb(p)),
-        ("Beta theory", theory.beta_theory(p, asked.solved)),
-        ("independence bound", theory.independence_bound(p)),
+        ("rule of thumb", planning.rule_of_thumb(p)),
+        ("Beta theory", planning.beta_theory(p, asked.solved)),
+        ("independence bound", planning.independence_bound(p)),
     ):
         v = Variances(v.omega2 * (asked.design_effect or 1.0), v.sigma2_a, v.sigma2_b)
         variance = v.at(found.repeats)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,19 +12,17 @@ from ..data.clusters import in_words
 from ..data.matching import pair_runs
 from ..errors import InputError, NothingSharedError
 from ..results.forms import finite
-from ..results.rows import Difference
 from ..settings import Settings
-from ..stats import decision, tests
+from ..stats import tests
 from ..stats.contrast import Contrast, Design, question_stats
-from ..stats.flips import Far, extended
-from ..stats.moments import Moments, moments, nothing
+from ..stats.flips import ExtendedSample, extended
+from ..stats.moments import Moments, moments, undefined_moments
 from ..stats.tolerances import ROUNDING
 from .evidence import Compared, Evidence, RowDecision, row_of
 from .matching import Aligned, align
 from .missing import MISSING_SHARE, difference_if_missing
 from .ranges import check_margin, scales_differ, score_range
-from .sample import Sample, group_shares, kernel, outer_note, sample
-from .unpaired import unpaired_difference
+from .sample import Sample, group_shares, kernel, outer_note, root, sample
 
 if TYPE_CHECKING:
     from ..stats.arrays import FloatArray
@@ -37,7 +34,17 @@ def _correlation(x: FloatArray, y: FloatArray) -> float | None:
     return finite(float(np.corrcoef(x, y)[0, 1]))
 
 
-def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, tuple[str, ...]]:
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What is to be said of a difference."""
+
+    pairing: tuple[str, ...] = ()
+    """Of its questions and their clusters; those of a group are those of its tasks."""
+    missing: tuple[str, ...] = ()
+    """Of answers that are missing."""
+
+
+def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, Notes]:
     """A − B of one task, or of the tasks of a group; and notes."""
     check_margin(settings, compared.parts)
     remarks: list[str] = []
@@ -47,8 +54,8 @@ def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision,
             "those of the other between 0 and 100: is one of them in per cent? Bring both to one scale"
         )
     if settings.unpaired:
-        row, notes = _missing(unpaired_difference(compared, settings), compared, settings)
-        return row, (*remarks, *notes)
+        row, missing = _missing(unpaired_difference(compared, settings), compared, settings)
+        return row, Notes(tuple(remarks), missing)
     if settings.runs_shared:
         side_by_side = [pair_runs(*both) for both in zip(compared.parts_a, compared.parts_b, strict=True)]
         compared = replace(
@@ -58,28 +65,28 @@ def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision,
     pairing = align(compared.parts_a, compared.parts_b, group_shares(compared.parts_a, compared.group))
     if len(pairing.a) == 0:
         raise NothingSharedError(_no_question(compared, pairing))
-    row, notes = _missing(_paired(compared, pairing, settings), compared, settings)
+    row, missing = _missing(_paired(compared, pairing, settings), compared, settings)
     if compared.group is None:
         with_clusters = next((part for part in compared.parts if part.clusters is not None), compared.parts_a[0])
-        remarks += outer_note(with_clusters, row.row.diagnostics)
-    return row, (*pairing.notes, *remarks, *notes)
+        remarks += outer_note(with_clusters, row.codes)
+    return row, Notes((*pairing.notes, *remarks), missing)
 
 
-def _missing(found: RowDecision, compared: Compared, settings: Settings) -> tuple[RowDecision, tuple[str, ...]]:
+def _missing(row: RowDecision, compared: Compared, settings: Settings) -> tuple[RowDecision, tuple[str, ...]]:
     """The row with the code `missing_matters`, and a note with the numbers, where that is so."""
-    row, sides = found.row, (compared.parts_a, compared.parts_b)
-    if not row.n_missing or row.se is None or settings.missing == "zero":
-        return found, ()
+    n_missing, se, sides = row.fields["n_missing"], row.fields["se"], (compared.parts_a, compared.parts_b)
+    if not n_missing or se is None or settings.missing == "zero":
+        return row, ()
     shares = group_shares(compared.parts_a, compared.group)
     bounds = score_range([sample(parts, group_shares(parts, compared.group)) for parts in sides], settings)
     ends = difference_if_missing(*sides, shares, bounds, unpaired=settings.unpaired)
-    if ends is None or ends[1] - ends[0] <= MISSING_SHARE * row.se:
-        return found, ()
+    if ends is None or ends[1] - ends[0] <= MISSING_SHARE * se:
+        return row, ()
     note = (
-        f"{row.task} {row.metric}: {row.n_missing:,} answers are missing, and A − B lies between {ends[0]:.3g} and "
-        f"{ends[1]:.3g} whatever they would have been worth"
+        f"{row.fields['task']} {row.fields['metric']}: {n_missing:,} answers are missing, and A − B lies between "
+        f"{ends[0]:.3g} and {ends[1]:.3g} whatever they would have been worth"
     )
-    return replace(found, row=replace(row, diagnostics=tuple(sorted({*row.diagnostics, "missing_matters"})))), (note,)
+    return replace(row, codes=row.codes | {"missing_matters"}), (note,)
 
 
 def _no_question(compared: Compared, pairing: Aligned) -> str:
@@ -100,18 +107,18 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
     codes: set[str] = set()
     clustered = a.labels is not None
     if a.empty:  # a task of the group is not shared at all
-        m = m_a = m_b = nothing(len(a), len(set(a.labels or range(len(a)))))
+        m = m_a = m_b = undefined_moments(len(a), len(set(a.labels or range(len(a)))))
         evidence = Evidence(m, settings)
     else:
         plan = a.design()
         if settings.runs_shared:
-            a, b, whole = _run_by_run(a, b)
+            a, b, whole = run_by_run(a, b)
             c, m = kernel([whole], [1.0], plan, settings)
         else:
             c, m = kernel([a, b], [1.0, -1.0], plan, settings)
         _, m_a = kernel([a], [1.0], plan, settings)
         _, m_b = kernel([b], [1.0], plan, settings)
-        far = None if settings.questions_are == "fixed" else _far(c, m, plan, settings)
+        far = None if settings.questions_are == "fixed" else extended_difference(c, m, plan, settings)
         evidence = Evidence(m, settings, c.d, plan, bounds=score_range((a, b), settings), far=far)
         clustered = plan.clustered and settings.questions_are == "population"
         if m.zero_variance and not (np.abs(c.d) > ROUNDING).any():
@@ -123,7 +130,12 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
     wins_a, wins_b, ties = tests.expected_wins(a.values, b.values)
     unpaired = None if m_a.variance is None or m_b.variance is None else math.sqrt(m_a.variance + m_b.variance)
     return row_of(
-        compared, evidence, (a, b), (m_a, m_b), codes, clustered,
+        compared,
+        evidence,
+        (a, b),
+        (m_a, m_b),
+        codes,
+        clustered,
         n_only_a=pairing.only_a,
         n_only_b=pairing.only_b,
         wins_a=wins_a,
@@ -132,10 +144,10 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
         correlation=_correlation(a.stats.mean, b.stats.mean),
         se_unpaired=unpaired,
         cluster=in_words(pairing.cluster) if clustered else None,
-    )  # fmt: skip
+    )
 
 
-def _run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
+def run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
     """Both samples where run j answered in both, and their differences d_ij, which are one sample of K runs.
 
     Raises:
@@ -157,37 +169,78 @@ def _run_by_run(a: Sample, b: Sample) -> tuple[Sample, Sample, Sample]:
     )
 
 
-def _far(c: Contrast, m: Moments, plan: Design, settings: Settings) -> Far | None:
+def extended_difference(c: Contrast, m: Moments, plan: Design, settings: Settings) -> ExtendedSample | None:
     """What the far limit comes from; where repeats are runs, the variance between runs is in it too."""
     if m.variance is None or m.df is None or m.zero_variance:
         return None
     far = extended(c.d, plan, settings.se)
     if far is not None and plan.crossed is not None:  # it knows the clusters of one way
-        far = Far(far.mean, np.maximum(far.variance, m.variance), np.minimum(far.df, m.df))
+        far = ExtendedSample(far.mean, np.maximum(far.variance, m.variance), np.minimum(far.df, m.df))
     if far is None or settings.repeats_are != "runs":
         return far
     of_questions = moments(c, plan, settings.se).variance or 0.0
     variance = np.maximum(far.variance + (m.variance - of_questions), m.variance)
-    return Far(far.mean, variance, np.minimum(far.df, m.df))
+    return ExtendedSample(far.mean, variance, np.minimum(far.df, m.df))
 
 
-def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]:
-    """The rows with their adjusted p-values and the verdicts that follow from them."""
-    if not rows:
-        return []
-    ahead = [((item.row.diff or 0.0) > 0) == (item.row.higher_is_better is not False) for item in rows]
-    found = decision.settle(
-        decision.Decision.of_all([item.decision for item in rows]), np.array(ahead, dtype=np.bool_), settings.level,
-        settings.margin, settings.adjust, [item.family for item in rows],
-    )  # fmt: skip
-    return [
-        replace(
-            item.row,
-            p_adjusted=finite(found.p_adjusted[i]),
-            verdict=found.words[found.codes[i]],
-            diagnostics=tuple(
-                sorted({*item.row.diagnostics, "not_after_adjustment"}) if found.taken_back[i] else item.row.diagnostics
-            ),
+def unpaired_difference(compared: Compared, settings: Settings) -> RowDecision:
+    """A − B of two independent samples of questions: V_A + V_B, Welch's degrees of freedom.
+
+    Every question of both runs counts: n_questions = n_A + n_B, none is shared, so n_only_a = n_A
+    and n_only_b = n_B; what needs pairs (wins, correlation, sign test) is null.
+    """
+    group = compared.group
+    a, b = (sample(parts, group_shares(parts, group)) for parts in (compared.parts_a, compared.parts_b))
+    if a.empty or b.empty:
+        raise NothingSharedError(
+            f"{group.name if group else compared.parts_a[0].task}: {compared.run_a.name} or {compared.run_b.name} has "
+            "no scored question"
         )
-        for i, item in enumerate(rows)
-    ]
+    plans = a.design(), b.design()
+    (c_a, m_a), (c_b, m_b) = (kernel([x], [1.0], plan, settings) for x, plan in zip((a, b), plans, strict=True))
+    m = _welch(m_a, m_b)
+    evidence = Evidence(m, settings, sides=((c_a.d, plans[0]), (c_b.d, plans[1])), bounds=score_range((a, b), settings))
+    clustered = plans[0].clustered or plans[1].clustered
+    spec = next((part.cluster_spec for part in compared.parts if part.cluster_spec), None)
+    return row_of(
+        compared,
+        evidence,
+        (a, b),
+        (m_a, m_b),
+        {"unpaired"},
+        clustered,
+        n_only_a=len(a),
+        n_only_b=len(b),
+        se_unpaired=root(m.variance),
+        cluster=in_words(spec) if clustered else None,
+    )
+
+
+def _welch(a: Moments, b: Moments) -> Moments:
+    """The difference of two independent means; degrees of freedom of Satterthwaite (1946), Welch (1947)."""
+
+    def plus(x: float | None, y: float | None) -> float | None:
+        return None if x is None or y is None else x + y
+
+    df = None
+    variance = plus(a.variance, b.variance)
+    if variance is not None and a.df is not None and b.df is not None:
+        assert a.variance is not None
+        assert b.variance is not None
+        spread = a.variance**2 / a.df + b.variance**2 / b.df
+        df = variance**2 / spread if spread > 0 else min(a.df, b.df)
+    # of the parts' codes, those that are about a variance or its degrees of freedom are found again
+    of_parts = {"zero_variance", "negative_data_variance", "few_clusters"}
+    return Moments(
+        n=a.n + b.n,
+        n_clusters=a.n_clusters + b.n_clusters,
+        mean=None if a.mean is None or b.mean is None else a.mean - b.mean,
+        variance=variance,
+        df=df,
+        naive=plus(a.naive, b.naive),
+        var_data=plus(a.var_data, b.var_data),
+        var_prediction=plus(a.var_prediction, b.var_prediction),
+        var_total=plus(a.var_total, b.var_total),
+        zero_variance=a.zero_variance and b.zero_variance,
+        diagnostics=tuple(sorted({*a.diagnostics, *b.diagnostics} - of_parts)),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,9 @@ from ..results.rows import Difference, difference
 from ..settings import Settings
 from ..stats import decision, intervals, tests
 from ..stats.contrast import Design
-from ..stats.decision import Decision, Differences, Limits
-from ..stats.flips import Far
+from ..stats.decision import Decision, Differences
+from ..stats.flips import ExtendedSample
+from ..stats.intervals import Limits
 from ..stats.moments import Moments
 from ..stats.tests import Skew, skew_of
 from .sample import Sample, codes_of, noise_fields, own_group
@@ -75,7 +76,7 @@ class Evidence:
     """Values and design of each run, where the runs are unpaired."""
     bounds: tuple[float, float] | None = None
     """Lowest and highest value of the metric, where they are known."""
-    far: Far | None = None
+    far: ExtendedSample | None = None
     """What the far limit comes from, where few questions (clusters) differ."""
 
     def decide(self) -> Decision:
@@ -90,11 +91,17 @@ class Evidence:
             ci = small(level)
             p_zero = decision.two_sided(ci.low, ci.high, level)
         of = Differences(
-            mean, variance, df, np.array([m.zero_variance]), p_zero, small, self.far,
+            mean,
+            variance,
+            df,
+            np.array([m.zero_variance]),
+            p_zero,
+            small,
+            self.far,
             "bonett-price" if self.sides is None else "agresti-caffo",
             math.inf if self.bounds is None else self.bounds[1] - self.bounds[0],
-        )  # fmt: skip
-        return decision.decide(of, level, self.settings.margin, None if m.variance is None else self._test())
+        )
+        return decision.decide(of, self.settings, None if m.variance is None else self._test())
 
     def _test(self) -> decision.Test:
         """The test and the interval that were asked for.
@@ -144,7 +151,7 @@ class Evidence:
             return decision.Test(nothing, limits=lambda level: Limits(nothing, nothing), interval="bootstrap")
         return by_bootstrap(found.expanded(self.m.variance, self.m.df), self.settings)
 
-    def small_sample(self, level: float) -> Limits:
+    def small_sample(self, level: float) -> Limits[FloatArray]:
         """Where every difference is the same: a small-sample rule for a metric with a range."""
         assert self.bounds is not None
         lowest, width = self.bounds[0], self.bounds[1] - self.bounds[0]
@@ -155,14 +162,9 @@ class Evidence:
             return Limits(np.array([width * ci.low]), np.array([width * ci.high]))
         assert self.d is not None
         assert self.plan is not None
-        G = self.plan.n_clusters
-        share = np.bincount(self.plan.clusters, weights=self.plan.weights, minlength=G).astype(np.float64)
-        means = np.bincount(self.plan.clusters, weights=self.plan.weights * self.d, minlength=G) / share / width
-        # one task: plain cluster means; several: each cluster by its weight in the group's mean
-        weights = share if self.plan.strata.any() else np.full(G, 1 / G)
-        gain, loss = (np.array([weights @ np.maximum(x, 0)]) for x in (means, -means))
-        low, high = intervals.bonett_price(gain, loss, G, level)
-        return Limits(width * low, width * high)
+        sums = np.bincount(self.plan.clusters, weights=self.plan.weights * self.d)
+        gain, loss = (np.array([np.maximum(x, 0).sum()]) for x in (sums, -sums))
+        return intervals.of_equal_differences(gain, loss, self.plan.n_clusters, width, level)
 
     @cached_property
     def p_sign(self) -> float | None:
@@ -188,7 +190,7 @@ def by_bootstrap(
 ) -> decision.Test:
     """The interval of one bootstrap distribution, and its p if the bootstrap is the test."""
 
-    def limits(level: float) -> Limits:
+    def limits(level: float) -> Limits[FloatArray]:
         ci = found.interval(level, method)
         return Limits(np.array([ci.low]), np.array([ci.high]))
 
@@ -202,28 +204,70 @@ def by_bootstrap(
 class RowDecision:
     """A row before its verdict, which depends on the other rows of its family."""
 
-    row: Difference
+    fields: Mapping[str, Any]
+    """Of a `Difference`: all that are known by now; numbers that are not given are not identified."""
+    codes: frozenset[str]
+    """Its diagnostics."""
     decision: Decision
     """What the row says for itself; (1,)."""
     family: str = ""
     skew: Skew | None = None
     """Of its paired differences; None where they are no sample, or are unpaired."""
 
+    @classmethod
+    def of(cls, own: Decision, codes: Iterable[str], *, skew: Skew | None = None, **fields: Any) -> RowDecision:
+        """The row of one decided difference, with these fields of a `Difference`."""
+        return cls(fields, frozenset(codes), own, skew=skew)
 
-def row_decision(found: Decision, codes: Iterable[str], **known: Any) -> RowDecision:
-    """The row of one decided difference: these fields, and null for every number that is not known."""
-    numbers = {name: float(column[0]) for name, column in found.numbers().items()}
-    row = difference(
-        verdict=decision.WORDS[0], interval=str(found.interval[0]), diagnostics=tuple(sorted(codes)),
-        p_adjusted=numbers["p_value"], **numbers, **known,
-    )  # fmt: skip
-    return RowDecision(row, found)
+    def named(self, **fields: Any) -> RowDecision:
+        """The row with these fields, too."""
+        return replace(self, fields={**self.fields, **fields})
+
+    def decided(self, verdict: str, p_adjusted: float, codes: Iterable[str] = ()) -> Difference:
+        """The row with its verdict."""
+        numbers = {name: float(column[0]) for name, column in self.decision.numbers().items()}
+        return difference(
+            **dict(self.fields)
+            | numbers
+            | {
+                "verdict": verdict,
+                "p_adjusted": p_adjusted,
+                "interval": str(self.decision.interval[0]),
+                "diagnostics": tuple(sorted(self.codes.union(codes))),
+            }
+        )
+
+
+def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]:
+    """The rows with their adjusted p-values and the verdicts that follow from them."""
+    if not rows:
+        return []
+    ahead = [((row.fields["diff"] or 0.0) > 0) == (row.fields["higher_is_better"] is not False) for row in rows]
+    verdicts = decision.apply_adjustment(
+        Decision.of_all([row.decision for row in rows]),
+        np.array(ahead, dtype=np.bool_),
+        settings,
+        [row.family for row in rows],
+    )
+    return [
+        row.decided(
+            verdicts.words[verdicts.codes[i]],
+            float(verdicts.p_adjusted[i]),
+            ("not_after_adjustment",) if verdicts.lost_to_adjustment[i] else (),
+        )
+        for i, row in enumerate(rows)
+    ]
 
 
 def row_of(
-    compared: Compared, evidence: Evidence, samples: tuple[Sample, Sample], each: tuple[Moments, Moments],
-    codes: set[str], clustered: bool, **known: Any,
-) -> RowDecision:  # fmt: skip
+    compared: Compared,
+    evidence: Evidence,
+    samples: tuple[Sample, Sample],
+    each: tuple[Moments, Moments],
+    codes: set[str],
+    clustered: bool,
+    **known: Any,
+) -> RowDecision:
     """The row of a difference of means.
 
     Args:
@@ -237,13 +281,15 @@ def row_of(
     """
     m, settings = evidence.m, evidence.settings
     codes = codes.union(m.diagnostics, compared.codes())
-    codes |= decision.noise_codes(m.df, zero=m.zero_variance, var_data=m.var_data, far=evidence.far)
+    codes |= decision.noise_codes(m.df, zero=m.zero_variance, var_data=m.var_data, few_flips=evidence.far is not None)
     noise = noise_fields(m, clustered)
     if "uses_all_repeats" in codes:
         codes.discard("single_repeat")
         noise["se_total"] = None
-    found = row_decision(
-        evidence.decide(), codes,
+    return RowDecision.of(
+        evidence.decide(),
+        codes,
+        skew=evidence.skew,
         n_questions=m.n,
         n_clusters=m.n_clusters,
         repeats_a=int(samples[0].stats.count.max(initial=0)),
@@ -259,5 +305,4 @@ def row_of(
         **compared.names(),
         **noise,
         **known,
-    )  # fmt: skip
-    return replace(found, skew=evidence.skew)
+    )

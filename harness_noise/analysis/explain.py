@@ -12,16 +12,18 @@ from ..data.clusters import in_words
 from ..data.scores import Run
 from ..errors import InputError
 from ..io.joining import check_clusters
+from ..results.diagnostics import UNSPLIT
 from ..results.explanation import INTERCEPT, Coefficient, Explanation, Fit
 from ..results.forms import finite, merge_notes
 from ..settings import Settings
 from ..stats import decision
 from ..stats.arrays import BoolArray, FloatArray, IntArray
-from ..stats.contrast import Design, QuestionStats, contrast
+from ..stats.contrast import Design, QuestionStats, contrast, repeat_codes
 from ..stats.flips import effective_flips
+from ..stats.intervals import t_limits
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
 from ..stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING
-from .comparison import _matched
+from .comparison import matched_scores
 from .known import WithFields, check_known, known, numbers, text_of
 from .sample import Sample
 
@@ -70,7 +72,7 @@ def explain_runs(
     notes: list[str] = [*run.notes, *(() if other is None else other.notes)]
     if matched is None:
         assert other is not None
-        pairs, remarks = _matched(run, other, alone=True)
+        pairs, remarks = matched_scores(run, other, alone=True)
         notes += remarks
         found = [known(parts, (run, other)) for parts in pairs]
     else:
@@ -112,24 +114,31 @@ def _explained(
             f"{item.name}: explain knows clusters of one kind, and these questions are clustered in two crossed ways: "
             "name one of the two with `cluster`"
         )
-    c = contrast([one.stats for one in samples], [1.0, -1.0][: len(samples)])
+    stats = [one.stats for one in samples]
+    c = contrast(stats, [1.0, -1.0][: len(samples)])
+    of_repeats = {code for code, has in repeat_codes(stats).items() if has.any()}
     first = regress(c.d, X, plan.clusters)
     if plan.clustered:
         named = dict.fromkeys(column.field for column in columns if column.value is not None)
         notes += [_CLUSTER.format(item.name, spec) for spec in named if _is_cluster(kept.fields.values[spec], plan)]
-    weights = _weights(samples, first, len(columns)) if c.identified else None
+    weights = _weights(samples, first, len(columns)) if not of_repeats & UNSPLIT else None
     found = first if weights is None else regress(c.d, X, plan.clusters, weights)
     spread = float(np.abs(c.d).max(initial=0.0))
     flat = not np.abs(found.residuals).max(initial=0.0) > 1e-12 * max(1.0, spread)
     common = _common(kept)
-    codes = set(c.diagnostics) & {"missing_repeats", "partly_single_repeat"} | ({"zero_variance"} if flat else set())
+    codes = of_repeats & {"missing_repeats", "partly_single_repeat"} | ({"zero_variance"} if flat else set())
     first_part = kept.parts[0]
     fit = Fit(
         **common,  # type: ignore[arg-type]
-        higher_is_better=first_part.higher_is_better, n_questions=len(kept), n_left_out=left_out,
-        n_clusters=plan.n_clusters, cluster=in_words(first_part.cluster_spec) if plan.clustered else None,
-        weighted=weights is not None, r2=finite(found.r2), diagnostics=tuple(sorted(codes)),
-    )  # fmt: skip
+        higher_is_better=first_part.higher_is_better,
+        n_questions=len(kept),
+        n_left_out=left_out,
+        n_clusters=plan.n_clusters,
+        cluster=in_words(first_part.cluster_spec) if plan.clustered else None,
+        weighted=weights is not None,
+        r2=finite(found.r2),
+        diagnostics=tuple(sorted(codes)),
+    )
     rows = [_row(j, column, found, common, flat, settings.level) for j, column in enumerate(columns)]
     rare = (
         set()
@@ -181,9 +190,12 @@ def _common(item: WithFields) -> dict[str, str | None]:
     first = item.parts[0]
     names = [run.model for run in item.runs]
     return {
-        "task": first.task, "metric": first.metric, "scorer": first.scorer,
-        "model_a": names[0], "model_b": names[1] if len(names) > 1 else None,
-    }  # fmt: skip
+        "task": first.task,
+        "metric": first.metric,
+        "scorer": first.scorer,
+        "model_a": names[0],
+        "model_b": names[1] if len(names) > 1 else None,
+    }
 
 
 def _columns(item: WithFields, spec: str, category: bool) -> list[_Column]:
@@ -267,18 +279,27 @@ def _row(
         if flat or se <= 1e-12 * max(1.0, abs(estimate)):
             codes.add("zero_variance")
         else:
-            limits = decision.t_limits(estimate, se, df, level)
+            limits = t_limits(estimate, se, df, level)
             low, high = float(limits.low), float(limits.high)
             statistic = estimate / se
             p = float(2 * decision.below(-abs(statistic), df))
     return Coefficient(
         **common,  # type: ignore[arg-type]
-        field=column.field, value=column.value, reference=column.reference,
+        field=column.field,
+        value=column.value,
+        reference=column.reference,
         n_value=None if column.value is None else int(column.values.sum()),
-        coefficient=finite(estimate), se=se, ci_low=low, ci_high=high, level=level,
-        df=finite(df), statistic=finite(statistic), p_value=finite(p), p_adjusted=finite(p),
+        coefficient=finite(estimate),
+        se=se,
+        ci_low=low,
+        ci_high=high,
+        level=level,
+        df=finite(df),
+        statistic=finite(statistic),
+        p_value=finite(p),
+        p_adjusted=finite(p),
         diagnostics=tuple(sorted(codes)),
-    )  # fmt: skip
+    )
 
 
 def _adjusted(rows: Sequence[Coefficient], settings: Settings) -> tuple[Coefficient, ...]:

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
 FEW_LEVELS = 5
 """Levels below which a factor's variance is too little known to advise where answers help."""
-UNKNOWN = (
-    f"With fewer than {FEW_LEVELS} levels of a factor it is not known where more answers would help most: take more "
-    "levels of it first."
-)
 RUN_LEVEL = ("task", "model", "run")
 """Columns that every run has: `--factor prompt=task` where the tasks are variants of one prompt."""
 
@@ -82,8 +78,18 @@ def factor_noise(
         for item in found
     )
     notes = tuple(_little(item) for item in few)
-    advice = UNKNOWN if few else _advice(gains, more, RESIDUAL)
+    advice = _too_few(few, found) if few else _advice(gains, more, RESIDUAL)
     return Factors(len(y), float(y.mean()), rows, advice, notes)
+
+
+def _too_few(few: Sequence[Component], components: Sequence[Component]) -> str:
+    """ "seed has only 4 levels, so no advice can be given yet; so far the prompt adds most (SE 0.029)"."""
+    names = [f"{item.name} has only {item.levels} levels" for item in few]
+    text = f"{' and '.join(names)}, so no advice can be given yet"
+    most = max(components, key=lambda item: item.var_mean or 0.0)
+    if not most.var_mean or most.var_mean <= 0:
+        return f"{text}."
+    return f"{text}; so far the {most.name} adds most (SE {most.var_mean**0.5:.2g})."
 
 
 def _little(item: Component) -> str:

@@ -32,8 +32,8 @@ def flipped(one: Scores, other: Scores, runs: tuple[Run, Run], limit: int) -> tu
     if len(differ):
         what = "question" if len(differ) == 1 else "questions"
         notes.append(
-            f"{one.task}, {one.metric}: listed are {len(order)} of the {len(differ)} {what} on which "
-            f"{runs[0].model} and {runs[1].model} differ"
+            f"{one.task}, {one.metric}: {len(order)} of the {len(differ)} {what} on which {runs[0].model} and "
+            f"{runs[1].model} differ"
         )
     told_a, told_b = _told(one, runs[0], rows_a, notes), _told(other, runs[1], rows_b, notes)
     texts, rows = one.questions.shown(), rows_a
@@ -41,15 +41,23 @@ def flipped(one: Scores, other: Scores, runs: tuple[Run, Run], limit: int) -> tu
         texts, rows = other.questions.shown(), rows_b
     flips = [
         Flip(
-            one.task, one.metric, one.scorer, runs[0].model, runs[1].model,
+            one.task,
+            one.metric,
+            one.scorer,
+            runs[0].model,
+            runs[1].model,
             question=one.questions.keys[i],
             text=a.text or b.text or (texts[row] if texts else None),
             cluster=one.clusters[i] if one.clusters else None,
-            mean_a=float(mean_a[k]), mean_b=float(mean_b[k]), diff=float(d[k]),
-            target=b.target if a.target is None else a.target, answers_a=a.answers, answers_b=b.answers,
+            mean_a=float(mean_a[k]),
+            mean_b=float(mean_b[k]),
+            diff=float(d[k]),
+            target=b.target if a.target is None else a.target,
+            answers_a=a.answers,
+            answers_b=b.answers,
         )
         for k, i, row, a, b in zip(order, rows_a, rows, told_a, told_b, strict=True)
-    ]  # fmt: skip
+    ]
     return flips, notes
 
 

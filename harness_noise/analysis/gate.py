@@ -36,7 +36,7 @@ def regressions(result: Comparison, margin: float | None = None) -> Gate:
         margin = float(result.settings.get("margin") or 0.0)
     if not margin >= 0:
         raise ValueError(f"margin {margin:g} must not be negative")
-    rows = result.differences
+    rows = result.comparisons
     p = [_p_not_worse(row, margin) for row in rows]
     adjust = "none" if result.settings.get("adjust") == "none" else "holm"
     adjusted = decision.adjusted([math.nan if value is None else value for value in p], adjust)

@@ -22,7 +22,7 @@ from ..stats import decision
 from ..stats.contrast import question_stats
 from ..stats.partial import positions_look_random
 from ..stats.sequential import critical_values
-from .comparison import _matched
+from .comparison import matched_scores
 from .matching import align
 from .observed import Observed, observe_difference
 from .partial import part_of, with_all_of_b, with_answers
@@ -159,7 +159,7 @@ def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: S
     are left out with a note.
     """
     by_what = {(item.task, item.metric, item.scorer): item for item in found}
-    keys = [(row.task, row.metric, row.scorer) for row in result.differences]
+    keys = [(row.task, row.metric, row.scorer) for row in result.comparisons]
     kept = [i for i, key in enumerate(keys) if key in by_what]
     looks = [by_what[keys[i]] for i in kept]
     families = tuple(result.families[i] for i in kept) if result.families else ()
@@ -170,10 +170,10 @@ def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: S
     for i, item, adjusted in zip(kept, looks, p, strict=True):
         better = item.decision in decision.WORDS[1:]
         back = better and adjusted >= 1 - settings.level and item.p_value is not None and adjusted > item.p_value
-        codes = set(result.differences[i].diagnostics) - {"few_flips", "not_after_adjustment"}
+        codes = set(result.comparisons[i].diagnostics) - {"few_flips", "not_after_adjustment"}
         rows.append(
             replace(
-                result.differences[i],
+                result.comparisons[i],
                 diff=item.estimate,
                 ci_low=item.ci_low,
                 ci_high=item.ci_high,
@@ -193,16 +193,16 @@ def judged_by_looks(result: Comparison, found: Sequence[Sequential], settings: S
         f"{item.task} {item.metric}: decided at look {item.look}, after {item.n_asked:,} questions; estimate, interval "
         "and p are those of that look"
         for i, item in zip(kept, looks, strict=True)
-        if item.n_asked < result.differences[i].n_questions
+        if item.n_asked < result.comparisons[i].n_questions
     ]
     return replace(
-        result, differences=tuple(rows), families=families, sequential=tuple(found), notes=(*result.notes, *notes)
+        result, comparisons=tuple(rows), families=families, sequential=tuple(found), notes=(*result.notes, *notes)
     )
 
 
 def comparisons(run_a: Run, run_b: Run) -> list[tuple[list[Scores], list[Scores], Group | None]]:
     """The scores of every task, and of every group's tasks, that both runs measured as a mean of question scores."""
-    matched, _ = _matched(run_a, run_b, alone=not run_a.groups)
+    matched, _ = matched_scores(run_a, run_b, alone=not run_a.groups)
     out: list[tuple[list[Scores], list[Scores], Group | None]] = [([a], [b], None) for a, b in matched]
     for group in run_a.groups:
         sides = group_parts(run_a, group), group_parts(run_b, group)

@@ -81,8 +81,10 @@ def together(items: Sequence[WithFields], group: Group) -> WithFields:
         ]
         for spec in specs
     }
-    auto, names = (tuple(dict.fromkeys(name for part in found for name in part)) for found in (
-        [one.auto for one in fields], [one.names for one in fields]))  # fmt: skip
+    auto, names = (
+        tuple(dict.fromkeys(name for part in found for name in part))
+        for found in ([one.auto for one in fields], [one.names for one in fields])
+    )
     parts = tuple(_stacked([item.parts[r] for item in items], group) for r in range(len(items[0].parts)))
     return WithFields(parts, items[0].runs, Fields(values, auto, names))
 

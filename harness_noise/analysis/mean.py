@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,18 +14,17 @@ from ..data.native_values import agreed
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..io.joining import check_clusters
+from ..results.diagnostics import UNSPLIT
 from ..results.forms import finite, merge_notes
 from ..results.rows import Analysis, Estimate
 from ..results.sequential import looks_of
 from ..settings import Settings
 from ..stats import intervals
-from ..stats.cluster_variance import sum_by
 from ..stats.contrast import Contrast, Design
-from ..stats.flips import effective_flips
-from ..stats.moments import Moments, nothing, skewness
+from ..stats.moments import Moments, intraclass_correlation, skewness, undefined_moments
 from ..stats.passk import pass_at_k
 from ..stats.tests import welch_p
-from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SLACK, SMALLEST
+from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SLACK
 from .missing import MISSING_SHARE, mean_if_missing
 from .ranges import score_range
 from .sample import (
@@ -44,49 +43,7 @@ from .sample import (
 __all__ = ["analyze_run", "analyze_runs", "estimate_scores", "pass_at_k_estimates"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """How the scores of a run lie between the ends of their range."""
-
-    bounds: tuple[float, float]
-    binary: bool
-    """No score lies between the ends: right or wrong."""
-    mixed: int
-    """Clusters that hold a score below the highest, or above the lowest, whichever are fewer."""
-    failing: float
-    """The same, but by effective number, (Σ f_c)²/Σ f_c² of the clusters' failures: one cluster may hold most of them.
-
-    Of right and wrong answers, and where most scores lie at that end, no more than the highest failure rates of the
-    clusters' questions add up to: a question that fails once in twenty times, or by a twentieth, tells less of how
-    failures are spread than one that fails."""
-    heavy: float
-    """(Σ f_c²)²/Σ f_c⁴, which a few large clusters decide."""
-
-
-def _ends(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> _Ends | None:
-    if bounds is None:
-        return None
-    low, high = bounds
-    scored = data.values[~np.isnan(data.values)]
-    used = plan.weights > 0
-    with np.errstate(invalid="ignore"):
-        holds = [(data.values < high).any(axis=1) & used, (data.values > low).any(axis=1) & used]
-    mixed = min(len(np.unique(plan.clusters[rows])) for rows in holds)
-    binary = bool(((scored == low) | (scored == high)).all())
-    failing, heavy = [], []
-    for side in (high - data.stats.mean, data.stats.mean - low):
-        rates = np.maximum(side, 0.0) * used / (high - low)
-        sums = sum_by(plan.clusters, plan.weights * rates, plan.n_clusters)
-        effective = float(sums.sum() ** 2 / max(sums @ sums, SMALLEST))
-        worst = np.zeros(plan.n_clusters)
-        np.maximum.at(worst, plan.clusters, rates)
-        whole = binary or 2 * np.count_nonzero(rates) < np.count_nonzero(used)
-        failing.append(min(effective, float(worst.sum())) if whole else effective)
-        heavy.append(float(effective_flips(sums)) if sums.any() else 0.0)
-    return _Ends(bounds, binary, mixed, min(failing), min(heavy))
-
-
-def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, ends: _Ends | None) -> str:
+def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, ends: intervals.RangeEnds | None) -> str:
     """The interval asked for, or the default: Wilson for a metric with a range, else t; none where there is none."""
     wanted = settings.interval
     if wanted in ("wilson", "korn-graubard", "clopper-pearson") and ends is None:
@@ -112,8 +69,8 @@ def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, e
 
 
 def _interval(
-    data: Sample, c: Contrast, m: Moments, plan: Design, settings: Settings, ends: _Ends | None
-) -> tuple[intervals.ConfidenceInterval | None, str, float]:
+    data: Sample, c: Contrast, m: Moments, plan: Design, settings: Settings, ends: intervals.RangeEnds | None
+) -> tuple[intervals.Limits[float] | None, str, float]:
     """The interval, its name, and how far its end on the side of the long tail was moved, in standard errors."""
     name = _interval_name(data, m, plan, settings, ends)
     if name == "none":
@@ -121,7 +78,7 @@ def _interval(
     assert m.variance is not None
     assert m.df is not None
     assert m.mean is not None
-    se, t = math.sqrt(m.variance), intervals.t_quantile(settings.level, m.df)
+    se, t = math.sqrt(m.variance), float(intervals.critical(settings.level, m.df))
     of_questions = settings.questions_are == "population" and settings.repeats_are == "answers"
     # of fewer clusters the skewness is hardly known, and `few_clusters` warns
     gamma = skewness(c.d, plan) if of_questions and not m.zero_variance and m.df >= FEW_DF else 0.0
@@ -136,11 +93,11 @@ def _interval(
             return None, "none", 0.0
         ci = found.expanded(m.variance, m.df).interval(settings.level)
         low, high = ends.bounds if ends is not None else (-math.inf, math.inf)
-        return intervals.ConfidenceInterval(max(low, ci.low), min(high, ci.high)), name, 0.0
+        return intervals.Limits(max(low, ci.low), min(high, ci.high)), name, 0.0
     assert ends is not None
     # a vote has one value per question, but is made of more answers than are at hand to cap it, and of fixed
     # questions only the answers' own variance is left, which no number of answers caps
-    free = (not c.identified and data.uses_all_repeats) or settings.questions_are == "fixed"
+    free = (bool(UNSPLIT & set(m.diagnostics)) and data.uses_all_repeats) or settings.questions_are == "fixed"
     answers = float(data.stats.count.sum()) if ends.binary and not free else math.inf
     width = ends.bounds[1] - ends.bounds[0]
     p, moved = min(max((m.mean - ends.bounds[0]) / width, 0.0), 1.0), 0.0
@@ -160,7 +117,7 @@ BORROWED_P = 0.05
 """Below this p of Welch's test, questions with one answer are said to differ from those they borrow a variance from."""
 
 
-def _of_one_run(data: Sample, m: Moments, ends: _Ends | None) -> set[str]:
+def _of_one_run(data: Sample, m: Moments, ends: intervals.RangeEnds | None) -> set[str]:
     """Diagnostics that only the scores of one run show."""
     found = set()
     if ends is not None and (ends.binary or m.variance is not None):
@@ -177,20 +134,22 @@ def _of_one_run(data: Sample, m: Moments, ends: _Ends | None) -> set[str]:
     return found
 
 
-def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: Group | None = None) -> Estimate:
+def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group: Group | None = None) -> Estimate:
     first = parts[0]
     data = sample(parts, group_shares(parts, group))
     bounds = score_range([data], settings)
-    ci, interval, found = None, "none", set[str]()
+    ci, interval, icc, found = None, "none", None, set[str]()
     clustered = data.labels is not None
     if data.empty:
-        m = nothing(len(data), len(set(data.labels or range(len(data)))))
+        m = undefined_moments(len(data), len(set(data.labels or range(len(data)))))
     else:
         plan = data.design()
         clustered = plan.clustered and settings.questions_are == "population"
         of_first = any(part.native_is_first for part in parts)
         c, m = kernel([replace(data, first=of_first)], [1.0], plan, settings)
-        ends = _ends(data, plan, bounds)
+        if m.variance is not None and settings.questions_are == "population":
+            icc = intraclass_correlation(c.d, plan)
+        ends = None if bounds is None else intervals.range_ends(data.values, data.stats.mean, plan, bounds)
         ci, interval, moved = _interval(data, c, m, plan, settings, ends)
         found |= _of_one_run(data, m, ends) - (set() if ci is not None else {"few_failures"})
         found |= {"skewed"} if moved else set()
@@ -223,7 +182,7 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
         interval=interval,
         se_naive=root(m.naive),
         n_effective=m.n / fields["design_effect"] if fields["design_effect"] else None,
-        icc=finite(m.icc),
+        icc=finite(icc),
         estimator=settings.se,
         n_missing=sum(part.n_missing for part in parts),
         cluster=in_words(next((part.cluster_spec for part in parts if part.cluster_spec), None)) if clustered else None,
@@ -238,7 +197,7 @@ def _estimate(parts: Sequence[Scores], run: Run, settings: Settings, *, group: G
 
 def analyze_run(run: Run, settings: Settings) -> Analysis:
     """All estimates of one run, in the order of the run: tasks, groups, corpus metrics, then what was skipped."""
-    estimates = [_estimate([part], run, settings) for part in run.scores]
+    estimates = [estimate_of([part], run, settings) for part in run.scores]
     notes = [*run.notes, *named_repeats(run.scores, settings)]
     notes += [
         note for part, row in zip(run.scores, estimates, strict=True) for note in outer_note(part, row.diagnostics)
@@ -248,7 +207,7 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
         if parts is None:
             estimates.append(_skipped(run, group.name, group.metric, group.scorer, group.native, settings))
         else:
-            estimates.append(_estimate(parts, run, settings, group=group))
+            estimates.append(estimate_of(parts, run, settings, group=group))
     if run.corpus:
         from .corpus import estimate_corpus
 
@@ -273,20 +232,48 @@ def _without_range(estimates: Iterable[Estimate]) -> list[str]:
     ]
     return names and [
         f"{', '.join(dict.fromkeys(names))}: every score is the same, and nothing "
-        "says what range the metric has, so there is no interval: give it with --range 0,1 (0,100 for a percentage)"
+        "says what range the metric has, so there is no interval: give it with `range=(0, 1)`, or 0 and 100 for a "
+        "percentage"
     ]
 
 
 def _skipped(run: Run, task: str, metric: str, scorer: str, native: float | None, settings: Settings) -> Estimate:
     empty: dict[str, Any] = dict.fromkeys(
-        ("se", "ci_low", "ci_high", "df", "se_total", "se_data", "se_prediction", "se_naive", "var_data",
-         "var_prediction", "design_effect", "n_effective", "icc")
-    )  # fmt: skip
+        (
+            "se",
+            "ci_low",
+            "ci_high",
+            "df",
+            "se_total",
+            "se_data",
+            "se_prediction",
+            "se_naive",
+            "var_data",
+            "var_prediction",
+            "design_effect",
+            "n_effective",
+            "icc",
+        )
+    )
     return Estimate(
-        task=task, metric=metric, scorer=scorer, model=run.model, run=run.name, higher_is_better=None,
-        n_questions=0, n_clusters=0, repeats_min=0, repeats_max=0, mean=finite(native), level=settings.level,
-        interval="none", estimator=settings.se, diagnostics=("skipped_metric",), estimand=settings.estimand, **empty,
-    )  # fmt: skip
+        task=task,
+        metric=metric,
+        scorer=scorer,
+        model=run.model,
+        run=run.name,
+        higher_is_better=None,
+        n_questions=0,
+        n_clusters=0,
+        repeats_min=0,
+        repeats_max=0,
+        mean=finite(native),
+        level=settings.level,
+        interval="none",
+        estimator=settings.se,
+        diagnostics=("skipped_metric",),
+        estimand=settings.estimand,
+        **empty,
+    )
 
 
 def pass_at_k_estimates(item: Scores, settings: Settings, run: Run | None = None) -> dict[int, Estimate]:
@@ -299,10 +286,13 @@ def pass_at_k_estimates(item: Scores, settings: Settings, run: Run | None = None
     out = {}
     for k in range(1, int(counts[counts > 0].min(initial=item.values.shape[1])) + 1):
         whole = replace(
-            item, metric=f"pass@{k}", values=pass_at_k(item.values, k)[:, None], native=None,
+            item,
+            metric=f"pass@{k}",
+            values=pass_at_k(item.values, k)[:, None],
+            native=None,
             diagnostics=("uses_all_repeats",),
-        )  # fmt: skip
-        row = _estimate([whole], run or Run(model="", name="", harness="array"), settings)
+        )
+        row = estimate_of([whole], run or Run(model="", name="", harness="array"), settings)
         out[k] = replace(row, repeats_min=int(counts.min(initial=0)), repeats_max=int(counts.max(initial=0)))
     return out
 
@@ -320,4 +310,4 @@ def analyze_runs(runs: Iterable[Run], settings: Settings) -> Analysis:
 
 def estimate_scores(scores: Scores, settings: Settings) -> Estimate:
     """The estimate of scores that come from an array."""
-    return _estimate([scores], Run(model="", name="", harness="array"), settings)
+    return estimate_of([scores], Run(model="", name="", harness="array"), settings)

@@ -31,9 +31,13 @@ def mean_if_missing(parts: Sequence[Scores], shares: Sequence[float] | None, bou
 
 
 def difference_if_missing(
-    parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: Sequence[float] | None, bounds: Range | None,
-    *, unpaired: bool = False,
-) -> Range | None:  # fmt: skip
+    parts_a: Sequence[Scores],
+    parts_b: Sequence[Scores],
+    shares: Sequence[float] | None,
+    bounds: Range | None,
+    *,
+    unpaired: bool = False,
+) -> Range | None:
     """The lowest and highest A − B that the missing answers could make, over the questions that both were asked.
 
     None as for a mean.

@@ -14,16 +14,16 @@ from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..settings import Settings
 from ..stats.sequential import normal_z, student_t
-from .difference import _far, _run_by_run
+from .difference import extended_difference, run_by_run
 from .evidence import Evidence
 from .matching import align
-from .mean import _estimate
+from .mean import estimate_of
 from .ranges import score_range
 from .sample import Sample, group_shares, kernel, sample
 
 if TYPE_CHECKING:
     from ..stats.contrast import Contrast, Design
-    from ..stats.flips import Far
+    from ..stats.flips import ExtendedSample
     from ..stats.moments import Moments
 
 REPEATS_SHARE = 0.1
@@ -44,7 +44,7 @@ class Observed:
     df: float | None = None
     units: int
     """Clusters with a score; questions where there are none."""
-    far: Far | None = None
+    far: ExtendedSample | None = None
     """What the limit away from 0 comes from, where few questions (clusters) differ."""
     bounds: tuple[float, float] | None = None
     """Lowest and highest value of the estimate, where they are known."""
@@ -109,7 +109,7 @@ def observe_difference(
         return Observed(**names, estimate=None, se=None, units=_units(a))
     plan = a.design()
     if settings.runs_shared:
-        a, b, whole = _run_by_run(a, b)
+        a, b, whole = run_by_run(a, b)
         c, m = kernel([whole], [1.0], plan, settings)
     else:
         c, m = kernel([a, b], [1.0, -1.0], plan, settings)
@@ -119,9 +119,14 @@ def observe_difference(
     if m.zero_variance:
         return of_equal(c, m, plan, settings, bounds, names)
     return Observed(
-        **names, estimate=m.mean, se=None if m.variance is None else math.sqrt(m.variance), df=m.df,
-        units=m.n_clusters, far=_far(c, m, plan, settings), bounds=ends,
-    )  # fmt: skip
+        **names,
+        estimate=m.mean,
+        se=None if m.variance is None else math.sqrt(m.variance),
+        df=m.df,
+        units=m.n_clusters,
+        far=extended_difference(c, m, plan, settings),
+        bounds=ends,
+    )
 
 
 def _both(parts_a: Sequence[Scores], parts_b: Sequence[Scores], group: Group | None) -> tuple[Sample, Sample]:
@@ -132,12 +137,17 @@ def _both(parts_a: Sequence[Scores], parts_b: Sequence[Scores], group: Group | N
 def observe_mean(parts: Sequence[Scores], settings: Settings, group: Group | None = None) -> Observed:
     """The mean of one task, or of the tasks of a group, over the questions that were answered by now."""
     _check(settings)
-    row = _estimate(parts, Run(model="", name="", harness=""), settings, group=group)
+    row = estimate_of(parts, Run(model="", name="", harness=""), settings, group=group)
     ci = None if row.ci_low is None or row.ci_high is None else (row.ci_low, row.ci_high)
     return Observed(
-        **_names(parts, group), estimate=row.mean, se=row.se or None, df=row.df, units=row.n_clusters,
-        bounds=row.range, interval=ci,
-    )  # fmt: skip
+        **_names(parts, group),
+        estimate=row.mean,
+        se=row.se or None,
+        df=row.df,
+        units=row.n_clusters,
+        bounds=row.range,
+        interval=ci,
+    )
 
 
 def _check(settings: Settings) -> None:
@@ -155,9 +165,11 @@ def _check(settings: Settings) -> None:
 def _names(parts: Sequence[Scores], group: Group | None) -> dict[str, Any]:
     first = parts[0]
     return {
-        "task": group.name if group is not None else first.task, "metric": first.metric, "scorer": first.scorer,
+        "task": group.name if group is not None else first.task,
+        "metric": first.metric,
+        "scorer": first.scorer,
         "higher_is_better": first.higher_is_better,
-    }  # fmt: skip
+    }
 
 
 def _units(data: Sample) -> int:

@@ -115,9 +115,7 @@ def from_runs(sources: Sequence[Run | Estimate | Difference], settings: Settings
         G = row.n_clusters
         units = Units(n / G, min(1.0, ((row.df or G - 1) + 1) / G))
         pilot = f"{G} clusters of {n / G:.3g} questions"
-    return Noise(
-        found, split, upper, units, clustered, pilot, TWO_RUNS if two else ONE_RUN, scale, row.diagnostics
-    )  # fmt: skip
+    return Noise(found, split, upper, units, clustered, pilot, TWO_RUNS if two else ONE_RUN, scale, row.diagnostics)
 
 
 def _measured(
@@ -139,7 +137,7 @@ def _measured(
         )
     each = [row for row in analyze_runs(runs, settings).estimates if row.se_total is not None]
     rows: Sequence[Estimate | Difference] = (
-        each if len(runs) == 1 else compare_runs([(runs[0], runs[1])], settings).differences
+        each if len(runs) == 1 else compare_runs([(runs[0], runs[1])], settings).comparisons
     )
     row = _the_only(rows)
     wanted = (row.task, row.metric, row.scorer)

@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 
 
 def plan_of(
-    asked: Asked, pilot: Sequence[Run | Estimate | Difference], settings: Settings, *, two_like_this: bool = False,
+    asked: Asked,
+    pilot: Sequence[Run | Estimate | Difference],
+    settings: Settings,
+    *,
+    two_like_this: bool = False,
     looks: Looks | str | None = None,
-) -> Plan:  # fmt: skip
+) -> Plan:
     """The plan that answers what is asked, with the noise of a pilot, of numbers, or of the expected accuracy.
 
     Args:
@@ -61,8 +65,7 @@ def plan_of(
 
 def _without_runs(asked: Asked) -> Noise:
     """The noise that is given in numbers, or follows from the accuracy."""
-    from ..stats.planning import Units, Variances
-    from ..stats.theory import rule_of_thumb
+    from ..stats.planning import Units, Variances, rule_of_thumb
     from .pilots import Noise, from_numbers
 
     if asked.accuracy is not None:

@@ -74,7 +74,7 @@ def replayed(
     found, _ = agreed([run for run in pilot if isinstance(run, Run)])
     if len(found) != 2:
         return None
-    rows = compare_runs([(found[0], found[1])], settings).differences
+    rows = compare_runs([(found[0], found[1])], settings).comparisons
     row = rows[0]
     for parts_a, parts_b, group in comparisons(found[0], found[1]):
         name = parts_a[0].task if group is None else group.name

@@ -62,8 +62,11 @@ def score_range(samples: Sequence[Ranged], settings: Settings) -> tuple[float, f
     Raises:
         InputError: a score outside the range that was said or declared.
     """
-    ends = [(float(np.fmin.reduce(item.values, axis=None)), float(np.fmax.reduce(item.values, axis=None)))
-            for item in samples if item.values.size]  # fmt: skip
+    ends = [
+        (float(np.fmin.reduce(item.values, axis=None)), float(np.fmax.reduce(item.values, axis=None)))
+        for item in samples
+        if item.values.size
+    ]
     ends = [pair for pair in ends if not math.isnan(pair[0])]
     if not ends:
         return settings.range

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..results.sequential import FullRow
 from ..settings import Settings
 from ..stats.contrast import question_stats
-from .comparison import _matched
+from .comparison import matched_scores
 from .drawing import STOPPED
 from .partial import NotRandomError, full_benchmark, part_of
 from .ranges import hull
@@ -66,7 +66,7 @@ def of_pairs(
     rows: list[FullRow] = []
     notes: list[str] = []
     for run_a, run_b in pairs:
-        matched, _ = _matched(run_a, run_b, alone=False)
+        matched, _ = matched_scores(run_a, run_b, alone=False)
         others = [item for item in references if not (same_run(item, run_a) or same_run(item, run_b))]
         against = _Against(run_b, {_key(one): other for one, other in matched})
         shared = replace(run_a, scores=tuple(one for one, _ in matched), parts=())
@@ -129,9 +129,15 @@ def _stopped(parts: Sequence[Scores]) -> tuple[str, ...]:
 
 
 def _row(
-    parts: Sequence[Scores], references: Sequence[Run], name: str, run: Run, shares: list[float] | None,
-    settings: Settings, notes: list[str], against: _Against | None = None,
-) -> list[FullRow]:  # fmt: skip
+    parts: Sequence[Scores],
+    references: Sequence[Run],
+    name: str,
+    run: Run,
+    shares: list[float] | None,
+    settings: Settings,
+    notes: list[str],
+    against: _Against | None = None,
+) -> list[FullRow]:
     """One row, or a note that says why there is none; nothing where no reference has measured it."""
     others = [] if against is None else [against.scores[_key(part)] for part in parts]
     blocks = [block_of(part, references, other) for part, other in zip_longest(parts, others)]
@@ -207,11 +213,21 @@ def _nothing(parts: Sequence[Scores], references: Sequence[Run], name: str, run:
     """The row of a part that says nothing of the whole."""
     blocks = [block for part in parts if (block := block_of(part, references, None)) is not None]
     return FullRow(
-        task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=run.model, estimate=None, se=None, ci_low=None,
-        ci_high=None, n_asked=sum(len(block.asked) for block in blocks), n_total=sum(len(block.X) for block in blocks),
-        r2=None, gain=None, references=tuple(dict.fromkeys(n for block in blocks for n in block.names)),
+        task=name,
+        metric=parts[0].metric,
+        scorer=parts[0].scorer,
+        model=run.model,
+        estimate=None,
+        se=None,
+        ci_low=None,
+        ci_high=None,
+        n_asked=sum(len(block.asked) for block in blocks),
+        n_total=sum(len(block.X) for block in blocks),
+        r2=None,
+        gain=None,
+        references=tuple(dict.fromkeys(n for block in blocks for n in block.names)),
         diagnostics=("not_a_random_part", *_stopped(parts)),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,9 +262,13 @@ class Block:
         known = np.isfinite(self.b)
         place, both = np.cumsum(known) - 1, known[self.asked]
         return replace(
-            self, y=self.y[both], asked=place[self.asked[both]], X=self.X[known], b=self.b[known],
+            self,
+            y=self.y[both],
+            asked=place[self.asked[both]],
+            X=self.X[known],
+            b=self.b[known],
             clusters=list(compress(self.clusters, known)),
-        )  # fmt: skip
+        )
 
 
 def block_of(part: Scores, references: Sequence[Run], against: Scores | None) -> Block | None:
@@ -288,10 +308,15 @@ def block_of(part: Scores, references: Sequence[Run], against: Scores | None) ->
         for i, j in zip(same.rows_a, same.rows_b, strict=True):
             labels[place[j]] = part.clusters[i]
     return Block(
-        means[rows_a[scored]], place[rows_b[scored]], [name for name, _ in found], columns[:, : len(found)],
-        None if against is None else columns[:, -1], labels,
-        part.clusters is not None or whole.clusters is not None, len(order),
-    )  # fmt: skip
+        means[rows_a[scored]],
+        place[rows_b[scored]],
+        [name for name, _ in found],
+        columns[:, : len(found)],
+        None if against is None else columns[:, -1],
+        labels,
+        part.clusters is not None or whole.clusters is not None,
+        len(order),
+    )
 
 
 def benchmark_order(questions: Questions) -> IntArray:

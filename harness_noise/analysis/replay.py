@@ -235,7 +235,7 @@ class Pair:
         plan = Design((shares / np.maximum(sizes, 1))[strata], strata, codes, len(each), clustered=whole.clustered)
         asked = np.arange(self.answers.shape[1]) < answers[rows, None]
         a, b = question_stats(np.where(asked, self.answers[rows], np.nan)), self.b.take(rows)
-        c = replace(self.c, d=a.mean - b.mean, v=self.c.v[rows], w=self.c.w[rows], more=self.c.more[rows])
+        c = replace(self.c, d=a.mean - b.mean, v=self.c.v[rows], w=self.c.w[rows])
         m = moments(c, plan, self.settings.se)
         if m.zero_variance:
             return of_equal(c, m, plan, self.settings, self.bounds, {"higher_is_better": self.higher_is_better})

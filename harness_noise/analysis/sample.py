@@ -20,12 +20,19 @@ from ..results.diagnostics import UNSPLIT
 from ..results.forms import finite
 from ..settings import Settings
 from ..stats.cluster_variance import clustered_variance
-from ..stats.contrast import Contrast, Design, QuestionStats, cluster_codes, contrast, design, question_stats
+from ..stats.contrast import (
+    Contrast,
+    Design,
+    QuestionStats,
+    cluster_codes,
+    contrast,
+    design,
+    question_stats,
+    repeat_codes,
+)
 from ..stats.decision import noise_codes
-from ..stats.fixed import fixed_moments
-from ..stats.moments import Moments, moments, upper_variance
+from ..stats.moments import Moments, data_limit, fixed_columns, moments, with_runs
 from ..stats.runs import RunComponent, run_component
-from ..stats.tolerances import ROUNDING
 from .ranges import hull
 
 if TYPE_CHECKING:
@@ -231,11 +238,11 @@ def kernel(
     c = contrast(stats, coefficients, runs[0].strata)
     if any(run.identical for run in runs):
         found.add("identical_repeats")
-    found |= set(c.diagnostics)
+    found |= {code for code, has in repeat_codes(stats, runs[0].strata).items() if has.any()}
     constant = [run for run in runs if not np.fmax.reduce(run.stats.var, initial=0.0) > 0 and run.stats.count.max() > 1]
     if constant and all(run.answers_differ and not run.identical for run in constant):
         found = found - {"identical_repeats"} | {"identical_scores_only"}
-    c = replace(c, identified=not found & UNSPLIT, diagnostics=tuple(sorted(found)))
+    identified = not found & UNSPLIT
     if settings.questions_are == "fixed":
         if "single_repeat" in found:
             raise InputError(
@@ -243,11 +250,29 @@ def kernel(
                 "answer per question cannot say: run it with K > 1 repeats, join several runs with `as_repeats`, or "
                 "leave this metric out with `metrics`"
             )
-        return c, fixed_moments(stats, coefficients, c, plan)
-    m = moments(c, plan, settings.se)
+        m = fixed_columns(stats, coefficients, c, plan, identified=np.array([identified])).row()
+        found |= noise_codes(m.df)
+        if identified and m.variance is None:
+            found.add("identical_repeats")
+        return c, replace(m, diagnostics=tuple(sorted(found)))
+    m = moments(c, plan, settings.se, identified=identified)
     if wider_outside(runs[0], c, plan, m, settings):
-        m = replace(m, diagnostics=tuple(sorted({*m.diagnostics, "inner_clusters"})))
-    return c, _with_runs(m, components, coefficients) if components else m
+        found.add("inner_clusters")
+    found |= _codes_of_variance(m, plan)
+    whole = with_runs(m, components, coefficients) if components else m
+    if whole is not m:
+        found = found - {"zero_variance", "few_clusters"} | noise_codes(whole.df)
+    return c, replace(whole, diagnostics=tuple(sorted(found)))
+
+
+def _codes_of_variance(m: Moments, plan: Design) -> set[str]:
+    """The diagnostics that a mean's variance, or the lack of one, gives reason for."""
+    if m.variance is None or m.df is None:
+        return {"too_few_questions" if m.n < 2 else "too_few_clusters"}
+    # of two crossed ways the one with fewer clusters decides, whatever both together have
+    fewest = m.df if plan.crossed is None else min(m.df, *(float(codes.max()) for codes in plan.crossed))
+    codes = noise_codes(fewest, zero=m.zero_variance, var_data=m.var_data)
+    return codes | {"singleton_clusters"} if plan.clustered and plan.n_clusters == m.n else codes
 
 
 def wider_outside(data: Sample, c: Contrast, plan: Design, m: Moments, settings: Settings) -> bool:
@@ -297,38 +322,9 @@ def named_repeats(parts: Iterable[Scores], settings: Settings) -> list[str]:
     return [
         f"the column {name!r} tells the repeats apart, and all questions share its values: use `repeats_are='runs'` "
         "if it moves their answers together, as prompts, judges and training seeds do; now they count as independent"
-        for name in names if name is not None and settings.repeats_are == "answers"
-    ]  # fmt: skip
-
-
-def _with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:
-    """Add the variance between runs to what independent answers give.
-
-    For one run se² = (MS_q + MS_run − MS_res)/(nK) with Satterthwaite's degrees of freedom over its
-    three mean squares; with clusters V takes the place of MS_q/(nK). One of them is subtracted, which
-    can leave next to no degrees of freedom, and an interval without end: never fewer than the runs have.
-    """
-    if m.variance is None or m.df is None or m.var_total is None:
-        return m
-    extra, spread, single = 0.0, m.variance**2 / m.df, 0.0
-    for item, a in zip(components, coefficients, strict=True):
-        K = item.runs
-        extra += a * a * item.variance / K
-        spread += (a * a * item.between / K) ** 2 / (K - 1) + (a * a * item.residual / K) ** 2 / item.df_residual
-        single += a * a * item.variance
-    variance = m.variance + extra
-    if variance <= ROUNDING**2 * max(1.0, (m.mean or 0.0) ** 2):  # σ²_run so far below 0 that nothing is left
-        return m
-    df = max(variance**2 / spread, min(m.df, *(item.runs - 1 for item in components)))
-    return replace(
-        m,
-        variance=variance,
-        df=df,
-        zero_variance=False,
-        var_prediction=None if m.var_prediction is None else m.var_prediction + single,
-        var_total=m.var_total + single,
-        diagnostics=tuple(sorted(set(m.diagnostics) - {"zero_variance", "few_clusters"} | noise_codes(df))),
-    )
+        for name in names
+        if name is not None and settings.repeats_are == "answers"
+    ]
 
 
 def noise_fields(m: Moments, clustered: bool) -> dict[str, Any]:
@@ -344,15 +340,15 @@ def noise_fields(m: Moments, clustered: bool) -> dict[str, Any]:
         "var_data": finite(m.var_data),
         "var_prediction": finite(m.var_prediction),
         "design_effect": finite(effect),
-        "se_data_upper": None if m.zero_variance else root(data_limit(m.variance, m.df, m.var_data)),
+        "se_data_upper": None if m.zero_variance else root(upper_data(m.variance, m.df, m.var_data)),
     }
 
 
-def data_limit(variance: float | None, df: float | None, var_data: float | None) -> float | None:
-    """One-sided 95 % upper limit of the data variance, V df/χ²_df(.05) − Σ a² w; None where it is not identified."""
+def upper_data(variance: float | None, df: float | None, var_data: float | None) -> float | None:
+    """`data_limit` of one row; None where it is not identified."""
     if variance is None or df is None or var_data is None:
         return None
-    return float(upper_variance(variance, df, 0.95)) - (variance - var_data)
+    return float(data_limit(variance, df, var_data))
 
 
 def root(variance: float | None) -> float | None:
@@ -410,10 +406,16 @@ def as_scores(
     keys = tuple(map(str, range(len(array))))
     fields.setdefault("bounds", fitting((0.0, 1.0), array))
     return Scores(
-        task=fields.pop("task", ""), metric=fields.pop("metric", "score"), scorer=fields.pop("scorer", "none"),
-        questions=Questions(keys), values=array, clusters=labels, n_missing=int(holes.sum()),
-        cluster_spec=None if labels is None else "clusters", **fields,
-    )  # fmt: skip
+        task=fields.pop("task", ""),
+        metric=fields.pop("metric", "score"),
+        scorer=fields.pop("scorer", "none"),
+        questions=Questions(keys),
+        values=array,
+        clusters=labels,
+        n_missing=int(holes.sum()),
+        cluster_spec=None if labels is None else "clusters",
+        **fields,
+    )
 
 
 def _labels(name: str, labels: Sequence[object] | NDArray[np.generic], n: int) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ NARROWEST = 0.3
 HOPELESS = 0.05
 """Predictive probability that the rest decides, below which it is not asked."""
 BETA_SHARE, LEAST_BETA = 0.75, 0.01
-"""Share of the type II error with which a planned effect may be given up, and the least of it; a point of power."""
+"""Share of the type II error spent on giving up a planned effect, and the least of it; it costs a point of power."""
 RISE = 1.01
 """Information of a look over that of the look before, at least; else there is nothing new to look at."""
 ASSUMED_PREDICTION = 0.5

@@ -21,11 +21,11 @@ from ..stats import decision
 from ..stats import slices as by_slice
 from ..stats.arrays import FloatArray, IntArray
 from ..stats.tolerances import FEW_DF
-from .comparison import _matched
-from .difference import decided, run_difference
-from .evidence import Compared, RowDecision
+from .comparison import matched_scores
+from .difference import run_difference
+from .evidence import Compared, RowDecision, decided
 from .known import Runs, WithFields, check_known, known, numbers, text_of, together
-from .mean import _estimate
+from .mean import estimate_of
 from .ranges import score_range
 from .sample import group_parts, group_shares
 
@@ -89,7 +89,7 @@ def slices_of_pairs(pairs: Sequence[tuple[Run, Run]], by: Sequence[str], setting
     found: list[_Measured] = []
     for pair in agreed_pairs(pairs)[0]:
         with suppress(InputError):  # groups and corpus metrics alone are shared
-            found += [((parts,), pair, None) for parts in _matched(*pair, alone=True)[0]]
+            found += [((parts,), pair, None) for parts in matched_scores(*pair, alone=True)[0]]
         for group in pair[0].groups:
             both = [group_parts(run, group) for run in pair]
             if both[0] and both[1]:
@@ -185,15 +185,22 @@ def _whole(cut: _Cut, test: by_slice.Heterogeneity | None, spread: float | None)
     first, names = cut.item.parts[0], [run.model for run in cut.item.runs]
     few = test is not None and test.df_residual < FEW_DF
     return Heterogeneity(
-        task=first.task, metric=first.metric, scorer=first.scorer, model_a=names[0],
-        model_b=names[1] if len(names) > 1 else None, field=cut.field, n_slices=len(cut.labels),
+        task=first.task,
+        metric=first.metric,
+        scorer=first.scorer,
+        model_a=names[0],
+        model_b=names[1] if len(names) > 1 else None,
+        field=cut.field,
+        n_slices=len(cut.labels),
         n_left_out=cut.left_out,
         statistic=None if test is None else finite(test.statistic),
         df=None if test is None else finite(test.df),
         df_residual=None if test is None else finite(test.df_residual),
-        p_value=None if test is None else finite(test.p_value), p_adjusted=None,
-        spread=finite(spread), diagnostics=("few_clusters",) if few else (),
-    )  # fmt: skip
+        p_value=None if test is None else finite(test.p_value),
+        p_adjusted=None,
+        spread=finite(spread),
+        diagnostics=("few_clusters",) if few else (),
+    )
 
 
 def _mean_slices(one: _Slices) -> Iterator[EstimateSlice]:
@@ -204,10 +211,14 @@ def _mean_slices(one: _Slices) -> Iterator[EstimateSlice]:
 
 def _check(settings: Settings) -> None:
     clash = (
-        "`unpaired`" if settings.unpaired else
-        "`questions_are='fixed'`" if settings.questions_are == "fixed" else
-        "`repeats_are='runs'`" if settings.repeats_are == "runs" else None
-    )  # fmt: skip
+        "`unpaired`"
+        if settings.unpaired
+        else "`questions_are='fixed'`"
+        if settings.questions_are == "fixed"
+        else "`repeats_are='runs'`"
+        if settings.repeats_are == "runs"
+        else None
+    )
     if clash is not None:
         raise InputError(
             f"`by` takes the questions for a sample, answers for independent and two runs for paired, and {clash} does "
@@ -296,6 +307,6 @@ def _piece(cut: _Cut, s: int, bounds: tuple[float, float] | None, settings: Sett
     parts = [replace(part, bounds=bounds) for part in piece.parts]
     runs = piece.runs
     if len(runs) == 1:
-        return _estimate(parts, runs[0], settings)
+        return estimate_of(parts, runs[0], settings)
     judged = run_difference(Compared(parts[:1], parts[1:], *runs), settings)[0]
-    return replace(judged, row=replace(judged.row, run_a=runs[0].name, run_b=runs[1].name))
+    return judged.named(run_a=runs[0].name, run_b=runs[1].name)

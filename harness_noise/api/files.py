@@ -55,9 +55,9 @@ def profiles(name: str | Path | None = None) -> tuple[NamedProfile, ...]:
     InputError
         No such profile.
     """
-    from ..leaderboard import profiles, shipped
+    from ..leaderboard import profiles
 
-    return tuple(item for each in (shipped.names() if name is None else [name]) for item in profiles.named(each))
+    return tuple(item for each in (profiles.names() if name is None else [name]) for item in profiles.named(each))
 
 
 def write_profile(result: Arena, path: str | Path, *, with_questions: bool = False, force: bool = False) -> Path:
@@ -93,7 +93,7 @@ def write_profile(result: Arena, path: str | Path, *, with_questions: bool = Fal
 
 def check_profile_path(path: str | Path, *, force: bool = False) -> None:
     """Refuse a file that `write_profile` would not replace: it is there and is no noise profile."""
-    from ..leaderboard.question_means import is_profile
+    from ..leaderboard.profiles import is_profile
 
     if not force and Path(path).exists() and not is_profile(path):
         raise InputError(
@@ -217,7 +217,8 @@ def export(
     Raises
     ------
     InputError
-        Not exactly one of `output` and `in_place`, a URL, a part of a run, or nothing that could be added.
+        Not exactly one of `output` and `in_place`, a URL, a part of a run, or nothing that could be added; what was
+        left out stands in its notes (``__notes__``).
 
     References
     ----------
@@ -242,7 +243,12 @@ def export(
             raise InputError(f"{run}: export rewrites files and is for local ones: copy the run first")
         folder = Path(output) if output is not None else (where if where.is_dir() else where.parent)
         remarks = _Remarks(request.settings, notes)
-        files = adapter.write(where, folder, remarks.analyze, request.options)
+        try:
+            files = adapter.write(where, folder, remarks.analyze, request.options)
+        except InputError as error:
+            for note in notes:
+                error.add_note(note)
+            raise
         names = {file.name for file in files}
         notes += [
             f"{name}: nothing to add beside its own values, so it is not changed"

@@ -205,7 +205,7 @@ def compare(
     by
         Properties of the questions, as a cluster's SPEC: also the differences of every slice; ``"auto"``: every field.
     questions
-        List this many of the questions that flipped most, as `Comparison.flips`.
+        List this many of the questions that flipped most, as `Comparison.questions`.
     references
         Complete runs, from which the difference on the whole benchmark follows where A answered a random part of it;
         or a noise profile that has its questions; of bare scores their benchmark's noise profile, by name or file.
@@ -345,7 +345,7 @@ def _of_numbers(
     for name, value in beside.items():
         if value not in (None, False, 0, ()):
             raise InputError(
-                f"{parameter(name, value)}: bare numbers have no questions; leave it out, or give the runs"
+                f"{parameter(name, value)}: bare numbers have no questions to slice or list: leave it out, or name runs"
             )
     if len(models) not in (0, 2):
         raise InputError(f"`models` {','.join(models)}: name two models")
@@ -360,19 +360,21 @@ def _of_numbers(
         row, exact = compare_counts(sides[0], sides[1], (names[0], names[1]), settings)
         return Comparison(settings.to_dict(), (row,), (exact.note,))
     if len(sides) != 2 or not all(isinstance(side, (int, float)) for side in sides):
-        raise InputError("with `references`, A and B are two numbers: compare 0.71 0.68 --reference NAME")
+        raise InputError(
+            "with the noise profile of a benchmark in `references`, A and B are two numbers, such as 0.71 and 0.68"
+        )
     if len(profiles) != 1:
         of_one = "of bare numbers the noise comes from one profile: name one in `references`"
         raise InputError(of_one if profiles else _no_noise(sides))
-    from ..leaderboard import shipped
     from ..leaderboard.profiles import compare as compare_scores
+    from ..leaderboard.profiles import sentence
 
     settings.check("profile")
     profile = request.profile(profiles[0])
     row = compare_scores(
         profile, *map(float, sides), names=(names[0], names[1]), level=settings.level, margin=settings.margin
     )
-    told = shipped.sentence(profiles[0])
+    told = sentence(profiles[0])
     return Comparison(settings.to_dict(), (row,), () if told is None else (told,))
 
 

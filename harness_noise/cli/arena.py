@@ -60,7 +60,6 @@ from .flags import noted_in_flags
     ),
     click.option(
         "--write-profile",
-        "profile",
         type=options.Output(dir_okay=False),
         metavar="FILE",
         help="Write the benchmarks' noise profile, which compare and plan read with --reference.",
@@ -81,7 +80,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
 
     pages, pictures, tables, kind, profile, with_questions, force = (
         choices.pop(name)
-        for name in ("html", "figures", "tables", "tables_format", "profile", "with_questions", "force")
+        for name in ("html", "figures", "tables", "tables_format", "write_profile", "with_questions", "force")
     )
     _check_profile(profile, with_questions=with_questions, force=force)
     result = noted_in_flags(arena(runs, **options.keywords(choices)))

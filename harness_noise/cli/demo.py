@@ -42,9 +42,7 @@ def command(out: Path, debug: bool) -> None:
     for adapter in harnesses.values():
         if hasattr(adapter, "demo_until"):
             written += _stopped_early(adapter, out)
-    _title("Written")
-    for path in written:
-        click.echo(f"  {path}")
+    options.hints(f"wrote {path}" for path in written)
     pages = [path for path in written if path.suffix == ".html"]
     first = next((path for path in pages if path.name == "index.html"), pages[0])
     click.echo(f"\nOpen {first} in a browser.")
@@ -110,7 +108,8 @@ def _stopped_early(adapter: Any, out: Path) -> list[Path]:
     if whole.exists():
         (row,) = compare(whole, against).rows
         same = "the same decision" if row.verdict == looks["decision"] else f"all questions say: {row.verdict}; this"
-        said += f": {same} with {looks['n_asked'] / looks['n_total']:.0%} of the answers".replace("%", " %")
+        share = looks["n_answers"] / looks["n_answers_total"]
+        said += f": {same} with {share:.0%} of the answers".replace("%", " %")
     click.echo(f"\n{said}.")
     return sorted(path for path in folder.rglob("*") if path.is_file())
 

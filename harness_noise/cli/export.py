@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ..errors import InputError
 from . import options
 
 
@@ -31,14 +32,18 @@ from . import options
 def command(runs: tuple[str, ...], output: Path | None, in_place: bool, **choices: Any) -> None:
     """Rewrite result files with error bars; native values stay unchanged.
 
-    The files keep their names, and exporting twice changes nothing.
+    The files keep their names, and exporting twice changes nothing. Their paths go to stdout, one a line.
     """
     from .. import export
 
     asked = options.keywords(choices)
     for path in options.progress(runs, "exporting", len(runs)):
-        result = export(path, output, in_place=in_place, **asked)
+        try:
+            result = export(path, output, in_place=in_place, **asked)
+        except InputError as error:
+            options.hints(() if choices["quiet"] else getattr(error, "__notes__", ()))
+            raise
         for file in result.written:
             click.echo(file)
-        if not choices["quiet"]:
-            options.hints(result.notes)
+        options.wrote(result.written, choices)
+        options.hints(() if choices["quiet"] else result.notes)

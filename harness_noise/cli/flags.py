@@ -12,12 +12,6 @@ if TYPE_CHECKING:
 
     R = TypeVar("R", Analysis, Comparison, Explanation, Arena, Factors, Plan)
 
-_OTHERWISE = {
-    "tasks": "--task", "metrics": "--metric", "scorers": "--scorer", "groups": "--group", "factors": "--factor",
-    "runs": "--from", "categories": "--category", "as_repeats": "--as-repeats", "jobs": "--jobs", "dask": "--dask",
-    "references": "--reference", "write_profile": "--write-profile", "force": "--force",
-}  # fmt: skip
-"""Parameters whose flag has another name, and those of reading with many processes."""
 _NAMED = re.compile(r"`([a-z_0-9]+)(?:=([^`]*))?`")
 
 
@@ -33,9 +27,9 @@ def noted_in_flags(result: R) -> R:
 
 def _flag(found: re.Match[str]) -> str:
     name, value = found[1], found[2]
-    if name not in _parameters():
+    flag = _flags().get(name)
+    if flag is None:
         return found[0]
-    flag = _OTHERWISE.get(name, "--" + name.replace("_", "-"))
     return flag if value in (None, "True") else f"{flag} {_plain(value)}"
 
 
@@ -60,13 +54,12 @@ def _quoted(text: str) -> str:
 
 
 @cache
-def _parameters() -> frozenset[str]:
-    from inspect import Parameter, signature
+def _flags() -> dict[str, str]:
+    """Parameter → flag, as the options of the commands have them."""
+    from click import Context, Option
 
-    from .. import analyze, arena, compare, explain, export, plan, read
-    from ..api.keywords import Choices
+    from .commands import COMMANDS, cli
 
-    functions = (read, analyze, compare, explain, arena, plan, export)
-    taken = (item for function in functions for item in signature(function).parameters.values())
-    names = {item.name for item in taken if item.kind is Parameter.KEYWORD_ONLY}
-    return frozenset(names | set(Choices.__annotations__) | set(_OTHERWISE))
+    commands = filter(None, (cli.get_command(Context(cli), name) for name in COMMANDS))
+    options = [param for command in commands for param in command.params if isinstance(param, Option)]
+    return {str(option.name): flag for option in options for flag in option.opts if flag.startswith("--")}

@@ -21,7 +21,7 @@ from .flags import noted_in_flags
 @click.argument("more", metavar="", nargs=-1)
 @options.to_read(
     click.option(
-        "--from", "sources", multiple=True, metavar="RUN [RUN]", help="Take the noise from a run, or from A − B."
+        "--from", "runs", multiple=True, metavar="RUN [RUN]", help="Take the noise from a run, or from A − B."
     ),
     click.option("--two-like-this", is_flag=True, help="With one run: plan two runs like it, as if unrelated."),
     click.option("--models", metavar="A[,B]", help="Which models of --from, where its RUNs hold more."),
@@ -69,7 +69,7 @@ def command(more: tuple[str, ...], **choices: Any) -> None:
     """
     from .. import plan
 
-    plot, sources = choices.pop("plot"), choices.pop("sources") + more
+    plot, sources = choices.pop("plot"), choices.pop("runs") + more
     if more and not _belongs(sources, more):
         raise InputError(f"{more[0]!r}: runs to take the noise from are named with --from")
     if choices["sigma2"] is not None:

@@ -46,7 +46,7 @@ class MetricAnswers:
     levels: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """Number of the answer → what it was made with."""
     twice: int = 0
-    """Answers that said again what another had said, and are left out."""
+    """Answers that repeat another one and are left out."""
 
     def add(
         self,
@@ -174,10 +174,16 @@ class MetricAnswers:
             numbers[place] = which
             factors = self._factors(options.factors, numbers.tolist())
         return Scores(
-            *what, questions=questions or Questions(tuple(self.numbers)),
-            values=values, clusters=labels or None, cluster_spec=cluster_spec if labels else None,
-            n_missing=int(missing.sum()), factors=factors, bounds=fitting(bounds, values), **fields,
-        )  # fmt: skip
+            *what,
+            questions=questions or Questions(tuple(self.numbers)),
+            values=values,
+            clusters=labels or None,
+            cluster_spec=cluster_spec if labels else None,
+            n_missing=int(missing.sum()),
+            factors=factors,
+            bounds=fitting(bounds, values),
+            **fields,
+        )
 
     def _factors(self, names: tuple[str, ...], numbers: list[list[int]]) -> dict[str, tuple[tuple[str, ...], ...]]:
         """Factor → (n, K) levels, from the number of each answer; one that is not there has the level ""."""
@@ -191,7 +197,7 @@ def _on(line: int) -> str:
 
 
 def _in_order(repeats: set[Repeat]) -> list[Repeat]:
-    """Numbers by value, texts by alphabet."""
+    """The repeats in order: numbers by value, texts by the alphabet."""
     try:
         return sorted(repeats, key=lambda repeat: (float(repeat), str(repeat)))
     except ValueError:
@@ -204,7 +210,7 @@ class _Asked:
 
     label: Callable[[Doc], str | None]
     spec: str | None
-    """For people."""
+    """SPEC of the clusters, for people."""
     keys: dict[str, str] = field(default_factory=dict)
     """The adapter's name of each question → the key that the user chose in its place."""
     labels: dict[str, str | None] = field(default_factory=dict)
@@ -309,9 +315,14 @@ class Answers:
             found.clusters = {question: (clusters[what[0]].get(question), 0) for question in found.numbers}
             questions = self._questions(what[0], asked, found)
             part = found.scores(
-                self.where, what, self.options, cluster_spec=asked.spec, questions=questions,
-                repeats_are_runs=self.repeats_are_runs, **self._fields.get(what, {}),
-            )  # fmt: skip
+                self.where,
+                what,
+                self.options,
+                cluster_spec=asked.spec,
+                questions=questions,
+                repeats_are_runs=self.repeats_are_runs,
+                **self._fields.get(what, {}),
+            )
             out.append(part)
             if found.twice:
                 self.notes.append(f"{what[0]}: {found.twice} answers say again what another said and are left out")
@@ -371,11 +382,11 @@ class Answers:
         if found and bare:
             self.notes.append(
                 f"{task}: {bare} of {len(asked.labels)} questions carry no cluster, so none is used and the questions "
-                "count as independent; name one with --cluster"
+                "count as independent; name one with `cluster`"
             )
             return {}
         if self._spec is None and not found and (natural := self.auto(task)) is not None:
-            self.notes.append(f"{task}: the questions have natural clusters, {natural}: ask with --cluster auto")
+            self.notes.append(f"{task}: the questions have natural clusters, {natural}: ask with `cluster='auto'`")
         return found
 
     def _questions(self, task: str, asked: _Asked, found: MetricAnswers) -> Questions:

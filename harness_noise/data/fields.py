@@ -1,4 +1,4 @@
-"""What is known of the questions beside their scores: the values of SPECs, read along with them.
+"""Properties of the questions beside their scores: the values of SPECs, read along with them.
 
 A SPEC is what it is for clusters (`clusters.py`): a field, a dotted path, a Jinja template, `A*B`, or `TASK=SPEC`
 repeated; `auto` takes every field that holds a text, a number or a truth value.
@@ -34,7 +34,7 @@ class Fields:
     """The fields that there are, for messages."""
 
     def take(self, rows: Iterable[int]) -> Fields:
-        """The same of some questions."""
+        """The fields of some of the questions."""
         kept = list(rows)
         return Fields({key: [column[i] for i in kept] for key, column in self.values.items()}, self.auto, self.names)
 

@@ -1,4 +1,4 @@
-"""Which questions of one run are which of another: by key, verified by content."""
+"""Match the questions of two runs: by key, verified by content."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _verified(a: Questions, b: Questions, rows: Rows) -> Pairing:
 
 _LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
 _DENSE = 10
-"""Numbers that come from a range at most this many times as long as they are many count something."""
+"""Numbers in a range at most this many times as long as their count are counters."""
 
 
 def numbers_rows(keys: Sequence[str]) -> bool:
@@ -119,7 +119,7 @@ def _plain_number(key: str) -> str:
 
 
 def _match_ids(a: Sequence[str], b: Sequence[str]) -> Rows:
-    """As `_match`; where numbers are written in two ways (`7`, `007`, `7.0`), by their value."""
+    """Match ids; numbers written in two ways (`7`, `007`, `7.0`) match by their value."""
     rows = _match(a, b)
     if len(rows[0]) == min(len(a), len(b)) or not (a and b and _DECIMAL.fullmatch(a[0]) and _DECIMAL.fullmatch(b[0])):
         return rows
@@ -157,7 +157,7 @@ def _match(a: Sequence[str], b: Sequence[str]) -> Rows:
 
 
 def pair_runs(one: Scores, other: Scores) -> tuple[Scores, Scores, str]:
-    """The repeats of two models that share their cause, side by side: column j of both is one run.
+    """Align the repeats of two models that share a cause, so that column j of both is one run.
 
     Runs are matched by the label of a factor (prompt, seed, judge) that both carry and that tells the runs of each
     apart; else by position. Runs that only one of the two has are left out.

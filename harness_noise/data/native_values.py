@@ -1,4 +1,4 @@
-"""Which native value a mean is: its name, the range that the name implies, whether it is reproduced."""
+"""Match means with the harness's own values: by name, by the range that a name implies, by reproduction."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def agreed(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
                 common[key] = tuple(name for name in common.get(key, part.names) if name in part.names)
     notes = [
         f"{task}: the mean of the scores of {scorer} may be any of its metrics {', '.join(names)}; "
-        f"the row is called {UNNAMED}, and --metric names the right one"
+        f"the row is called {UNNAMED}, and `metrics` names the right one"
         for (_, task, scorer), names in common.items()
         if len(names) > 1
     ]
@@ -137,7 +137,7 @@ def agreed(runs: Sequence[Run]) -> tuple[list[Run], list[str]]:
 
 
 def agreed_pairs(pairs: Sequence[tuple[Run, Run]]) -> tuple[list[tuple[Run, Run]], list[str]]:
-    """Pairs of runs, each metric named as all of them let it be; see `agreed`."""
+    """Pairs of runs whose metrics have names that all of them allow; see `agreed`."""
     runs, notes = agreed([run for pair in pairs for run in pair])
     return list(zip(runs[::2], runs[1::2], strict=True)), notes
 

@@ -29,7 +29,7 @@ class TextSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QuestionText:
-    """What a log tells a person of one question; None and nothing where it does not say."""
+    """The text, target and answers of one question, as far as the log has them."""
 
     text: str | None = None
     """The whole question."""
@@ -43,7 +43,7 @@ class AnswerSource(Protocol):
     """Where questions, targets and answers can be read again; it can be pickled."""
 
     def read(self, rows: Sequence[int], scorer: str) -> Sequence[QuestionText]:
-        """What is told of the questions in these rows of the `Questions`, in this order.
+        """Texts of the questions in these rows of the `Questions`, in this order.
 
         Raises:
             InputError: it cannot be read, or is no longer what the run was read from.
@@ -77,7 +77,7 @@ class Questions:
     documents: TextSource | None = field(default=None, repr=False)
     """Where to read `inputs` and `texts`; None if they were given or have been read."""
     fields: Fields | None = field(default=None, repr=False)
-    """What is known of each question by the SPECs of `ReadOptions.fields`; None where none was asked for."""
+    """Properties of each question by the SPECs of `ReadOptions.fields`; None if none was requested."""
     log: AnswerSource | None = field(default=None, repr=False)
     """Where whole questions, targets and answers can be read; None where that is not known."""
 

@@ -28,9 +28,9 @@ class Scores:
     """One run × task × metric × scorer."""
 
     task: str
-    """As the harness names it."""
+    """The harness's name of it."""
     metric: str
-    """As the harness names it; `score` of a table without one."""
+    """The harness's name of it; `score` for a table without one."""
     scorer: str
     """lm-eval's filter, Inspect's scorer; `none` where there is none."""
     questions: Questions
@@ -108,7 +108,7 @@ class CorpusScores:
     cluster_spec: str | None = None
     higher_is_better: bool | None = None
     bounds: tuple[float, float] | None = None
-    """As in `Scores`."""
+    """Lowest and highest value of the metric, where its definition is known."""
     native: float | None = None
     native_is_first: bool = False
     n_missing: int = 0
@@ -158,12 +158,12 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """Everything one run of one model measured."""
+    """Everything that one run of one model measured."""
 
     model: str
     """Name of the model."""
     name: str
-    """Tells two runs of one model apart; normally the path it was read from."""
+    """Distinguishes two runs of one model; normally the path it was read from."""
     harness: str
     """Name of the adapter that read it."""
     path: str = ""
@@ -206,9 +206,9 @@ class ReadOptions:
     factors: tuple[str, ...] = ()
     """Columns of a table, or arguments of a task, that say what each answer was made with."""
     fields: tuple[str, ...] = ()
-    """SPECs of what is to be known of each question (`Questions.fields`), to slice or to explain by."""
+    """SPECs of the properties of questions to read (`Questions.fields`), to slice or to explain by."""
     apart: bool = False
-    """Every run by itself, in place of one run of each model in a folder (`harness_noise.io.joining`)."""
+    """Keep the runs in a folder apart instead of joining those of each model (`harness_noise.io.joining`)."""
     strict: bool = False
     """A file that cannot be used is an error also where others can; else it is left out with a note."""
 

@@ -216,7 +216,7 @@ def _said(owners: Mapping[tuple[str, str], Run], behind: Mapping[tuple[str, str]
             why = why if any(copies) else "are older runs of it by the same model"
         out.append(
             f"{names}: read from {one.name}; {left} {why} and {'is' if len(others) == 1 else 'are'} left out (name a "
-            "file to choose it, or join the runs with --as-repeats)"
+            "file to choose it, or join the runs with `as_repeats=True`)"
         )
     return out
 

@@ -49,7 +49,7 @@ class Adapter(Protocol):
         ...
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
-        """Write the run at `path` again, native as it was, with its noise, under folder `out`.
+        """Rewrite the run at `path` with error bars, under folder `out`; native values stay unchanged.
 
         `out` may be the run's own folder (`--in-place`). Files are replaced atomically; a second
         call changes nothing. Returns the files written.

@@ -15,7 +15,7 @@ from ..data.scores import Scores
 from ..errors import InputError
 from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.contrast import cluster_codes, question_stats
-from ..stats.pair_table import Strata, Table
+from ..stats.pairs import Strata, Table
 from ..stats.runs import run_component
 
 
@@ -82,16 +82,27 @@ def grid(parts: Sequence[Scores]) -> Grid:
     if any(part.clusters is not None for part in parts):
         clusters = _codes([labels[i] for i in keep])
     table = Table(
-        mean[keep], var[keep], count[keep], clusters,
+        mean[keep],
+        var[keep],
+        count[keep],
+        clusters,
         identical=np.array(["identical_repeats" in part.diagnostics for part in parts]),
-        unsplit=np.array(["uses_all_repeats" in part.diagnostics for part in parts]),
+        answers_differ=np.array([part.answers_differ for part in parts]),
         answers=None if binary or not (count > 1).any() else values,
         binary=binary,
-    )  # fmt: skip
+    )
     return Grid(
-        _take(questions, keep), table, values, tuple(labels[i] for i in keep), spec,
-        _prompts(parts, rows, count, keep), unit, solved[keep], noisy, tuple(dict.fromkeys(notes)),
-    )  # fmt: skip
+        _take(questions, keep),
+        table,
+        values,
+        tuple(labels[i] for i in keep),
+        spec,
+        _prompts(parts, rows, count, keep),
+        unit,
+        solved[keep],
+        noisy,
+        tuple(dict.fromkeys(notes)),
+    )
 
 
 def stacked(grids: Sequence[Grid], tasks: Sequence[str], shares: Sequence[float] | None) -> Grid:
@@ -121,7 +132,7 @@ def stacked(grids: Sequence[Grid], tasks: Sequence[str], shares: Sequence[float]
         count,
         _codes(labels) if clustered else None,
         identical=np.any([item.identical for item in tables if item.identical is not None], axis=0),
-        unsplit=np.any([item.unsplit for item in tables if item.unsplit is not None], axis=0),
+        answers_differ=np.any([item.answers_differ for item in tables if item.answers_differ is not None], axis=0),
         answers=None if binary or not (count > 1).any() else values,
         binary=binary,
         strata=Strata(
@@ -132,8 +143,10 @@ def stacked(grids: Sequence[Grid], tasks: Sequence[str], shares: Sequence[float]
     )
     prompts = None
     if any(item.prompts is not None for item in grids):
-        blocks = [np.zeros((n, M), dtype=np.intp) if item.prompts is None else item.prompts
-                  for n, item in zip(sizes, grids, strict=True)]  # fmt: skip
+        blocks = [
+            np.zeros((n, M), dtype=np.intp) if item.prompts is None else item.prompts
+            for n, item in zip(sizes, grids, strict=True)
+        ]
         prompts = np.where(count > 0, np.concatenate(blocks), -1)
     keys = [f"{task}: {key}" for task, item in zip(tasks, grids, strict=True) for key in item.questions.keys]
     texts = None
@@ -179,16 +192,21 @@ def _shared_noise(values: FloatArray, count: IntArray, tasks: Strata | None = No
     scored = np.flatnonzero(count > 0)
     if len(scored) == 0 or values.shape[1] < 2:
         return False
-    if tasks is None:
-        weights, codes = np.full(len(scored), 1 / len(scored)), np.zeros(len(scored), dtype=np.intp)
-    else:
-        found = tasks.weights(scored)
-        if found is None:
-            return False
-        weights, codes = found, tasks.codes[scored]
+    codes = np.zeros(len(scored), dtype=np.intp) if tasks is None else tasks.codes[scored]
+    weights = _weights(codes, None if tasks is None else tasks.shares)
+    if weights is None:
+        return False
     component = run_component(values[scored], weights, codes)
     p = None if component is None else component.p_value
     return p is not None and p < SHARED_NOISE_P
+
+
+def _weights(codes: IntArray, shares: FloatArray | None) -> FloatArray | None:
+    """Weight of each question of these tasks in the mean; None where a task of non-zero weight has none."""
+    if shares is None:
+        return np.full(len(codes), 1 / len(codes))
+    sizes = np.bincount(codes, minlength=len(shares))
+    return None if (sizes[shares > 0] == 0).any() else np.asarray((shares / np.maximum(sizes, 1))[codes])
 
 
 def _union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[str]]:

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from ..analysis.known import WithFields, taken
 from ..analysis.mean import analyze_run
 from ..analysis.missing import MISSING_SHARE, mean_if_missing
 from ..analysis.ranges import Unread, check_margin, score_range
 from ..analysis.sample import codes_of, group_shares, own_group
+from ..analysis.slices import divided
+from ..data.matching import Pairing, pair
 from ..data.scores import Group, Run, Scores
-from ..results.arena import Benchmark, BenchmarkResult, Model, Pairs, QuestionColumns, Spread, Step
+from ..results.arena import Benchmark, BenchmarkResult, Model, Pairs, PairSlice, QuestionColumns, Spread, Step
 from ..results.rows import Estimate
 from ..settings import Settings
-from ..stats import benchmark, decision, theory
-from ..stats.all_pairs import all_pairs, every_pair
+from ..stats import benchmark, decision, planning
 from ..stats.arrays import BoolArray, FloatArray, IntArray
-from ..stats.group_pairs import group_pairs
-from ..stats.pair_table import Columns, Table
+from ..stats.pairs import Columns, Table, every_pair, pair_columns
 from .align import Grid, grid, stacked
 from .pairs import Facts, decided
 from .ranks import passes, ranked
@@ -31,7 +32,7 @@ CLOSE = 5.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Measured:
+class MeasuredRun:
     """What one run has of one benchmark: the scores of a task, or of the tasks of a group."""
 
     name: str
@@ -43,11 +44,11 @@ class _Measured:
         return codes_of(self.parts, None if group is None else own_group(self.run, group))
 
 
-def _boards(
-    measured: list[_Measured], group: Group | None, settings: Settings, top: int | None = None
-) -> tuple[list[tuple[list[_Measured], BenchmarkResult]], list[str]]:
+def boards_of(
+    measured: list[MeasuredRun], group: Group | None, settings: Settings, top: int | None = None
+) -> tuple[list[tuple[list[MeasuredRun], BenchmarkResult]], list[str]]:
     """The benchmark of these runs; or one of each set of runs that share questions, which no mean compares across."""
-    grid_, notes = _grid(measured, group)
+    grid_, notes = grid_of(measured, group)
     sets = _sets(grid_.table)
     if len(sets) == 1:
         found, more = _board(measured, grid_, group, settings, top)
@@ -59,7 +60,7 @@ def _boards(
     for i, of_set in enumerate(shared):
         task = f"{name}#{i + 1}" if i else name
         some = [_renamed(measured[m], group, task) for m in of_set]
-        boards, more = _boards(some, None if group is None else replace(group, name=task), settings, top)
+        boards, more = boards_of(some, None if group is None else replace(group, name=task), settings, top)
         out += boards
         notes += more
         said.append(f"{task} of {_listed([item.name for item in some])}")
@@ -72,7 +73,7 @@ def _boards(
     return out, notes
 
 
-def _renamed(item: _Measured, group: Group | None, task: str) -> _Measured:
+def _renamed(item: MeasuredRun, group: Group | None, task: str) -> MeasuredRun:
     return item if group is not None else replace(item, parts=tuple(replace(part, task=task) for part in item.parts))
 
 
@@ -96,7 +97,7 @@ def _sets(table: Table) -> list[list[int]]:
     return sets
 
 
-def _grid(measured: Sequence[_Measured], group: Group | None) -> tuple[Grid, list[str]]:
+def grid_of(measured: Sequence[MeasuredRun], group: Group | None) -> tuple[Grid, list[str]]:
     """The runs on the union of their questions."""
     parts = [item.parts for item in measured]
     if group is None:
@@ -109,9 +110,9 @@ def _grid(measured: Sequence[_Measured], group: Group | None) -> tuple[Grid, lis
 
 
 def _board(
-    measured: list[_Measured], board: Grid, group: Group | None, settings: Settings, top: int | None
+    measured: list[MeasuredRun], board: Grid, group: Group | None, settings: Settings, top: int | None
 ) -> tuple[BenchmarkResult | None, list[str]]:
-    pairs, notes = _pairs(measured, board, group, settings)
+    pairs, notes = pairs_of(measured, board, group, settings)
     if pairs is None:
         return None, notes
     common = pairs.common
@@ -123,8 +124,8 @@ def _board(
     return BenchmarkResult(row, models, pairs, questions, board.table.mean), notes
 
 
-def _pairs(
-    measured: Sequence[_Measured], board: Grid, group: Group | None, settings: Settings
+def pairs_of(
+    measured: Sequence[MeasuredRun], board: Grid, group: Group | None, settings: Settings
 ) -> tuple[Pairs | None, list[str]]:
     """All pairs of the runs; None where no two share a question."""
     parts = [item.parts for item in measured]
@@ -134,8 +135,7 @@ def _pairs(
     notes: list[str] = []
     a, b = every_pair(len(parts))
     fixed = settings.questions_are == "fixed"
-    columns = (all_pairs if group is None else group_pairs)(board.table, a, b, settings.se, fixed=fixed)
-    columns = _scores_alone_agree(columns, board.table, [any(x.answers_differ for x in items) for items in parts])
+    columns = pair_columns(board.table, a, b, settings.se, fixed=fixed)
     if not (columns.n > 0).any():
         return None, notes
     apart = int((columns.n == 0).sum())
@@ -162,9 +162,13 @@ def _pairs(
     codes = _codes([item.codes(group) for item in measured], board, a, b)
     codes["missing_matters"] = _missing_matters(parts, group, bounds, columns)
     facts = Facts(
-        names, runs, common, codes=codes, width=None if bounds is None else bounds[1] - bounds[0],
+        names,
+        runs,
+        common,
+        codes=codes,
+        width=None if bounds is None else bounds[1] - bounds[0],
         n_missing=np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp),
-    )  # fmt: skip
+    )
     return decided(columns, board.table, facts, settings), notes
 
 
@@ -187,14 +191,19 @@ def _questions(common: Mapping[str, Any], board: Grid) -> QuestionColumns:
     mean = np.where(W, board.table.mean, 0.0).sum(axis=1) / np.maximum(W.sum(axis=1), 1)
     tau, p_tau = benchmark.kendall_tau(board.table.mean)
     return QuestionColumns(
-        common["task"], common["metric"], common["scorer"], board.questions.keys, board.labels, board.questions.texts,
+        common["task"],
+        common["metric"],
+        common["scorer"],
+        board.questions.keys,
+        board.labels,
+        board.questions.texts,
         difficulty=(1 - mean if higher else mean) if unit else np.full(len(W), np.nan),
         n_models=W.sum(axis=1),
         n_solved=board.solved.sum(axis=1) if unit and higher else None,
         tau=tau,
         p_tau=p_tau,
         suspect=benchmark.suspects(tau, p_tau),
-    )  # fmt: skip
+    )
 
 
 def _codes(each: Sequence[set[str]], board: Grid, a: IntArray, b: IntArray) -> dict[str, BoolArray]:
@@ -215,25 +224,8 @@ def _codes(each: Sequence[set[str]], board: Grid, a: IntArray, b: IntArray) -> d
     return out
 
 
-def _scores_alone_agree(columns: Columns, table: Table, answers_differ: Sequence[bool]) -> Columns:
-    """The pairs whose answers are known to differ where their scores do not: as in `sample.kernel`, another code."""
-    same = columns.flags.get("identical_repeats")
-    told = np.zeros(len(answers_differ), dtype=np.bool_) if table.identical is None else table.identical
-    if same is None or not any(answers_differ):
-        return columns
-    alone = np.zeros_like(same)
-    for i in np.flatnonzero(same & ~told[columns.a] & ~told[columns.b]):
-        sides = int(columns.a[i]), int(columns.b[i])
-        shared = (table.count[:, sides] > 0).all(axis=1)
-        constant = [
-            m for m in sides if table.count[shared, m].max() > 1 and not np.nanmax(table.var[shared, m], initial=0) > 0
-        ]
-        alone[i] = all(answers_differ[m] for m in constant)
-    return replace(columns, flags=columns.flags | {"identical_repeats": same & ~alone, "identical_scores_only": alone})
-
-
 def _models(
-    measured: Sequence[_Measured], group: Group | None, board: Grid, pairs: Pairs, settings: Settings
+    measured: Sequence[MeasuredRun], group: Group | None, board: Grid, pairs: Pairs, settings: Settings
 ) -> tuple[Model, ...]:
     higher = pairs.common["higher_is_better"] is not False
     M = len(measured)
@@ -311,7 +303,7 @@ def _benchmark(
         solved = None if questions.n_solved is None else questions.n_solved > 0
         beta = thumb
         if solved is not None:
-            beta = c["se_total"] / np.sqrt(theory.beta_variance(p, float(solved.mean())) / n)
+            beta = c["se_total"] / np.sqrt(planning.beta_variance(p, float(solved.mean())) / n)
     tested = ~np.isnan(c["se"]) & ~np.isnan(size)
     steps = _steps(models, pairs, common["higher_is_better"] is not False)
     return Benchmark(
@@ -370,12 +362,60 @@ def _steps(models: tuple[Model, ...], pairs: Pairs, higher: bool) -> tuple[Step,
             gain = (diff if j < i else -diff) * (1.0 if higher else -1.0)
             out.append(
                 Step(
-                    family=family,
-                    small=models[i].model,
-                    large=models[j].model,
-                    diff=gain,
-                    se_total=se,
-                    ratio=gain / se,
+                    family=family, small=models[i].model, large=models[j].model, diff=gain, se_total=se, ratio=gain / se
                 )
             )
     return tuple(out)
+
+
+MOST_SLICES = 50_000
+"""Pairs × slices that are computed; of more, `compare` has those of any two models."""
+
+
+def pair_slices(
+    board: BenchmarkResult, measured: Sequence[MeasuredRun], by: Sequence[str], settings: Settings
+) -> tuple[PairSlice, ...]:
+    """A − B of all pairs by slice, as `compare` has it; p-values adjusted over the slices of each pair.
+
+    The slices are those of the run with the most questions; none where there are too many of them.
+    """
+    widest = max(measured, key=lambda item: len(item.parts[0].questions))
+    fields = widest.parts[0].questions.fields
+    if fields is None or len(widest.parts) > 1:
+        return ()
+    found = list(_slices(WithFields(widest.parts, (widest.run,), fields), by))
+    if not found or len(found) * len(board.pairs) > MOST_SLICES:
+        return ()
+    alone = replace(settings, adjust="none")
+    questions = widest.parts[0].questions
+    places = [pair(questions, item.parts[0].questions) for item in measured]
+    out = []
+    for field, value, keys in found:
+        chosen = [key in keys for key in questions.keys]
+        some = [
+            replace(item, parts=(_of(item.parts[0], same, chosen),))
+            for item, same in zip(measured, places, strict=True)
+        ]
+        pairs = pairs_of(some, grid_of(some, None)[0], None, alone)[0]
+        if pairs is not None:
+            out.append(PairSlice(field, value, len(keys), pairs))
+    p = np.array([one.pairs.columns["p_value"] for one in out])
+    if len(out) and settings.adjust != "none":
+        p = np.column_stack([decision.adjusted(column, "bh") for column in p.T])
+    return tuple(
+        replace(one, pairs=replace(one.pairs, columns=dict(one.pairs.columns) | {"p_adjusted": row}))
+        for one, row in zip(out, p, strict=True)
+    )
+
+
+def _slices(item: WithFields, by: Sequence[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """(field, value, the keys of its questions) of every slice."""
+    for cut in divided(item, by, []):
+        keys = np.asarray(cut.item.parts[0].questions.keys, dtype=object)
+        for code, label in enumerate(cut.labels):
+            yield cut.field, label, frozenset(keys[cut.codes == code])
+
+
+def _of(part: Scores, same: Pairing, chosen: Sequence[bool]) -> Scores:
+    rows = sorted(j for i, j in zip(same.rows_a, same.rows_b, strict=True) if chosen[i])
+    return taken(part, np.array(rows, dtype=np.intp))

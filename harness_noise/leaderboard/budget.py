@@ -49,11 +49,17 @@ def _row(pair: Difference, best: str, other: str) -> Budget:
     questions, repeats = _needs(pair)
     lead = None if pair.diff is None else (pair.diff if pair.model_a == best else -pair.diff)
     return Budget(
-        task=pair.task, metric=pair.metric, scorer=pair.scorer, best=best, model=other, diff=lead,
-        n_questions=pair.n_questions, repeats=min(pair.repeats_a, pair.repeats_b),
+        task=pair.task,
+        metric=pair.metric,
+        scorer=pair.scorer,
+        best=best,
+        model=other,
+        diff=lead,
+        n_questions=pair.n_questions,
+        repeats=min(pair.repeats_a, pair.repeats_b),
         more_questions=None if questions is None else max(0, questions - pair.n_questions),
         more_repeats=None if repeats is None else max(0, repeats - min(pair.repeats_a, pair.repeats_b)),
-    )  # fmt: skip
+    )
 
 
 def _needs(pair: Difference) -> tuple[int | None, int | None]:

@@ -1,7 +1,6 @@
 """From many runs to an Arena: every pair on every benchmark, and the noise that each benchmark has.
 
-The mathematics of one mean is `analysis`, of one pair `stats.all_pairs`, which gives the numbers of
-`compare` for all pairs at once.
+Means come from `analysis`, and pairs from `stats.pairs`, which computes them all with the functions of `compare`.
 """
 
 from __future__ import annotations
@@ -23,14 +22,17 @@ from ..io.paths import telling_parts
 from ..results.arena import Arena, BenchmarkResult
 from ..results.forms import merge_notes
 from ..settings import Settings
-from .benchmark import _boards, _Measured
-from .pair_slices import pair_slices
+from .benchmark import MeasuredRun, boards_of, pair_slices
 
 
 def arena(
-    runs: Sequence[Run], settings: Settings, *, baseline: str | None = None, top: int | None = None,
+    runs: Sequence[Run],
+    settings: Settings,
+    *,
+    baseline: str | None = None,
+    top: int | None = None,
     by: Sequence[str] = (),
-) -> Arena:  # fmt: skip
+) -> Arena:
     """Every pair of runs on every task, metric and scorer that at least two of them measured.
 
     Args:
@@ -64,7 +66,7 @@ def arena(
             if group is None:
                 lonely.setdefault((first.task, measured[0].name), []).append(first.metric)
             continue
-        found, remarks = _boards(measured, group, settings, top)
+        found, remarks = boards_of(measured, group, settings, top)
         notes += remarks
         for of_board, board in found:
             of_pairs = pair_slices(board, of_board, by, settings) if by and group is None else ()
@@ -99,28 +101,28 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> list[tuple[Group | None, list[_Measured]]]:
+def _benchmarks(runs: Sequence[Run], names: Sequence[str]) -> list[tuple[Group | None, list[MeasuredRun]]]:
     """Every task × metric × scorer, then every group, with the runs that have it, in their order."""
     pairs = list(zip(names, runs, strict=True))
-    tasks: dict[tuple[str, str, str], list[_Measured]] = {}
+    tasks: dict[tuple[str, str, str], list[MeasuredRun]] = {}
     for name, run in pairs:
         for part in run.scores:
-            tasks.setdefault((part.task, part.metric, part.scorer), []).append(_Measured(name, run, (part,)))
+            tasks.setdefault((part.task, part.metric, part.scorer), []).append(MeasuredRun(name, run, (part,)))
     # of every group, the runs that report it themselves: `--group` and the harness say it for each
     groups: dict[tuple[str, str, str], tuple[Group, dict[str, Run]]] = {}
     for name, run in pairs:
         for group in run.groups:
             groups.setdefault((group.name, group.metric, group.scorer), (group, {}))[1][name] = run
-    out: list[tuple[Group | None, list[_Measured]]] = [(None, measured) for measured in tasks.values()]
+    out: list[tuple[Group | None, list[MeasuredRun]]] = [(None, measured) for measured in tasks.values()]
     for group, having in groups.values():
         found = [(name, run, group_parts(run, group)) for name, run in having.items()]
-        measured = [_Measured(name, run, tuple(parts)) for name, run, parts in found if parts]
+        measured = [MeasuredRun(name, run, tuple(parts)) for name, run, parts in found if parts]
         if measured:
             out.append((group, measured))
     return out
 
 
-Measurements: TypeAlias = list[tuple[Group | None, list[_Measured]]]
+Measurements: TypeAlias = list[tuple[Group | None, list[MeasuredRun]]]
 
 
 def _across_harnesses(found: Measurements) -> tuple[Measurements, list[str]]:
@@ -142,7 +144,7 @@ def _across_harnesses(found: Measurements) -> tuple[Measurements, list[str]]:
     return out, notes
 
 
-def _same_elsewhere(old: Sequence[_Measured], new: Sequence[_Measured]) -> bool:
+def _same_elsewhere(old: Sequence[MeasuredRun], new: Sequence[MeasuredRun]) -> bool:
     """Whether two sets of runs, each of one harness, measured one thing each, on questions that they share."""
     single = all(len(item.run.scores) == 1 and not item.run.groups and not item.run.corpus for item in (*old, *new))
     apart = {item.run.harness for item in old}.isdisjoint(item.run.harness for item in new)

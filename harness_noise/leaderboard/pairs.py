@@ -16,13 +16,13 @@ import numpy as np
 from ..results.arena import Pairs
 from ..settings import Settings
 from ..stats import decision, tests
-from ..stats.intervals import bonett_price
-from ..stats.moments import upper_variance
-from ..stats.wild_pairs import wild_columns
+from ..stats.intervals import Limits, of_equal_differences
+from ..stats.moments import data_limit
+from ..stats.pairs import wild_columns
 
 if TYPE_CHECKING:
     from ..stats.arrays import BoolArray, FloatArray, IntArray
-    from ..stats.pair_table import Columns, Table
+    from ..stats.pairs import Columns, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,22 +52,30 @@ def decided(c: Columns, table: Table, facts: Facts, settings: Settings) -> Pairs
         facts: names, missing answers and what else is known.
         settings: level, test, margin and adjustment.
     """
-    level, common = settings.level, facts.common
+    common = facts.common
     p_sign = tests.sign_p(c.signs_a, c.signs_b)
-    small = None if facts.width is None else partial(_small_sample, c, facts.width)
+    small = None
+    if facts.width is not None:
+        small = partial(of_equal_differences, c.gain, c.loss, c.n_clusters.astype(np.float64), facts.width)
     width = math.inf if facts.width is None else facts.width
     of = decision.Differences(c.diff, c.variance, c.df, c.zero, p_sign, small, c.far, width=width)
-    found = decision.decide(of, level, settings.margin, _test(c, table, p_sign, settings))
+    found = decision.decide(of, settings, _test(c, table, p_sign, settings))
     a_better = (c.diff > 0) == (common["higher_is_better"] is not False)
-    verdicts = decision.settle(found, a_better, level, settings.margin, settings.adjust)
-    columns = _noise(c, common["cluster"] is not None) | found.numbers() | {
-        "interval": found.interval,
-        "p_sign": p_sign,
-        "p_adjusted": verdicts.p_adjusted,
-        "n_missing": facts.n_missing[c.a] + facts.n_missing[c.b],
-    }  # fmt: skip
+    verdicts = decision.apply_adjustment(found, a_better, settings)
+    columns = (
+        _noise(c, common["cluster"] is not None)
+        | found.numbers()
+        | {
+            "interval": found.interval,
+            "p_sign": p_sign,
+            "p_adjusted": verdicts.p_adjusted,
+            "n_missing": facts.n_missing[c.a] + facts.n_missing[c.b],
+        }
+    )
     flags = dict(c.flags)
-    for code, has in (facts.codes | {"identical_scores": c.same, "not_after_adjustment": verdicts.taken_back}).items():
+    for code, has in (
+        facts.codes | {"identical_scores": c.same, "not_after_adjustment": verdicts.lost_to_adjustment}
+    ).items():
         flags[code] = flags[code] | has if code in flags else has
     flags = {code: has for code, has in flags.items() if has.any()}
     return Pairs(facts.names, facts.runs, common, c.a, c.b, columns, verdicts.codes, verdicts.words, flags)
@@ -85,7 +93,7 @@ def _test(c: Columns, table: Table, p_sign: FloatArray, settings: Settings) -> d
     p, *ends = wild_columns(table, c, rows, levels if own else [], settings.resamples, settings.seed)
     if not own:
         return decision.Test(p, by_p=True)
-    limits = {at: decision.Limits(*both) for at, both in zip(levels, ends, strict=True)}
+    limits = {at: Limits(*both) for at, both in zip(levels, ends, strict=True)}
     return decision.Test(p, by_p=True, limits=limits.__getitem__, interval="wild")
 
 
@@ -93,8 +101,7 @@ def _noise(c: Columns, clustered: bool) -> dict[str, FloatArray | IntArray]:
     """The columns of a pair's noise, by the names of a Difference."""
     with np.errstate(invalid="ignore", divide="ignore"):
         se = np.sqrt(np.maximum(c.variance, 0.0))
-        data_limit = upper_variance(c.variance, c.df, 0.95) - (c.variance - c.var_data)
-        data_limit[c.zero] = np.nan
+        highest = np.where(c.zero, np.nan, data_limit(c.variance, c.df, c.var_data))
         design_effect = np.where(~np.isnan(se) & ~np.isnan(c.naive), 1.0, np.nan)
         if clustered:
             design_effect = np.where(c.naive > 0, c.variance / c.naive, np.nan)
@@ -121,13 +128,5 @@ def _noise(c: Columns, clustered: bool) -> dict[str, FloatArray | IntArray]:
             "var_data": c.var_data,
             "var_prediction": c.var_prediction,
             "design_effect": design_effect,
-            "se_data_upper": np.sqrt(np.maximum(data_limit, 0.0)),
+            "se_data_upper": np.sqrt(np.maximum(highest, 0.0)),
         }
-
-
-def _small_sample(c: Columns, width: float, level: float) -> decision.Limits:
-    """Where nothing varies: every question (cluster) has the mean difference, in a group each task its own."""
-    gain = np.maximum(c.diff, 0) if c.gain is None else c.gain
-    loss = np.maximum(-c.diff, 0) if c.loss is None else c.loss
-    low, high = bonett_price(gain / width, loss / width, c.n_clusters.astype(np.float64), level)
-    return decision.Limits(width * low, width * high)

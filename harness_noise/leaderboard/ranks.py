@@ -13,7 +13,7 @@ from ..stats import decision
 from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.cluster_variance import cluster_scores
 from ..stats.contrast import design
-from ..stats.pair_table import Table
+from ..stats.pairs import Table
 from ..stats.passk import pass_curves, steps_of_k
 from ..stats.rank_sets import RankSets, from_decisions, rank_sets, stability
 
@@ -22,9 +22,14 @@ FEWEST_TOP = 2
 
 
 def ranked(
-    models: Sequence[Model], row: Benchmark, table: Table, solved: BoolArray | None, pairs: Pairs,
-    settings: Settings, top: int | None,
-) -> tuple[tuple[Model, ...], Benchmark]:  # fmt: skip
+    models: Sequence[Model],
+    row: Benchmark,
+    table: Table,
+    solved: BoolArray | None,
+    pairs: Pairs,
+    settings: Settings,
+    top: int | None,
+) -> tuple[tuple[Model, ...], Benchmark]:
     """The models with their ranks, and the benchmark with what it still separates.
 
     Args:
@@ -47,12 +52,17 @@ def ranked(
     place = 1 + (means[:, None] < means[None, :] - 1e-12).sum(axis=1)
     out = tuple(
         replace(
-            model, rank=int(place[m]), rank_low=int(sets.low[m]), rank_high=int(sets.high[m]), ties=int(sets.ties[m]),
+            model,
+            rank=int(place[m]),
+            rank_low=int(sets.low[m]),
+            rank_high=int(sets.high[m]),
+            ties=int(sets.ties[m]),
             in_top=None if top is None else _in_top(sets, m, top),
         )
-        if np.isfinite(means[m]) else model
+        if np.isfinite(means[m])
+        else model
         for m, model in enumerate(models)
-    )  # fmt: skip
+    )
     leaders = _leaders(means, sets, top)
     dead = _dead(table.mean[:, leaders])
     order = None
@@ -143,9 +153,9 @@ def passes(values: FloatArray, clusters: IntArray | None) -> Passes | None:
     ks = steps_of_k(int((~np.isnan(values)).sum(axis=1).min()))
     each = np.concatenate(pass_curves(values, ks), axis=1)
     means = each.mean(axis=0)
-    S = cluster_scores(each - means, plan)
+    S = cluster_scores((each - means).T, plan)
     at, hat = (dict(zip(ks, part.tolist(), strict=True)) for part in np.split(means, 2))
     if S is None:
         return Passes(at, {}, hat, {})
-    at_se, hat_se = np.split(np.sqrt((S * S).sum(axis=0)), 2)
+    at_se, hat_se = np.split(np.sqrt((S * S).sum(axis=1)), 2)
     return Passes(at, dict(zip(ks, at_se.tolist(), strict=True)), hat, dict(zip(ks, hat_se.tolist(), strict=True)))

@@ -122,7 +122,7 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None) -> st
 
 
 def _picked(arena: Arena, board: BenchmarkResult) -> Detail | None:
-    """The two models with the best means, as the page shows them before others are chosen."""
+    """The pair that a page shows first: the two models with the best means."""
     best = [item.model for item in arena_summary.ranked(board)[:2]]
     try:
         row = board.pairs.find(*best)
@@ -134,11 +134,19 @@ def _picked(arena: Arena, board: BenchmarkResult) -> Detail | None:
     if len(keep) == 0:
         return None
     asked = ByQuestion(
-        row.task, row.metric, row.scorer, row.model_a, row.model_b, row.run_a, row.run_b,
+        row.task,
+        row.metric,
+        row.scorer,
+        row.model_a,
+        row.model_b,
+        row.run_a,
+        row.run_b,
         [board.questions.question[k] for k in keep.tolist()],
         [board.questions.text[k] for k in keep.tolist()] if board.questions.text else None,
-        None, a[keep], b[keep],
-    )  # fmt: skip
+        None,
+        a[keep],
+        b[keep],
+    )
     margin = arena.settings.get("margin")
     rows = [_slice(one, *best) for one in board.slices]
     found = detail("picked", row, rows, asked, margin)

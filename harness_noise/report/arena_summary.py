@@ -1,4 +1,4 @@
-"""What a person is shown of an arena: one section for each table of each benchmark."""
+"""How an arena is shown: one section for each table of each benchmark, and sentences."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def file_names(arena: Arena) -> list[str]:
 
 
 def sentences(board: BenchmarkResult) -> list[str]:
-    """What a benchmark's pairs say, in two or three sentences."""
+    """The conclusions about one benchmark, in a few sentences."""
     row = board.benchmark
     out = []
     name = board_name(board)
@@ -133,7 +133,7 @@ def sentences(board: BenchmarkResult) -> list[str]:
 
 
 def _adjustment(board: BenchmarkResult, name: str) -> list[str]:
-    """How many pairs have another verdict than their own intervals would give."""
+    """A sentence on how many pairs lose significance by the adjustment."""
     lost_to_adjustment = board.pairs.flags.get("not_after_adjustment")
     if lost_to_adjustment is None:
         return []
@@ -148,17 +148,17 @@ def _adjustment(board: BenchmarkResult, name: str) -> list[str]:
 
 
 def _better(board: BenchmarkResult) -> BoolArray:
-    """Which pairs have the verdict that one is better."""
+    """(P,) which pairs are significant."""
     return np.isin(board.pairs.verdict, [decision.A, decision.B])
 
 
 def _told_by(board: BenchmarkResult) -> str:
-    """Where verdicts are adjusted for other pairs, that they are."""
+    """Words that say that verdicts are adjusted, where they are."""
     return " after adjustment" if "not_after_adjustment" in board.pairs.flags else ""
 
 
 def _told_apart(board: BenchmarkResult) -> tuple[float | None, float | None]:
-    """The smallest difference whose verdict is that one is better, and the largest that has another verdict."""
+    """The smallest significant difference, and the largest that is not significant."""
     size, better = np.abs(board.pairs.columns["diff"]), _better(board)
     tested = np.isfinite(size) & np.isfinite(board.pairs.columns["se"])
     smallest, largest = size[better & tested], size[~better & tested]

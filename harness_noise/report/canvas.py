@@ -37,18 +37,27 @@ _THEME = {
 }
 INK, MUTED, LINE, *COLOURS = list(_THEME)[:8]
 PAPER = "#fefefe"
-_NOTEBOOK = {INK: "currentColor", MUTED: "#808791", LINE: "#80879155", COLOURS[0]: "#2f7fc1", COLOURS[1]: "#c46a1b",
-             PAPER: "none"}  # fmt: skip
-"""Colours that are seen on light and on dark paper, where no style sheet may be had."""
+_NOTEBOOK = {
+    INK: "currentColor",
+    MUTED: "#808791",
+    LINE: "#80879155",
+    COLOURS[0]: "#2f7fc1",
+    COLOURS[1]: "#c46a1b",
+    PAPER: "none",
+}
+"""Colours that show on light and on dark backgrounds, for notebooks, which allow no style sheet."""
 DASHES = ("", "6 3", "6 3 1.5 3", "1.5 3", "6 2 1.5 2 1.5 2")
 _SHAPES = (
-    "M-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0Z", "M-3-3H3V3H-3Z", "M0-3.8L3.7 2.8H-3.7Z", "M0-4L4 0L0 4L-4 0Z",
+    "M-3.4 0a3.4 3.4 0 1 0 6.8 0a3.4 3.4 0 1 0-6.8 0Z",
+    "M-3-3H3V3H-3Z",
+    "M0-3.8L3.7 2.8H-3.7Z",
+    "M0-4L4 0L0 4L-4 0Z",
     "M0 3.8L3.7-2.8H-3.7Z",
-)  # fmt: skip
+)
 WIDTH = 420
 """Units of a picture's width; a unit is about a pixel of a narrow page."""
 SIZE = 12
-"""Of the letters, in the same units."""
+"""Size of the letters, in the same units."""
 Theme = Literal["page", "file", "notebook"]
 
 
@@ -90,7 +99,7 @@ def _coloured(body: str, colours: dict[str, str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text as an SVG file may hold it: markup escaped, no control characters."""
+    """Escape text for an SVG file, without control characters."""
     clean = "".join(c if c.isprintable() else "�" for c in text)
     for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&#39;")):
         clean = clean.replace(char, entity)
@@ -128,9 +137,7 @@ class Axis:
         low, high = min([*found, *also], default=0.0), max([*found, *also], default=1.0)
         more = room * (high - low) if high > low else 0.5 * abs(high) or 0.5
         apart = high > low
-        return cls(
-            low if apart and low in also else low - more, high if apart and high in also else high + more, label
-        )  # fmt: skip
+        return cls(low if apart and low in also else low - more, high if apart and high in also else high + more, label)
 
     def share(self, values: Any) -> FloatArray:
         """Where the values lie, 0 at `low` and 1 at `high`."""
@@ -211,7 +218,7 @@ class Drawing:
             self.legend.append((f'<path d="{_SHAPES[shape]}" fill="{colour}"/>', label))
 
     def cloud(self, x: Any, y: Any) -> None:
-        """Many points as one picture, darker where they are dense."""
+        """Draw many points as one image, darker where they are dense."""
         left, top, width, height = self.box
         columns, rows = int(width * 1.5), int(height * 1.5)
         ends = [[0, columns], [0, rows]]
@@ -223,7 +230,7 @@ class Drawing:
         self.image(pixels, "")
 
     def image(self, pixels: PixelArray, title: str, *, sharp: bool = False) -> None:
-        """RGBA pixels in all of the axes."""
+        """Fill the axes with RGBA pixels."""
         left, top, width, height = map(number, self.box)
         how = ' style="image-rendering: pixelated"' if sharp else ""
         words = f"<title>{escaped(title)}</title>" if title else ""
@@ -232,11 +239,24 @@ class Drawing:
             f'href="{png(pixels)}">{words}</image>'
         )
 
-    def line(self, x: Any, y: Any, colour: str = INK, *, dash: str = "", width: float = 1.2, label: str = "",
-             models: str = "", title: str = "") -> None:  # fmt: skip
-        """A broken line through the points that are finite."""
-        at = [(px, py) for px, py in zip(self.px(x).tolist(), self.py(y).tolist(), strict=True)
-              if math.isfinite(px) and math.isfinite(py)]  # fmt: skip
+    def line(
+        self,
+        x: Any,
+        y: Any,
+        colour: str = INK,
+        *,
+        dash: str = "",
+        width: float = 1.2,
+        label: str = "",
+        models: str = "",
+        title: str = "",
+    ) -> None:
+        """Draw a line through the finite points."""
+        at = [
+            (px, py)
+            for px, py in zip(self.px(x).tolist(), self.py(y).tolist(), strict=True)
+            if math.isfinite(px) and math.isfinite(py)
+        ]
         path = "L".join(f"{number(px)} {number(py)}" for px, py in at)
         if not path:
             return
@@ -249,16 +269,28 @@ class Drawing:
             self.legend.append((f'<path d="M-9 0H9" {style}/>', label))
 
     def area(self, x: Any, y: Any, colour: str = LINE) -> None:
-        """What lies below a line, down to the axis."""
+        """Fill the area between a line and the axis."""
         px, py = self.px(x).tolist(), self.py(y).tolist()
         bottom = number(self.box[1] + self.box[3])
         path = "L".join(f"{number(a)} {number(b)}" for a, b in zip(px, py, strict=True))
-        self.parts.append(f'<path d="M{number(px[0])} {bottom}L{path}L{number(px[-1])} {bottom}Z" fill="{colour}" '
-                          'fill-opacity=".45"/>')  # fmt: skip
+        self.parts.append(
+            f'<path d="M{number(px[0])} {bottom}L{path}L{number(px[-1])} {bottom}Z" fill="{colour}" '
+            'fill-opacity=".45"/>'
+        )
 
-    def bar(self, x0: float, x1: float, y0: float, y1: float, colour: str, title: str = "", models: str = "",
-            *, opacity: float = 1.0) -> None:  # fmt: skip
-        """A rectangle between two values of each axis."""
+    def bar(
+        self,
+        x0: float,
+        x1: float,
+        y0: float,
+        y1: float,
+        colour: str,
+        title: str = "",
+        models: str = "",
+        *,
+        opacity: float = 1.0,
+    ) -> None:
+        """Draw a rectangle between two values of each axis."""
         (left, right), (top, bottom) = sorted(self.px([x0, x1]).tolist()), sorted(self.py([y0, y1]).tolist())
         words = f"<title>{escaped(title)}</title>" if title else ""
         shade = "" if opacity == 1 else f' fill-opacity="{opacity:g}"'
@@ -268,10 +300,17 @@ class Drawing:
         )
 
     def interval(
-        self, values: tuple[float, float, float], y: float, colour: str, title: str, models: str = "",
-        *, hollow: bool, size: float = 1.0,
-    ) -> None:  # fmt: skip
-        """(low, estimate, high) of an interval; hollow where it is not told from the line that it is held against."""
+        self,
+        values: tuple[float, float, float],
+        y: float,
+        colour: str,
+        title: str,
+        models: str = "",
+        *,
+        hollow: bool,
+        size: float = 1.0,
+    ) -> None:
+        """(low, estimate, high) of an interval; hollow where it does not exclude the reference line."""
         a, m, b = (number(v) for v in self.px(values).tolist())
         py = number(float(self.py(y)))
         fill = PAPER if hollow else colour
@@ -283,23 +322,21 @@ class Drawing:
         )
 
     def upright(self, x: float, colour: str = INK, dash: str = "4 3") -> None:
-        """A vertical line at a value."""
+        """Draw a vertical line at a value."""
         _, top, _, height = self.box
         at = number(float(self.px(x)))
-        self.parts.append(f'<path d="M{at} {number(top)}V{number(top + height)}" stroke="{colour}" stroke-width="1" '
-                          f'stroke-dasharray="{dash}" fill="none"/>')  # fmt: skip
+        self.parts.append(
+            f'<path d="M{at} {number(top)}V{number(top + height)}" stroke="{colour}" stroke-width="1" '
+            f'stroke-dasharray="{dash}" fill="none"/>'
+        )
 
-    def text(self, px: float, py: float, words: str, anchor: str = "start", colour: str = INK, size: float = SIZE,
-             weight: int = 400) -> None:  # fmt: skip
-        """Words at a place of the picture, in its units."""
-        bold = "" if weight == 400 else f' font-weight="{weight}"'
-        small = "" if size == SIZE else f' font-size="{size:g}"'
-        where = "" if anchor == "start" else f' text-anchor="{anchor}"'
-        self.parts.append(f'<text x="{number(px)}" y="{number(py)}" fill="{colour}"{where}{small}{bold}>'
-                          f"{escaped(words)}</text>")  # fmt: skip
+    def text(self, px: float, py: float, words: str, anchor: str, colour: str) -> None:
+        """Write words at a place of the picture, in its units."""
+        at = f'x="{number(px)}" y="{number(py)}" text-anchor="{anchor}"'
+        self.parts.append(f'<text {at} fill="{colour}">{escaped(words)}</text>')
 
     def done(self, picture: str, title: str, alt: str) -> Picture:
-        """The picture: axes below what was drawn, the legend under them."""
+        """The finished picture: axes, what was drawn on them, and the legend."""
         shown = [f'<path id="s{i}" d="{_SHAPES[i]}"/>' for i in sorted(self.shapes)]
         shapes = f"<defs>{''.join(shown)}</defs>" if shown else ""
         rows = _legend_rows(self.legend)
@@ -354,7 +391,7 @@ def _legend_rows(items: Sequence[tuple[str, str]]) -> list[tuple[int, float, str
 
 
 def png(pixels: PixelArray) -> str:
-    """RGBA pixels (height, width, 4) as the address of a PNG that is its own data."""
+    """Data URL of a PNG with these RGBA pixels (height, width, 4)."""
     height, width, _ = pixels.shape
     lines = np.zeros((height, 1 + 4 * width), dtype=np.uint8)
     lines[:, 1:] = pixels.reshape(height, -1)
@@ -388,12 +425,12 @@ class Row:
 
 
 def colour_of(verdict: str) -> tuple[str, bool]:
-    """The colour of a difference, and whether it is hollow: not told from 0."""
+    """The colour of a difference, and whether its mark is hollow: not separable from 0."""
     return {"A better": (COLOURS[0], False), "B better": (COLOURS[1], False)}.get(verdict, (MUTED, True))
 
 
 def label_of(text: str, width: int = 23) -> str:
-    """A name as a row shows it: of a long one its beginning and, where names differ more often, its end."""
+    """Shorten a name in its middle: names differ at their ends more often than there."""
     whole = name(text, 200)
     return whole if len(whole) <= width else f"{whole[: width // 3]}…{whole[-(width - 1 - width // 3) :]}"
 
@@ -462,7 +499,7 @@ def verdict_picture(row: Row, label: str, ends: tuple[str, str], margin: float |
         room = at - 8 if anchor == "end" else WIDTH - at - 8
         if 6.2 * len(words) > room:
             px, anchor = (4, "start") if anchor == "end" else (WIDTH - 4, "end")
-        drawing.text(px, 15, words, anchor, MUTED, SIZE)
+        drawing.text(px, 15, words, anchor, MUTED)
     left, right = (row.value if end is None else end for end in (row.low, row.high))
     drawing.interval((left, row.value, right), 0.5, row.colour, row.title, hollow=row.hollow, size=1.9)
     return drawing.done("verdict", "The difference and its interval", alt)

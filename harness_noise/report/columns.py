@@ -1,4 +1,4 @@
-"""What every table is made of: columns, sections, and how a number, an interval or a test is written."""
+"""Columns and sections, of which every table is made, and how numbers, intervals and tests are written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Column:
     text: bool = False
     """Text is set flush left, numbers flush right."""
     optional: bool = False
-    """Left out of a table in which it says nothing of any row."""
+    """Leave the column out of a table in which it is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Section:
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     detail: bool = False
-    """For those who ask (`--details`), or have a wide terminal."""
+    """Shown on request (`--details`) or in a wide terminal."""
     more: str = ""
-    """What a terminal says below it of rows that are not in it."""
+    """What a terminal says below the table about rows that it leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Summary:
     legend: tuple[tuple[str, str, str], ...]
     """(mark, diagnostic code, what it means and what to do) for the marks in the Notes columns."""
     sentences: tuple[str, ...]
-    """What else is to be said, below the tables."""
+    """Further sentences, below the tables."""
     lead: tuple[str, ...] = ()
-    """What it comes to: stands above the tables."""
+    """The conclusions, above the tables."""
     listings: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
     """Headings, each with labels and texts that no table has room for; shown below the tables."""
 
@@ -114,7 +114,7 @@ class Marks:
         return " ".join(self._letters[code] for code in codes)
 
     def column(self) -> Column:
-        """The last column of a table, with the letters of each row; one without `cluster` is no row of questions."""
+        """The last column of a table, with the letters of each row."""
         return Column("", self._letters_of, "letters refer to the notes below", text=True, optional=True)
 
     def _letters_of(self, row: Any) -> str:
@@ -211,7 +211,7 @@ def interval(low: float | None, high: float | None, digits: int) -> str:
 
 
 def limit(value: float, digits: int) -> str:
-    """An end of an interval. None but 0 itself is written as 0: on which side of 0 it lies is what it says."""
+    """An end of an interval, with enough decimals to show on which side of 0 it lies."""
     while digits < MOST_DECIMALS and abs(value) > ROUNDING and float(f"{value:.{digits}f}") == 0:
         digits += 1
     return number(value, digits)
@@ -241,7 +241,7 @@ def span(low: int, high: int) -> str:
 
 
 def of_each(a: int, b: int) -> str:
-    """A number of A and of B; one where they are equal."""
+    """A number of A and one of B, or a single one where they are equal."""
     return str(a) if a == b else f"{a} : {b}"
 
 
@@ -269,12 +269,12 @@ def degrees(df: float) -> str:
 
 
 def interval_name(item: Difference) -> str:
-    """Whose interval a comparison shows."""
+    """Name of the method behind a comparison's interval."""
     return test_name(item.interval, item)
 
 
 def interval_words(item: Difference) -> str:
-    """The same in a sentence, where no letter beside it says that its far end is not t's."""
+    """Name of the interval for a sentence, which also says where its far end is extended."""
     name = interval_name(item)
     if "few_flips" not in item.diagnostics or item.interval != "t":
         return name
@@ -285,7 +285,7 @@ def interval_words(item: Difference) -> str:
 
 
 def has_t(item: Difference) -> bool:
-    """Whether its p may be a t test's: where nothing varies there is no t, and p is 1 or the sign test's."""
+    """Whether p can come from a t test: where nothing varies there is none, and p is 1 or the sign test's."""
     return item.test != "t" or "zero_variance" not in item.diagnostics
 
 
@@ -301,19 +301,19 @@ def by_test(item: Difference) -> str:
 
 
 def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
-    """What the rows are about, where that is not the population that the questions come from."""
+    """A sentence on the estimand, if it is not the population of questions."""
     return [THESE_QUESTIONS] if any(item.estimand == "these_questions" for item in items) else []
 
 
 def pairing(item: Difference) -> str:
-    """How the two runs' questions were compared; of bare numbers, whose noise it is."""
+    """How the two runs were compared, or, for bare numbers, where the noise comes from."""
     if item.test == "reference":
         return f"standard error borrowed from other models on {plain(item.task)}, no answer of either was seen"
     return "unpaired" if "unpaired" in item.diagnostics else "paired"
 
 
 def borrowed_line(items: Iterable[Difference]) -> list[str]:
-    """Whose noise it is, where bare numbers are compared."""
+    """A sentence on where the noise comes from, if bare numbers are compared."""
     tasks = dict.fromkeys(item.task for item in items if item.test == "reference")
     return [
         f"The noise is borrowed from other models on {plain(task)}; no answer of A or B was seen." for task in tasks

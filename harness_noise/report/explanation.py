@@ -33,7 +33,7 @@ _ALONE = (
     "the coefficient rests on fewer than two clusters: no standard error. What to do: name a field that varies inside "
     "clusters, or one whose values several clusters share."
 )
-"""Here a finer cluster is no help: the field is as coarse as the clusters, or coarser."""
+"""Advice on `too_few_clusters` here, where the field is as coarse as the clusters."""
 
 
 def summarise(table: Explanation) -> Summary:
@@ -47,7 +47,7 @@ def summarise(table: Explanation) -> Summary:
         sentences += [_sentence(fit, row) for row in significant]
         if tested and not significant:
             fields = ", ".join(dict.fromkeys(plain(row.field) for row in tested))
-            sentences.append(f"Nothing is shown to go with {models_of(fit)} on {plain(fit.task)} among {fields}.")
+            sentences.append(f"{plain(fit.task)}: no significant association of {models_of(fit)} with {fields}.")
     notes = tuple(
         (mark, code, _ALONE if code == "too_few_clusters" else meaning) for mark, code, meaning in marks.legend()
     )
@@ -122,13 +122,16 @@ def _section(fit: Fit, rows: list[Coefficient], marks: Marks) -> Section:
 
 
 def _sentence(fit: Fit, row: Coefficient) -> str:
+    """ "Per extra unit of length, new's lead over old on table grows by 0.00046 ± 0.00012 (95 % CI …)"."""
     digits = decimals(row.se, row.coefficient)
-    what = (
-        f"One unit more of {row.field}" if row.value is None else f"{row.field} = {row.value} against {row.reference}"
-    )
+    up = (row.coefficient or 0.0) > 0
+    size = f"{number(abs(row.coefficient or 0.0), digits)} ± {number(row.se, digits)}"
+    whose = f"{row.model_a}'s score" if row.model_b is None else f"{row.model_a}'s lead over {row.model_b}"
+    if row.value is None:
+        text = f"Per extra unit of {row.field}, {whose} on {fit.task} {'grows' if up else 'falls'} by {size}"
+    else:
+        text = f"{row.field} = {row.value}: {whose} on {fit.task} is {size} {'higher' if up else 'lower'}"
+        text += f" than with {row.reference}"
     method = f"CR2{', clustered' if fit.cluster else ''}, t {degrees(row.df or 0.0)} df"
-    return plain(
-        f"{what} goes with {number(row.coefficient, digits)} ± {number(row.se, digits)} of {models_of(fit)} on "
-        f"{fit.task} ({percent(row.level)} CI {interval(row.ci_low, row.ci_high, digits)}, adjusted p "
-        f"{equals_p(row.p_adjusted)}; {method})."
-    )
+    limits = interval(row.ci_low, row.ci_high, digits)
+    return plain(f"{text} ({percent(row.level)} CI {limits}, adjusted p {equals_p(row.p_adjusted)}; {method}).")

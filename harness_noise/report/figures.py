@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..io.atomic import write_text
-from ..stats import benchmark, theory
-from ..stats.intervals import z_quantile
-from .arena_summary import file_names, ranked
+from ..stats import benchmark, planning
+from ..stats.intervals import critical
+from .arena_summary import chosen_pairs, file_names, ranked
 from .canvas import (
     COLOURS,
     DASHES,
@@ -28,11 +28,13 @@ from .canvas import (
     name,
     svg,
 )
-from .columns import decimals, interval, metric_name, number, span
+from .columns import decimals, digits_of, interval, metric_name, number, percent, span
+from .pair_figures import numbers
 
 if TYPE_CHECKING:
-    from ..arrays import BoolArray, FloatArray, IntArray
-    from ..results.arena import Arena, BenchmarkResult
+    from ..arrays import FloatArray, IntArray
+    from ..results.arena import Arena, BenchmarkResult, Model
+    from ..results.rows import Difference
 
 
 LABELLED = 400
@@ -60,8 +62,7 @@ class PairFigure:
 
 def pictures(board: BenchmarkResult, baseline: str | None = None) -> list[PairFigure]:
     """The figures that this benchmark's data can fill."""
-    some = _labelled(board)
-    pairs = (noise(board, some), separation(board, some), accuracies(board, some))
+    pairs = (noise(board), separation(board), accuracies(board))
     first, last = (
         [PairFigure(one) for one in part if one is not None]
         for part in (
@@ -83,48 +84,41 @@ def save(arena: Arena, folder: Path) -> list[Path]:
     return written
 
 
-def _labelled(board: BenchmarkResult) -> BoolArray:
-    """(P,) the pairs that are drawn one by one."""
-    from .arena_summary import chosen_pairs
+class _Scatter:
+    """A figure with a mark for each pair: one by one, or of many pairs some, over an image of all."""
 
-    out = np.zeros(len(board.pairs), dtype=np.bool_)
-    out[chosen_pairs(board, LABELLED)] = True
-    return out
+    def __init__(self, board: BenchmarkResult, x: Axis, y: Axis) -> None:
+        self.board, self.drawing = board, Drawing(x, y)
+        self.single = np.zeros(len(board.pairs), dtype=np.bool_)
+        """(P,) the pairs that are drawn one by one."""
+        self.single[chosen_pairs(board, LABELLED)] = True
 
+    def cloud(self, rows: IntArray, x: FloatArray, y: FloatArray) -> None:
+        """The image of all pairs, if some are not drawn one by one."""
+        if not self.single[rows].all():
+            self.drawing.cloud(x, y)
 
-def pair_title(board: BenchmarkResult, i: int) -> str:
-    """A pair's name and its numbers."""
-    pairs, c = board.pairs, board.pairs.columns
-    values = {key: _finite(c[key][i]) for key in ("diff", "ci_low", "ci_high", "se", "se_total", "p_adjusted")}
-    digits = decimals(values["se"], values["diff"])
-    a, b = (name(pairs.names[j]) for j in (pairs.a[i], pairs.b[i]))
-    text = f"{a} − {b}: {number(values['diff'], digits)} {interval(values['ci_low'], values['ci_high'], digits)}"
-    if values["se_total"] is not None:
-        text += f", total SE {number(values['se_total'], digits)}"
-    return f"{text}; {pairs.words[pairs.verdict[i]]}"
+    def marks(self, rows: IntArray, x: FloatArray, y: FloatArray, series: int, label: str) -> None:
+        """The marks of the pairs `rows` at x, y."""
+        keep, pairs = self.single[rows], self.board.pairs
+        titles = [pair_title(pairs[i]) for i in rows[keep].tolist()]
+        models = [f"{pairs.a[i]} {pairs.b[i]}" for i in rows[keep].tolist()]
+        self.drawing.points(x[keep], y[keep], series, label, titles, models)
 
-
-def _finite(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _scatter(board: BenchmarkResult, drawing: Drawing, rows: IntArray, x: FloatArray, y: FloatArray,
-             some: BoolArray, series: int, label: str) -> None:  # fmt: skip
-    """The pairs `rows` at x, y: those of `some` one by one."""
-    keep = some[rows]
-    pairs = board.pairs
-    titles = [pair_title(board, i) for i in rows[keep].tolist()]
-    models = [f"{pairs.a[i]} {pairs.b[i]}" for i in rows[keep].tolist()]
-    drawing.points(x[keep], y[keep], series, label, titles, models)
+    def done(self, what: tuple[str, str, str], rows: IntArray, x: FloatArray, y: FloatArray) -> PairFigure:
+        """The figure (its file's name, title and words), and where the pairs `rows` lie."""
+        points = None if self.single[rows].all() else Points(rows, self.drawing.px(x), self.drawing.py(y))
+        return PairFigure(self.drawing.done(*what), points)
 
 
-def _points(drawing: Drawing, rows: IntArray, x: FloatArray, y: FloatArray,
-            some: BoolArray) -> Points | None:  # fmt: skip
-    return None if some[rows].all() else Points(rows, drawing.px(x), drawing.py(y))
+def pair_title(row: Difference) -> str:
+    """A pair's names and numbers."""
+    total = "" if row.se_total is None else f", total SE {number(row.se_total, digits_of(row))}"
+    return f"{name(row.model_a)} − {name(row.model_b)}: {numbers(row)}{total}; {row.verdict}"
 
 
-def noise(board: BenchmarkResult, some: BoolArray) -> PairFigure | None:
-    """Paired standard errors against accuracy, with what theory says of them. Wang (2025), figure 1."""
+def noise(board: BenchmarkResult) -> PairFigure | None:
+    """Paired standard errors against accuracy, with what theory says of them [Wang, figure 1]."""
     c = board.pairs.columns
     with np.errstate(invalid="ignore"):
         close = np.flatnonzero((np.abs(c["diff"]) < 5 * c["se_total"]) & (c["n_questions"] > 1))
@@ -139,22 +133,21 @@ def noise(board: BenchmarkResult, some: BoolArray) -> PairFigure | None:
     curves = _theory(board, close) if unit else []
     top = [float(np.nanmax(c[column][close])) for _, column in parts] + [float(y.max()) for _, y, *_ in curves]
     x = Axis(-0.02, 1.02, f"mean of the pair ({measure(board)})") if unit else Axis.around(mean, measure(board))
-    drawing = Drawing(x, Axis.around(top, "SE of A − B", also=[0.0]))
-    if not some[close].all():
-        drawing.cloud(mean, c["se_total"][close])
+    plot = _Scatter(board, x, Axis.around(top, "SE of A − B", also=[0.0]))
+    plot.cloud(close, mean, c["se_total"][close])
     for p, y, colour, dash, label in curves:
-        drawing.line(p, y, colour, dash=dash, label=label)
+        plot.drawing.line(p, y, colour, dash=dash, label=label)
     for i, (label, column) in enumerate(parts):
         known = np.isfinite(c[column][close])
-        _scatter(board, drawing, close[known], mean[known], c[column][close][known], some, i, label)
+        plot.marks(close[known], mean[known], c[column][close][known], i, label)
     total = row.se_total
     alt = f"{len(close)} close pairs of {len(board.pairs)}"
     if total is not None:
         alt += f"; total standard error {total.median:.4f} at the median, from {total.min:.4f} to {total.max:.4f}"
     if row.beta_theory is not None:
         alt += f", which is {row.beta_theory.median:.2f} times what the Beta theory says"
-    found = _points(drawing, close, mean, c["se_total"][close], some)
-    return PairFigure(drawing.done("noise", "Noise of a difference against accuracy", alt + "."), found)
+    what = "noise", "Noise of a difference against accuracy", alt + "."
+    return plot.done(what, close, mean, c["se_total"][close])
 
 
 def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, FloatArray, str, str, str]]:
@@ -163,7 +156,7 @@ def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, F
     n = float(np.median(board.pairs.columns["n_questions"][close]))
     solved = 1 - (row.solved_by_none or 0) / max(1, row.n_questions)
     p = np.linspace(0, 1, 101)
-    beta = np.sqrt(np.maximum(theory.beta_variance(p, solved), 0) / n)
+    beta = np.sqrt(np.maximum(planning.beta_variance(p, solved), 0) / n)
     return [
         (p, beta, COLOURS[0], "", "total, Beta(p, 1 − p) theory"),
         (p, np.sqrt(p * (1 - p) / n), MUTED, DASHES[1], "rule of thumb, √(p(1−p)/n)"),
@@ -171,7 +164,7 @@ def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, F
     ]
 
 
-def separation(board: BenchmarkResult, some: BoolArray) -> PairFigure | None:
+def separation(board: BenchmarkResult) -> PairFigure | None:
     """Difference against disagreement, with contours of the p-value. Seed: eval-arena's note on noise."""
     c = board.pairs.columns
     n = c["n_questions"]
@@ -182,30 +175,29 @@ def separation(board: BenchmarkResult, some: BoolArray) -> PairFigure | None:
     diff = np.abs(c["diff"][rows])
     significant = (board.pairs.verdict[rows] > 0) & (board.pairs.verdict[rows] < 3)
     right, top = max(float(diff.max()), 1e-9) * 1.05, max(float(apart.max()), 1e-9) * 1.05
-    drawing = Drawing(Axis(0, right, "|A − B|"), Axis(0, top, "A ≠ B, share of questions"))
+    plot = _Scatter(board, Axis(0, right, "|A − B|"), Axis(0, top, "A ≠ B, share of questions"))
+    drawing = plot.drawing
     x = np.linspace(0, right, 120)
     drawing.area(x, np.minimum(x, top))
     size = float(np.median(n[rows]))
     for i, p in enumerate((0.05, 0.01, 0.001)):
-        y = x**2 * (1 + size / z_quantile(1 - p) ** 2)
+        y = x**2 * (1 + size / float(critical(1 - p)) ** 2)
         drawing.line(x, np.where(y <= top, y, np.nan), dash=DASHES[i], label=f"p = {p:g}")
-    if not some[rows].all():
-        drawing.cloud(diff, apart)
-    _scatter(board, drawing, rows[~significant], diff[~significant], apart[~significant], some, 1, "not separable")
-    _scatter(board, drawing, rows[significant], diff[significant], apart[significant], some, 0, "separable")
+    plot.cloud(rows, diff, apart)
+    plot.marks(rows[~significant], diff[~significant], apart[~significant], 1, "not separable")
+    plot.marks(rows[significant], diff[significant], apart[significant], 0, "separable")
     alt = (
         f"{int(significant.sum())} of {len(rows)} pairs are separable. The lines show the difference with p = 0.05, "
         "0.01 and 0.001 (one answer each) at each level of disagreement; the shaded corner is impossible, as models "
         "cannot differ by more than they disagree."
     )
-    found = _points(drawing, rows, diff, apart, some)
-    return PairFigure(drawing.done("separation", "Difference against disagreement", alt), found)
+    return plot.done(("separation", "Difference against disagreement", alt), rows, diff, apart)
 
 
 _BANDS = ((0.001, "p < 0.001"), (0.01, "p < 0.01"), (0.05, "p < 0.05"), (2.0, "p ≥ 0.05"))
 
 
-def accuracies(board: BenchmarkResult, some: BoolArray) -> PairFigure | None:
+def accuracies(board: BenchmarkResult) -> PairFigure | None:
     """Mean of A by mean of B, by p-value."""
     c = board.pairs.columns
     rows = np.flatnonzero(np.isfinite(c["p_value"]))
@@ -213,26 +205,25 @@ def accuracies(board: BenchmarkResult, some: BoolArray) -> PairFigure | None:
         return None
     high, low = np.maximum(c["mean_a"], c["mean_b"])[rows], np.minimum(c["mean_a"], c["mean_b"])[rows]
     band = np.searchsorted([limit for limit, _ in _BANDS], c["p_value"][rows], side="right")
-    drawing = Drawing(Axis.around(low, f"lower mean ({measure(board)})"), Axis.around(high, "higher mean"))
+    plot = _Scatter(board, Axis.around(low, f"lower mean ({measure(board)})"), Axis.around(high, "higher mean"))
+    drawing = plot.drawing
     ends = np.array([max(drawing.x.low, drawing.y.low), min(drawing.x.high, drawing.y.high)])
-    if not some[rows].all():
-        drawing.cloud(low, high)
+    plot.cloud(rows, low, high)
     if ends[1] > ends[0]:
         drawing.line(ends, ends, MUTED, dash=DASHES[1])
     for i, (_, label) in enumerate(_BANDS):
         at = band == i
         if at.any():
-            _scatter(board, drawing, rows[at], low[at], high[at], some, (0, 2, 3, 1)[i], label)
+            plot.marks(rows[at], low[at], high[at], (0, 2, 3, 1)[i], label)
     counts = ", ".join(f"{int((band == i).sum())} pairs with {label}" for i, (_, label) in enumerate(_BANDS))
-    found = _points(drawing, rows, low, high, some)
-    return PairFigure(drawing.done("accuracies", "Which means can be told apart", f"{counts} (unadjusted)."), found)
+    return plot.done(("accuracies", "Which means differ significantly", f"{counts} (unadjusted)."), rows, low, high)
 
 
 _CIVIDIS = ((0, 34, 78), (46, 66, 108), (94, 93, 109), (138, 134, 120), (190, 175, 98), (254, 232, 56))
 
 
 def heatmap(board: BenchmarkResult) -> Picture | None:
-    """Questions by models, both sorted. Wang (2025), figure 2."""
+    """Questions by models, both sorted [Wang, figure 2]."""
     scores = board.scores
     if min(scores.shape) == 0:
         return None
@@ -249,14 +240,16 @@ def heatmap(board: BenchmarkResult) -> Picture | None:
     pixels[..., 3] = np.where(np.isnan(image), 0, 255)
     questions = "questions, easiest first" if board.benchmark.beta_theory else "questions, highest scores first"
     M = len(models)
-    drawing = Drawing(Axis(0, M, "models, worst to best", ticked=False), Axis(0, 1, questions, ticked=False), left=24,
-                      bottom=24)  # fmt: skip
+    drawing = Drawing(
+        Axis(0, M, "models, worst to best", ticked=False), Axis(0, 1, questions, ticked=False), left=24, bottom=24
+    )
     drawing.image(pixels, "", sharp=True)
     for x, m in enumerate(models.tolist()):
-        drawing.bar(x, x + 1, 0, 1, INK, model_title(board, m), str(m), opacity=0)
+        drawing.bar(x, x + 1, 0, 1, INK, model_title(board.models[m]), str(m), opacity=0)
     for share in (0.0, 0.5, 1.0) if high > low else (0.0,):
-        colour = "#{:02x}{:02x}{:02x}".format(*(int(np.interp(share, np.linspace(0, 1, 6), [c[i] for c in _CIVIDIS]))
-                                                for i in range(3)))  # fmt: skip
+        colour = "#{:02x}{:02x}{:02x}".format(
+            *(int(np.interp(share, np.linspace(0, 1, 6), [c[i] for c in _CIVIDIS])) for i in range(3))
+        )
         value = number(low + share * (high - low), 2)
         drawing.legend.append((f'<rect x="-6" y="-6" width="12" height="12" fill="{colour}"/>', value))
     missing = int((~W).sum())
@@ -277,7 +270,7 @@ def _shrunk(image: Any, height: int = 400, width: int = 400) -> Any:
 
 
 def difficulty(board: BenchmarkResult) -> Picture | None:
-    """How difficulty is distributed for models of like accuracy, with Beta fits. Wang (2025), figure 5."""
+    """How difficulty is distributed for models of like accuracy, with Beta fits [Wang, figure 5]."""
     if board.benchmark.beta_theory is None:
         return None
     bins = _difficulties(board)
@@ -294,14 +287,19 @@ def difficulty(board: BenchmarkResult) -> Picture | None:
         models = f"{size} model{'s' if size > 1 else ''} at {low:.2f}–{high:.2f}"
         fit = benchmark.fit_beta(values)
         told = f"Beta({fit[0]:.2f}, {fit[1]:.2f})" if fit else "no fit"
-        drawing.line(path_x, path_y, COLOURS[i], dash=DASHES[i], width=1.6, label=models,
-                     title=f"{models}: {told}")  # fmt: skip
+        drawing.line(path_x, path_y, COLOURS[i], dash=DASHES[i], width=1.6, label=models, title=f"{models}: {told}")
         if fit is not None:
-            drawing.points(x, betainc(*fit, x), i, told, [f"{told}: {y:.2f} at {v:.2f}" for v, y in
-                                                          zip(x, betainc(*fit, x), strict=True)])  # fmt: skip
+            drawing.points(
+                x,
+                betainc(*fit, x),
+                i,
+                told,
+                [f"{told}: {y:.2f} at {v:.2f}" for v, y in zip(x, betainc(*fit, x), strict=True)],
+            )
         words.append(f"models at {low:.2f} to {high:.2f}: {told}")
-    return drawing.done("difficulty", "Distribution of difficulty by accuracy",
-                        f"Lines are data, marks fits. {'; '.join(words)}.")  # fmt: skip
+    return drawing.done(
+        "difficulty", "Distribution of difficulty by accuracy", f"Lines are data, marks fits. {'; '.join(words)}."
+    )
 
 
 def _difficulties(board: BenchmarkResult) -> list[tuple[float, float, int, FloatArray]]:
@@ -324,52 +322,47 @@ def measure(board: BenchmarkResult) -> str:
 
 
 def level_of(board: BenchmarkResult) -> str:
-    return f"{100 * board.pairs.common['level']:g} %"
+    return percent(board.pairs.common["level"])
 
 
-def model_title(board: BenchmarkResult, m: int) -> str:
+def model_title(row: Model) -> str:
     """A model's name and its numbers."""
-    item = board.models[m]
-    digits = decimals(item.se, item.mean)
-    text = f"{name(item.model)}: {number(item.mean, digits)}"
-    if item.ci_low is not None:
-        text += f" {interval(item.ci_low, item.ci_high, digits)}"
-    if item.rank_low is not None and item.rank_high is not None:
-        text += f", rank {span(item.rank_low, item.rank_high)}"
-    return text
+    ranks = "" if row.rank_low is None or row.rank_high is None else f", rank {span(row.rank_low, row.rank_high)}"
+    return f"{name(row.model)}: {numbers(row)}{ranks}"
+
+
+def _models(board: BenchmarkResult) -> list[tuple[Model, str]]:
+    """Every model with its number on the board, the best first."""
+    place = {row.model: str(i) for i, row in enumerate(board.models)}
+    return [(row, place[row.model]) for row in ranked(board)]
 
 
 def means(board: BenchmarkResult) -> Picture | None:
     """The means with their intervals, the best first."""
-    order = {item.model: i for i, item in enumerate(board.models)}
-    shown = [item for item in ranked(board) if item.mean is not None]
-    if not shown:
-        return None
     rows = [
-        Row(item.model, item.ci_low, item.mean or 0.0, item.ci_high, model_title(board, order[item.model]),
-                    hollow=not item.among_best, models=str(order[item.model]))
-        for item in shown[: ROWS]
-    ]  # fmt: skip
+        Row(row.model, row.ci_low, row.mean, row.ci_high, model_title(row), hollow=not row.among_best, models=place)
+        for row, place in _models(board)
+        if row.mean is not None
+    ]
+    if not rows:
+        return None
     best = len(board.benchmark.best)
-    alt = f"The {len(rows)} models with the best means" if len(shown) > len(rows) else f"{len(rows)} models"
+    alt = f"The {ROWS} models with the best means" if len(rows) > ROWS else f"{len(rows)} models"
     filled = f"; filled: the {best} that are not significantly worse than the best" if best else ""
     alt += f", {level_of(board)} intervals{filled}."
-    label = f"{measure(board)}, {level_of(board)} CI"
-    return forest("means", "Means", alt, rows, label)
+    return forest("means", "Means", alt, rows[:ROWS], f"{measure(board)}, {level_of(board)} CI")
 
 
 def ranks(board: BenchmarkResult) -> Picture | None:
-    """The ranks that each model may have. Mogstad, Romano, Shaikh & Wilhelm (2024)."""
-    order = {item.model: i for i, item in enumerate(board.models)}
-    shown = [item for item in ranked(board) if item.rank_low is not None and item.rank_high is not None]
-    if not shown:
-        return None
+    """The ranks that each model may have [Mogstad]."""
     rows = [
-        Row(item.model, item.rank_low, item.rank or 0, item.rank_high, model_title(board, order[item.model]),
-                    COLOURS[2], models=str(order[item.model]))
-        for item in shown[: ROWS]
-    ]  # fmt: skip
-    alt = f"The ranks that {len(rows)} models may have in truth, all of them together with {level_of(board)}; the mark "
+        Row(row.model, row.rank_low, row.rank or 0, row.rank_high, model_title(row), COLOURS[2], models=place)
+        for row, place in _models(board)
+        if row.rank_low is not None and row.rank_high is not None
+    ][:ROWS]
+    if not rows:
+        return None
+    alt = f"The possible ranks of {len(rows)} models, all of them right together with {level_of(board)}; the mark "
     return forest("ranks", "Ranks", alt + "is the rank of the mean.", rows, "rank, 1 the best", whole=True)
 
 
@@ -386,8 +379,15 @@ def passes(board: BenchmarkResult) -> Picture | None:
     drawing = Drawing(Axis(0.8, most + 0.2, "k answers", whole=True), Axis.around(values, "pass@k"))
     for i, (m, curve) in reversed(list(enumerate(curves))):
         first, model = i < len(COLOURS), name(board.models[m].model)
-        drawing.line(list(curve), list(curve.values()), COLOURS[i] if first else LINE, dash=DASHES[i] if first else "",
-                     width=1.6 if first else 0.9, models=str(m), title=model)  # fmt: skip
+        drawing.line(
+            list(curve),
+            list(curve.values()),
+            COLOURS[i] if first else LINE,
+            dash=DASHES[i] if first else "",
+            width=1.6 if first else 0.9,
+            models=str(m),
+            title=model,
+        )
         if first:
             titles = [f"{model}: pass@{k} = {value:.3f}" for k, value in curve.items()]
             drawing.points(list(curve), list(curve.values()), i, model, titles, [str(m)] * len(curve))
@@ -418,7 +418,7 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
         title = f"{name(names[m])} − {name(names[against])}: {number(diff, digits)} {interval(low, high, digits)}"
         rows.append(Row(names[m], low, diff, high, title, COLOURS[0] if apart else MUTED, not apart, str(m)))
     apart_ = sum(low > 0 or high < 0 for _, _, low, high in found)
-    alt = f"{apart_} of {len(rows)} models have an interval that leaves out 0, no difference to {name(names[against])}"
+    alt = f"{apart_} of {len(rows)} intervals exclude 0: these models differ from {name(names[against])}"
     if left_out:
         alt += f"; the {left_out} models furthest away are not drawn"
     label = f"difference to {name(names[against], 24)}, {level_of(board)} CI"

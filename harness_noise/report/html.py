@@ -73,16 +73,24 @@ def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
 
     if isinstance(table, Analysis):
         return replace(table, estimates=tuple(map(clip, table.estimates)))
-    return replace(table, differences=tuple(map(clip, table.differences)), flips=tuple(map(clip, table.flips)))
+    return replace(table, comparisons=tuple(map(clip, table.comparisons)), questions=tuple(map(clip, table.questions)))
 
 
 def render(template: str, *, title: str, **values: Any) -> str:
     """A page from one of our templates."""
     style, script, script_hash = _assets()
-    return environment().get_template(template).render(
-        title=shown(title, 200), style=style, script=script, script_hash=script_hash, version=__version__,
-        **values,
-    )  # fmt: skip
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            title=shown(title, 200),
+            style=style,
+            script=script,
+            script_hash=script_hash,
+            version=__version__,
+            **values,
+        )
+    )
 
 
 @cache
@@ -219,14 +227,14 @@ class Foot:
     made: str
     """The day."""
     command: str | None
-    """As it was typed, where there was one."""
+    """The command line, if there was one."""
     runs: tuple[tuple[str, str], ...]
     """(model, where it was read from)."""
     more_runs: int
     words: str
-    """The settings in a few sentences."""
+    """A few sentences on how the numbers were computed."""
     settings: list[tuple[str, str]]
-    """All of them."""
+    """Every setting and its value."""
 
 
 def foot(
@@ -278,7 +286,7 @@ def in_words(settings: Mapping[str, Any], items: Sequence[Estimate | Difference]
 
 
 def _paired(items: Sequence[Difference]) -> str:
-    """What is compared with what."""
+    """A sentence on what is compared."""
     if any("reference_noise" in item.diagnostics for item in items):
         return "Two numbers are compared; their noise is that of the benchmark's profile."
     if any(item.test == "fisher" for item in items):
@@ -289,7 +297,7 @@ def _paired(items: Sequence[Difference]) -> str:
 
 
 def settings_rows(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The settings as a page lists them, without those that were left open."""
+    """Every setting that has a value, as a page lists it."""
     return [
         (str(name), "yes" if value is True else "no" if value is False else str(value))
         for name, value in settings.items()

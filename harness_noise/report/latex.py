@@ -196,19 +196,19 @@ def _caption(table: Analysis | Comparison) -> str:
             f"Mean scores{whose}. ± is the standard error{f' ({error})' if error else ''}; "
             f"CI: {level_of(table.estimates)} confidence interval{f' ({ways})' if ways else ''}."
         )
-    pairs = list(dict.fromkeys(map(names_of, table.differences)))
+    pairs = list(dict.fromkeys(map(names_of, table.comparisons)))
     if len(pairs) == 1:
         a, b = pairs[0]
         what = f"{a} (A) against {b} (B)"
     else:
         what = "Differences A − B"
-    each = dict.fromkeys(map(pairing, table.differences))
+    each = dict.fromkeys(map(pairing, table.comparisons))
     paired = "unpaired" if "unpaired" in each else ", ".join("paired by question" if x == "paired" else x for x in each)
-    tests = ", ".join(dict.fromkeys(map(by_test, table.differences)))
+    tests = ", ".join(dict.fromkeys(map(by_test, table.comparisons)))
     methods = {"holm": "; p adj.: Holm", "bh": "; p adj.: Benjamini–Hochberg"}
     adjusted = methods.get(str(table.settings.get("adjust")), "")
     return (
         f"{what}, {paired}. ± is the standard error of the difference"
-        f"{f' ({kind})' if kind else ''}; CI: {level_of(table.differences)} confidence interval; p: two-sided ({tests})"
+        f"{f' ({kind})' if kind else ''}; CI: {level_of(table.comparisons)} confidence interval; p: two-sided ({tests})"
         f"{adjusted if len(items) > 1 else ''}."
     )

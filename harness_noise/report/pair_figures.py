@@ -48,10 +48,10 @@ def opening(table: Analysis | Comparison) -> list[Picture]:
     if isinstance(table, Analysis):
         return all_rows(table.estimates)
     margin = table.settings.get("margin")
-    if len(table.differences) == 1:
-        picture = verdict(table.differences[0], margin)
+    if len(table.comparisons) == 1:
+        picture = verdict(table.comparisons[0], margin)
         return [] if picture is None else [picture]
-    return all_rows(table.differences, margin)
+    return all_rows(table.comparisons, margin)
 
 
 def verdict(row: Difference, margin: float | None) -> Picture | None:
@@ -161,8 +161,12 @@ def clusters(picture: str, d: FloatArray, labels: Sequence[str], sign: float = 1
     if len(names) > BARS:
         return _histogram(picture, "Clusters by their difference", alt, means, "A − B of the cluster", "clusters", sign)
     order = np.argsort(-means, kind="stable")
-    drawing = Drawing(Axis(0, len(names), "clusters, in order", ticked=False),
-                      Axis.around(means, "A − B", also=[0.0]), height=230, bottom=26)  # fmt: skip
+    drawing = Drawing(
+        Axis(0, len(names), "clusters, in order", ticked=False),
+        Axis.around(means, "A − B", also=[0.0]),
+        height=230,
+        bottom=26,
+    )
     for x, k in enumerate(order.tolist()):
         title = f"{name(str(names[k]), 40)}: A − B = {number(float(means[k]), 3)}, {sizes[k]} questions"
         drawing.bar(x + 0.1, x + 0.9, 0, float(means[k]), _side(sign * float(means[k])), title)
@@ -186,8 +190,14 @@ def _histogram(what: str, title: str, alt: str, d: FloatArray, label: str, of: s
     for low, top, words, count in bars:
         middle = (low + top) / 2
         inset = 0.06 * (top - low)
-        drawing.bar(low + inset, top - inset, 0, count, _side(sign * middle if abs(middle) > 1e-12 else 0.0),
-                    f"A − B {words}: {count} {of}")  # fmt: skip
+        drawing.bar(
+            low + inset,
+            top - inset,
+            0,
+            count,
+            _side(sign * middle if abs(middle) > 1e-12 else 0.0),
+            f"A − B {words}: {count} {of}",
+        )
     return drawing.done(what, title, alt)
 
 

@@ -1,4 +1,4 @@
-"""A plan as a person sees it: what it takes, what other designs would see, and the curve."""
+"""How a plan is shown: the design, what other designs would detect, and the curve."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def summarise(plan: Plan) -> Summary:
 
 
 def _design(plan: Plan, digits: int) -> Section:
-    """The plan and, where it starts from a pilot, what the pilot's own estimate says beside it."""
+    """The plan, beside it the one that the pilot's point estimate gives."""
     other = plan.plug_in
     rows = [("questions", str(plan.n_questions), str(other.n_questions) if other else MISSING)]
     if plan.n_clusters is not None:
@@ -62,7 +62,7 @@ def _design(plan: Plan, digits: int) -> Section:
 
 
 def _size(plan: Plan, n: int) -> str:
-    """Questions, and where they come in clusters how many of these."""
+    """Number of questions, with the number of clusters if they come in clusters."""
     return str(n) if plan.cluster_size is None else f"{n} ({round(n / plan.cluster_size)} clusters)"
 
 
@@ -77,7 +77,7 @@ def _grid(plan: Plan, digits: int) -> Section:
 
 
 def _curve(plan: Plan, digits: int) -> Section:
-    """The same at the plan's K, as bars."""
+    """Smallest detectable difference by questions, at the plan's K, as bars."""
     rows = sorted((row for row in plan.table if row.repeats == plan.repeats), key=lambda row: row.n_questions)
     longest = max((row.mde for row in rows), default=1.0) or 1.0
     bars = tuple(

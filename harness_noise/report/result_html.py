@@ -76,7 +76,7 @@ def page(
     """
     whole, table = table, html.clipped(table)
     summary = summarise(table)
-    rows: Sequence[Estimate | Difference] = table.differences if isinstance(table, Comparison) else table.estimates
+    rows: Sequence[Estimate | Difference] = table.rows
     compared = isinstance(table, Comparison)
     value = "A − B" if compared else "Mean"
     labels = [column.label for column in summary.sections[0].columns]
@@ -117,7 +117,7 @@ def _title(table: Analysis | Comparison) -> str:
     if isinstance(table, Analysis):
         names = list(dict.fromkeys(item.model for item in table.estimates))
         return f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}: means with their noise"
-    pairs = list(dict.fromkeys(names_of(item) for item in table.differences))
+    pairs = list(dict.fromkeys(names_of(item) for item in table.comparisons))
     if len(pairs) == 1:
         return f"{shorten(pairs[0][0], 80)} against {shorten(pairs[0][1], 80)}"
     return f"{len(pairs)} comparisons"
@@ -125,7 +125,7 @@ def _title(table: Analysis | Comparison) -> str:
 
 def _headline(table: Comparison) -> Headline | None:
     """The verdict of the one row, or how many rows have which."""
-    rows = [row for row in table.differences if row.diff is not None]
+    rows = [row for row in table.comparisons if row.diff is not None]
     if not rows:
         return None
     if len(rows) == 1:
@@ -140,8 +140,8 @@ def _details(
     whole: Analysis | Comparison, table: Analysis | Comparison, questions: Sequence[ByQuestion]
 ) -> list[Detail]:
     """The rows that have slices or questions, those with the smallest p where there are many."""
-    rows: Sequence[Any] = whole.differences if isinstance(whole, Comparison) else whole.estimates
-    shown: Sequence[Any] = table.differences if isinstance(table, Comparison) else table.estimates
+    rows: Sequence[Any] = whole.rows
+    shown: Sequence[Any] = table.rows
     by = {_key(item): item for item in questions}
     found = []
     for i, (item, short) in enumerate(zip(rows, shown, strict=True)):
@@ -165,7 +165,7 @@ def _details(
 def _cards(row: Difference, table: Comparison) -> list[Card]:
     """The questions of a row that flipped most, where the result has the answers to them."""
     out = []
-    for flip in table.flips:
+    for flip in table.questions:
         same = all(
             getattr(flip, name) == getattr(row, name) for name in ("task", "metric", "scorer", "model_a", "model_b")
         )
@@ -193,7 +193,7 @@ def _detail_title(item: Any, table: Analysis | Comparison) -> str:
     """What a row is about, with its models where the page has several."""
     title = what_of(item)
     if isinstance(table, Comparison):
-        several = len({(row.model_a, row.model_b) for row in table.differences}) > 1
+        several = len({(row.model_a, row.model_b) for row in table.comparisons}) > 1
         return f"{' − '.join(names_of(item))}, {title}" if several else title
     return f"{item.model}, {title}" if len({row.model for row in table.estimates}) > 1 else title
 

@@ -78,7 +78,7 @@ def _kind(cluster: str | None, estimator: object) -> str:
 
 
 ODD = "the scores do not have the mean that the harness reports, so do not use this"
-"""Of a row with `mean_mismatch`."""
+"""What a sentence says about a row with `mean_mismatch`."""
 
 
 def _estimate_sentence(item: Estimate) -> str:
@@ -148,7 +148,7 @@ _NAME = 60
 
 
 def closing_line(item: Estimate, harness: str = "", native_se: float | None = None, *, who: str = "") -> str:
-    """ "0.625 ± 0.064 (20 clusters of 10, 5 answers each); lm-eval's own ± 0.035 takes 200 independent questions".
+    """ "0.625 ± 0.064 (20 clusters of 10, 5 answers each); lm-eval's own ± 0.035 assumes 200 independent questions".
 
     Parameters
     ----------
@@ -181,14 +181,14 @@ def closing_line(item: Estimate, harness: str = "", native_se: float | None = No
     if native_se is not None:
         own = number(native_se, digits)
         if item.cluster:
-            takes = f"takes {item.n_questions} independent questions"
+            claim = f"assumes {item.n_questions} independent questions"
         elif item.repeats_max > 1:
-            takes = "is that of its own value"
+            claim = "is that of its own value"
         elif own == number(item.se, digits):
-            takes = "agrees: one answer each, no clusters"
+            claim = "agrees: one answer each, no clusters"
         else:
-            takes = f"takes {item.n_questions} independent questions by its own formula"
-        text += f"; {harness}'s own ± {own} {takes}"
+            claim = f"assumes {item.n_questions} independent questions, by its own formula"
+        text += f"; {harness}'s own ± {own} {claim}"
     return plain(f"{text}; {ODD}." if "mean_mismatch" in item.diagnostics else f"{text}.")
 
 
@@ -212,13 +212,13 @@ def _asked(item: Estimate) -> str:
 
 
 FEW = 12
-"""Rows of which each has a line, and which a table shows; of more, those that say something."""
+"""Most rows that are all shown; of a longer table only those that differ."""
 A, B = "A better", "B better"
 
 
 def verdict_lines(table: Comparison) -> list[str]:
     """One line for each row, or a count of the verdicts and the lines of the rows that differ."""
-    items = table.differences
+    items = table.comparisons
     told = [verdict_line(item, alone=len(items) == 1, settings=table.settings) for item in shown_rows(table)]
     return told if len(items) <= FEW else [count_line(table), *told]
 
@@ -228,7 +228,7 @@ def shown_rows(table: Comparison) -> list[Difference]:
 
     The rows of groups, which sum up the others, are always there.
     """
-    items = table.differences
+    items = table.comparisons
     if len(items) <= FEW:
         return list(items)
     groups = set(table.families) - {""}
@@ -244,18 +244,18 @@ def _decided(item: Difference) -> bool:
 
 def count_line(table: Comparison) -> str:
     """ "new against old, 57 rows: 3 better, 1 worse, 53 not separable after adjustment"."""
-    verdicts = Counter(row.verdict for row in table.differences)
+    verdicts = Counter(row.verdict for row in table.comparisons)
     after = "" if table.settings.get("adjust") == "none" else " after adjustment"
-    unjudged = sum(row.ci_low is None and row.p_value is None for row in table.differences)
+    unjudged = sum(row.ci_low is None and row.p_value is None for row in table.comparisons)
     parts = [f"{verdicts[A]} better", f"{verdicts[B]} worse"]
     parts += [f"{n} {verdict}" for verdict, n in verdicts.items() if verdict.startswith("equivalent")]
     if same := verdicts["not separable"] - unjudged:
         parts.append(f"{same} not separable{after}")
     parts += [f"{verdicts[word]} {word}" for word in (NOT_DECIDED, CANNOT) if verdicts[word]]
     parts += [f"{unjudged} that cannot be judged"] if unjudged else []
-    pairs = {names_of(row) for row in table.differences}
+    pairs = {names_of(row) for row in table.comparisons}
     baselines = {b for _, b in pairs}
-    n = f"{len(table.differences)} rows"
+    n = f"{len(table.comparisons)} rows"
     if len(pairs) > 1 and len(baselines) == 1:
         start = f"{n} against {shorten(baselines.pop(), _NAME)}"
     else:
@@ -305,7 +305,7 @@ def verdict_parts(row: Difference, settings: object = None) -> tuple[str, str]:
 
 
 def _names(item: Difference) -> tuple[str, str]:
-    """The runs' names; counts that have none are told by themselves."""
+    """The runs' names; counts without names show the counts."""
     a, b = (shorten(name, _NAME) for name in names_of(item))
     if item.test == "fisher" and (a, b) == ("A", "B"):
         counts = ((item.mean_a, item.n_only_a), (item.mean_b, item.n_only_b))
@@ -367,7 +367,7 @@ def _signed(item: Difference, value: float, settings: object) -> str:
 
 def gate_sentences(gate: Gate) -> list[str]:
     """The outcome with its test, then what was worse, what could change it, and what could not be judged."""
-    how = "Holm over all rows" if gate.adjust == "holm" else "unadjusted (--adjust none)"
+    how = "Holm over all rows" if gate.adjust == "holm" else "unadjusted (`adjust='none'`)"
     kinds = dict.fromkeys(interval_words(row) for row in gate.rows if row.interval != "none")
     shown = ", ".join(list(kinds)[:4]) + (", …" if len(kinds) > 4 else "")
     test = f"one-sided at {100 * gate.alpha:g} %, {how}, by the intervals shown: {shown or 'none'}"
@@ -376,10 +376,10 @@ def gate_sentences(gate: Gate) -> list[str]:
     if outcome == "cannot judge":
         few = "no row" if len(gate.unjudged) == len(gate.rows) else "not every row"
         outcome = f"{few} could be judged, which is no pass (exit code 2)"
-    lines = [f"--fail-on regression: {outcome}, {rows} ({test})"]
+    lines = [f"`fail_on='regression'`: {outcome}, {rows} ({test})"]
     lines += [
-        f"--fail-on regression: the {row.n_missing:,} missing answers of {_row_name(row)} could change this: "
-        "--missing zero counts them as wrong"
+        f"`fail_on='regression'`: the {row.n_missing:,} missing answers of {_row_name(row)} could change this: "
+        "`missing='zero'` counts them as wrong"
         for row in gate.rows
         if "missing_matters" in row.diagnostics
     ]
@@ -388,7 +388,7 @@ def gate_sentences(gate: Gate) -> list[str]:
         lines.append(f"{a} is worse than {b} on {', '.join(names)}")
     odd = "its scores do not have the mean that the harness reports (mean_mismatch)"
     return lines + [
-        f"--fail-on regression cannot judge {_row_name(row)}: "
+        f"`fail_on='regression'` cannot judge {_row_name(row)}: "
         + (odd if "mean_mismatch" in row.diagnostics else "it has no interval")
         for row in gate.unjudged
     ]

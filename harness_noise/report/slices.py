@@ -1,4 +1,4 @@
-"""How slices are shown: a table of slices, one of whether they differ, and what may be said of them."""
+"""How slices are shown: a table of slices, the tests of whether they differ, and sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person is shown of a result: sections of labelled columns, digits that follow the SE.
+"""How a result is shown: sections of labelled columns, with digits that follow the standard error.
 
 Every renderer draws these sections and nothing else; the complete numbers are in JSON and CSV.
 """
@@ -51,8 +51,8 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
 
     Args:
         table: the result.
-        brief: of many rows those that say something, and of sentences a few.
-        wide: questions and answers whole.
+        brief: only the rows that differ, where there are many, and few sentences.
+        wide: show questions and answers whole.
     """
     if isinstance(table, Analysis):
         return _analysis(table, brief=brief)
@@ -179,7 +179,7 @@ def _run_names(items: Sequence[Estimate]) -> dict[tuple[str, str], str]:
 
 
 def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
-    every, marks = table.differences, Marks()
+    every, marks = table.comparisons, Marks()
     rows = shown_rows(table) if brief else list(every)
     several = len({(row.model_a, row.run_a, row.model_b, row.run_b) for row in every}) > 1
     names = [*([Column("A − B", models_of, text=True)] if several else []), *TASK]
@@ -200,17 +200,17 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
         sections.append(full_section(table.full_benchmark, marks))
     if table.combined:
         sections.append(section("All rows together (above 0: A is better)", table.combined, _COMBINED))
-    if table.flips and not wide:
-        sections.append(flip_table(table.flips))
+    if table.questions and not wide:
+        sections.append(flip_table(table.questions))
     sentences = [f"{row.method}: {row.note}." for row in table.combined if row.note]
     sentences += [*lost_to_adjustment(table), *slices.sentences(table), *estimand_line(every), *borrowed_line(every)]
-    listings = flip_listings(table.flips) if wide else ()
+    listings = flip_listings(table.questions) if wide else ()
     return Summary(tuple(sections), marks.legend(), tuple(sentences), tuple(verdict_lines(table)), listings)
 
 
 def lost_to_adjustment(table: Comparison) -> list[str]:
-    """Which rows have another verdict than their own interval would give, and why."""
-    rows = [row for row in table.differences if "not_after_adjustment" in row.diagnostics]
+    """A sentence on the rows that lose significance by the adjustment."""
+    rows = [row for row in table.comparisons if "not_after_adjustment" in row.diagnostics]
     if not rows:
         return []
     method = {"holm": "Holm's", "bh": "Benjamini and Hochberg's"}.get(str(table.settings.get("adjust")), "the")

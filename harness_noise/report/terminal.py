@@ -38,9 +38,9 @@ def render(table: Result, *, details: bool = False, legend: bool = True, wide: b
     details
         All tables with all columns and rows, also where that takes several tables.
     legend
-        Say what each column means.
+        Explain each column.
     wide
-        Questions and answers whole.
+        Show questions and answers whole.
     """
     return _Report(summarise(table, brief=not details, wide=wide), details, legend)
 
@@ -211,7 +211,7 @@ def fit(section: Section, width: int, *, details: bool = False) -> Fitted:
 
 
 def one_table(section: Section, width: int) -> bool:
-    """Whether all of it fits side by side."""
+    """Whether all columns fit side by side."""
     return _room(range(len(section.columns)), _full(section), width) >= 0
 
 

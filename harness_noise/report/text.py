@@ -105,7 +105,7 @@ def _rows(table: Result) -> list[dict[str, Any]]:
     from ..results.plan import Plan
 
     found = table.to_dict()
-    if isinstance(table, Comparison) and table.flips:
+    if isinstance(table, Comparison) and table.questions:
         return list(found["questions"])
     rows: list[dict[str, Any]] = found["plan"]["table"] if isinstance(table, Plan) else found[table.kind]
     return rows
@@ -184,17 +184,17 @@ def write_tables(result: Arena, folder: str | Path, kind: Format = "csv") -> lis
     Parameters
     ----------
     result
-        Of `arena`.
+        The result of `arena`.
     folder
         Gets `models`, `pairs`, `benchmarks`, `questions` and, where there are any, `slices`.
     kind
         ``"csv"``, where text that a spreadsheet would run as a formula is quoted; ``"json"``, one array of objects;
-        or ``"parquet"``. What is not identified is empty in CSV, else null.
+        or ``"parquet"``. What cannot be estimated is empty in CSV, else null.
 
     Returns
     -------
     list of Path
-        What was written.
+        The files that were written.
 
     Raises
     ------

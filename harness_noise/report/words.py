@@ -39,7 +39,7 @@ class Term(NamedTuple):
     """Where a terminal is too narrow, the columns of the highest rank are left out first; 0: never."""
     text: bool = False
     optional: bool = False
-    """Left out of a table in which it says nothing of any row."""
+    """Leave the column out of a table in which it is empty."""
     lm_eval: str = ""
     """Keys in lm-eval's results, after the metric's name."""
     inspect: str = ""

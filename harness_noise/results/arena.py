@@ -6,8 +6,9 @@ built when one is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from .forms import BY_K, Document, document, flat, frame, row, storable
@@ -91,7 +92,7 @@ class Benchmark:
     disagreement: Spread | None
     """Share of questions on which one answer of A and one of B score differently."""
     smallest_significant_diff: float | None
-    """Of the pairs whose own interval excludes 0, before any adjustment."""
+    """The smallest |A − B| whose own interval excludes 0, before any adjustment."""
     largest_insignificant_diff: float | None
     beta_theory: Spread | None
     """se_total divided by what the Beta(p, 1 − p) theory says, √(s · (p/s)(1 − p/s)/n), with s the
@@ -194,7 +195,7 @@ class Pairs(Sequence[Difference]):
     a: IntArray
     b: IntArray
     columns: Mapping[str, AnyArray]
-    """Every other field of a Difference: numbers, NaN for what is not identified, and whose interval it is."""
+    """Every other field of a Difference: numbers, NaN for what cannot be estimated, and whose interval it is."""
     verdict: AnyArray
     """(P,) codes into `words`."""
     words: tuple[str, ...]
@@ -233,7 +234,7 @@ class Pairs(Sequence[Difference]):
         raise KeyError(f"no pair of {model_a!r} and {model_b!r}")
 
     def to_frame(self) -> pd.DataFrame:
-        """One line per pair; what is not identified is NaN, diagnostics are joined by a space."""
+        """One line per pair; what cannot be estimated is NaN, diagnostics are joined by a space."""
         import numpy as np
         import pandas as pd
 
@@ -354,21 +355,30 @@ class Arena(Document):
             **{name: list(map(row, getattr(self, name))) for name in asked if getattr(self, name)},
         )
 
-    def to_frame(self, table: str = "pairs") -> pd.DataFrame:
-        """One table, `models`, `pairs`, `benchmarks`, `questions` or `slices`, with unrounded numbers."""
-        if table == "pairs":
+    def to_frame(self, table: str | None = None) -> pd.DataFrame:
+        """A list of `to_dict` with one line per row, by default the pairs; what is not identified is NaN.
+
+        Raises:
+            KeyError: there is no such list.
+        """
+        if table in (None, "pairs"):
             import pandas as pd
 
             return pd.concat([board.pairs.to_frame() for board in self.boards], ignore_index=True)
-        rows = {
+        rows: dict[str, Callable[[], list[dict[str, Any]]]] = {
             "models": lambda: [flat(_model_row(item)) for item in self.models],
             "benchmarks": lambda: [flat(row(item)) for item in self.benchmarks],
             "questions": lambda: [row(item) for item in self.questions],
-            "slices": lambda: [flat(row(item)) for item in self.slices],
+            **{
+                name: partial(self._rows, name) for name in ("slices", "budget", "heterogeneity") if getattr(self, name)
+            },
         }
         if table not in rows:
-            raise KeyError(f"no table {table!r}; there are models, pairs, benchmarks, questions and slices")
+            raise KeyError(f"no table {table!r}; there are pairs, {', '.join(rows)}")
         return frame(rows[table]())
+
+    def _rows(self, name: str) -> list[dict[str, Any]]:
+        return [flat(row(item)) for item in getattr(self, name)]
 
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """All tables by name; `slices` where there are any."""

@@ -127,8 +127,7 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Do not rely on the row before you know why. If all samples are there, please report it.",
     ),
     "few_flips": Diagnostic(
-        "the difference rests on few {units}: the end of the interval away from 0 is the farther of two rules (SE and "
-        "p are unchanged)",
+        "the difference rests on few {units}, so the interval is extended on its far side; SE and p are not affected",
         "More clusters help; more questions in the same clusters do not.",
         "More questions help.",
     ),
@@ -139,8 +138,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "More questions help; --interval korn-graubard is the cautious choice.",
     ),
     "skewed": Diagnostic(
-        "the scores have a long tail on one side, and the {units} are few for that: the end of the interval on that "
-        "side is moved out (SE unchanged), and it may still be too near",
+        "the scores have a long tail on one side, and the {units} are few for that: the interval is extended on that "
+        "side (SE not affected), and it may still be too short",
         "More clusters help; more questions in the same clusters do not.",
         "More questions help.",
     ),

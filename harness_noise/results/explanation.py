@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .forms import Document, document, frame, row
+from .forms import Document, document, row
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import pandas as pd
 
 
 INTERCEPT = "(intercept)"
@@ -18,7 +16,7 @@ INTERCEPT = "(intercept)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coefficient:
-    """What one unit of a number, or one level of a category against another, goes with."""
+    """The change of a score per unit of a number, or between two levels of a category."""
 
     task: str
     metric: str
@@ -68,7 +66,7 @@ class Fit:
     weighted: bool
     """Whether questions with more answers count more: 1/(ω² + σ²/k)."""
     r2: float | None
-    """Share of the variance between question means, their own noise included, that goes with the fields."""
+    """Share of the variance between question means, their own noise included, that the fields explain."""
     diagnostics: tuple[str, ...] = ()
 
 
@@ -93,10 +91,6 @@ class Explanation(Document):
             notes=list(self.notes),
         )
 
-    def to_frame(self) -> pd.DataFrame:
-        """One line per coefficient; what is not identified is NaN, diagnostics are joined by a space."""
-        return frame(row(item) | {"diagnostics": " ".join(item.diagnostics)} for item in self.coefficients)
-
 
 @dataclass(frozen=True, slots=True)
 class FactorRow:
@@ -105,12 +99,12 @@ class FactorRow:
     factor: str
     """question, a labelled factor, `question × factor`, or residual."""
     var: float | None
-    """Variance component per answer, raw: it may be negative; null where it is not identified."""
+    """Variance component per answer, raw: it may be negative; null where it cannot be estimated."""
     var_low: float | None
     """95 % confidence interval of the component; raw like `var`, which it holds; null where it is not known."""
     var_high: float | None
     share: float | None
-    """Of the sum of all identified components, those below 0 counted as 0."""
+    """Share of the sum of all estimated components, with negative ones counted as 0."""
     df: float
     """Levels − 1; for the residual, answers − cells."""
     levels: int
@@ -148,6 +142,3 @@ class Factors(Document):
             advice=self.advice,
             notes=list(self.notes),
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        return frame(asdict(item) | {"diagnostics": " ".join(item.diagnostics)} for item in self.factors)

@@ -29,6 +29,21 @@ class Document(Shown):
         """The object that `--format json` prints."""
         raise NotImplementedError
 
+    def to_frame(self, table: str | None = None) -> pd.DataFrame:
+        """A list of `to_dict` with one line per row, by default the first; what is not identified is NaN.
+
+        Raises:
+            KeyError: there is no such list.
+        """
+        lists = {key: rows for key, rows in self._body().items() if isinstance(rows, list) and key != "notes"}
+        if table is not None and table not in lists:
+            raise KeyError(f"no table {table!r}; there are {', '.join(lists)}")
+        return frame(flat(row) for row in (next(iter(lists.values())) if table is None else lists[table]))
+
+    def _body(self) -> dict[str, Any]:
+        """What the tables are in."""
+        return self.to_dict()
+
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
@@ -40,7 +55,7 @@ def document(settings: Mapping[str, Any], **parts: Any) -> dict[str, Any]:
 
 
 def row(result: DataclassInstance) -> dict[str, Any]:
-    """The JSON form of one row: strict JSON, None for what is not identified."""
+    """The JSON form of one row: strict JSON, None for what cannot be estimated."""
     return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(result).items()}
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from .forms import Document, document, frame
+from .forms import Document, document
 from .sequential import PlanLooks
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Plan(Document):
     best_repeats: int | None
     """The K that makes the variance smallest for a budget; null without costs."""
     cost: float | None
-    """Of all questions and all answers of all models."""
+    """Total cost of all questions and all answers of all models."""
     table: tuple[PlanRow, ...]
     basis: str
     """Where the noise comes from: omega2, from, accuracy, reference."""
@@ -109,6 +109,6 @@ class Plan(Document):
         plan["sequential"] = None if self.sequential is None else self.sequential.to_dict()
         return document({}, plan=plan)
 
-    def to_frame(self) -> pd.DataFrame:
-        """The table of designs: smallest detectable difference by n_questions and repeats."""
-        return frame(asdict(item) for item in self.table)
+    def _body(self) -> dict[str, Any]:
+        body = self.to_dict()["plan"]
+        return {name: body[name] for name in ("table", "theory")}

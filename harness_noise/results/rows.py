@@ -1,17 +1,17 @@
 """The results: frozen, with the field names of the JSON output, in its order.
 
-Field docstrings are the documentation of the JSON; `None` is "not identified", never zero. Means and
+Field docstrings are the documentation of the JSON; `None` means "cannot be estimated", never zero. Means and
 standard errors are on the metric's own scale.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ..data.native_values import MISMATCH
-from .forms import Document, document, finite, frame, row
+from .forms import Document, document, finite, row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,9 +69,9 @@ class Estimate(_Row):
     """One mean with its noise."""
 
     task: str
-    """Of the harness, or a group of tasks; empty for arrays."""
+    """Name of the harness's task, or of a group of tasks; empty for arrays."""
     metric: str
-    """Of the harness; `score` of a table without one."""
+    """Name of the harness's metric; `score` for a table without one."""
     scorer: str
     """lm-eval's filter, Inspect's scorer; `none` where there is none."""
     model: str
@@ -121,7 +121,7 @@ class Estimate(_Row):
     icc: float | None
     """Intraclass correlation of question means within clusters."""
     estimator: str
-    """Of the variance: cr0, cr1, cr2, cr3; bootstrap for metrics over all questions at once."""
+    """Variance estimator: cr0, cr1, cr2, cr3; bootstrap for metrics over all questions at once."""
     n_missing: int = 0
     """Answers that were asked for and have no score (errored, NaN); see `--missing`."""
     cluster: str | None = None
@@ -133,7 +133,7 @@ class Estimate(_Row):
     mean_if_missing_wrong: float | None = None
     """The mean if every missing answer were wrong (the worst of the range); null where none is missing."""
     mean_if_missing_right: float | None = None
-    """The same with the best of the range."""
+    """The mean if every missing answer were right (the best of the range); null where none is missing."""
     range: tuple[float, float] | None = None
     """Lowest and highest value that the metric can take, where that is declared or seen; null: unbounded."""
     estimand: str = "questions_population"
@@ -145,9 +145,9 @@ class Difference(_Row):
     """A − B over the questions that both have answered."""
 
     task: str
-    """Of the harness, or a group of tasks; empty for arrays."""
+    """Name of the harness's task, or of a group of tasks; empty for arrays."""
     metric: str
-    """Of the harness; `score` of a table without one."""
+    """Name of the harness's metric; `score` for a table without one."""
     scorer: str
     """lm-eval's filter, Inspect's scorer; `none` where there is none."""
     higher_is_better: bool | None
@@ -159,7 +159,7 @@ class Difference(_Row):
     n_questions: int
     """Shared by both; unpaired: of both together."""
     n_clusters: int
-    """Of the shared questions."""
+    """Clusters of the shared questions."""
     n_only_a: int
     """Questions that only A has."""
     n_only_b: int
@@ -185,7 +185,7 @@ class Difference(_Row):
     df: float | None
     """Degrees of freedom of `se`."""
     statistic: float | None
-    """Of `test`; None where it has none."""
+    """Statistic of `test`; null where it has none."""
     p_value: float | None
     """Two-sided, of `test`."""
     p_adjusted: float | None
@@ -196,9 +196,9 @@ class Difference(_Row):
     p_sign: float | None
     """Two-sided exact sign test over questions (clusters)."""
     wins_a: float | None
-    """Expected wins, over all pairs of answers; wins and ties sum to n_questions."""
+    """Expected wins of A, over all pairs of answers; wins and ties sum to n_questions."""
     wins_b: float | None
-    """The same of B."""
+    """Expected wins of B."""
     ties: float | None
     """Expected ties."""
     correlation: float | None
@@ -225,7 +225,7 @@ class Difference(_Row):
     run_a: str = ""
     """Where A was read from: tells two runs of one model apart."""
     run_b: str = ""
-    """The same of B."""
+    """Where B was read from."""
     n_missing: int = 0
     """Answers of both that were asked for and have no score."""
     cluster: str | None = None
@@ -235,7 +235,7 @@ class Difference(_Row):
     se_data_upper: float | None = None
     """One-sided 95 % upper limit of `se_data`; shown where the estimate is clipped at 0."""
     estimand: str = "questions_population"
-    """As in an estimate."""
+    """questions_population: the questions are a sample; these_questions: they are all there is."""
     interval: str = "t"
     """Whose interval it is: t, bootstrap, sequential, bonett-price, agresti-caffo; none. With `test` sign or
     permutation, which have none of their own, it is t's."""
@@ -244,15 +244,8 @@ class Difference(_Row):
 _NUMBERS = [item.name for item in fields(Difference) if item.type == "float | None"]
 
 
-_OF_ROWS = {
-    kind: frozenset([*(item.name for item in fields(row_type)), "confidence_interval"])
-    for kind, row_type in (("estimates", Estimate), ("comparisons", Difference))
-}
-"""Kind of table → what its rows have."""
-
-
 def difference(**known: Any) -> Difference:
-    """The row of these fields; numbers that are not given, or not finite, are not identified: null."""
+    """The row of these fields; numbers that are missing or not finite become null."""
     return Difference(**known | {name: finite(known.get(name)) for name in _NUMBERS})
 
 
@@ -275,21 +268,6 @@ class _Rows(Document):
         parts = {self.kind: list(map(row, self.rows)), "notes": list(getattr(self, "notes", ()))}
         return document(self.settings, **parts, **_lists(self, "slices", "heterogeneity"))
 
-    def __getattr__(self, name: str) -> Any:
-        """A field of the row, `result.diff`, where there is only one."""
-        if name not in _OF_ROWS[self.kind]:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        rows = self.rows
-        if len(rows) != 1:
-            raise AttributeError(
-                f"{name!r} is a field of a row, and here are {len(rows)} rows: choose one, as result.rows[0].{name}"
-            )
-        return getattr(rows[0], name)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One line per row; what is not identified is NaN, diagnostics are joined by a space."""
-        return frame(item | {"diagnostics": " ".join(item["diagnostics"])} for item in self.to_dict()[self.kind])
-
 
 @dataclass(frozen=True, slots=True)
 class Analysis(_Rows):
@@ -301,7 +279,7 @@ class Analysis(_Rows):
     notes: tuple[str, ...] = ()
     """Hints and warnings for a person, one sentence each."""
     slices: tuple[EstimateSlice, ...] = ()
-    """The same by slice of the questions, if that was asked for."""
+    """Rows by slice of the questions, if requested."""
     heterogeneity: tuple[Heterogeneity, ...] = ()
     """Whether the slices of each field differ at all."""
     full_benchmark: tuple[FullRow, ...] = ()
@@ -391,11 +369,11 @@ class Comparison(_Rows):
 
     kind: ClassVar[str] = "comparisons"
 
-    differences: tuple[Difference, ...] = ()
-    """The rows, which the JSON calls `comparisons`."""
+    comparisons: tuple[Difference, ...] = ()
+    """One for each task, metric and scorer that both have, then for each group of tasks."""
     notes: tuple[str, ...] = ()
     """Hints and warnings for a person, one sentence each."""
-    flips: tuple[Flip, ...] = ()
+    questions: tuple[Flip, ...] = ()
     """The questions that changed most, if they were asked for."""
     combined: tuple[Combined, ...] = ()
     """What all rows say together, if it was asked for."""
@@ -409,7 +387,7 @@ class Comparison(_Rows):
     skews: tuple[Skew | None, ...] = ()
     """How skewed each row's paired differences are, for `combined`; not part of the JSON."""
     slices: tuple[DifferenceSlice, ...] = ()
-    """The same by slice of the questions, if that was asked for."""
+    """Rows by slice of the questions, if requested."""
     heterogeneity: tuple[Heterogeneity, ...] = ()
     """Whether the slices of each field differ at all."""
     by_question: tuple[ByQuestion, ...] = ()
@@ -419,15 +397,10 @@ class Comparison(_Rows):
 
     @property
     def rows(self) -> tuple[Difference, ...]:
-        return self.differences
+        return self.comparisons
 
     def to_dict(self) -> dict[str, Any]:
-        out = _Rows.to_dict(self)
-        if self.flips:
-            out["questions"] = [row(item) for item in self.flips]
-        if self.combined:
-            out["combined"] = [asdict(item) for item in self.combined]
-        return out | _lists(self, "full_benchmark", "sequential")
+        return _Rows.to_dict(self) | _lists(self, "questions", "combined", "full_benchmark", "sequential")
 
 
 def _lists(table: Any, *names: str) -> dict[str, Any]:
@@ -469,7 +442,7 @@ class EstimateSlice(Estimate):
     value: str
     """The value; of a number, its range."""
     p_value: float | None
-    """Of "the mean of this slice is that of all other questions"."""
+    """p-value of "this slice has the mean of all other questions"."""
     p_adjusted: float | None
     """Over all slices that are shown, by Benjamini–Hochberg."""
     shrunken: float | None

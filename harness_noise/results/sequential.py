@@ -20,7 +20,7 @@ class _Object:
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The object as the JSON has it: None for what is not identified."""
+        """The object as the JSON has it: None for what cannot be estimated."""
         return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}  # type: ignore[call-overload]
 
 

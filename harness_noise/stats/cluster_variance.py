@@ -1,18 +1,23 @@
 """The clustered variance of a mean and its degrees of freedom: CR0 to CR3, over tasks and clusters that cross them.
 
-What the four estimators are stands here and nowhere else: `leverage_factor` and `small_sample_factor`. A design that
-many contrasts share gives them all one matrix of cluster scores S with V = diag(SᵀS), and SᵀS for all their
-differences (`cluster_scores`); differences that each have clusters of their own take `each_its_clusters`.
+What the four estimators are stands here and nowhere else: `leverage_factor` and `small_sample_factor`. A design gives
+every contrast on its questions cluster scores S with V = Σ S²; contrasts that lack different questions have cells of
+different sizes, one row for each.
+
+Sources, cited at the lines that use them:
+  [Bell]         Bell & McCaffrey (2002), Survey Methodology 28(2): CR2, CR3 and Satterthwaite's degrees of freedom
+  [Miller]       Miller (2024), Adding error bars to evals, arXiv 2411.00640
+  [Pustejovsky]  Pustejovsky & Tipton (2018), J. Business & Economic Statistics 36(4)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .arrays import Estimator, FloatArray, IntArray
-from .contrast import Design
+from .arrays import BoolArray, Estimator, FloatArray, IntArray
+from .contrast import Design, sum_by
 from .tolerances import SLACK
 
 
@@ -25,22 +30,16 @@ class Variance:
 
 
 def leverage_factor(leverage: FloatArray, estimator: Estimator) -> FloatArray:
-    """What a cluster's residuals are multiplied by: (1 − h)^(−1/2) in CR2, (1 − h)^(−1) in CR3, else 1 [BM]."""
+    """What a cluster's residuals are multiplied by: (1 − h)^(−1/2) in CR2, (1 − h)^(−1) in CR3, else 1 [Bell]."""
     if estimator not in ("cr2", "cr3"):
         return np.ones_like(leverage)
     left = 1 - leverage
     return 1 / (np.sqrt(left) if estimator == "cr2" else left)
 
 
-def small_sample_factor(G: FloatArray | float, estimator: Estimator) -> FloatArray | float:
+def small_sample_factor(G: FloatArray, estimator: Estimator) -> FloatArray:
     """What V is multiplied by: G/(G − 1) in CR1, else 1."""
-    return G / (G - 1) if estimator == "cr1" else 1.0
-
-
-def question_factor(n: FloatArray | float, estimator: Estimator) -> FloatArray:
-    """V of a mean of n independent questions over Σ e²: each is its own cluster, of leverage 1/n."""
-    n = np.asarray(n, dtype=np.float64)
-    return np.asarray((leverage_factor(1 / n, estimator) / n) ** 2 * small_sample_factor(n, estimator))
+    return G / (G - 1) if estimator == "cr1" else np.ones_like(G)
 
 
 def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Variance | None:
@@ -48,170 +47,187 @@ def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2"
 
     CR2 for a weighted mean of task means, clusters crossing tasks:
     V = Σ_c [Σ_t (w_t/n_t) (1 − n_ct/n_t)^(−1/2) Σ_{i∈c∩t} e_i]², which for one task is
-    V = (1/n²) Σ_c (Σ_{i∈c} e_i)² / (1 − n_c/n) [BM; PT eq. 5 for an intercept-only model].
-    CR0 leaves the leverage out [M, eq. 4]; CR1 multiplies that by G/(G − 1); CR3 has the leverage's
-    full inverse in place of the square root, the jackknife [BM]. The degrees of freedom depend on the
-    design alone: Satterthwaite under working independence [BM], for all four.
+    V = (1/n²) Σ_c (Σ_{i∈c} e_i)² / (1 − n_c/n) [Bell; Pustejovsky, eq. 5 for an intercept-only model].
+    CR0 leaves the leverage out [Miller, eq. 4]; CR1 multiplies that by G/(G − 1); CR3 has the leverage's
+    full inverse in place of the square root, the jackknife [Bell]. The degrees of freedom depend on the
+    design alone: Satterthwaite under working independence [Bell], for all four.
     A task of non-zero weight with one cluster has no residual to learn from: None. Where the tasks are
     the sample, e = d̄_t − d̄ and each task is a cluster of leverage w_t.
     """
-    found = cells(plan)
-    if not found.identified:
+    design = cells(plan)
+    if not design.identified.all():
         return None
-    S = found.scores(found.sums(e), estimator)
-    return Variance(float(S @ S), found.df())
+    return Variance(design.variances(e[None, :], estimator).item(), design.df().item())
 
 
 def cluster_scores(E: FloatArray, plan: Design, estimator: Estimator = "cr2") -> FloatArray | None:
-    """(G, M) scores S of M contrasts on the same questions: V = diag(SᵀS), of their differences by SᵀS.
+    """(M, G) scores S of M contrasts on the same questions: V = diag(SSᵀ), of their differences by SSᵀ.
 
     Args:
-        E: (n, M) residuals of each, as in `clustered_variance`.
+        E: (M, n) residuals of each, as in `clustered_variance`.
         plan: the weights, tasks and clusters of the questions.
         estimator: of the variance; its small-sample factor is in S.
 
     Returns:
         None where a task of non-zero weight has fewer than two clusters.
     """
-    found = cells(plan)
-    return found.scores(found.sums(E), estimator) if found.identified else None
+    design = cells(plan)
+    return design.scores(design.sums(E), estimator) if design.identified.all() else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """A design by cluster × task: all that a clustered variance needs to know of the questions."""
+    """Designs by cluster × task: all that a clustered variance needs to know of the questions.
+
+    Q is 1 where all contrasts have the same questions, else their number.
+    """
 
     sizes: FloatArray
-    """(C,) questions in each cell, n_ct; of tasks that are the sample their weights."""
+    """(Q, C) questions in each cell, n_ct; of tasks that are the sample their weights."""
     clusters: IntArray
-    """(C,) cluster codes, ascending."""
+    """(C,) cluster codes 0 … G−1, ascending."""
     strata: IntArray
     """(C,) task codes."""
     weights: FloatArray
-    """(T,) weight of one question of each task in the mean, a_t = w_t/n_t."""
-    n_clusters: int
+    """(Q, T) weight of one question of each task in the mean, a_t = w_t/n_t."""
     of: IntArray | None = None
     """(n,) cell of each question; None: each has its own, in order."""
     shares: FloatArray | None = None
-    """(n,) what a question counts for in the sum of its cell; None: 1."""
+    """(Q, C) what a question counts for in the sum of its cell; None: 1."""
+
+    def take(self, rows: IntArray | BoolArray) -> Cells:
+        """The designs of some contrasts."""
+        if len(self.sizes) == 1:
+            return self
+        shares = None if self.shares is None else self.shares[rows]
+        return replace(self, sizes=self.sizes[rows], weights=self.weights[rows], shares=shares)
+
+    @property
+    def n_clusters(self) -> FloatArray:
+        """(Q,) clusters that have a question."""
+        out: FloatArray = (self.by_cluster(self.sizes) > 0).sum(axis=1).astype(np.float64)
+        return out
 
     @property
     def task_sizes(self) -> FloatArray:
-        """(T,) n_t."""
-        out: FloatArray = np.bincount(self.strata, weights=self.sizes, minlength=len(self.weights)).astype(np.float64)
-        return out
+        """(Q, T) n_t."""
+        return self.by_task(self.sizes)
 
     @property
     def leverage(self) -> FloatArray:
-        """(C,) n_ct/n_t; 0 in a task without weight."""
-        out: FloatArray = self.sizes / self.task_sizes[self.strata]
-        return np.where(self.weights[self.strata] > 0, out, 0.0)
+        """(Q, C) n_ct/n_t; 0 in a task without weight."""
+        whole = np.maximum(self.task_sizes, np.finfo(np.float64).tiny)
+        return np.where(self.weights[:, self.strata] > 0, self.sizes / whole[:, self.strata], 0.0)
 
     @property
-    def identified(self) -> bool:
-        """At least two clusters in every task of non-zero weight."""
-        whole = self.sizes == self.task_sizes[self.strata]
-        return self.n_clusters > 1 and not bool((whole & (self.weights[self.strata] > 0)).any())
+    def identified(self) -> BoolArray:
+        """(Q,) at least two clusters in every task of non-zero weight."""
+        whole = (self.sizes == self.task_sizes[:, self.strata]) & (self.sizes > 0)
+        out: BoolArray = (self.n_clusters > 1) & ~(whole & (self.weights[:, self.strata] > 0)).any(axis=1)
+        return out
+
+    def by_cluster(self, values: FloatArray) -> FloatArray:
+        """(…, G) sums over the (…, C) cells of each cluster."""
+        G = int(self.clusters[-1]) + 1 if len(self.clusters) else 0
+        return values if len(self.clusters) == G else sum_by(self.clusters, values, G)
+
+    def by_task(self, values: FloatArray) -> FloatArray:
+        """(…, T) sums over the (…, C) cells of each task."""
+        return sum_by(self.strata, values, self.weights.shape[1])
 
     def sums(self, values: FloatArray) -> FloatArray:
-        """(C,) or (C, M) sums by cell of (n,) or (n, M) values."""
-        if self.shares is not None:
-            values = (values.T * self.shares).T
-        return values if self.of is None else sum_by(self.of, values, len(self.sizes))
+        """(P, C) sums by cell of (P, n) values."""
+        out = values if self.of is None else sum_by(self.of, values, self.sizes.shape[1])
+        return out if self.shares is None else out * self.shares
 
     def factors(self, estimator: Estimator) -> FloatArray:
-        """(C,) what the residual sum of a cell counts for in the score of its cluster."""
+        """(Q, C) what the residual sum of a cell counts for in the score of its cluster."""
         small = np.sqrt(small_sample_factor(self.n_clusters, estimator))
-        out: FloatArray = self.weights[self.strata] * leverage_factor(self.leverage, estimator) * small
+        out: FloatArray = self.weights[:, self.strata] * leverage_factor(self.leverage, estimator) * small[:, None]
         return out
 
     def scores(self, sums: FloatArray, estimator: Estimator) -> FloatArray:
-        """(G,) or (G, M) cluster scores from residual sums by cell."""
-        values = (sums.T * self.factors(estimator)).T
-        alone = len(self.clusters) == self.n_clusters
-        return values if alone else sum_by(self.clusters, values, self.n_clusters)
+        """(P, G) cluster scores from (P, C) residual sums by cell."""
+        return self.by_cluster(sums * self.factors(estimator))
 
-    def df(self) -> float:
-        """Satterthwaite's degrees of freedom under working independence.
+    def variances(self, e: FloatArray, estimator: Estimator) -> FloatArray:
+        """(P,) variances from (P, n) residuals; NaN where they are not identified."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            S = self.scores(self.sums(e), estimator)
+            return np.where(self.identified, np.einsum("pg,pg->p", S, S), np.nan)
+
+    def df(self) -> FloatArray:
+        """(Q,) Satterthwaite's degrees of freedom under working independence [Bell].
 
         P_cd = Σ_t a_t² s_ct s_dt (n_ct δ_cd − n_ct n_dt/n_t) = diag(D) − U Uᵀ; both traces without P.
         """
-        if len(self.weights) == 1:
-            return float(task_df(self.leverage))
-        G = self.n_clusters
-        a, n_t = self.weights[self.strata], self.task_sizes[self.strata]
-        s = leverage_factor(self.leverage, "cr2")
-        D = np.bincount(self.clusters, weights=a * a * s * s * self.sizes, minlength=G)
-        u = a * s * self.sizes / np.sqrt(n_t)
-        uu = np.bincount(self.clusters, weights=u * u, minlength=G)
-        trace2 = D @ D - 2 * D @ uu + _gram_norm2(u, self.clusters, self.strata, (G, len(self.weights)))
-        return float(satterthwaite(D.sum() - uu.sum(), trace2))
+        a, leverage = self.weights[:, self.strata], self.leverage
+        with np.errstate(invalid="ignore", divide="ignore"):
+            u2 = (a * leverage_factor(leverage, "cr2")) ** 2 * self.sizes
+            D = self.by_cluster(u2)
+            u2 = u2 * leverage
+            uu = self.by_cluster(u2)
+            alone = uu.shape[1] == u2.shape[1]
+            norm = (self.by_task(u2) ** 2).sum(axis=1) if alone else self._gram_norm2(np.sqrt(u2))
+            return satterthwaite((D - uu).sum(axis=1), (D * D - 2 * D * uu).sum(axis=1) + norm)
+
+    def _gram_norm2(self, U: FloatArray) -> FloatArray:
+        """(Q,) ‖UᵀU‖² (Frobenius) of the sparse G × T matrices U."""
+        from scipy.sparse import csr_array
+
+        shape = (int(self.clusters[-1]) + 1, self.weights.shape[1])
+        each = (csr_array((u, (self.clusters, self.strata)), shape=shape) for u in U)
+        return np.array([float(((u.T @ u).data ** 2).sum()) for u in each])
 
 
-def cells(plan: Design) -> Cells:
-    """The questions of a design by cluster × task; where the tasks are the sample, one cell and cluster for each."""
-    if plan.between_tasks:
-        share = np.bincount(plan.clusters, weights=plan.weights, minlength=plan.n_clusters).astype(np.float64)
-        used = share > 0
-        G = int(used.sum())
-        of = np.maximum(np.cumsum(used) - 1, 0)[plan.clusters]  # a question of a task without weight adds 0
-        return Cells(share[used], np.arange(G), np.zeros(G, dtype=np.intp), np.ones(1), G, of, plan.weights)
-    G, T = plan.n_clusters, int(plan.strata.max(initial=0)) + 1
-    weights = np.zeros(T)
-    weights[plan.strata] = plan.weights
-    if len(plan.strata) == G and (plan.clusters == np.arange(G)).all():
-        return Cells(np.ones(G), plan.clusters, plan.strata, weights, G)
-    if T == 1:
-        found, of = np.arange(G), plan.clusters
-    else:
-        found, of = np.unique(plan.clusters * T + plan.strata, return_inverse=True)
-    cluster, stratum = np.divmod(found, T)
-    sizes: FloatArray = np.bincount(of, minlength=len(found)).astype(np.float64)
-    return Cells(sizes, cluster, stratum, weights, G, of)
-
-
-def sum_by(codes: IntArray, values: FloatArray, size: int) -> FloatArray:
-    """(size,) or (size, M) sums of the (n,) or (n, M) values with the same code."""
-    if values.ndim == 1:
-        return np.bincount(codes, weights=values, minlength=size).astype(np.float64)
-    from .ranks import one_hot
-
-    return np.asarray(one_hot(codes, size).T @ values)
-
-
-def each_its_clusters(sums: FloatArray, sizes: FloatArray, estimator: Estimator) -> FloatArray:
-    """(…,) variances of means of one task where every difference has clusters of its own, two of them or more.
+def cells(plan: Design, shown: BoolArray | None = None) -> Cells:
+    """The questions of a design by cluster × task; where the tasks are the sample, one cell and cluster for each.
 
     Args:
-        sums: (…, G) sums of the values by cluster.
-        sizes: (…, G) questions in each; 0 where a difference has none of the cluster.
-        estimator: of the variance.
+        plan: the design of all n questions.
+        shown: (P, n) the questions that each contrast has; None: all of them.
     """
-    n = sizes.sum(axis=-1, keepdims=True)
-    e = sums - sizes * (sums.sum(axis=-1, keepdims=True) / n)
-    S = leverage_factor(sizes / n, estimator) / n * e
-    out: FloatArray = (S * S).sum(axis=-1) * small_sample_factor((sizes > 0).sum(axis=-1).astype(np.float64), estimator)
-    return out
+    weights, counts = task_weights(plan, shown)
+    G, T = plan.n_clusters, weights.shape[1]
+    if plan.between_tasks:
+        task = np.zeros(G, dtype=np.intp)
+        task[plan.clusters] = plan.strata
+        share = weights[:, task]  # a question of a task without weight adds 0
+        ones = np.ones((len(weights), 1))
+        return Cells(share * counts[:, task], np.arange(G), np.zeros(G, dtype=np.intp), ones, plan.clusters, share)
+    each = np.ones((1, len(plan.strata))) if shown is None else shown.astype(np.float64)
+    if len(plan.strata) == G and (plan.clusters == np.arange(G)).all():
+        return Cells(each, plan.clusters, plan.strata, weights)
+    if T == 1:
+        codes, of = np.arange(G), plan.clusters
+    else:
+        codes, of = np.unique(plan.clusters * T + plan.strata, return_inverse=True)
+    cluster, stratum = np.divmod(codes, T)
+    return Cells(sum_by(of, each, len(codes)), cluster, stratum, weights, of)
 
 
-def task_df(leverage: FloatArray) -> FloatArray:
-    """(…,) degrees of freedom of one task from the (…, G) shares n_c/n of its clusters; as `Cells.df`."""
-    D = leverage / (1 - leverage)
-    uu = D * leverage
-    return satterthwaite(leverage.sum(axis=-1), (D * D - 2 * D * uu).sum(axis=-1) + uu.sum(axis=-1) ** 2)
+def task_weights(plan: Design, shown: BoolArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """(Q, T) weights of one question of each task in the mean, and (Q, T) the questions that there are.
+
+    NaN where a task of non-zero weight has no question.
+    """
+    T = max(int(plan.strata.max(initial=0)) + 1, 0 if plan.shares is None else len(plan.shares))
+    each = np.ones((1, len(plan.strata))) if shown is None else shown
+    counts = sum_by(plan.strata, each, T)
+    if plan.shares is not None:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            empty = np.where(plan.shares > 0, np.nan, 0.0)
+            return np.where(counts > 0, plan.shares / counts, empty), counts
+    if shown is not None:
+        return np.broadcast_to(1 / np.maximum(counts.sum(axis=1, keepdims=True), 1), counts.shape), counts
+    weights = np.zeros((1, T))
+    weights[0, plan.strata] = plan.weights
+    return weights, counts
 
 
 def satterthwaite(trace: FloatArray | float, trace2: FloatArray | float) -> FloatArray:
     """tr(P)²/tr(P²); a whole number where only rounding keeps it from being one (balanced clusters)."""
-    df = np.asarray(trace**2 / trace2)
-    whole = np.rint(df)
-    return np.where(np.abs(df - whole) < SLACK * df, whole, df)
-
-
-def _gram_norm2(u: FloatArray, rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> float:
-    """‖UᵀU‖² (Frobenius) of the sparse G × T matrix U."""
-    from scipy.sparse import csr_array
-
-    U = csr_array((u, (rows, columns)), shape=shape)
-    gram = U.T @ U
-    return float((gram.data**2).sum())
+    with np.errstate(invalid="ignore", divide="ignore"):
+        df = np.asarray(trace**2 / trace2)
+        whole = np.rint(df)
+        return np.where(np.abs(df - whole) < SLACK * df, whole, df)

@@ -199,7 +199,7 @@ def two_proportions(x: int, n: int, y: int, m: int, alternative: Alternative = "
     p = (x + y) / (n + m)
     variance = p * (1 - p) * (1 / n + 1 / m)
     z = (x / n - y / m) / math.sqrt(variance) if variance > 0 else 0.0
-    p_value = {
-        "two-sided": _two_sided(z), "greater": float(special.ndtr(-z)), "less": float(special.ndtr(z)),
-    }[alternative]  # fmt: skip
+    p_value = {"two-sided": _two_sided(z), "greater": float(special.ndtr(-z)), "less": float(special.ndtr(z))}[
+        alternative
+    ]
     return TwoCounts("two-proportion z test", x / n - y / m, z, p_value)

@@ -1,14 +1,12 @@
-"""The kernel: the noise of a mean of question statistics, clustered, paired or grouped.
+"""What is estimated: question statistics of runs, their contrasts, and the design of the questions.
 
-Every analysis is one estimator applied to a contrast of runs: a value d_i per question and the
-prediction variance that goes with it. A single run, a paired difference, any linear combination of
-runs and a group of tasks differ only in how the contrast is built.
+Every analysis is one estimator applied to a contrast of runs: a value d_i per question and the prediction variance
+that it has. A single run, a paired difference, any linear combination of runs and a group of tasks differ only in how
+the contrast is built [Wang; Miller].
 
-Sources, cited at the lines that use them:
-  [W]   Wang (2025), Measuring all the noises of LLM evaluations, arXiv 2512.21326
-  [M]   Miller (2024), Adding error bars to evals, arXiv 2411.00640
-  [BM]  Bell & McCaffrey (2002), Survey Methodology 28(2)
-  [PT]  Pustejovsky & Tipton (2018), J. Business & Economic Statistics 36(4)
+Sources:
+  [Wang]    Wang (2025), Measuring all the noises of LLM evaluations, arXiv 2512.21326
+  [Miller]  Miller (2024), Adding error bars to evals, arXiv 2411.00640
 """
 
 from __future__ import annotations
@@ -71,7 +69,10 @@ def question_stats(values: FloatArray) -> QuestionStats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contrast:
-    """Σ_r a_r m_ri of several runs on the same n questions, with what the repeats say of its noise."""
+    """Σ_r a_r m_ri of several runs on the same n questions, with what the repeats say of its noise.
+
+    Many contrasts on the same questions are (P, n) arrays, 0 where one lacks a question.
+    """
 
     d: FloatArray
     """(n,) value per question."""
@@ -79,58 +80,90 @@ class Contrast:
     """(n,) prediction variance of one answer per question, Σ a_r² s²_ri."""
     w: FloatArray
     """(n,) prediction variance that is left in d, Σ a_r² s²_ri / k_ri."""
-    more: FloatArray
-    """(n,) what one answer in place of k would add, Σ a_r² s²_ri (1 − 1/k_ri)."""
-    identified: bool
-    """Whether v and w are known, so that the data / prediction split is."""
-    diagnostics: tuple[str, ...]
 
 
 def contrast(
-    runs: Sequence[QuestionStats], coefficients: Sequence[float] = (1.0,), strata: IntArray | None = None
+    runs: Sequence[QuestionStats],
+    coefficients: Sequence[float] = (1.0,),
+    strata: IntArray | None = None,
+    shown: BoolArray | None = None,
 ) -> Contrast:
     """Build the contrast Σ_r a_r m_ri of `runs`, all on the same n questions.
 
     Args:
-        runs: statistics of each run; every question must have at least one score in each.
+        runs: statistics of each run, (n,) or (P, n); every question needs a score in each, or is not `shown`.
         coefficients: a_r; (1,) for one run, (1, −1) for a paired difference.
         strata: (n,) task codes, where the questions are of several tasks: a question with one
             answer borrows its variance only from its own task.
+        shown: (P, n) the questions that each contrast has; None: all of them.
 
-    A question with a single answer takes the mean s² of the others of its run and task
-    (`partly_single_repeat`); where none or too few have two answers (`single_repeat`), or where all
-    answers of a run agree on every question (`identical_repeats`), the split is not identified.
+    A question with a single answer takes the mean s² of the others of its run and task. What the variances are worth
+    says `repeat_codes`.
     """
-    n = len(runs[0])
-    if len(runs) != len(coefficients) or any(len(run) != n for run in runs):
+    if len(runs) != len(coefficients) or any(run.count.shape != runs[0].count.shape for run in runs):
         raise ValueError("one coefficient per run, and the same questions in every run")
-    if any((run.count == 0).any() for run in runs):
+    if shown is None and any((run.count == 0).any() for run in runs):
         raise ValueError("a question without any score: drop it before the contrast is built")
-    codes = np.zeros(n, dtype=np.intp) if strata is None else strata
-    d, v, w, more = (np.zeros(n) for _ in range(4))
-    found: set[str] = set()
+    d, v, w = np.zeros((3, *runs[0].count.shape))
     for run, a in zip(runs, coefficients, strict=True):
-        single = run.count < 2
-        s2 = np.where(single, 0.0, run.var)
-        if single.any():
-            known, lone = np.bincount(codes, weights=~single), np.bincount(codes, weights=single)
-            if (known < np.minimum(FEWEST_REPEATED, lone)).any():
-                found.add("single_repeat")
-            else:
-                mean_s2 = np.bincount(codes, weights=s2) / np.maximum(known, 1)
-                s2 = np.where(single, mean_s2[codes], s2)
-                found.add("partly_single_repeat")
-        most = np.zeros(int(codes.max(initial=0)) + 1, dtype=np.intp)
-        np.maximum.at(most, codes, run.count)
-        if (run.count != most[codes]).any():
-            found.add("missing_repeats")
-        if (~single).any() and not (run.var[~single] > 0).any():
-            found.add("identical_repeats")
+        s2 = _variances(run, strata, shown)
         d += a * run.mean
         v += a * a * s2
-        w += a * a * s2 / run.count
-        more += a * a * s2 * (1 - 1 / run.count)
-    return Contrast(d, v, w, more, not found & {"single_repeat", "identical_repeats"}, tuple(sorted(found)))
+        w += a * a * s2 / np.maximum(run.count, 1)
+    if shown is not None:
+        d, v, w = (np.where(shown, x, 0.0) for x in (d, v, w))
+    return Contrast(d, v, w)
+
+
+def _variances(run: QuestionStats, strata: IntArray | None, shown: BoolArray | None) -> FloatArray:
+    """(…, n) s²; of questions with one answer the mean of the others of their task, 0 where these are too few."""
+    single = run.count < 2
+    s2 = np.where(single, 0.0, run.var)
+    if single.all() or not single.any():
+        return s2
+    known, _, enough = _borrowing(run, strata, shown)
+    total = _by_task(strata, s2 if shown is None else s2 * shown, known.shape[-1])
+    mean = np.where(enough[..., None], total / np.maximum(known, 1), 0.0)
+    return np.where(single, mean if strata is None else mean[..., strata], s2)
+
+
+def _borrowing(
+    run: QuestionStats, strata: IntArray | None, shown: BoolArray | None
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """(…, T) questions with two answers or more, and with one; and whether the former are enough in every task."""
+    T = 1 if strata is None else int(strata.max(initial=0)) + 1
+    several = run.count >= 2
+    here = np.ones_like(several) if shown is None else shown
+    known, lone = (_by_task(strata, which & here, T) for which in (several, ~several))
+    return known, lone, np.asarray((known >= np.minimum(FEWEST_REPEATED, lone)).all(axis=-1))
+
+
+def _by_task(strata: IntArray | None, values: FloatArray | BoolArray | IntArray, T: int) -> FloatArray:
+    return sum_by(np.zeros(values.shape[-1], dtype=np.intp) if strata is None else strata, values, T)
+
+
+def repeat_codes(
+    runs: Sequence[QuestionStats], strata: IntArray | None = None, shown: BoolArray | None = None
+) -> dict[str, BoolArray]:
+    """Diagnostic code → (P,) contrasts of these runs whose repeats give reason for it.
+
+    Where no question, or too few, have two answers (`single_repeat`), or where all answers of a run agree on every
+    question (`identical_repeats`), data and prediction noise cannot be told apart. The arguments are those of
+    `contrast`.
+    """
+    P = 1 if runs[0].count.ndim == 1 else len(runs[0].count)
+    names = ("single_repeat", "partly_single_repeat", "missing_repeats", "identical_repeats")
+    out = {name: np.zeros(P, dtype=np.bool_) for name in names}
+    for run in runs:
+        known, lone, enough = _borrowing(run, strata, shown)
+        count = run.count if shown is None else run.count * shown
+        n, k, k2 = (_by_task(strata, x.astype(np.float64), known.shape[-1]) for x in (count > 0, count, count**2))
+        out["single_repeat"] |= ~enough
+        out["partly_single_repeat"] |= enough & (lone > 0).any(axis=-1)
+        out["missing_repeats"] |= (n * k2 > k**2 + 0.5).any(axis=-1)  # whole numbers: equal only if all k are
+        varied = ((run.var > 0) & (count >= 2)).any(axis=-1)
+        out["identical_repeats"] |= (known > 0).any(axis=-1) & ~varied
+    return out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,6 +183,8 @@ class Design:
     """The tasks themselves are the sample, each one cluster."""
     crossed: tuple[IntArray, IntArray] | None = None
     """Codes of both ways, where the questions are clustered in two crossed ways; `clusters` is the way with fewer."""
+    shares: FloatArray | None = None
+    """(T,) fixed weights of the tasks; None: by size, or as `weights` has them."""
 
 
 def design(
@@ -176,15 +211,32 @@ def design(
         raise ValueError("a task of non-zero weight has no question")
     weights = (shares / np.maximum(sizes, 1))[strata]
     if clusters is None:
-        return Design(weights, strata, np.arange(n), n, clustered=False)
+        return Design(weights, strata, np.arange(n), n, clustered=False, shares=stratum_weights)
     if len(clusters) != n:
         raise ValueError(f"{len(clusters)} cluster labels for {n} questions")
     codes, n_clusters = cluster_codes(clusters)
-    return Design(weights, strata, codes, n_clusters, clustered=True)
+    return Design(weights, strata, codes, n_clusters, clustered=True, shares=stratum_weights)
 
 
 def cluster_codes(labels: Sequence[object] | NDArray[np.generic]) -> tuple[IntArray, int]:
     """Codes 0 … G−1 of cluster labels, in order of first appearance."""
-    items = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    index = {label: code for code, label in enumerate(dict.fromkeys(items))}
-    return np.fromiter(map(index.__getitem__, items), np.intp, len(items)), len(index)
+    values = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    index = {label: code for code, label in enumerate(dict.fromkeys(values))}
+    return np.fromiter(map(index.__getitem__, values), np.intp, len(values)), len(index)
+
+
+def sum_by(codes: IntArray, values: FloatArray | BoolArray | IntArray, size: int) -> FloatArray:
+    """(…, size) sums of the (…, n) values with the same code."""
+    if values.ndim == 1 or len(values) == 1:
+        out: FloatArray = np.bincount(codes, weights=values.ravel(), minlength=size).astype(np.float64)
+        return out.reshape(*values.shape[:-1], -1)
+    if size == 1:
+        return np.asarray(values.sum(axis=-1, keepdims=True, dtype=np.float64))
+    out = np.zeros((*values.shape[:-1], size))
+    if (np.diff(codes) < 0).any():
+        order = np.argsort(codes, kind="stable")
+        codes, values = codes[order], values[..., order]
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    if len(starts):
+        out[..., codes[starts]] = np.add.reduceat(values, starts, axis=-1, dtype=np.float64)
+    return out

@@ -1,8 +1,8 @@
 """From an estimate to a decision: interval, p-values, equivalence, verdict and diagnostics, for one difference or many.
 
-All of it works on arrays of any length. `decide` says what each difference says for itself, `settle` the verdicts once
-p is adjusted over their families: every row of `compare`, metric of a whole corpus, profile, pair of counts and column
-of `arena` goes through both, and the gate reads the same limits, so that no two of them can disagree.
+All of it works on arrays of any length. `decide` says what each difference says for itself, `apply_adjustment` gives
+the verdicts once p is adjusted over their families: every row of `compare`, metric of a whole corpus, profile, pair of
+counts and column of `arena` goes through both, and the gate reads the same limits, so that no two of them can disagree.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from ..settings import Settings
 from .arrays import BoolArray, FloatArray, IntArray
-from .flips import Far
+from .flips import ExtendedSample
+from .intervals import Limits, critical, t_limits
 from .tests import benjamini_hochberg, holm, minimum_detectable
 from .tolerances import FEW_DF, ROUNDING
 
@@ -33,61 +35,10 @@ def words(margin: float | None) -> tuple[str, ...]:
     return WORDS if margin is None else (*WORDS, f"equivalent within {margin:g}")
 
 
-def critical(df: ArrayLike, p: float) -> FloatArray:
-    """The p-quantile of Student's t; the normal one for infinite df."""
-    df = np.asarray(df, dtype=np.float64)
-    return np.where(np.isinf(df), special.ndtri(p), special.stdtrit(np.where(np.isinf(df), 1.0, df), p))
-
-
 def below(t: ArrayLike, df: ArrayLike) -> FloatArray:
     """P(T < t) of Student's t; the normal one for infinite df."""
     t, df = np.asarray(t, dtype=np.float64), np.asarray(df, dtype=np.float64)
     return np.where(np.isinf(df), special.ndtr(t), special.stdtr(np.where(np.isinf(df), 1.0, df), t))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Limits:
-    """A confidence interval of each difference, NaN where there is none."""
-
-    low: FloatArray
-    high: FloatArray
-
-    def reaching(self, estimate: ArrayLike, far: Far | None, level: float) -> Limits:
-        """The same, but no nearer than the limit of the extended sample on the side away from 0."""
-        if far is None:
-            return self
-        estimate = np.asarray(estimate, dtype=np.float64)
-        reach = critical(far.df, 0.5 + level / 2) * np.sqrt(far.variance)
-        return Limits(
-            np.where(estimate <= 0, np.fmin(self.low, far.mean - reach), self.low),
-            np.where(estimate >= 0, np.fmax(self.high, far.mean + reach), self.high),
-        )
-
-    def exclude(self, value: float = 0.0) -> BoolArray:
-        """Whether `value` lies outside; False where there is no interval."""
-        out: BoolArray = (self.low > value) | (self.high < value)
-        return out
-
-    def within(self, margin: float) -> BoolArray:
-        """Two one-sided tests (Schuirmann 1987) of level α: the (1 − 2α) interval lies inside ±margin."""
-        out: BoolArray = (-margin < self.low) & (self.high < margin)
-        return out
-
-
-def t_limits(estimate: ArrayLike, se: ArrayLike, df: ArrayLike, level: float, far: Far | None = None) -> Limits:
-    """estimate ± t·se; away from 0 the limit of the extended sample, if it is farther.
-
-    Args:
-        estimate: differences.
-        se: their standard errors.
-        df: degrees of freedom of these.
-        level: coverage, in (0, 1).
-        far: what `flips` says of them; None, or NaN in it, leaves t's limits to the last digit. Where
-            the estimate is 0 both limits are far ones.
-    """
-    estimate = np.asarray(estimate, dtype=np.float64)
-    half = critical(df, 0.5 + level / 2) * np.asarray(se)
-    return Limits(estimate - half, estimate + half).reaching(estimate, far, level)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,9 +52,9 @@ class Differences:
     """Nothing varies: every question (cluster) has the same difference."""
     p_zero: FloatArray
     """The p that decides there, by the sign test; of unpaired runs, by their small-sample interval."""
-    small: Callable[[float], Limits] | None = None
+    small: Callable[[float], Limits[FloatArray]] | None = None
     """Level → the small-sample limits there; None where no range of the metric is known."""
-    far: Far | None = None
+    far: ExtendedSample | None = None
     """What the far limits come from, where few questions (clusters) differ."""
     small_name: str = "bonett-price"
     width: float = math.inf
@@ -122,7 +73,7 @@ class Test:
     does."""
     of_all: bool = False
     """Whether it decides where nothing varies, too."""
-    limits: Callable[[float], Limits] | None = None
+    limits: Callable[[float], Limits[FloatArray]] | None = None
     """Level → its own limits; None: t's stand beside it."""
     interval: str = "t"
 
@@ -159,7 +110,7 @@ class Decision:
         return {name: getattr(self, name) for name in names}
 
 
-def decide(of: Differences, level: float, margin: float | None = None, test: Test | None = None) -> Decision:
+def decide(of: Differences, settings: Settings, test: Test | None = None) -> Decision:
     """Interval, p-value and two one-sided tests of each difference by itself.
 
     The interval is t's, or the test's own where it has one, and reaches its far limit. A difference is called by its
@@ -168,11 +119,10 @@ def decide(of: Differences, level: float, margin: float | None = None, test: Tes
 
     Args:
         of: the differences and their noise.
-        level: coverage of the intervals, 1 − α.
-        margin: of the two one-sided tests; None: no equivalence is tested.
+        settings: the level of the intervals, 1 − α, and the margin of the two one-sided tests.
         test: None: t's.
     """
-    test = test or Test()
+    test, level = test or Test(), settings.level
     alpha = 1 - level
     with np.errstate(invalid="ignore", divide="ignore"):
         se = np.sqrt(np.maximum(of.variance, 0.0))
@@ -192,15 +142,22 @@ def decide(of: Differences, level: float, margin: float | None = None, test: Tes
             p_value = p = np.where(np.isnan(se), np.nan, test.p)
             separable = p < alpha
         equivalent = np.zeros(len(se), dtype=np.bool_)
-        if margin is not None:
-            equivalent = _limits(of, se, varies, two_one_sided(level), test).within(margin)
+        if settings.margin is not None:
+            equivalent = _limits(of, se, varies, two_one_sided(level), test).within(settings.margin)
     shown = ~(np.isnan(limits.low) | np.isnan(limits.high))
     names = np.where(shown, np.where(of.zero, of.small_name, test.interval), "none").astype(object)
     mde = minimum_detectable(np.where(varies, se, np.nan), of.df, level)
     return Decision(
-        np.where(shown, limits.low, np.nan), np.where(shown, limits.high, np.nan), names, statistic, p_value, p, mde,
-        separable, equivalent,
-    )  # fmt: skip
+        np.where(shown, limits.low, np.nan),
+        np.where(shown, limits.high, np.nan),
+        names,
+        statistic,
+        p_value,
+        p,
+        mde,
+        separable,
+        equivalent,
+    )
 
 
 def two_one_sided(level: float) -> float:
@@ -208,11 +165,11 @@ def two_one_sided(level: float) -> float:
     return max(0.0, 2 * level - 1)
 
 
-def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, test: Test) -> Limits:
+def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, test: Test) -> Limits[FloatArray]:
     """The limits of the test, or t's, with far ones, within the metric's range; where nothing varies the small-sample
     rule's. NaN: none."""
     own = t_limits(of.diff, se, of.df, level) if test.limits is None else test.limits(level)
-    own = own.reaching(of.diff, of.far, level)
+    own = own.widened_to(of.diff, of.far, level)
     ends = varies & np.isfinite(own.low) & np.isfinite(own.high)
     own = Limits(np.clip(own.low, -of.width, of.width), np.clip(own.high, -of.width, of.width))
     low, high = np.full((2, len(se)), np.nan)
@@ -222,29 +179,23 @@ def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, te
     return Limits(np.where(ends, own.low, low), np.where(ends, own.high, high))
 
 
-def few_degrees(df: FloatArray) -> BoolArray:
-    """Whether so few degrees of freedom are a diagnostic."""
-    return df < FEW_DF
-
-
-def noise_flags(
-    df: FloatArray, *, zero: BoolArray, var_data: FloatArray, far: Far | None = None
-) -> dict[str, BoolArray]:
+def noise_flags(df: FloatArray, *, zero: BoolArray, var_data: FloatArray, few_flips: BoolArray) -> dict[str, BoolArray]:
     """The diagnostics that a variance and its degrees of freedom give reason for, as (P,) columns."""
     return {
-        "few_clusters": few_degrees(df),
+        "few_clusters": df < FEW_DF,
         "zero_variance": zero,
         "negative_data_variance": var_data < 0,
-        "few_flips": np.zeros(len(df), dtype=np.bool_) if far is None else ~np.isnan(far.mean),
+        "few_flips": few_flips,
     }
 
 
 def noise_codes(
-    df: float | None, *, zero: bool = False, var_data: float | None = None, far: Far | None = None
+    df: float | None, *, zero: bool = False, var_data: float | None = None, few_flips: bool = False
 ) -> set[str]:
-    """The same of one mean or difference; None is "not identified"."""
-    one, data = (np.array([np.nan if x is None else x], dtype=np.float64) for x in (df, var_data))
-    return {code for code, has in noise_flags(one, zero=np.array([zero]), var_data=data, far=far).items() if has.any()}
+    """`noise_flags` of one mean or difference; None is "not identified"."""
+    degrees, data = (np.array([np.nan if x is None else x], dtype=np.float64) for x in (df, var_data))
+    flags = noise_flags(degrees, zero=np.array([zero]), var_data=data, few_flips=np.array([few_flips]))
+    return {code for code, has in flags.items() if has.any()}
 
 
 def adjusted(p: ArrayLike, method: str, families: Sequence[Hashable] | None = None) -> FloatArray:
@@ -280,36 +231,27 @@ class Verdicts:
     codes: IntArray
     """Verdicts, into `words`."""
     words: tuple[str, ...]
-    taken_back: BoolArray
+    lost_to_adjustment: BoolArray
     """Where the single interval (test) would call a difference and the adjusted p does not."""
 
 
-def settle(
-    found: Decision,
-    a_better: BoolArray,
-    level: float,
-    margin: float | None,
-    adjust: str,
-    families: Sequence[Hashable] | None = None,
+def apply_adjustment(
+    own: Decision, a_better: BoolArray, settings: Settings, families: Sequence[Hashable] | None = None
 ) -> Verdicts:
     """The verdicts, from p adjusted over the family of each difference.
 
     Args:
-        found: what each says for itself.
+        own: what each says for itself.
         a_better: where A is ahead, in the metric's direction.
-        level: 1 − α.
-        margin: that equivalence was tested with.
-        adjust: holm, bh or none.
+        settings: level, margin and the method of adjustment.
         families: (P,) labels; None: one family.
     """
-    p = adjusted(found.p, adjust, families)
+    p = adjusted(own.p, settings.adjust, families)
     with np.errstate(invalid="ignore"):
-        taken_back = found.separable & (p >= 1 - level) & (p > found.p)
-    codes = np.where(
-        found.separable & ~taken_back, np.where(a_better, A, B), np.where(found.equivalent, EQUIVALENT, SAME)
-    )
-    shown = np.where(np.isnan(found.p_value), np.nan, p)
-    return Verdicts(shown, codes.astype(np.intp), words(margin), taken_back)
+        lost = own.separable & (p >= 1 - settings.level) & (p > own.p)
+    codes = np.where(own.separable & ~lost, np.where(a_better, A, B), np.where(own.equivalent, EQUIVALENT, SAME))
+    shown = np.where(np.isnan(own.p_value), np.nan, p)
+    return Verdicts(shown, codes.astype(np.intp), words(settings.margin), lost)
 
 
 def two_sided(low: ArrayLike, high: ArrayLike, level: float) -> FloatArray:
@@ -329,6 +271,6 @@ def p_beyond(estimate: ArrayLike, limit: ArrayLike, df: ArrayLike, level: float,
     """
     estimate, limit = np.asarray(estimate, dtype=np.float64), np.asarray(limit, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
-        s = np.maximum(limit - estimate, 0.0) / critical(df, 0.5 + level / 2)
+        s = np.maximum(limit - estimate, 0.0) / critical(level, df)
         t = (estimate - bound) / s
     return below(np.where(np.isnan(t) & (estimate == bound), 0.0, t), df)

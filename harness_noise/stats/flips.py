@@ -12,23 +12,23 @@ flips are counted among `level_sums`, which are those of clusters of one size.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from .arrays import BoolArray, Estimator, FloatArray, IntArray
-from .cluster_variance import Cells, cells, each_its_clusters, question_factor, task_df
+from .cluster_variance import Cells, cells
 from .contrast import Design
 from .tolerances import SLACK, SMALLEST
 
 MOST = 60.0
-"""Effective flips from which on the t interval is kept."""
+"""Effective flips from which on the t interval is kept; by simulation (`benchmarks/coverage.py`), as is the next."""
 SHARE = 0.25
-"""The same as a share of the clusters: normal differences have a third of them."""
+"""Their share of the clusters from which on it is kept: normal differences have a third of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Far:
+class ExtendedSample:
     """Mean, variance and degrees of freedom of the extended samples; NaN where t's limit stands alone."""
 
     mean: FloatArray
@@ -36,19 +36,19 @@ class Far:
     df: FloatArray
 
     @classmethod
-    def none(cls, P: int) -> Far:
-        """Of P differences, to be filled in."""
+    def none(cls, P: int) -> ExtendedSample:
+        """P rows without an extended sample, to be filled in."""
         return cls(*np.full((3, P), np.nan))
 
     def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         return self.mean, self.variance, self.df
 
-    def take(self, rows: IntArray | BoolArray) -> Far:
-        return Far(self.mean[rows], self.variance[rows], self.df[rows])
+    def take(self, rows: IntArray | BoolArray) -> ExtendedSample:
+        return ExtendedSample(self.mean[rows], self.variance[rows], self.df[rows])
 
-    def put(self, at: IntArray | BoolArray, found: Far) -> None:
+    def put(self, at: IntArray | BoolArray, part: ExtendedSample) -> None:
         """Fill in those of some differences."""
-        for mine, column in zip(self.columns(), found.columns(), strict=True):
+        for mine, column in zip(self.columns(), part.columns(), strict=True):
             mine[at] = column
 
 
@@ -57,8 +57,8 @@ def effective_flips(sums: FloatArray) -> FloatArray:
     top = np.abs(sums).max(axis=-1, keepdims=True, initial=0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         squares = (sums / top) ** 2
-        found: FloatArray = squares.sum(axis=-1) ** 2 / (squares**2).sum(axis=-1)
-    return found
+        count: FloatArray = squares.sum(axis=-1) ** 2 / (squares**2).sum(axis=-1)
+    return count
 
 
 def level_sums(deviations: FloatArray, mean: FloatArray, spread: FloatArray) -> FloatArray:
@@ -85,7 +85,7 @@ def are_few(n_f: FloatArray, G: FloatArray | float) -> BoolArray:
     return few
 
 
-def extended(d: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Far | None:
+def extended(d: FloatArray, plan: Design, estimator: Estimator = "cr2") -> ExtendedSample | None:
     """The extended sample of one difference, (1,) each; None where its flips are not few.
 
     Args:
@@ -93,22 +93,22 @@ def extended(d: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Far |
         plan: their weights, tasks and clusters; where the tasks are the sample they are the clusters.
         estimator: of the variance.
     """
-    found = cells(plan)
-    far = Extension(found, estimator)(found.sums(d)[None, :])
+    design = cells(plan)
+    far = Extension(design, estimator)(design.sums(d[None, :]))
     return None if np.isnan(far.mean[0]) else far
 
 
 class Extension:
-    """Two pseudo-clusters added to a design that many differences share.
+    """Two pseudo-clusters added to the designs of P differences.
 
     Each has the mean weight of a cluster, 1/G, spread over the tasks as the questions are, and the sum
     ±max|S_c − d̄ a_c|, with a_c the weight of cluster c in the mean: the same mean score in every task.
     """
 
-    def __init__(self, found: Cells, estimator: Estimator) -> None:
-        self.cells, self.estimator = found, estimator
-        a = found.weights[found.strata]
-        self.shares, squares = (_by_cluster((x * found.sizes)[None, :], found)[0] for x in (a, a * a))
+    def __init__(self, design: Cells, estimator: Estimator) -> None:
+        self.cells, self.estimator = design, estimator
+        a = design.weights[:, design.strata]
+        self.shares, squares = (design.by_cluster(x * design.sizes) for x in (a, a * a))
         self.spread = squares * (1 - self.shares)
 
     def level_sums(self, sums: FloatArray) -> FloatArray:
@@ -117,114 +117,35 @@ class Extension:
 
     def _deviations(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
         """(P, G) deviations of the clusters' weighted sums from the mean, and (P,) that mean over G."""
-        S = _by_cluster(sums * self.cells.weights[self.cells.strata], self.cells)
+        S = self.cells.by_cluster(sums * self.cells.weights[:, self.cells.strata])
         mean = S.sum(axis=1)
         return S - mean[:, None] * self.shares, mean / self.cells.n_clusters
 
-    def __call__(self, sums: FloatArray) -> Far:
-        """Far of P differences from their (P, C) cell sums; NaN where the flips are not few."""
-        found = self.cells
-        deviations, mean = self._deviations(sums)
-        few = are_few(effective_flips(level_sums(deviations, mean, self.spread)), found.n_clusters)
-        if not few.any():
-            return Far.none(len(few))
-        tasks = np.flatnonzero(found.task_sizes > 0)
-        n_t = np.maximum(found.task_sizes, SMALLEST)
-        grown = 1 + 2 / found.n_clusters
-        whole = self._whole(tasks, grown)
-        mean_t = _by_stratum(sums, found, len(n_t)) / (n_t * grown)
-        pseudo = np.abs(deviations).max(axis=1, initial=0.0)[:, None] * n_t[tasks]
-        e = np.concatenate([sums, pseudo, -pseudo], axis=1) - whole.sizes * mean_t[:, whole.strata]
-        left = _by_cluster(e * whole.factors(self.estimator), whole)
-        mean = mean_t @ (whole.weights * n_t * grown)
-        df = np.full(len(mean), whole.df())
-        return Far(*(np.where(few, column, np.nan) for column in (mean, (left**2).sum(axis=1), df)))
+    def __call__(self, sums: FloatArray) -> ExtendedSample:
+        """The extended samples of P differences from their (P, C) cell sums; NaN where the flips are not few."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            deviations, mean = self._deviations(sums)
+            few = are_few(effective_flips(level_sums(deviations, mean, self.spread)), self.cells.n_clusters)
+            out = ExtendedSample.none(len(few))
+            if few.any():
+                out.put(few, self._extend(self.cells.take(few), sums[few], np.abs(deviations[few]).max(axis=1)))
+        return out
 
-    def _whole(self, tasks: IntArray, grown: float) -> Cells:
-        """The design with the two pseudo-clusters, which makes every task `grown` times as large."""
-        found, G = self.cells, self.cells.n_clusters
-        each = found.task_sizes[tasks] / G
-        return replace(
-            found,
-            sizes=np.concatenate([found.sizes, each, each]),
-            strata=np.concatenate([found.strata, tasks, tasks]),
-            clusters=np.concatenate([found.clusters, np.full(len(tasks), G), np.full(len(tasks), G + 1)]),
-            weights=found.weights / grown,
-            n_clusters=G + 2,
+    def _extend(self, design: Cells, sums: FloatArray, top: FloatArray) -> ExtendedSample:
+        """The samples whose pseudo-clusters deviate by `top`."""
+        n_t, T = design.task_sizes, design.weights.shape[1]
+        G = design.n_clusters[:, None]
+        grown = 1 + 2 / G
+        tasks, first = np.arange(T), int(design.clusters[-1]) + 1
+        whole = Cells(
+            sizes=np.concatenate([design.sizes, n_t / G, n_t / G], axis=1),
+            strata=np.concatenate([design.strata, tasks, tasks]),
+            clusters=np.concatenate([design.clusters, np.full(T, first), np.full(T, first + 1)]),
+            weights=design.weights / grown,
         )
-
-
-def _by_cluster(values: FloatArray, found: Cells) -> FloatArray:
-    """(P, G) sums over the cells of each cluster, whose codes ascend."""
-    if len(found.clusters) == found.n_clusters:
-        return values
-    starts = np.flatnonzero(np.diff(found.clusters, prepend=-1))
-    out: FloatArray = np.add.reduceat(values, starts, axis=1)
-    return out
-
-
-def _by_stratum(values: FloatArray, found: Cells, T: int) -> FloatArray:
-    """(P, T) sums over the cells of each task."""
-    hot = np.zeros((len(found.strata), T))
-    hot[np.arange(len(found.strata)), found.strata] = 1.0
-    out: FloatArray = values @ hot
-    return out
-
-
-def extended_task(sums: FloatArray, sizes: FloatArray, estimator: Estimator = "cr2") -> Far:
-    """`Extension` for one task, where every difference may have its own clusters.
-
-    Args:
-        sums: (P, G) sums of the differences by cluster.
-        sizes: (P, G), or (1, G), questions in each; 0 where a pair has none of the cluster.
-        estimator: of the variance.
-    """
-    n = sizes.sum(axis=1)
-    G = (sizes > 0).sum(axis=1).astype(np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = sums.sum(axis=1) / n
-        deviations = sums - mean[:, None] * sizes
-        few = are_few(effective_flips(level_sums(deviations, mean * n / G, sizes * (1 - sizes / n[:, None]))), G)
-        top = np.abs(deviations).max(axis=1, initial=0.0)[:, None]
-        pseudo = np.broadcast_to((n / G)[:, None], (len(n), 2))
-        sizes = np.concatenate([sizes, pseudo], axis=1)
-        grown = sizes.sum(axis=1)
-        mean = sums.sum(axis=1) / grown
-        variance = each_its_clusters(np.concatenate([sums, top, -top], axis=1), sizes, estimator)
-        df = task_df(sizes / grown[:, None])
-    return Far(*(np.where(few, column, np.nan) for column in np.broadcast_arrays(mean, variance, df)))
-
-
-def extended_questions(
-    n_f: FloatArray,
-    squares: FloatArray,
-    top: FloatArray,
-    total: FloatArray,
-    n: FloatArray,
-    estimator: Estimator = "cr2",
-) -> Far:
-    """`extended_task` of independent questions, from sums over them.
-
-    Args:
-        n_f: (P,) effective flips.
-        squares: Σ d².
-        top: max |d − d̄|.
-        total: Σ d.
-        n: questions.
-        estimator: of the variance.
-    """
-    few = (squares > 0) & are_few(n_f, n)
-    grown = n + 2
-    mean = total / grown
-    left = squares + 2 * top**2 - grown * mean**2
-    variance = left * question_factor(grown, estimator)
-    return Far(*(np.where(few, column, np.nan) for column in (mean, variance, grown - 1)))
-
-
-def extended_flips(flips: FloatArray, total: FloatArray, n: FloatArray, estimator: Estimator = "cr2") -> Far:
-    """`extended_task` of differences that are −1, 0 or 1: `flips` are not 0, and wins less losses are `total`."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = total / n
-    counts = (flips + total) / 2, (flips - total) / 2, n - flips
-    top = np.maximum.reduce([(m > SLACK) * np.abs(value - mean) for m, value in zip(counts, (1, -1, 0), strict=True)])
-    return extended_questions(flips, flips, top, total, n, estimator)
+        mean_t = design.by_task(sums) / np.maximum(n_t * grown, SMALLEST)
+        pseudo = top[:, None] * n_t
+        e = np.concatenate([sums, pseudo, -pseudo], axis=1) - whole.sizes * mean_t[:, whole.strata]
+        left = whole.scores(e, self.estimator)
+        mean = (mean_t * whole.weights * n_t * grown).sum(axis=1)
+        return ExtendedSample(mean, (left**2).sum(axis=1), np.broadcast_to(whole.df(), mean.shape))

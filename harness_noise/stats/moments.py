@@ -1,19 +1,31 @@
-"""The moments of a contrast: its mean, its variance and the split into data and prediction noise."""
+"""The moments of contrasts: mean, variance and the split into data and prediction noise. Numbers, no diagnostics.
+
+One contrast or P of them at once, all on the same n questions or each with gaps of its own: the numbers of a run, of a
+comparison and of every pair of a leaderboard come from `moment_columns`.
+
+Sources, cited at the lines that use them:
+  [Wang]          Wang (2025), Measuring all the noises of LLM evaluations, arXiv 2512.21326
+  [Satterthwaite] Satterthwaite (1946), Biometrics Bulletin 2(6): degrees of freedom of a sum of variances
+  [Searle]        Searle, Casella & McCulloch (1992), Variance Components, ch. 3 and 4
+  [Cramér]        Cramér (1946), Mathematical Methods of Statistics, §29.3: the unbiased skewness G₁ of a sample
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from scipy import special
 
-from .arrays import Estimator, FloatArray
-from .cluster_variance import cells, clustered_variance
-from .contrast import Contrast, Design
+from .arrays import BoolArray, Estimator, FloatArray, IntArray
+from .cluster_variance import Cells, cells, leverage_factor, task_weights
+from .contrast import Contrast, Design, QuestionStats, sum_by
 from .crossed import crossed_variance
-from .decision import noise_codes
 from .flips import Extension
+from .runs import RunComponent
 from .tolerances import ROUNDING, SMALLEST
 
 
@@ -32,73 +44,220 @@ class Moments:
     var_data: float | None
     var_prediction: float | None
     var_total: float | None
-    icc: float | None
     zero_variance: bool
-    diagnostics: tuple[str, ...]
+    diagnostics: tuple[str, ...] = ()
+    """Of the caller: the moments name none."""
 
 
-def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2") -> Moments:
-    """Mean, variance and noise decomposition of a contrast under a design.
+@dataclass(frozen=True, slots=True, eq=False)
+class MomentColumns:
+    """(P,) columns: `Moments` of P contrasts, NaN for what is not identified."""
 
-    Data noise is V − Σ a_i² w_i, the small-K correction of [W §3.3]; it may be negative. Prediction
+    n: FloatArray
+    n_clusters: FloatArray
+    mean: FloatArray
+    variance: FloatArray
+    df: FloatArray
+    naive: FloatArray
+    var_data: FloatArray
+    var_prediction: FloatArray
+    var_total: FloatArray
+    zero_variance: BoolArray
+
+    def take(self, rows: IntArray) -> MomentColumns:
+        return MomentColumns(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def row(self, i: int = 0) -> Moments:
+        """The moments of one contrast."""
+        numbers = {field.name: getattr(self, field.name)[i].item() for field in fields(self)}
+        known: dict[str, Any] = {name: None if math.isnan(x) else x for name, x in numbers.items()}
+        return Moments(**known | {"n": int(self.n[i]), "n_clusters": int(self.n_clusters[i])})
+
+
+def moments(c: Contrast, plan: Design, estimator: Estimator = "cr2", *, identified: bool = True) -> Moments:
+    """`moment_columns` of one contrast."""
+    return moment_columns(c, plan, estimator, identified=np.array([identified])).row()
+
+
+def moment_columns(
+    c: Contrast, plan: Design, estimator: Estimator = "cr2", *, identified: BoolArray, shown: BoolArray | None = None
+) -> MomentColumns:
+    """Mean, variance and noise decomposition of contrasts under a design.
+
+    Data noise is V − Σ a_i² w_i, the small-K correction of [Wang, §3.3]; it may be negative. Prediction
     noise is Σ a_i² v_i, at one answer per question; total noise V + Σ a_i² Σ_r a_r² s² (1 − 1/k) is
     their sum where they are identified, and always exists.
+
+    Args:
+        c: one contrast, (n,), or P of them, (P, n).
+        plan: weights, tasks and clusters of the n questions.
+        estimator: of the variance.
+        identified: (P,) whether v and w are known, so that data and prediction noise can be told apart.
+        shown: (P, n) the questions that each contrast has; None: all of them.
     """
-    n = len(c.d)
-    found = set(c.diagnostics)
-    if n == 0:
-        return nothing(0, 0)
-    sizes = np.bincount(plan.strata).astype(np.float64)
-    shares = np.bincount(plan.strata, weights=plan.weights).astype(np.float64)
-    task_means = np.bincount(plan.strata, weights=c.d) / np.maximum(sizes, 1)
-    mean = float(task_means[0]) if len(sizes) == 1 else float(shares @ task_means)
-    e = c.d - task_means[plan.strata]
-    rounding = ROUNDING * max(1.0, float(np.abs(c.d).max()))
-    e[np.abs(e) <= rounding] = 0.0
-    if plan.crossed is not None:
-        result = crossed_variance(e, plan, estimator)
-    else:
-        result = clustered_variance(task_means[plan.strata] - mean if plan.between_tasks else e, plan, estimator)
-    if result is None:
-        found.add("too_few_questions" if n < 2 else "too_few_clusters")
-        return replace(nothing(n, plan.n_clusters), mean=mean, diagnostics=tuple(sorted(found)))
-    independent = Design(plan.weights, plan.strata, np.arange(n), n, clustered=False)
-    naive = clustered_variance(e, independent)
-    V, df = result.value, result.df
-    zero = math.sqrt(V) <= rounding
-    V = 0.0 if zero else V
-    a2 = plan.weights**2
-    var_prediction = float(a2 @ c.v) if c.identified else None
-    var_data = float(without_rounding(V, float(a2 @ c.w))) if c.identified else None
-    # of two crossed ways the one with fewer clusters decides, whatever both together have
-    fewest = df if plan.crossed is None else min(df, *(float(codes.max()) for codes in plan.crossed))
-    found |= noise_codes(fewest, zero=zero, var_data=var_data)
-    if plan.clustered and plan.n_clusters == n:
-        found.add("singleton_clusters")
-    return Moments(
-        n=n,
-        n_clusters=plan.n_clusters,
-        mean=mean,
-        variance=V,
-        df=df,
-        naive=naive.value if naive is not None else None,
-        var_data=var_data,
-        var_prediction=var_prediction,
-        var_total=V + float(a2 @ c.more),
-        icc=intraclass_correlation(c.d, plan),
-        zero_variance=zero,
-        diagnostics=tuple(sorted(found)),
+    found = mean_variance(c.d, plan, estimator, shown)
+    weights, _ = task_weights(plan, shown)
+    v, w = (_weighted_squares(x, plan, weights) for x in (c.v, c.w))
+    split = identified & ~np.isnan(found.variance)
+    return replace(
+        found,
+        var_data=np.where(split, without_rounding(found.variance, w), np.nan),
+        var_prediction=np.where(split, v, np.nan),
+        var_total=found.variance + (v - w),
     )
 
 
-def nothing(n: int, n_clusters: int, code: str = "too_few_questions") -> Moments:
+def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: BoolArray | None = None) -> MomentColumns:
+    """The weighted means of (P, n) values, or of (n,), and their variances; nothing of repeats."""
+    d = np.atleast_2d(d)
+    P, n = d.shape
+    weights, counts = task_weights(plan, shown)
+    task_means = sum_by(plan.strata, d, counts.shape[1]) / np.maximum(counts, 1)
+    one = counts.shape[1] == 1
+    of_tasks = weights * counts
+    mean = task_means[:, 0] if one else (of_tasks * task_means).sum(axis=1)
+    means = task_means if one else task_means[:, plan.strata]
+    e = d - means
+    rounding = ROUNDING * np.maximum(1.0, np.abs(d).max(axis=1, initial=0.0))
+    e[np.abs(e) <= rounding[:, None]] = 0.0
+    residual = np.broadcast_to(means - mean[:, None], d.shape) if plan.between_tasks else e
+    if shown is not None:
+        e, residual = (np.where(shown, x, 0.0) for x in (e, residual))
+    G = _n_clusters(plan, shown)
+    nothing = np.full(P, np.nan)
+    if n == 0:
+        numbers = dict.fromkeys((field.name for field in fields(MomentColumns)), nothing)
+        empty = {"n": np.zeros(P), "n_clusters": G, "zero_variance": np.zeros(P, dtype=np.bool_)}
+        return MomentColumns(**numbers | empty)
+    V, df = _variance(residual, plan, cells(plan, shown), estimator)
+    known = ~np.isnan(V)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        zero = np.sqrt(V) <= rounding
+        leverage = np.where(weights > 0, 1 / counts, 0.0)
+        each = (weights * leverage_factor(leverage, "cr2")) ** 2  # every question its own cluster
+        naive = np.where(weights > 0, each * sum_by(plan.strata, e * e, counts.shape[1]), 0.0).sum(axis=1)
+    naive = np.where(known & np.isfinite(naive), naive, np.nan)
+    number = np.broadcast_to(counts.sum(axis=1), P)
+    mean = np.where(number > 0, mean, np.nan)
+    return MomentColumns(
+        number,
+        np.broadcast_to(G, P),
+        mean,
+        np.where(zero, 0.0, V),
+        np.where(known, df, np.nan),
+        naive,
+        nothing,
+        nothing,
+        nothing,
+        zero,
+    )
+
+
+def _n_clusters(plan: Design, shown: BoolArray | None) -> FloatArray:
+    """(Q,) clusters that hold a question."""
+    if shown is None:
+        return np.array([float(plan.n_clusters)])
+    out: FloatArray = (sum_by(plan.clusters, shown, plan.n_clusters) > 0).sum(axis=1).astype(np.float64)
+    return out
+
+
+def _variance(e: FloatArray, plan: Design, found: Cells, estimator: Estimator) -> tuple[FloatArray, FloatArray]:
+    """(P,) V and degrees of freedom from residuals; NaN where they are not identified."""
+    if plan.crossed is None:
+        return found.variances(e, estimator), np.broadcast_to(found.df(), len(e))
+    each = [crossed_variance(row, plan, estimator) for row in e]
+    V, df = np.array([(np.nan, np.nan) if x is None else (x.value, x.df) for x in each]).T
+    return V, df
+
+
+def _weighted_squares(values: FloatArray, plan: Design, weights: FloatArray) -> FloatArray:
+    """(P,) Σ a_i² x_i."""
+    out: FloatArray = (weights**2 * sum_by(plan.strata, np.atleast_2d(values), weights.shape[1])).sum(axis=1)
+    return out
+
+
+def undefined_moments(n: int, n_clusters: int, code: str = "too_few_questions") -> Moments:
     """What is known where there is no variance to speak of."""
-    empty = dict.fromkeys(("mean", "variance", "df", "naive", "var_data", "var_prediction", "var_total", "icc"))
+    empty = dict.fromkeys(("mean", "variance", "df", "naive", "var_data", "var_prediction", "var_total"))
     return Moments(n, n_clusters, **empty, zero_variance=False, diagnostics=(code,))
 
 
+def fixed_columns(
+    runs: Sequence[QuestionStats],
+    coefficients: Sequence[float],
+    c: Contrast,
+    plan: Design,
+    *,
+    identified: BoolArray,
+    shown: BoolArray | None = None,
+) -> MomentColumns:
+    """Moments of contrasts whose questions are no sample: V = Σ a_i² w_i, what the repeats alone say.
+
+    Given the questions, answers are independent, and clusters change nothing: what questions share is part of what is
+    fixed. The degrees of freedom are those of a sum of variances [Satterthwaite]. What belongs to a sample of
+    questions is NaN. The arguments are those of `contrast` and `moment_columns`.
+    """
+    weights, counts = task_weights(plan, shown)
+    d = np.atleast_2d(c.d)
+    mean = (weights * sum_by(plan.strata, d, counts.shape[1])).sum(axis=1)
+    V, v = (_weighted_squares(x, plan, weights) for x in (c.w, c.v))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        df = V**2 / sum(_spread(run, a, plan, weights, shown) for run, a in zip(runs, coefficients, strict=True))
+    known = identified & (V > 0)
+    V, df, v = (np.where(known, x, np.nan) for x in (V, df, v))
+    n, nothing = np.broadcast_to(counts.sum(axis=1), len(d)), np.full(len(d), np.nan)
+    mean = np.where(n > 0, mean, np.nan)
+    return MomentColumns(n, n, mean, V, df, nothing, nothing, v, v, np.zeros(len(d), dtype=np.bool_))
+
+
+def _spread(run: QuestionStats, a: float, plan: Design, weights: FloatArray, shown: BoolArray | None) -> FloatArray:
+    """(P,) Σ (c_i s²_i)²/(k_i − 1), where Σ c_i s²_i is what this run adds to V.
+
+    The share of questions with one answer, which borrow the mean s² of the others of their task, goes to these.
+    """
+    count, var = np.atleast_2d(run.count), np.atleast_2d(run.var)
+    here = np.ones_like(count, dtype=np.bool_) if shown is None else shown
+    several = (count >= 2) & here
+    share = (weights[:, plan.strata] * a) ** 2 / np.maximum(count, 1)
+    T = weights.shape[1]
+    lone = sum_by(plan.strata, np.where(here & ~several, share, 0.0), T)
+    lent = lone / np.maximum(sum_by(plan.strata, several, T), 1)
+    terms = ((share + lent[:, plan.strata]) * np.where(several, var, 0.0)) ** 2 / np.maximum(count - 1, 1)
+    out: FloatArray = terms.sum(axis=1)
+    return out
+
+
+def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequence[float]) -> Moments:
+    """Add the variance between runs to what independent answers give [Searle, §4.5].
+
+    For one run se² = (MS_q + MS_run − MS_res)/(nK) with Satterthwaite's degrees of freedom over its
+    three mean squares; with clusters V takes the place of MS_q/(nK). One of them is subtracted, which
+    can leave next to no degrees of freedom, and an interval without end: never fewer than the runs have.
+    """
+    if m.variance is None or m.df is None or m.var_total is None:
+        return m
+    extra, spread, single = 0.0, m.variance**2 / m.df, 0.0
+    for component, a in zip(components, coefficients, strict=True):
+        K = component.runs
+        extra += a * a * component.variance / K
+        spread += (a * a * component.between / K) ** 2 / (K - 1)
+        spread += (a * a * component.residual / K) ** 2 / component.df_residual
+        single += a * a * component.variance
+    variance = m.variance + extra
+    if variance <= ROUNDING**2 * max(1.0, (m.mean or 0.0) ** 2):  # σ²_run so far below 0 that nothing is left
+        return m
+    return replace(
+        m,
+        variance=variance,
+        df=max(variance**2 / spread, min(m.df, *(component.runs - 1 for component in components))),
+        zero_variance=False,
+        var_prediction=None if m.var_prediction is None else m.var_prediction + single,
+        var_total=m.var_total + single,
+    )
+
+
 def skewness(d: FloatArray, plan: Design) -> float:
-    """Skewness of the mean: that of the clusters' `level_sums` of residuals, as of a sample (G₁), over √G.
+    """Skewness of the mean: that of the clusters' `level_sums` of residuals, as of a sample (G₁ [Cramér]), over √G.
 
     0 for questions clustered in two crossed ways, and where there are fewer than three clusters.
     """
@@ -108,17 +267,25 @@ def skewness(d: FloatArray, plan: Design) -> float:
     sizes = np.maximum(np.bincount(plan.strata), 1)
     means = (np.bincount(plan.strata, weights=d) / sizes)[plan.strata]
     found = cells(plan)
-    e = found.sums(means - float(plan.weights @ d) if plan.between_tasks else d - means)
-    z = Extension(found, "cr2").level_sums(e[None, :])[0]
+    e = found.sums((means - float(plan.weights @ d) if plan.between_tasks else d - means)[None, :])
+    z = Extension(found, "cr2").level_sums(e)[0]
     squares = float(z @ z)
     if squares <= SMALLEST:
         return 0.0
-    return float((z / math.sqrt(squares)) ** 3 @ np.ones(G)) * math.sqrt(G * (G - 1)) / (G - 2)
+    return float((z / math.sqrt(squares)) ** 3 @ np.ones(len(z))) * math.sqrt(G * (G - 1)) / (G - 2)
 
 
 def upper_variance(V: FloatArray | float, df: FloatArray | float, assurance: float) -> FloatArray:
-    """One-sided upper limit V df/χ²_df(1 − assurance) of a variance estimated as V with df degrees of freedom."""
+    """One-sided upper limit V df/χ²_df(1 − assurance) of a variance estimated as V with df degrees of freedom.
+
+    Exact for normal values, where V df/σ² is χ²; with [Satterthwaite]'s df as good as they are.
+    """
     return np.asarray(V * df / special.chdtri(df, assurance))
+
+
+def data_limit(variance: FloatArray | float, df: FloatArray | float, var_data: FloatArray | float) -> FloatArray:
+    """One-sided 95 % upper limit of the data variance, V df/χ²_df(.05) − Σ a² w; NaN where it is not identified."""
+    return np.asarray(upper_variance(variance, df, 0.95) - (variance - var_data))
 
 
 def without_rounding(x: FloatArray | float, y: FloatArray | float) -> FloatArray:
@@ -128,7 +295,7 @@ def without_rounding(x: FloatArray | float, y: FloatArray | float) -> FloatArray
 
 
 def intraclass_correlation(d: FloatArray, plan: Design) -> float | None:
-    """One-way ANOVA estimate of the ICC of d within clusters of unequal size, one task.
+    """One-way ANOVA estimate of the ICC of d within clusters of unequal size, one task [Searle, §3.6].
 
     None without clusters or with crossed ones, over several tasks, with singletons only, or without any variance.
     """

@@ -1,8 +1,8 @@
 """The mean over N questions from a random part of them: the generalised regression estimator, cross-fitted.
 
 Sources, cited at the lines that use them:
-  [SSW] Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, ch. 6
-  [HK]  Hoerl & Kennard (1970), Technometrics 12; the penalty by the closed form of leave-one-out, Allen's PRESS
+  [Särndal] Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, ch. 6
+  [Hoerl]   Hoerl & Kennard (1970), Technometrics 12; the penalty by the closed form of leave-one-out, Allen's PRESS
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ class FromPart:
 def _variance(e: FloatArray, part: Part, plan: Design, shares: FloatArray) -> tuple[float, float] | None:
     """`shares` (by task) of the variance of the weighted mean of e, and its df; tasks with a share of 0 add nothing.
 
-    The shares that were not asked, 1 − m/N, make it the variance for these N questions [SSW]; m/N make it that of the
-    mean of N questions.
+    The shares that were not asked, 1 − m/N, make it the variance for these N questions [Särndal]; m/N make it that of
+    the mean of N questions.
     """
     means = np.bincount(plan.strata, weights=e) / np.bincount(plan.strata)
     residuals = (e - means[plan.strata]) * np.sqrt(shares)[plan.strata]
@@ -160,7 +160,7 @@ def from_part(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | No
 
 
 def _regression(y: FloatArray, part: Part, X: FloatArray, against: FloatArray | None) -> FromPart | None:
-    """ȳ = (1/N) Σ_U ŷ_i + (1/m) Σ_s (y_i − ŷ_i) [SSW, eq. 6.4.1], each ŷ_i from a fit without its fold.
+    """ȳ = (1/N) Σ_U ŷ_i + (1/m) Σ_s (y_i − ŷ_i) [Särndal, eq. 6.4.1], each ŷ_i from a fit without its fold.
 
     The questions that were not asked take ŷ_i and the mean residual of those that were, which have their own y_i: of a
     fit, the fold that it has not seen and the questions that were not asked are alike, so nothing is biased.
@@ -219,7 +219,7 @@ def features(X: FloatArray, units: int, own: FloatArray | None = None) -> FloatA
 
 
 def ridge(Z: FloatArray, y: FloatArray, new: FloatArray) -> FloatArray:
-    """Predictions at `new` of a ridge regression of y on Z, its penalty by leave-one-out [HK]."""
+    """Predictions at `new` of a ridge regression of y on Z, its penalty by leave-one-out [Hoerl]."""
     centre, level = Z.mean(axis=0), float(y.mean())
     U, s, Vt = np.linalg.svd(Z - centre, full_matrices=False)
     target = U.T @ (y - level)

@@ -5,10 +5,10 @@ Random numbers are drawn resample by resample from one stream: how many resample
 changes the memory, not the result.
 
 Sources:
-  [ET]  Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapters 13–14
-  [CGM] Cameron, Gelbach & Miller (2008), Review of Economics and Statistics 90(3): resample clusters
-  [H]   Hesterberg (2015), The American Statistician 69(4): expanded percentile intervals
-  [G]   Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses: sign flips
+  [Efron]       Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapters 13–14
+  [Cameron2008] Cameron, Gelbach & Miller (2008), Review of Economics and Statistics 90(3): resample clusters
+  [Hesterberg]  Hesterberg (2015), The American Statistician 69(4): expanded percentile intervals
+  [Good]        Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses: sign flips
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from scipy import special
 
 from .arrays import FloatArray, IntArray
 from .contrast import Design
-from .intervals import ConfidenceInterval, t_quantile
+from .intervals import Limits, critical
 from .tolerances import ROUNDING, SMALLEST
 
 BATCH_BYTES = 2**25
@@ -107,7 +107,7 @@ def counts(picked: IntArray, G: int) -> FloatArray:
 def bootstrap_means(
     parts: Sequence[Block], resamples: int, rng: np.random.Generator, batch_bytes: int = BATCH_BYTES
 ) -> FloatArray:
-    """(resamples, R) means of each contrast when clusters are drawn again with replacement [CGM].
+    """(resamples, R) means of each contrast when clusters are drawn again with replacement [Cameron2008].
 
     A task's mean in a resample is the ratio of its sum and its number of questions. NaN where a
     resample leaves a task without any question.
@@ -165,7 +165,7 @@ def percentile_pairs(means: FloatArray, first: IntArray, second: IntArray, level
 
 
 def acceleration(parts: Sequence[Block]) -> FloatArray:
-    """(R,) BCa acceleration from the jackknife over clusters, stratified by block [ET, eq. 14.15]."""
+    """(R,) BCa acceleration from the jackknife over clusters, stratified by block [Efron, eq. 14.15]."""
     cubes, squares = np.float64(0.0), np.float64(0.0)
     for block in parts:
         G = len(block.sums)
@@ -194,7 +194,7 @@ class Distribution:
     scale: float = 1.0
     """Standard error over the standard deviation of `values`; resampling few clusters is too narrow.
 
-    Tails are taken at z = scale · t_df in place of the normal quantile [H]: with 5 clusters the plain
+    Tails are taken at z = scale · t_df in place of the normal quantile [Hesterberg]: with 5 clusters the plain
     percentile interval covers 85 %."""
 
     @property
@@ -207,16 +207,16 @@ class Distribution:
         return replace(self, df=df, scale=math.sqrt(variance / own) if own > 0 else 1.0)
 
     def _bias(self) -> float:
-        """z₀: the share of resamples below the estimate, ties counted half [ET, eq. 14.14]."""
+        """z₀: the share of resamples below the estimate, ties counted half [Efron, eq. 14.14]."""
         B = len(self.values)
         slack = ROUNDING * max(1.0, abs(self.estimate))
         below = np.searchsorted(self.values, self.estimate - slack, side="left")
         upto = np.searchsorted(self.values, self.estimate + slack, side="right")
         return float(special.ndtri(np.clip((below + upto) / (2 * B), 0.5 / B, 1 - 0.5 / B)))
 
-    def interval(self, level: float, method: Method = "bca") -> ConfidenceInterval:
-        """Percentile interval, or BCa: corrected for bias and skewness [ET, eqs. 14.9–14.10]."""
-        z = self.scale * t_quantile(level, self.df)
+    def interval(self, level: float, method: Method = "bca") -> Limits[float]:
+        """Percentile interval, or BCa: corrected for bias and skewness [Efron, eqs. 14.9–14.10]."""
+        z = self.scale * float(critical(level, self.df))
         tails = special.ndtr(np.array([-z, z]))
         if method == "bca":
             z0 = self._bias()
@@ -229,7 +229,7 @@ class Distribution:
             low = min(low, self.estimate - half)
         if tails[1] > 1 - finest:
             high = max(high, self.estimate + half)
-        return ConfidenceInterval(low, high)
+        return Limits(low, high)
 
     def p_value(self, null: float = 0.0, method: Method = "bca") -> float:
         """Two-sided p: 1 − the level at which the interval just touches `null`; never 0."""
@@ -287,7 +287,7 @@ def bootstrap(
 def sign_flip_p(
     d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator, batch_bytes: int = BATCH_BYTES
 ) -> float:
-    """Two-sided permutation p of Σ a_i d_i = 0: under the null a cluster's sum is as likely −S_c [G].
+    """Two-sided permutation p of Σ a_i d_i = 0: under the null a cluster's sum is as likely −S_c [Good].
 
     Exact over all 2^m patterns where they are no more than `resamples` (m clusters whose sum is not
     0); else Monte Carlo with the observed pattern counted in, so that p is never 0.

@@ -6,14 +6,14 @@ spend and how its z correlates with those before are two things: the first follo
 the second the ratio of the information that is there.
 
 Sources, cited at the lines that use them:
-  [AMR] Armitage, McPherson & Rowe (1969), J. Royal Statistical Society A 132
-  [LD]  Lan & DeMets (1983), Biometrika 70
-  [HSD] Hwang, Shih & DeCani (1990), Statistics in Medicine 9
-  [SFB] Spiegelhalter, Freedman & Blackburn (1986), Controlled Clinical Trials 7
-  [JT]  Jennison & Turnbull (2000), Group Sequential Methods, ch. 7, 8, 19
-  [R]   Robbins (1970), Annals of Mathematical Statistics 41
-  [H]   Howard, Ramdas, McAuliffe & Sekhon (2021), Annals of Statistics 49
-  [WS]  Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas (2024), Annals of Statistics 52
+  [Armitage]      Armitage, McPherson & Rowe (1969), J. Royal Statistical Society A 132
+  [Lan]           Lan & DeMets (1983), Biometrika 70
+  [Hwang]         Hwang, Shih & DeCani (1990), Statistics in Medicine 9
+  [Spiegelhalter] Spiegelhalter, Freedman & Blackburn (1986), Controlled Clinical Trials 7
+  [Jennison]      Jennison & Turnbull (2000), Group Sequential Methods, ch. 7, 8, 19
+  [Robbins]       Robbins (1970), Annals of Mathematical Statistics 41
+  [Howard]        Howard, Ramdas, McAuliffe & Sekhon (2021), Annals of Statistics 49
+  [Waudby-Smith]  Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas (2024), Annals of Statistics 52
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GAMMA = -4.0
 """γ of the Hwang–Shih–DeCani family: between Pocock's (1) and O'Brien & Fleming's (about −10)."""
 
 _GRID = 16
-"""Density of the integration grid, r of [JT, §19.2]; 6r − 1 points and the midpoints between them."""
+"""Density of the integration grid, r of [Jennison, §19.2]; 6r − 1 points and the midpoints between them."""
 _FAR = 40.0
 """A z beyond every boundary that a positive float of α can ask for."""
 MOST_Z = 37.0
@@ -127,7 +127,7 @@ def _start() -> _State:
 
 
 def _grid(centre: float, low: float, high: float) -> tuple[FloatArray, FloatArray]:
-    """Points and Simpson weights between two limits, dense around the centre [JT, §19.2]."""
+    """Points and Simpson weights between two limits, dense around the centre [Jennison, §19.2]."""
     r, i = _GRID, np.arange(1, 6 * _GRID)
     x = np.where(i < r, -3 - 4 * np.log(r / i), -3 + 3 * (i - r) / (2 * r))
     x = centre + np.where(i > 5 * r, 3 + 4 * np.log(r / np.maximum(6 * r - i, 1)), x)
@@ -184,7 +184,7 @@ def _path(
 
 
 def predictive_power(z: float, fraction: float, critical: float, within: float | None = None) -> float:
-    """Probability that all of the information decides, given what a look says, with a flat prior [SFB].
+    """Probability that all of the information decides, given what a look says, with a flat prior [Spiegelhalter].
 
     The z of all is normal with mean z/√t and variance (1 − t)/t.
 
@@ -251,7 +251,7 @@ def exits_above(fractions: Sequence[float], bounds: Sequence[float], drift: floa
 def stagewise_shifts(
     z: float, fractions: Sequence[float], bounds: Sequence[float], level: float
 ) -> tuple[float, float, float]:
-    """How far below z, in standard errors, lie the limits and the median-unbiased estimate [JT, §8.4–8.5].
+    """How far below z, in standard errors, lie the limits and the median-unbiased estimate [Jennison, §8.4–8.5].
 
     Outcomes are ordered by the look that stopped, then by z: the stage-wise ordering. With one look the shifts
     are (z_{1−α/2}, 0, −z_{1−α/2}).
@@ -302,7 +302,7 @@ def student_t(z: float, df: float) -> float:
 
 
 def mixture_tuning(alpha: float, when: float) -> float:
-    """ρ that makes a normal-mixture confidence sequence narrowest after `when` observations [WS, eq. for ρ]."""
+    """ρ that makes a normal-mixture confidence sequence narrowest after `when` observations [Waudby-Smith]."""
     rest = -2 * math.log(alpha)
     return math.sqrt((rest + math.log(rest + 1)) / when)
 

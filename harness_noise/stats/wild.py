@@ -6,11 +6,11 @@ t statistic of its own, and p is the share of them that lie as far out as the ob
 not rejected.
 
 Sources:
-  [CGM] Cameron, Gelbach & Miller (2008), Review of Economics and Statistics 90(3): the null imposed
-  [W]   Webb (2023), Canadian J. Economics 56(3): the six-point weights
-  [RMNW] Roodman, MacKinnon, Nielsen & Webb (2019), Stata Journal 19(1): enumeration, intervals by inversion
-  [MNW] MacKinnon, Nielsen & Webb (2023), J. Applied Econometrics 38(5): WCR-S; where the null leaves no parameter, as
-        for a mean, restricted residuals need no leverage correction, and WCR-S is the WCR of [CGM]
+  [Cameron2008] Cameron, Gelbach & Miller (2008), Review of Economics and Statistics 90(3): the null imposed
+  [Webb]        Webb (2023), Canadian J. Economics 56(3): the six-point weights
+  [Roodman]     Roodman, MacKinnon, Nielsen & Webb (2019), Stata Journal 19(1): enumeration, intervals by inversion
+  [MacKinnon]   MacKinnon, Nielsen & Webb (2023), J. Applied Econometrics 38(5): WCR-S; where the null leaves no
+        parameter, as for a mean, restricted residuals need no leverage correction, and WCR-S is WCR [Cameron2008]
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from .arrays import BoolArray, FloatArray, IntArray
 from .contrast import Design
-from .intervals import ConfidenceInterval
+from .intervals import Limits
 from .tolerances import ROUNDING, SLACK
 
 BATCH_BYTES = 2**25
@@ -56,6 +56,7 @@ class Wild:
     def _terms(self, null: FloatArray | float) -> tuple[FloatArray, FloatArray, FloatArray]:
         """δ, and (B, P) numerators and squared denominators of t*."""
         delta = np.asarray(self.estimate - null)
+        delta = np.where(np.abs(delta) <= ROUNDING * self.se, 0.0, delta)  # a difference of 0, however it was summed
         return delta, self.x + delta * self.y, self.q0 + delta * (self.q1 + delta * self.q2)
 
     def _share(self, extreme: BoolArray) -> FloatArray:
@@ -84,10 +85,10 @@ class Wild:
         """(P,) ends of the nulls around the estimate with p ≥ 1 − level; infinite where no null is rejected."""
         return self._end(-1.0, 1 - level), self._end(1.0, 1 - level)
 
-    def interval(self, level: float) -> ConfidenceInterval | None:
+    def interval(self, level: float) -> Limits[float] | None:
         """Of the first difference; None where a side has no end: the clusters are too few for that level."""
         low, high = (float(side[0]) for side in self.limits(level))
-        return ConfidenceInterval(low, high) if np.isfinite([low, high]).all() else None
+        return Limits(low, high) if np.isfinite([low, high]).all() else None
 
     def _end(self, side: float, alpha: float) -> FloatArray:
         """By bisection between the estimate, where p is 1, and the first of doubled distances that is rejected."""

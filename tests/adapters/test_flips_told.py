@@ -26,7 +26,7 @@ LONG = "How many of these 12 trees are left when 5 are felled, 3 are planted, an
 
 def flips(a: Path, b: Path, n: int = 5, **options: object) -> list:
     (one,), (other,) = (read(path, ReadOptions(**options)) for path in (a, b))
-    return list(compare_runs([(one, other)], Settings(), n).flips)
+    return list(compare_runs([(one, other)], Settings(), n).questions)
 
 
 @pytest.fixture
@@ -148,8 +148,8 @@ def test_a_log_that_has_changed_costs_the_texts_only(changed: tuple[Path, Path])
     path = samples_file(changed[0], "asdiv")
     path.write_text(path.read_text() + "\n")
     result = compare_runs([(a, b)], Settings(), 3)
-    assert len(result.flips) > 1
-    assert all(flip.answers_a == () and flip.answers_b for flip in result.flips)
+    assert len(result.questions) > 1
+    assert all(flip.answers_a == () and flip.answers_b for flip in result.questions)
     assert any("are not shown" in note for note in result.notes)
 
 

@@ -61,13 +61,13 @@ def test_by_content_and_by_a_given_key(both):
     clustered = hn.estimate_difference(both.one, both.other, both.template)
     assert want.diff != 0
     for options in ({}, {"columns": {"question": "question"}}):
-        (row,) = hn.compare(both.lm_eval, both.inspect, scorers=("strict", "match"), **options).differences
+        (row,) = hn.compare(both.lm_eval, both.inspect, scorers=("strict", "match"), **options).comparisons
         assert (row.n_questions, row.n_only_a, row.n_only_b) == (18, 0, 0)
         assert (row.repeats_a, row.repeats_b) == (1, 3)
         assert (row.diff, row.se, row.correlation) == pytest.approx((want.diff, want.se, want.correlation), rel=1e-9)
         (row,) = hn.compare(
             both.lm_eval, both.inspect, scorers=("strict", "match"), cluster="template", **options
-        ).differences
+        ).comparisons
         assert row.n_clusters == 6
         assert row.se == pytest.approx(clustered.se, rel=1e-9)
 

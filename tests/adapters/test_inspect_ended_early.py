@@ -77,7 +77,7 @@ def test_a_cancelled_log_is_read_likewise(inspect_logs, tmp_path, kind):
     assert (row.metric, row.scorer, row.n_missing) == (whole.metric, whole.scorer, 0)
     assert not math.isnan(row.se)
     assert any("(status cancelled)" in note for note in hn.analyze(path).notes)
-    (difference,) = hn.compare(path, inspect_logs.b).differences
+    (difference,) = hn.compare(path, inspect_logs.b).comparisons
     assert difference.n_questions == row.n_questions
 
 

@@ -242,6 +242,7 @@ def test_logs_that_cannot_be_used_are_named(inspect_logs, tmp_path, capsys):
     printed = capsys.readouterr()
     assert printed.out.split() == [str(tmp_path / "out" / "a.eval")]
     assert "b.eval: not an Inspect log" in " ".join(printed.err.split())
+    assert f"harness-noise: wrote {tmp_path / 'out' / 'a.eval'}\n" in printed.err
 
 
 def test_real_logs(shared_data, tmp_path):

@@ -38,7 +38,7 @@ def test_json_and_eval_give_the_same(inspect_logs, tmp_path):
     for table in (one, other):
         table["estimates"][0].pop("run")
     assert one == other
-    assert hn.compare(inspect_logs.a, as_json).differences[0].diff == 0
+    assert hn.compare(inspect_logs.a, as_json).comparisons[0].diff == 0
 
 
 def test_cluster_specs(inspect_logs):
@@ -207,7 +207,7 @@ def test_of_requeued_samples_the_last_counts(canned, inspect_logs, tmp_path):
 
 def test_a_limited_run_is_paired_with_a_whole_one(canned, inspect_logs, tmp_path):
     log = canned.eval(canned.task(), tmp_path, model="mockllm/beta", epochs=2, limit=7)[0]
-    (row,) = hn.compare(inspect_logs.a, log.location).differences
+    (row,) = hn.compare(inspect_logs.a, log.location).comparisons
     assert (row.n_questions, row.n_only_a, row.n_only_b) == (7, 5, 0)
     assert "unpaired_questions" in row.diagnostics
     want = hn.estimate_difference(coins(canned, 7, model="alpha"), coins(canned, 7, 2, "beta"))
@@ -216,7 +216,7 @@ def test_a_limited_run_is_paired_with_a_whole_one(canned, inspect_logs, tmp_path
 
 # pairing
 def test_pairs_by_id(canned, inspect_logs):
-    (row,) = hn.compare(inspect_logs.a, inspect_logs.b, cluster="passage").differences
+    (row,) = hn.compare(inspect_logs.a, inspect_logs.b, cluster="passage").comparisons
     want = hn.estimate_difference(coins(canned, model="alpha"), coins(canned, model="beta"), PASSAGES)
     for name in ("diff", "se", "se_data", "se_prediction", "p_value", "correlation"):
         assert getattr(row, name) == pytest.approx(getattr(want, name), rel=1e-9), name
@@ -227,7 +227,7 @@ def test_automatic_ids_after_a_shuffle_are_paired_by_content(canned, inspect_log
     one, other = hn.read(inspect_logs.automatic)[0], hn.read(inspect_logs.shuffled)[0]
     assert set(one.scores[0].questions.keys) == set(other.scores[0].questions.keys)  # the trap
     result = hn.compare(one, other)
-    (row,) = result.differences
+    (row,) = result.comparisons
     want = hn.estimate_difference(coins(canned, model="alpha"), coins(canned, model="beta"))
     assert row.n_questions == 12
     assert (row.diff, row.se) == pytest.approx((want.diff, want.se), rel=1e-9)
@@ -260,7 +260,7 @@ def test_choices_tell_questions_apart(canned, tmp_path):
     for turned in (False, True):
         one = run(range(8), "alpha", False)
         other = run([3, 6, 0, 7, 1, 5, 2, 4], "beta", turned)
-        (row,) = hn.compare(one, other).differences
+        (row,) = hn.compare(one, other).comparisons
         assert row.n_questions == 8
         assert (row.diff, row.se, row.correlation) == pytest.approx((want.diff, want.se, want.correlation))
     assert read_eval_log_sample_summaries(other)[0].choices is not None
@@ -269,7 +269,7 @@ def test_choices_tell_questions_apart(canned, tmp_path):
 def test_old_summaries_without_choices_are_read_in_full(shared_data, tmp_path):
     path = shared_data / "inspect" / "mmlu_gpt-4_285.eval"
     again = change(path, tmp_path / "today.eval", lambda log: None)
-    (row,) = hn.compare(path, again).differences
+    (row,) = hn.compare(path, again).comparisons
     assert (row.n_questions, row.diff) == (285, 0)
     old, new = (hn.read(item)[0].scores[0].questions for item in (path, again))
     assert old.targets == new.targets
@@ -291,7 +291,7 @@ def test_the_same_questions_of_another_harness_are_matched_by_content(canned, in
         model="gamma", name="lm-eval run", harness="lm-eval",
         scores=(hn.Scores(task="coins", metric="acc", scorer="none", questions=questions, values=table),),
     )  # fmt: skip
-    (row,) = hn.compare(hn.read(inspect_logs.a), other).differences
+    (row,) = hn.compare(hn.read(inspect_logs.a), other).comparisons
     want = hn.estimate_difference(coins(canned, model="alpha"), coins(canned, model="gamma"))
     assert row.n_questions == 12
     assert (row.diff, row.se) == pytest.approx((want.diff, want.se), rel=1e-9)
@@ -311,7 +311,7 @@ def test_a_given_key_identifies_the_questions(canned, inspect_logs):
             ),
         ),
     )  # fmt: skip
-    (row,) = hn.compare(run, other).differences
+    (row,) = hn.compare(run, other).comparisons
     want = hn.estimate_difference(coins(canned, model="alpha"), coins(canned, model="gamma"))
     assert (row.diff, row.se) == pytest.approx((want.diff, want.se), rel=1e-9)
     with pytest.raises(hn.InputError, match=r"'nope' does not exist.*input, name, passage, target"):

@@ -80,7 +80,7 @@ def test_where_several_equal_it_none_is_guessed_and_a_note_says_so(logs):
 def test_a_run_beside_it_tells_the_name(logs):
     for a, b, diff in (("none", "some", -5 / N), ("some", "none", 5 / N)):
         comparison = hn.compare(logs[a], logs[b])
-        (row,) = comparison.differences
+        (row,) = comparison.comparisons
         assert (row.metric, row.scorer, row.diff) == ("win_rate", "game", pytest.approx(diff))
         assert not any("may be any of its metrics" in note for note in comparison.notes)
     found = hn.analyze([logs["none"], logs["some"]])
@@ -94,7 +94,7 @@ def test_a_run_beside_it_can_refute_a_name(canned, logs, tmp_path):
     reward = log(canned, tmp_path, "reward", 0, mean_reward)
     (alone,) = hn.analyze(reward).estimates
     assert alone.metric == "mean_reward"
-    (row,) = hn.compare(reward, logs["some"]).differences
+    (row,) = hn.compare(reward, logs["some"]).comparisons
     assert (row.metric, row.mean_a, row.mean_b) == ("mean", 0.0, 5 / N)
 
 

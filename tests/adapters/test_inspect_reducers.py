@@ -75,7 +75,7 @@ def test_with_one_epoch_any_reducer_is_the_score_itself(canned, tmp_path, reduce
 def test_such_a_run_is_compared_with_one_of_several_epochs(canned, tmp_path):
     one = canned.eval(canned.task(), tmp_path / "a", epochs=Epochs(1, "mode"))[0]
     many = canned.eval(canned.task(), tmp_path / "b", model="mockllm/beta", epochs=3)[0]
-    (row,) = hn.compare(one.location, many.location).differences
+    (row,) = hn.compare(one.location, many.location).comparisons
     assert row.n_questions == 12
 
 

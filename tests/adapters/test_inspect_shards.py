@@ -35,8 +35,8 @@ def test_the_shards_of_a_set_are_one_run(inspect_logs, sharded):
     assert row.se == pytest.approx(whole.se)
     (run,) = hn.read(sharded)
     assert any("3 shards, read as one run" in note for note in run.notes)
-    (difference,) = hn.compare(sharded, inspect_logs.b).differences
-    (want,) = hn.compare(inspect_logs.a, inspect_logs.b).differences
+    (difference,) = hn.compare(sharded, inspect_logs.b).comparisons
+    (want,) = hn.compare(inspect_logs.a, inspect_logs.b).comparisons
     assert (difference.diff, difference.se) == (pytest.approx(want.diff), pytest.approx(want.se))
 
 

@@ -36,7 +36,7 @@ def test_every_row_has_the_clusters_that_drew_the_order(canned, tmp_path, cluste
     (row,) = hn.analyze(log.location).estimates
     assert (row.n_clusters, row.cluster) == (len(passages(log)), "passage")
     assert row.se == pytest.approx(se.value)
-    (difference,) = hn.compare(log.location, clustered).differences
+    (difference,) = hn.compare(log.location, clustered).comparisons
     assert difference.n_clusters == len(passages(log))
     assert sum("clustered by passage, as " in text for text in warned()) == 1
     (independent,) = hn.analyze(log.location, cluster="none").estimates

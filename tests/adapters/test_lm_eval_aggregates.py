@@ -262,7 +262,7 @@ def test_native_files_have_their_noise_too(pair: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize("test", ["t", "permutation"])
 def test_two_runs_are_compared(pair: tuple[Path, Path], test: str) -> None:
     a, b = one(pair[0]), one(pair[1])
-    rows = {(r.task, r.metric): r for r in compare_runs([(a, b)], Settings(test=test, resamples=500)).differences}
+    rows = {(r.task, r.metric): r for r in compare_runs([(a, b)], Settings(test=test, resamples=500)).comparisons}
     for key in AGGREGATION:
         expected = corpus(a, *key).native - corpus(b, *key).native
         assert rows[key].diff == pytest.approx(expected, abs=1e-9)

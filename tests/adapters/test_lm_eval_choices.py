@@ -21,7 +21,7 @@ from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.settings import Settings
-from harness_noise.stats.choices import acc_prob, acc_probs
+from harness_noise.stats.passk import acc_prob, acc_probs
 from harness_noise_adapters.lm_eval_harness import adapter, noise
 from support import lm_eval_models as toys
 from support.lm_eval_live import save
@@ -165,7 +165,7 @@ def test_groups_have_it_where_all_their_tasks_do(live: Any, native: Any) -> None
 def test_clusters_and_comparison(native: Any, folder: Path, tmp_path: Path) -> None:
     save(folder, tmp_path, ["plain"], toys.HashModel(seed=4))
     (a,), (b,) = (adapter.read(path, ReadOptions(cluster="template")) for path in (native[2], tmp_path))
-    rows = {(row.task, row.metric): row for row in compare_runs([(a, b)], Settings()).differences}
+    rows = {(row.task, row.metric): row for row in compare_runs([(a, b)], Settings()).comparisons}
     row = rows["plain", "acc_prob"]
     assert row.diff == pytest.approx((prob(a, "plain").values - prob(b, "plain").values).mean())
     assert row.n_clusters == 7

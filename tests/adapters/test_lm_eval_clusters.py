@@ -48,7 +48,7 @@ def test_a_natural_cluster_is_hinted_at_and_auto_uses_it(run_a):
         samples_file(run_a, "drop"),
         lambda rows: [row | {"doc": row["doc"] | {"passage": row["doc"]["template"]}} for row in rows],
     )
-    assert any("drop" in note and "passage" in note and "--cluster auto" in note for note in one(run_a).notes)
+    assert any("drop" in note and "passage" in note and "`cluster` auto" in note for note in one(run_a).notes)
     part = score(one(run_a, cluster="auto", tasks=("drop",)), "drop", "acc")
     assert part.cluster_spec == "passage (auto)"
     assert len(set(part.clusters)) == 4

@@ -76,9 +76,9 @@ def test_what_does_not_need_texts_does_not_read_them(tmp_path, reads):
     fewer = write(tmp_path, "c", [row(i, seed=2) for i in range(3, N)])
     again = write(tmp_path, "d", [row(i, seed=3) for i in range(N)])
     assert hn.analyze(a).estimates[0].n_questions == N
-    (one, *_) = hn.compare(a, b).differences
+    (one, *_) = hn.compare(a, b).comparisons
     assert (one.n_questions, one.n_only_a, one.n_only_b) == (N, 0, 0)
-    (one, *_) = hn.compare(a, fewer).differences
+    (one, *_) = hn.compare(a, fewer).comparisons
     assert (one.n_questions, one.n_only_a, one.n_only_b) == (N - 3, 3, 0)
     runs = [replace(hn.read(path)[0], model="a") for path in (a, again)]
     (joined,) = as_repeats(runs)

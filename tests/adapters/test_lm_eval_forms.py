@@ -44,7 +44,7 @@ def test_rows_in_any_order_of_ranks(run_a):
         assert dict(zip(a.questions.keys, a.values.tolist(), strict=True)) == dict(
             zip(b.questions.keys, b.values.tolist(), strict=True)
         )
-    (result, *_) = compare_runs([(expected, run)], Settings()).differences
+    (result, *_) = compare_runs([(expected, run)], Settings()).comparisons
     assert "identical_scores" in result.diagnostics
 
 
@@ -152,7 +152,7 @@ def test_images_are_paired_by_doc_id_and_target(run_a):
     a, b = one(run_a, tasks=("mc",)), one(other, tasks=("mc",))
     assert a.scores[0].questions.kind == "doc_id"
     assert a.scores[0].questions.keys == b.scores[0].questions.keys
-    result = compare_runs([(a, b)], Settings()).differences[0]
+    result = compare_runs([(a, b)], Settings()).comparisons[0]
     assert (result.n_questions, result.n_only_a) == (12, 0)
 
 

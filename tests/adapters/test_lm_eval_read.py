@@ -121,7 +121,7 @@ def test_samples_mislabel_doc_ids_and_are_paired_by_doc_hash(lm_eval_runs):
     texts = [row["doc"]["question"] for row in rows_of_date(chosen)]
     by_id = {row["doc_id"]: row["doc"]["question"] for row in rows_of_date(whole)}
     assert [by_id[i] for i in ids] != texts  # lm-eval's own labels are wrong
-    result = compare_runs([(whole, chosen)], Settings()).differences[0]
+    result = compare_runs([(whole, chosen)], Settings()).comparisons[0]
     assert (result.n_questions, result.n_only_a, result.n_only_b) == (3, 9, 0)
     assert "identical_scores" in result.diagnostics  # same model, same questions
 

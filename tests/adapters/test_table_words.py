@@ -28,7 +28,7 @@ def shuffled(texts, seed=1):
 
 
 def difference(a, b, **options):
-    (row,) = hn.compare(a, b, **options).differences
+    (row,) = hn.compare(a, b, **options).comparisons
     return row
 
 
@@ -82,7 +82,7 @@ def test_names_stand_above_prompts_that_are_worded_in_another_way(tmp_path):
         for salt in "ab"
     ]  # fmt: skip
     found = hn.compare(*tables)
-    assert found.differences[0].n_questions == 50
+    assert found.comparisons[0].n_questions == 50
     assert "matched by id, which is a name" in " ".join(found.notes)
 
 

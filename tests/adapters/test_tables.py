@@ -364,7 +364,7 @@ def test_gpqa_figures(shared_data):
     assert one_a.se_total == pytest.approx(0.033324, **near)
     assert one_a.se_data == pytest.approx(0.025967, **near)
     assert one_a.se_prediction == pytest.approx(0.020885, **near)
-    (d,) = compare_runs([(a, b)], Settings()).differences
+    (d,) = compare_runs([(a, b)], Settings()).comparisons
     assert d.diff == pytest.approx(0.058586, **near)
     assert d.se == pytest.approx(0.027788, **near)
     assert d.p_value == pytest.approx(0.03627, abs=5e-6)
@@ -404,7 +404,7 @@ def test_matharena_figures(shared_data, tmp_path):
     rows = [(row["Question"].split(".")[0], model, row[model]) for row in wide for model in row if model != "Question"]
     runs = {run.model: run for run in read(table(tmp_path / "long.csv", ("question", "model", "score"), *rows))}
     assert len(runs) == 19
-    (d,) = compare_runs([(runs["o3-mini (high)"], runs["o1 (medium)"])], Settings()).differences
+    (d,) = compare_runs([(runs["o3-mini (high)"], runs["o1 (medium)"])], Settings()).comparisons
     near = {"abs": 5e-7}
     assert (d.n_questions, d.repeats_a) == (15, 4)
     assert d.diff == pytest.approx(0.133333, **near)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     command = [sys.executable, "-m", "harness_noise", "demo", "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"COLUMNS": "140"})
     assert done.returncode == 0, done.stderr[-2000:]
-    return out, done.stdout
+    return out, done.stdout + done.stderr
 
 
 def test_the_benchmark_is_20_templates_of_10_distinct_problems() -> None:
@@ -71,7 +72,7 @@ def test_it_says_that_the_models_are_simulated_and_shows_its_commands(demo: tupl
 @whole
 def test_every_file_that_it_names_is_there(demo: tuple[Path, str]) -> None:
     out, text = demo
-    named = [Path(line.strip()) for line in text.split("Written")[1].splitlines() if line.startswith("  ")]
+    named = [Path(name) for name in re.findall(r"^harness-noise: wrote (.+)$", text, re.MULTILINE)]
     assert len(named) >= 6
     assert all(path.is_file() and path.is_relative_to(out) for path in named)
 
@@ -169,7 +170,8 @@ def test_a_third_comparison_stops_when_it_is_decided_and_says_what_it_saved(demo
     )
     assert (looks["decision"], looks["metric"]) == ("B better", "exact_match")
     assert f"$ harness-noise lm-eval run --model simulated --model_args model={new.name}" in text
-    share = f"{looks['n_asked'] / 200:.0%}".replace("%", " %")
+    assert looks["n_answers"] < looks["n_answers_total"] == 5 * 200
+    share = f"{looks['n_answers'] / looks['n_answers_total']:.0%}".replace("%", " %")
     assert f"the same decision with {share} of the answers." in text
     assert "both allowing for the looks" in text
     assert old.name in text

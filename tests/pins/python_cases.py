@@ -89,11 +89,15 @@ def _arrays() -> dict[str, tuple[Any, Any, Any]]:
 
 
 def _estimate(a: Any, clusters: Any, choices: dict[str, Any]) -> Any:
-    return hn.estimate(a, clusters, **choices).to_dict()
+    return hn.estimate(a, **_labels(clusters), **choices).to_dict()
 
 
 def _difference(a: Any, b: Any, clusters: Any, choices: dict[str, Any]) -> Any:
-    return hn.estimate_difference(a, b, clusters, **choices).to_dict()
+    return hn.estimate_difference(a, b, **_labels(clusters), **choices).to_dict()
+
+
+def _labels(clusters: Any) -> dict[str, Any]:
+    return {"crossed": tuple(clusters.T)} if np.ndim(clusters) == 2 else {"clusters": clusters}
 
 
 def _result(function: Callable[..., Any], *args: Any, **choices: Any) -> Any:

@@ -61,7 +61,7 @@ def test_groups_compare_with_themselves(run):
             compare_runs([(run, run)], Settings())
         return
     found = compare_runs([(run, run)], Settings())
-    (*tasks, row) = found.differences
+    (*tasks, row) = found.comparisons
     assert [item.task for item in tasks] == scored
     assert sum(note.startswith("left out: ") for note in found.notes) == len(run.scores) - len(scored)
     assert (row.task, row.verdict) == ("g", "not separable")

@@ -150,7 +150,7 @@ def test_estimate_difference_and_group_of_runs():
         whole = scores("whole", values, labels)
         return Run(model, model, "test", scores=(*halves, whole), groups=(Group("g", "acc", "none", ("s", "t")),))
 
-    rows = {row.task: row for row in compare_runs([(run("a", x), run("b", z))], Settings()).differences}
+    rows = {row.task: row for row in compare_runs([(run("a", x), run("b", z))], Settings()).comparisons}
     expected = hn.estimate_difference(x, z, crossed=(a, b))
     for field in ("diff", "se", "df", "n_clusters", "var_data", "p_sign", "ci_low"):
         assert getattr(rows["whole"], field) == getattr(expected, field), field

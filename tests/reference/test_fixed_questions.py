@@ -53,7 +53,7 @@ def test_a_group_weighs_its_tasks():
         ))
         for name, seed in (("a", 1), ("b", 100))
     )  # fmt: skip
-    rows = {r.task: r for r in compare_runs([(run, other)], Settings(questions_are="fixed")).differences}
+    rows = {r.task: r for r in compare_runs([(run, other)], Settings(questions_are="fixed")).comparisons}
     assert rows["g"].se ** 2 == pytest.approx((rows["s"].se ** 2 + rows["t"].se ** 2) / 4, rel=1e-12)
     pairs = {r.task: r for r in hn.arena([run, other], questions_are="fixed").pairs}
     plain = {r.task: r for r in hn.arena([run, other]).pairs}
@@ -103,7 +103,7 @@ def test_a_question_with_one_answer_borrows_a_variance():
 def test_variance_ratios_of_real_runs(shared_data):
     """Against the population's: GPQA (K = 5) 4.6, AIME (K = 4) 3.0 at the median over all pairs."""
     gpqa = hn.read(shared_data / "tables" / "gpqa_diamond_scores.csv")
-    plain, only = (hn.compare(*gpqa, questions_are=which).differences[0] for which in ("population", "fixed"))
+    plain, only = (hn.compare(*gpqa, questions_are=which).comparisons[0] for which in ("population", "fixed"))
     assert (plain.se / only.se) ** 2 == pytest.approx(4.6, abs=0.05)
     with (shared_data / "tables" / "matharena_aime_II.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

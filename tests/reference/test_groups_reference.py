@@ -122,7 +122,7 @@ def test_paired_groups(languages):
         scores(part.task, rng.random((len(part.values), 2)) < 0.5, labels=range(len(part.values))) for part in languages
     ]
     group = Group("g", "acc", "none", ("l0", "l1", "l2"), "equal")
-    (*_, row) = compare_runs([(run("a", languages, group), run("b", other, group))], Settings()).differences
+    (*_, row) = compare_runs([(run("a", languages, group), run("b", other, group))], Settings()).comparisons
     d = [
         scores(a.task, (a.values.mean(axis=1) - b.values.mean(axis=1))[:, None], a.clusters)
         for a, b in zip(languages, other, strict=True)
@@ -134,7 +134,7 @@ def test_paired_groups(languages):
     for test in ("sign", "permutation", "bootstrap"):
         other_row = compare_runs(
             [(run("a", languages, group), run("b", other, group))], Settings(test=test)
-        ).differences[-1]
+        ).comparisons[-1]
         assert 0 <= other_row.p_value <= 1
         assert other_row.diff == row.diff
 
@@ -144,7 +144,7 @@ def test_group_with_zero_variance():
     a = [scores("a", np.ones((10, 1))), scores("b", np.ones((30, 1)))]
     b = [scores("a", np.zeros((10, 1))), scores("b", np.ones((30, 1)))]
     group = Group("g", "acc", "none", ("a", "b"), "equal")
-    (*_, row) = compare_runs([(run("x", a, group), run("y", b, group))], Settings()).differences
+    (*_, row) = compare_runs([(run("x", a, group), run("y", b, group))], Settings()).comparisons
     p1, p2 = (40 * 0.5 + 1) / 42, 1 / 42
     half = 1.959964 * np.sqrt((p1 + p2 - (p1 - p2) ** 2) / 42)
     assert (row.diff, row.se) == (pytest.approx(0.5), 0.0)
@@ -186,7 +186,7 @@ class TestUnpaired:
         rng = np.random.default_rng(7)
         a, b = scores("t", rng.random((30, 1)), np.arange(30) % 6), scores("t", rng.random((24, 1)), np.arange(24) % 8)
         group = Group("none", "x", "y", ("t",))
-        (row,) = compare_runs([(run("a", [a], group), run("b", [b], group))], Settings(unpaired=True)).differences
+        (row,) = compare_runs([(run("a", [a], group), run("b", [b], group))], Settings(unpaired=True)).comparisons
         V = [brute([part], [1.0]) for part in (a, b)]
         assert row.se**2 == pytest.approx(sum(V), rel=1e-10)
         assert row.df == pytest.approx(sum(V) ** 2 / (V[0] ** 2 / 5 + V[1] ** 2 / 7), rel=1e-9)

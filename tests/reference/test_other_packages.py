@@ -46,7 +46,7 @@ def test_unclustered_t_test_is_scipy():
 @pytest.mark.parametrize("x", [0, 1, 37, 74, 100])
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 def test_wilson_and_clopper_pearson_are_statsmodels(x, level):
-    z = intervals.z_quantile(level)
+    z = intervals.critical(level)
     ours = intervals.wilson(x / 100, 100, z)
     theirs = proportion_confint(x, 100, 1 - level, method="wilson")
     assert (ours.low, ours.high) == pytest.approx(theirs, abs=1e-12)
@@ -67,7 +67,7 @@ def test_korn_graubard_is_clopper_pearson_at_its_effective_n():
 
 
 def test_plain_wilson_of_seed_003():
-    ours = intervals.wilson(0.74, 100, intervals.z_quantile(0.95))
+    ours = intervals.wilson(0.74, 100, intervals.critical(0.95))
     assert (ours.low, ours.high) == pytest.approx((0.6463, 0.8160), abs=5e-5)
 
 

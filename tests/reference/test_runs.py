@@ -159,7 +159,7 @@ def test_false_alarms_of_the_diagnostic():
 @pytest.mark.slow
 def test_coverage_of_the_mean_over_runs():
     """Nominal 95 %, K = 3 and 5 runs: at least .93, where the interval that ignores runs fails."""
-    from harness_noise.stats.intervals import t_quantile
+    from harness_noise.stats.intervals import critical
 
     rng = np.random.default_rng(1)
     n, reps = 60, 3000
@@ -170,6 +170,6 @@ def test_coverage_of_the_mean_over_runs():
             e = estimate(x, repeats_are="runs", interval="t")
             hit += e.ci_low <= 0 <= e.ci_high
             m = x.mean(axis=1)
-            naive += abs(m.mean()) <= t_quantile(0.95, n - 1) * m.std(ddof=1) / n**0.5
+            naive += abs(m.mean()) <= critical(0.95, n - 1) * m.std(ddof=1) / n**0.5
         assert hit / reps > 0.93, (K, hit / reps)
         assert naive / reps < 0.91, (K, naive / reps)

@@ -170,7 +170,7 @@ def test_arena_says_what_compare_says(missing):
     by_name = {run.model: run for run in runs}
     for pair in hn.arena(runs, test="wild", margin=0.3, adjust="none").pairs:
         settings = Settings(test="wild", margin=0.3, adjust="none")
-        rows = compare_runs([(by_name[pair.model_a], by_name[pair.model_b])], settings).differences
+        rows = compare_runs([(by_name[pair.model_a], by_name[pair.model_b])], settings).comparisons
         (row,) = (item for item in rows if item.task == pair.task)
         assert pair.p_value == pytest.approx(row.p_value, abs=1e-12)
         assert (pair.ci_low, pair.ci_high) == pytest.approx((row.ci_low, row.ci_high), abs=1e-8)

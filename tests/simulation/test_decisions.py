@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from harness_noise import estimate_difference
-from harness_noise.analysis.difference import decided
-from harness_noise.analysis.evidence import RowDecision
+from harness_noise.analysis.evidence import RowDecision, decided
 from harness_noise.analysis.gate import regressions
 from harness_noise.results.rows import Comparison
 from harness_noise.settings import Settings
 from harness_noise.stats import decision
 from harness_noise.stats.arrays import FloatArray
-from harness_noise.stats.cluster_variance import each_its_clusters, task_df
-from harness_noise.stats.flips import extended_task
+from harness_noise.stats.cluster_variance import Cells
+from harness_noise.stats.flips import Extension
+from harness_noise.stats.intervals import t_limits
 
 
 @dataclass(frozen=True)
@@ -34,18 +34,25 @@ class Shares:
     """Over t's, in the mean."""
 
 
+def clusters_of(sizes: FloatArray) -> Cells:
+    """One task with clusters of these (1, G) sizes."""
+    G = sizes.size
+    return Cells(sizes, np.arange(G), np.zeros(G, dtype=np.intp), np.full((1, 1), 1 / sizes.sum()))
+
+
 def shares(sums: FloatArray, sizes: Sequence[int], truth: float) -> Shares:
     """Of (R, G) samples of clusters of these sizes; those without any variance have an interval of their own."""
     n_c = np.array([sizes], dtype=np.float64)
     n, G = n_c.sum(), n_c.size
     mean = sums.sum(axis=1) / n
-    V = each_its_clusters(sums, n_c, "cr2")
+    found = clusters_of(n_c)
+    V = (found.scores(sums - mean[:, None] * n_c, "cr2") ** 2).sum(axis=1)
     known = V > 1e-24
-    far, df = extended_task(sums, n_c), task_df(n_c[0] / n)
+    far, df = Extension(found, "cr2")(sums), found.df()
     assert df == pytest.approx(G - 1) or np.ptp(n_c) > 0
     se = np.sqrt(V)
-    ours, theirs = (decision.t_limits(mean, se, df, 0.95, item) for item in (far, None))
-    narrow, narrow_t = (decision.t_limits(mean, se, df, 0.90, item) for item in (far, None))
+    ours, theirs = (t_limits(mean, se, df, 0.95, item) for item in (far, None))
+    narrow, narrow_t = (t_limits(mean, se, df, 0.90, item) for item in (far, None))
     widths = ((ours.high - ours.low)[known] / (theirs.high - theirs.low)[known]).mean()
     return Shares(
         *(float(((x.low <= truth) & (truth <= x.high))[known].mean()) for x in (ours, theirs)),
@@ -115,8 +122,8 @@ def test_equivalence_at_the_margin_is_rare() -> None:
     rows = np.zeros((len(x), n))
     for i, wins in enumerate(x):
         rows[i, :wins] = 1.0
-    far = extended_task(rows, np.ones((1, n)))
-    ours, theirs = (decision.t_limits(mean, np.sqrt(V), n - 1.0, 0.90, item) for item in (far, None))
+    far = Extension(clusters_of(np.ones((1, n))), "cr2")(rows)
+    ours, theirs = (t_limits(mean, np.sqrt(V), n - 1.0, 0.90, item) for item in (far, None))
     chance = stats.binom.pmf(x[:, None], n, lam / n)
     error, error_t = ((chance * (limits.high[:, None] < lam / n)).sum(axis=0) for limits in (ours, theirs))
     assert error.mean() <= 0.065
@@ -131,7 +138,7 @@ def test_verdict_words_are_wrong_in_one_family_of_twenty() -> None:
     R, m, n = 1000, 20, 60
     settings = Settings()
     single = words = 0
-    template = estimate_difference(rng.normal(size=n), rng.normal(size=n))
+    fields = asdict(estimate_difference(rng.normal(size=n), rng.normal(size=n)))
     for _ in range(R):
         d = rng.normal(size=(m, n))
         t = d.mean(axis=1) / d.std(axis=1, ddof=1) * np.sqrt(n)
@@ -139,9 +146,9 @@ def test_verdict_words_are_wrong_in_one_family_of_twenty() -> None:
         of = decision.Differences(
             d.mean(axis=1), d.var(axis=1, ddof=1) / n, np.full(m, n - 1.0), np.zeros(m, dtype=bool), np.full(m, np.nan)
         )
-        each = decision.decide(of, settings.level)
+        each = decision.decide(of, settings)
         assert each.p_value == pytest.approx(p)
-        rows = decided([RowDecision(template, each.take(slice(i, i + 1))) for i in range(m)], settings)
+        rows = decided([RowDecision(fields, frozenset(), each.take(slice(i, i + 1))) for i in range(m)], settings)
         single += bool((p < 0.05).any())
         words += any(row.verdict != "not separable" for row in rows)
     assert single / R >= 0.55

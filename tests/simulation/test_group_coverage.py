@@ -51,7 +51,7 @@ def test_clusters_across_tasks(weighting, replications):
         row = analyze_run(runs[0], Settings()).estimates[3]
         one += hit(row, 0.5)
         naive += abs(row.mean - 0.5) <= 1.96 * row.se_naive
-        both += hit(compare_runs([(runs[0], runs[1])], Settings()).differences[3], 0.0)
+        both += hit(compare_runs([(runs[0], runs[1])], Settings()).comparisons[3], 0.0)
     assert abs(one / replications - 0.95) < 0.02 + slack(replications)
     assert abs(both / replications - 0.95) < 0.015 + slack(replications)
     assert naive / replications < 0.88

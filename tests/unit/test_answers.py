@@ -73,7 +73,7 @@ def test_auto_asks_the_adapter_and_without_a_spec_the_user_hears_of_it():
     assert (part.clusters[0], part.cluster_spec) == ("p0", "passage (auto)")
     plain = built(auto=auto)
     assert single(plain).clusters is None
-    assert plain.notes == ["drop: the questions have natural clusters, passage: ask with --cluster auto"]
+    assert plain.notes == ["drop: the questions have natural clusters, passage: ask with `cluster='auto'`"]
     unknown = built(ReadOptions(cluster="auto"))
     assert single(unknown).clusters is None
     assert unknown.notes == ["drop: no natural cluster is known: the questions count as independent"]

@@ -32,7 +32,7 @@ class TestMissingIsZero:
         assert (dropped.mean, dropped.n_missing) == (pytest.approx((1 + 0.5 + 1) / 3), 1)
         assert (filled.mean, filled.n_missing) == (pytest.approx((0.5 + 0.5 + 1) / 3), 1)
         assert filled == whole
-        other = hn.compare(run, path, missing="zero").differences[0]
+        other = hn.compare(run, path, missing="zero").comparisons[0]
         assert (other.mean_a, other.diff) == (filled.mean, 0)
 
     def test_a_run_without_one_is_refused(self) -> None:
@@ -75,7 +75,7 @@ class TestDataFrames:
             ours, theirs = (getattr(hn, name)(x, **choices) for x in (frame, tmp_path / "t.csv"))
             assert [replace(row, run="") for row in ours.rows] == [replace(row, run="") for row in theirs.rows]
         assert [run.model for run in hn.read(frame.astype({"score": "Float64"}))] == ["a", "b"]
-        assert hn.arena(frame).boards[0].pairs[0].diff == pytest.approx(hn.compare(*hn.read(frame)).diff)
+        assert hn.arena(frame).boards[0].pairs[0].diff == pytest.approx(hn.compare(*hn.read(frame)).rows[0].diff)
 
     def test_two_of_them_are_compared_and_an_index_is_a_column(self) -> None:
         frame = self.frame()

@@ -83,7 +83,7 @@ def test_p_best_is_the_smallest_one_sided_p_times_the_rivals() -> None:
     ours = best_p(found.boards[0].pairs, 4)
     worst = []
     for run in runs[1:]:
-        pair = compare_runs([(run, runs[0])], Settings()).differences[0]
+        pair = compare_runs([(run, runs[0])], Settings()).comparisons[0]
         assert pair.p_value is not None
         assert pair.statistic is not None
         worst.append(pair.p_value / 2 if pair.statistic > 0 else 1 - pair.p_value / 2)
@@ -117,7 +117,7 @@ def test_questions_are_matched_by_text_where_ids_lie() -> None:
     assert found.benchmarks[0].n_questions == 20
     assert any("matched by text" in note for note in found.notes)
     first = next(iter(found.pairs))
-    theirs = compare_runs([(runs[0], runs[1])], Settings()).differences[0]
+    theirs = compare_runs([(runs[0], runs[1])], Settings()).comparisons[0]
     assert (first.wins_a, first.wins_b, first.n_questions) == (0, 5, 20)
     assert (first.se, first.p_sign) == (pytest.approx(theirs.se), theirs.p_sign)
 
@@ -308,7 +308,7 @@ def test_scores_that_agree_where_answers_are_known_to_differ():
             for name, x in (("a", constant), ("b", varied))
         ]
         (pair,) = arena(runs, Settings()).pairs
-        (alone,) = compare_runs([(runs[0], runs[1])], Settings()).differences
+        (alone,) = compare_runs([(runs[0], runs[1])], Settings()).comparisons
         assert {"identical_scores_only", "identical_repeats"} & set(pair.diagnostics) == {code}
         assert pair.diagnostics == alone.diagnostics
         assert pair.se_prediction is None

@@ -18,7 +18,7 @@ from harness_noise.errors import InputError
 from harness_noise.leaderboard.build import arena
 from harness_noise.results.rows import Difference
 from harness_noise.settings import Settings
-from harness_noise.stats.group_pairs import _Group
+from harness_noise.stats import pairs as engine
 
 TASKS = ("french", "german", "swahili")
 SIZES = (12, 20, 7)
@@ -62,7 +62,7 @@ def assert_same(runs: list[Run], choices: Settings, ignore: frozenset[str] = fro
     board = arena(runs, choices).boards[-1]
     assert board.key == ("languages", "acc", "none")
     for ours, (a, b) in zip(board.pairs, combinations(runs, 2), strict=True):
-        theirs = compare_runs([(a, b)], choices).differences[-1]
+        theirs = compare_runs([(a, b)], choices).comparisons[-1]
         assert theirs.task == "languages"
         for field in fields(Difference):
             x, y = getattr(ours, field.name), getattr(theirs, field.name)
@@ -125,11 +125,18 @@ def test_groups_without_variance() -> None:
 
 def test_the_same_questions_take_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(_Group, "by_kernel", lambda self, i: calls.append(i))
-    for K in (1, 3):
-        arena(drawn(6, K), Settings())
-    assert calls == []
-    arena(drawn(6, 3, missing=0.1), Settings())
+    from_questions = engine._from_questions
+
+    def counted(work: Any, rows: Any) -> None:
+        calls.extend(rows)
+        from_questions(work, rows)
+
+    monkeypatch.setattr(engine, "_from_questions", counted)
+    group = [replace(run, scores=(), parts=run.scores) for run in drawn(6, 3, real=True)]
+    arena(group, Settings())
+    assert len(calls) < 8  # those whose flips are few
+    calls.clear()
+    arena([replace(run, scores=(), parts=run.scores) for run in drawn(6, 3, missing=0.1)], Settings())
     assert len(calls) == 15
 
 
@@ -138,7 +145,7 @@ def test_a_task_that_a_pair_does_not_share_leaves_the_group_without_numbers() ->
     emptied = replace(b.scores[2], values=np.full_like(b.scores[2].values, np.nan))
     hidden = [replace(a, scores=(), parts=a.scores), replace(b, scores=(), parts=(*b.scores[:2], emptied))]
     (board,) = arena(hidden, Settings()).boards
-    ours, theirs = board.pairs[0], compare_runs([(hidden[0], hidden[1])], Settings()).differences[0]
+    ours, theirs = board.pairs[0], compare_runs([(hidden[0], hidden[1])], Settings()).comparisons[0]
     assert (ours.n_questions, ours.n_only_a, ours.n_clusters) == (32, 7, theirs.n_clusters)
     assert (ours.diff, ours.se, ours.mean_a, ours.verdict) == (None, None, None, "not separable")
     assert ours.diagnostics == theirs.diagnostics

@@ -26,13 +26,13 @@ OF_RESULTS = {
     "form": "render(format=)", "output": "render", "details": "render(details=)", "wide": "render(wide=)",
     "quiet": "the caller's", "debug": "the caller's", "html": "write_html", "figures": "write_figures",
     "plot": "write_figures", "tables": "write_tables", "tables_format": "write_tables(kind=)",
-    "profile": "write_profile", "with_questions": "write_profile(questions=)", "force": "write_profile(force=)",
+    "write_profile": "write_profile", "with_questions": "write_profile(with_questions=)",
+    "force": "write_profile(force=)",
 }  # fmt: skip
 """Option → the function of Python that does it with the result."""
 OF_PYTHON = {"settings", "progress", "say", "by_question"}
 """Settings given whole, what a terminal shows while files are read, and what `compare --html` asks for."""
 OTHERWISE = {
-    ("plan", "sources"): "runs",  # --from
     ("plan", "more"): "runs",
     ("export", "output"): "output",
 }

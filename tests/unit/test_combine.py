@@ -13,7 +13,6 @@ from statsmodels.stats.proportion import proportions_ztest
 
 from harness_noise.analysis.combine import combine
 from harness_noise.errors import InputError
-from harness_noise.stats.choices import acc_prob
 from harness_noise.stats.combine import (
     equal_weights,
     fisher_exact,
@@ -22,6 +21,7 @@ from harness_noise.stats.combine import (
     two_proportions,
     wilcoxon,
 )
+from harness_noise.stats.passk import acc_prob
 from harness_noise.stats.tests import skew_of, skewed_alike
 from support.simulations import simulation
 
@@ -259,14 +259,14 @@ class TestRows:
             )
 
         skewed = result(rare)
-        found = combine(skewed.differences, skewed.skews)
+        found = combine(skewed.comparisons, skewed.skews)
         assert [item.p_value is None for item in found] == [False, True, True, False]
         assert found[1].diagnostics == found[2].diagnostics == ("skewed_rows",)
         assert "skewed in the same direction" in found[1].note
         both_ways = result(rare, turned=range(6))
-        assert combine(both_ways.differences, both_ways.skews)[1].p_value is not None
+        assert combine(both_ways.comparisons, both_ways.skews)[1].p_value is not None
         plain = result(lambda name, t: rng.random(40))
-        assert combine(plain.differences, plain.skews)[1].p_value is not None
+        assert combine(plain.comparisons, plain.skews)[1].p_value is not None
 
     def test_refused(self):
         with pytest.raises(InputError, match="there are 1"):

@@ -80,7 +80,7 @@ def test_both_forms_draw_the_same_resamples(values):
 def test_paired_difference(values):
     rng = np.random.default_rng(1)
     other = (rng.random((120, 3)) < values.mean(axis=1, keepdims=True) * 0.8).astype(float)
-    rows = compare_runs([(run(mean_by_sums(values)), run(mean_by_sums(other), "o"))], Settings()).differences
+    rows = compare_runs([(run(mean_by_sums(values)), run(mean_by_sums(other), "o"))], Settings()).comparisons
     known = estimate_difference(values, other, se="cr0")
     assert rows[0].diff == pytest.approx(known.diff, rel=1e-12)
     assert rows[0].se == pytest.approx(known.se, rel=0.05)
@@ -89,8 +89,8 @@ def test_paired_difference(values):
     cr2 = estimate_difference(values, other)  # the jackknife of a mean of singletons is its variance
     assert (rows[0].ci_low, rows[0].ci_high) == pytest.approx((cr2.ci_low, cr2.ci_high), rel=1e-9)
     unpaired = compare_runs([(run(mean_by_sums(values)), run(mean_by_sums(other), "o"))], Settings(unpaired=True))
-    assert unpaired.differences[0].se == pytest.approx(known.se_unpaired, rel=0.05)
-    assert unpaired.differences[0].se > rows[0].se
+    assert unpaired.comparisons[0].se == pytest.approx(known.se_unpaired, rel=0.05)
+    assert unpaired.comparisons[0].se > rows[0].se
 
 
 def test_f1_against_brute_force():
@@ -128,7 +128,7 @@ def test_degenerate(values):
     assert "zero_variance" in e.diagnostics
     (e,) = analyze_run(run(mean_by_call(np.full((5, 2), np.nan))), Settings()).estimates
     assert (e.mean, e.n_questions) == (None, 0)
-    (row,) = compare_runs([(run(mean_by_sums(values)), run(mean_by_sums(values), "o"))], Settings()).differences
+    (row,) = compare_runs([(run(mean_by_sums(values)), run(mean_by_sums(values), "o"))], Settings()).comparisons
     assert (row.diff, row.p_value, row.ci_low, row.verdict) == (0.0, 1.0, None, "not separable")
     assert {"zero_variance", "identical_scores"} <= set(row.diagnostics)
 
@@ -198,7 +198,7 @@ class TestPermutation:
         clusters = tuple(str(i % 40) for i in range(120))
         pair = run(kind(values, clusters)), run(kind(other, clusters), "o")
         few = Settings(test="permutation", resamples=3000)
-        (row,) = compare_runs([pair], few).differences
+        (row,) = compare_runs([pair], few).comparisons
         known = estimate_difference(values, other, clusters, test="permutation")
         assert row.test == "permutation"
         assert row.p_value == pytest.approx(known.p_value, abs=0.05)
@@ -207,7 +207,7 @@ class TestPermutation:
     def test_unequal_repeats(self, values):
         (row,) = compare_runs(
             [(run(mean_by_sums(values)), run(mean_by_sums(1 - values[:, :3]), "o"))], Settings(test="permutation")
-        ).differences
+        ).comparisons
         assert 0 < row.p_value < 1
 
 

@@ -189,7 +189,7 @@ class TestDifference:
         low, high = rng.random(40), 1 + rng.random(40)
         for direction, word in ((True, "B better"), (None, "B better"), (False, "A better")):
             a, b = (scores("t", x[:, None], higher_is_better=direction) for x in (low, high))
-            (row,) = compare_runs([(run(a), run(b, model="o"))], Settings()).differences
+            (row,) = compare_runs([(run(a), run(b, model="o"))], Settings()).comparisons
             assert (row.verdict, row.diff < 0) == (word, True)
 
     def test_equivalence_needs_a_margin(self):
@@ -248,7 +248,7 @@ class TestDifference:
         a = run(scores("s", [[1.0], [0.0]]), scores("t", [[1.0], [0.0]], keys="xy"))
         b = run(scores("s", [[0.0], [0.0]]), scores("t", [[1.0], [0.0]], keys="uv"), model="o")
         found = compare_runs([(a, b)], Settings())
-        assert [(row.task, row.diff) for row in found.differences] == [("s", 0.5)]
+        assert [(row.task, row.diff) for row in found.comparisons] == [("s", 0.5)]
         note = found.notes[0]
         assert note.startswith("left out: t: ")
         assert "(2 and 2 questions)" in note
@@ -277,7 +277,7 @@ class TestGroups:
         a = run(scores("s", [[1.0], [0.0]]), scores("t", [[1.0], [0.0]], keys="xy"))
         b = run(scores("s", [[0.0], [1.0]]), scores("t", [[1.0], [NAN]], keys="yz"), model="o")
         group = Group("g", "acc", "none", ("s", "t"), "equal")
-        rows = compare_runs([(Run("m", "a", "test", scores=a.scores, groups=(group,)), b)], Settings()).differences
+        rows = compare_runs([(Run("m", "a", "test", scores=a.scores, groups=(group,)), b)], Settings()).comparisons
         assert [row.task for row in rows] == ["s", "t", "g"]
         assert rows[2].se is None
 
@@ -287,7 +287,7 @@ class TestGroups:
         other = scores("s", [[0.0], [0.0], [1.0]]), scores("t", [[0.0], [0.0], [1.0]])
         a = Run("m", "a", "test", parts=parts, groups=(group,))
         b = Run("o", "b", "test", parts=other, groups=(group,))
-        (row,) = compare_runs([(a, b)], Settings()).differences
+        (row,) = compare_runs([(a, b)], Settings()).comparisons
         assert (row.task, row.n_questions, row.diff) == ("g", 6, pytest.approx(1 / 6))
 
 

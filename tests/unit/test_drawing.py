@@ -92,7 +92,7 @@ def test_a_run_that_stopped_says_so_everywhere() -> None:
     again = with_record(run, *recorded(found.to_dict()))
     assert again.scores[0].diagnostics == run.scores[0].diagnostics
     compared = hn.compare(run, run_of(np.arange(100), "other")) if hasattr(hn, "compare") else None
-    assert compared is None or "stopped_early" in compared.differences[0].diagnostics
+    assert compared is None or "stopped_early" in compared.comparisons[0].diagnostics
 
 
 def test_what_a_file_says_moves_no_cursor() -> None:

@@ -96,7 +96,7 @@ def test_crossed_clusters_on_the_command_line(run, tables, spec):
     row = json.loads(out)["comparisons"][0]
     assert row["cluster"] == ("{{template}} × language" if "{{" in spec[-1] else "template × language")
     assert row["n_clusters"] == 5
-    assert row["se"] == hn.compare(*tables, **TEMPLATE_BY_LANGUAGE).differences[0].se
+    assert row["se"] == hn.compare(*tables, **TEMPLATE_BY_LANGUAGE).comparisons[0].se
 
 
 @pytest.mark.parametrize(

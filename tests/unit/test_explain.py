@@ -196,7 +196,7 @@ def test_the_command(table):
         shown = invoke(table, "--on", "digits", "--models", "one", "--format", form)
         assert shown.exit_code == 0, shown.output
         assert "digits" in shown.stdout
-    assert "goes with" in invoke(table, "--on", "digits", "--models", "one").stdout
+    assert "Per extra unit of digits, one's score" in invoke(table, "--on", "digits", "--models", "one").stdout
 
 
 def test_clusters_of_a_task_that_is_not_there_are_refused(table):

@@ -18,9 +18,9 @@ from harness_noise.leaderboard.build import arena
 from harness_noise.results.rows import Difference
 from harness_noise.settings import Settings
 from harness_noise.stats.arrays import Estimator
-from harness_noise.stats.cluster_variance import clustered_variance
+from harness_noise.stats.cluster_variance import Cells, clustered_variance
 from harness_noise.stats.contrast import design
-from harness_noise.stats.flips import effective_flips, extended, extended_task, level_sums
+from harness_noise.stats.flips import Extension, effective_flips, extended, level_sums
 
 
 def flipped(n: int, wins: int, losses: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -60,8 +60,11 @@ def test_it_is_the_sample_with_two_clusters_added(estimator: Estimator, sizes: t
     P = np.diag(all_sizes / kept) - np.outer(all_sizes / np.sqrt(kept), all_sizes / np.sqrt(kept)) / n
     df = np.trace(P) ** 2 / np.trace(P @ P)
     assert (far.mean[0], far.variance[0], far.df[0]) == pytest.approx((mean, V, df), rel=1e-12)
-    many = extended_task(sums[None, :], np.array([sizes], dtype=float), estimator)
-    assert (many.mean[0], many.variance[0], many.df[0]) == pytest.approx((mean, V, df), rel=1e-12)
+    G, own = len(sizes), np.array([sizes, sizes], dtype=float)  # of several designs at once
+    codes, tasks = np.arange(G), np.zeros(G, dtype=np.intp)
+    many = Extension(Cells(own, codes, tasks, np.full((2, 1), 1 / len(d))), estimator)(np.stack([sums, sums]))
+    for found in zip(many.mean, many.variance, many.df, strict=True):
+        assert found == pytest.approx((mean, V, df), rel=1e-12)
 
 
 def test_unclustered_it_is_two_questions_more() -> None:
@@ -250,7 +253,7 @@ def assert_same(runs: list[Run], choices: Settings) -> int:
     """Of the last benchmark; returns how many of its pairs have few flips."""
     few = 0
     for ours, (a, b) in zip(arena(runs, choices).boards[-1].pairs, combinations(runs, 2), strict=True):
-        theirs = compare_runs([(a, b)], choices).differences[-1]
+        theirs = compare_runs([(a, b)], choices).comparisons[-1]
         for field in fields(Difference):
             x, y = getattr(ours, field.name), getattr(theirs, field.name)
             if isinstance(y, float) and isinstance(x, float):

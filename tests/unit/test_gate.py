@@ -56,7 +56,7 @@ class TestFamilies:
     def test_groups_and_lone_tasks_first_then_the_subtasks_of_each_group(self) -> None:
         pair = two(dict.fromkeys(["a", "b", "c", "alone"], 0.1), self.GROUPS)
         found = compare_runs([pair], Settings())
-        by_task = {row.task: (family, row) for family, row in zip(found.families, found.differences, strict=True)}
+        by_task = {row.task: (family, row) for family, row in zip(found.families, found.comparisons, strict=True)}
         assert {task: family for task, (family, _) in by_task.items()} == {
             "a": "all", "b": "some", "c": "some", "alone": "", "all": "", "some": "",
         }  # fmt: skip
@@ -70,7 +70,7 @@ class TestFamilies:
         other = replace(a, model="other")
         found = compare_runs([(a, b), (other, b)], Settings())
         assert found.families == ("", "")
-        assert found.differences[0].p_adjusted == pytest.approx(2 * found.differences[0].p_value)  # type: ignore[operator]
+        assert found.comparisons[0].p_adjusted == pytest.approx(2 * found.comparisons[0].p_value)  # type: ignore[operator]
 
     def test_a_row_without_p_is_adjusted_by_its_sign_test(self) -> None:
         """Every question worse by the same amount: p is null, and the sign test counts in the family."""
@@ -78,15 +78,15 @@ class TestFamilies:
         base = rng.normal(size=12)
         a = run("new", {"same": base - 1, "noise": base + rng.normal(size=12)})
         b = run("old", {"same": base, "noise": base})
-        same, noise = compare_runs([(a, b)], Settings()).differences
+        same, noise = compare_runs([(a, b)], Settings()).comparisons
         assert (same.p_value, same.p_adjusted, same.verdict) == (None, None, "B better")
         assert noise.p_adjusted == noise.p_value  # the larger of two
         a6, b6 = (
             run(m, {t: v[:, 0][:6] for t, v in ((s.task, s.values) for s in r.scores)}) for m, r in (("n", a), ("o", b))
         )
         alone = compare_runs([(replace(a6, scores=a6.scores[:1]), replace(b6, scores=b6.scores[:1]))], Settings())
-        assert alone.differences[0].verdict == "B better"  # p = 2/64
-        beside = compare_runs([(a6, b6)], Settings()).differences[0]
+        assert alone.comparisons[0].verdict == "B better"  # p = 2/64
+        beside = compare_runs([(a6, b6)], Settings()).comparisons[0]
         assert (beside.verdict, "not_after_adjustment" in beside.diagnostics) == ("not separable", True)
 
 
@@ -94,24 +94,24 @@ class TestVerdict:
     def test_it_follows_the_adjusted_p_and_says_so(self) -> None:
         a, b = two({f"t{i}": 0.12 if i == 0 else 0.0 for i in range(12)})
         found = compare_runs([(a, b)], Settings())
-        back = [row for row in found.differences if "not_after_adjustment" in row.diagnostics]
+        back = [row for row in found.comparisons if "not_after_adjustment" in row.diagnostics]
         assert back
-        for row in found.differences:
+        for row in found.comparisons:
             assert (row.verdict == "not separable") == (row.p_adjusted >= 0.05)  # type: ignore[operator]
             single = not row.ci_low <= 0 <= row.ci_high  # type: ignore[operator]
             assert ("not_after_adjustment" in row.diagnostics) == (single and row.verdict == "not separable")
         for shown in (text.markdown(found), text.latex(found), result_html.page(found)):
             assert "alone would show a difference" in shown
             assert "Holm" in shown
-        single_words = compare_runs([(a, b)], Settings(adjust="none")).differences
+        single_words = compare_runs([(a, b)], Settings(adjust="none")).comparisons
         assert sum(row.verdict != "not separable" for row in single_words) > sum(
-            row.verdict != "not separable" for row in found.differences
+            row.verdict != "not separable" for row in found.comparisons
         )
 
     def test_what_is_taken_back_may_be_equivalent(self) -> None:
         a, b = two({f"t{i}": 0.12 if i == 0 else 0.0 for i in range(12)})
         found = compare_runs([(a, b)], Settings(margin=5.0))
-        assert {row.verdict for row in found.differences if "not_after_adjustment" in row.diagnostics} == {
+        assert {row.verdict for row in found.comparisons if "not_after_adjustment" in row.diagnostics} == {
             "equivalent within 5"
         }
 
@@ -148,7 +148,7 @@ class TestGate:
             b = (rng.random(60) < 0.7).astype(float)
             a = np.where(rng.random(60) < 0.3, 0.0, b)
             found = only(a, b, test=test, margin=margin, resamples=500)
-            assert regressions(found).tripped == (found.differences[0].ci_high < -margin)  # type: ignore[operator]
+            assert regressions(found).tripped == (found.comparisons[0].ci_high < -margin)  # type: ignore[operator]
 
     def test_p_is_that_of_a_one_sided_t_test(self) -> None:
         rng = np.random.default_rng(5)

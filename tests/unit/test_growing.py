@@ -103,8 +103,8 @@ def test_every_word_of_a_comparison_is_that_of_the_looks(place: Path, capsys: py
         return code, " ".join(out.out.split()), " ".join(out.err.split())
 
     plain = hn.compare(*files)
-    assert plain.verdict == "A better"
-    assert plain.p_value < 0.02
+    assert plain.rows[0].verdict == "A better"
+    assert plain.rows[0].p_value < 0.02
     backwards = [*files[::-1]]
     assert main(["compare", *backwards, "--fail-on", "regression"]) == 1  # b against a: the plain gate trips
     found = json.loads(told("--looks", "5", "--format", "json")[1])
@@ -280,7 +280,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="30 questions in a and 31 in b"):
         hn.compare_in_sequence(np.ones(30), np.ones(31))
     ways = np.stack([np.arange(40) % 8, np.arange(40) // 8], axis=1)
-    with pytest.raises(ValueError, match="must be \\(n,\\) labels"):
+    with pytest.raises(ValueError, match=r"must be \(n,\) labels"):
         hn.compare_in_sequence(np.random.default_rng(1).random(40), np.zeros(40), ways)  # type: ignore[arg-type]
 
 

@@ -133,7 +133,7 @@ def test_a_page_shows_the_numbers_of_its_table() -> None:
     runs = drawn()
     table = compare_runs([(runs[7], runs[0])], Settings())
     page = Reader(result_html.page(table))
-    for item in table.differences:
+    for item in table.comparisons:
         assert f"{item.diff:.3f}".replace("-", "−") in page.text
         assert item.verdict in page.text
     assert f"{Settings().level}" in page.text

@@ -74,7 +74,7 @@ def test_the_caption_names_the_error_and_the_test() -> None:
     assert "new (A) against old (B), paired by question" in caption
     assert r"$\pm$ is the standard error of the difference (clustered by passage)" in caption
     assert re.search(r"95 \\% confidence interval; p: two-sided \(t, [\d.]+ df\); p adj.: Holm", caption)
-    row = comparison().differences[0]
+    row = comparison().comparisons[0]
     assert rf"{row.diff:.3f} $\pm$ {row.se:.3f}".replace("-", "$-$") in text
     assert r"clustered by passage; CR2" in render(analysis())
 
@@ -106,9 +106,9 @@ def test_one_row_fits_a_page(tmp_path: Path) -> None:
     if shutil.which("pdflatex") is None:
         pytest.skip("no pdflatex on this machine")
     names = {"task": "word_problems", "metric": "exact_match", "scorer": "number", "cluster": "template"}
-    tables = [replace(comparison(**names), differences=comparison(**names).differences[:1])]
+    tables = [replace(comparison(**names), comparisons=comparison(**names).comparisons[:1])]
     tables.append(
-        replace(tables[0], differences=(replace(tables[0].differences[0], verdict="equivalent within 0.02"),))
+        replace(tables[0], comparisons=(replace(tables[0].comparisons[0], verdict="equivalent within 0.02"),))
     )
     bodies = [render(table) for table in (*tables, Analysis({}, analysis(**names).estimates[:1]))]
     assert all("Task word\\_problems; metric exact\\_match, number." in body for body in bodies)

@@ -65,7 +65,7 @@ def test_an_arena_says_it_of_the_same_pairs() -> None:
     told = {(row.model_a, row.model_b): "missing_matters" in row.diagnostics for row in hn.arena(runs).pairs}
     assert set(told.values()) == {True, False}
     for a, b in ((0, 1), (0, 2), (1, 2)):
-        (row,) = hn.compare(runs[a], runs[b]).differences
+        (row,) = hn.compare(runs[a], runs[b]).comparisons
         names = (runs[a].model, runs[b].model)
         assert told.get(names, told.get(names[::-1])) == ("missing_matters" in row.diagnostics)
 

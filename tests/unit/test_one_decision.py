@@ -14,8 +14,8 @@ from harness_noise.data.scores import Run
 from harness_noise.leaderboard.build import arena
 from harness_noise.settings import Settings
 from harness_noise.stats import decision
-from harness_noise.stats.decision import Differences, decide, settle
-from harness_noise.stats.flips import Far
+from harness_noise.stats.decision import Differences, apply_adjustment, decide
+from harness_noise.stats.flips import ExtendedSample
 
 
 def drawn(P: int = 40) -> Differences:
@@ -26,7 +26,7 @@ def drawn(P: int = 40) -> Differences:
     variance = np.where(zero, 0.0, rng.gamma(2.0, 0.2, P))
     variance[:3] = np.nan
     zero[:3] = False
-    far = Far(np.where(rng.random(P) < 0.3, diff, np.nan), np.full(P, 1.0), np.full(P, 9.0))
+    far = ExtendedSample(np.where(rng.random(P) < 0.3, diff, np.nan), np.full(P, 1.0), np.full(P, 9.0))
     return Differences(
         diff, variance, rng.uniform(3, 60, P), zero, rng.random(P),
         lambda level: decision.Limits(diff - level, diff + level), far,
@@ -35,7 +35,7 @@ def drawn(P: int = 40) -> Differences:
 
 def test_many_differences_are_decided_as_each_alone() -> None:
     of = drawn()
-    whole = decide(of, 0.9, 0.5)
+    whole = decide(of, Settings(level=0.9, margin=0.5))
     for i in range(len(of.diff)):
         at = slice(i, i + 1)
         alone = Differences(
@@ -43,13 +43,13 @@ def test_many_differences_are_decided_as_each_alone() -> None:
             lambda level, at=at: decision.Limits(of.diff[at] - level, of.diff[at] + level),  # type: ignore[misc]
             of.far.take(np.array([i])) if of.far is not None else None,
         )  # fmt: skip
-        found = decide(alone, 0.9, 0.5)
+        found = decide(alone, Settings(level=0.9, margin=0.5))
         for field in fields(found):
             assert getattr(found, field.name)[0] == pytest.approx(getattr(whole, field.name)[i], nan_ok=True), field
 
 
 def test_what_is_not_identified_is_not_decided() -> None:
-    found = decide(drawn(), 0.95, 10.0)
+    found = decide(drawn(), Settings(margin=10.0))
     assert np.isnan(np.stack([found.ci_low, found.p_value, found.p, found.statistic, found.mde])[:, :3]).all()
     assert (found.interval[:3] == "none").all()
     assert not found.separable[:3].any()
@@ -57,13 +57,13 @@ def test_what_is_not_identified_is_not_decided() -> None:
 
 
 def test_verdicts_follow_the_adjusted_p() -> None:
-    found = decide(drawn(), 0.95)
-    verdicts = settle(found, drawn().diff > 0, 0.95, None, "holm")
+    found = decide(drawn(), Settings())
+    verdicts = apply_adjustment(found, drawn().diff > 0, Settings())
     by_p = verdicts.p_adjusted < 0.05
     known = ~np.isnan(verdicts.p_adjusted) & (found.interval == "t")
     assert ((verdicts.codes != decision.SAME) == by_p)[known].all()
-    assert (verdicts.taken_back == (found.separable & ~by_p))[known].all()
-    assert verdicts.taken_back.any()
+    assert (verdicts.lost_to_adjustment == (found.separable & ~by_p))[known].all()
+    assert verdicts.lost_to_adjustment.any()
 
 
 def test_an_interval_without_an_end_is_none_in_the_arena_as_in_compare() -> None:
@@ -73,7 +73,7 @@ def test_an_interval_without_an_end_is_none_in_the_arena_as_in_compare() -> None
     b[0] = 0.3
     runs = [Run(name, name, "array", scores=(as_scores(x, task="t"),)) for name, x in (("a", a), ("b", b))]
     chosen = Settings(test="wild", level=0.999, margin=0.05)
-    (ours,), (theirs,) = arena(runs, chosen).pairs, compare_runs([(runs[0], runs[1])], chosen).differences
+    (ours,), (theirs,) = arena(runs, chosen).pairs, compare_runs([(runs[0], runs[1])], chosen).comparisons
     assert "few_flips" in ours.diagnostics
     for row in (ours, theirs):
         assert (row.ci_low, row.ci_high, row.interval) == (None, None, "none")

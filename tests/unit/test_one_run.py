@@ -346,14 +346,14 @@ class TestCorpus:
 
     def test_a_difference_is_tested_by_t_with_the_clusters_df(self):
         runs = [Run(str(i), str(i), "t", corpus=(self.item(40, seed=i, accuracy=a),)) for i, a in ((1, 0.9), (2, 0.7))]
-        (d,) = compare_runs([tuple(runs)], Settings()).differences
+        (d,) = compare_runs([tuple(runs)], Settings()).comparisons
         assert (d.test, d.df) == ("t", 39.0)
         half = (d.ci_high - d.ci_low) / 2
         assert d.p_value == pytest.approx(2 * stats.t.sf(abs(d.diff) * stats.t.ppf(0.975, 39) / half, 39))
         assert d.statistic == pytest.approx(d.diff * stats.t.ppf(0.975, 39) / half)
-        (welch,) = compare_runs([tuple(runs)], Settings(unpaired=True)).differences
+        (welch,) = compare_runs([tuple(runs)], Settings(unpaired=True)).comparisons
         assert 39 < welch.df <= 78
-        (boot,) = compare_runs([tuple(runs)], Settings(test="bootstrap")).differences
+        (boot,) = compare_runs([tuple(runs)], Settings(test="bootstrap")).comparisons
         assert (boot.test, boot.statistic) == ("bootstrap", None)
 
     def test_all_right(self):

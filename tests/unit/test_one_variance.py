@@ -12,18 +12,16 @@ import pytest
 
 import harness_noise
 from harness_noise.analysis.corpus_noise import _spread
+from harness_noise.stats import pairs as engine
 from harness_noise.stats.arrays import FloatArray, IntArray
 from harness_noise.stats.cluster_variance import (
+    Cells,
     cells,
     cluster_scores,
     clustered_variance,
-    each_its_clusters,
-    question_factor,
-    task_df,
 )
 from harness_noise.stats.contrast import Design, design
-from harness_noise.stats.group_pairs import _Group, group_pairs
-from harness_noise.stats.pair_table import Strata, Table
+from harness_noise.stats.pairs import Strata, Table, pair_columns
 
 ESTIMATORS: tuple[Any, ...] = ("cr0", "cr1", "cr2", "cr3")
 N, T, M = 60, 4, 5
@@ -56,9 +54,9 @@ def residuals(x: FloatArray, plan: Design) -> FloatArray:
 def test_scores_give_every_model_and_every_difference_its_variance(name: str, estimator: Any) -> None:
     plan = designs()[name]
     e = residuals(np.random.default_rng(0).normal(size=(N, M)), plan)
-    S = cluster_scores(e, plan, estimator)
+    S = cluster_scores(e.T, plan, estimator)
     assert S is not None
-    gram = S.T @ S
+    gram = S @ S.T
     for i in range(M):
         alone = clustered_variance(e[:, i], plan, estimator)
         assert alone is not None
@@ -74,18 +72,23 @@ def test_a_difference_with_its_own_clusters_has_the_variance_of_its_design(estim
     rng = np.random.default_rng(1)
     labels, d = rng.integers(0, 8, N), rng.normal(size=N)
     found = clustered_variance(d - d.mean(), design(N, labels), estimator)
-    sizes = np.bincount(labels).astype(float)
     assert found is not None
-    assert each_its_clusters(np.bincount(labels, weights=d), sizes, estimator) == pytest.approx(found.value, rel=1e-12)
-    assert task_df(sizes / N) == pytest.approx(found.df, rel=1e-12)
+    shown = np.stack([np.ones(N, dtype=bool), rng.random(N) < 0.5])
+    many = cells(design(N, labels), shown)
+    e = np.where(shown, d - np.array([[d[rows].mean()] for rows in shown]), 0.0)
+    half = clustered_variance(e[1][shown[1]], design(int(shown[1].sum()), labels[shown[1]]), estimator)
+    assert half is not None
+    assert many.variances(e, estimator) == pytest.approx([found.value, half.value], rel=1e-12)
+    assert many.df() == pytest.approx([found.df, half.df], rel=1e-12)
     each = clustered_variance(d - d.mean(), design(N), estimator)
+    by_hand = Cells(np.ones((1, N)), np.arange(N), np.zeros(N, dtype=np.intp), np.full((1, 1), 1 / N))
     assert each is not None
-    assert N * d.var() * question_factor(N, estimator) == pytest.approx(each.value, rel=1e-12)
+    assert by_hand.variances((d - d.mean())[None], estimator) == pytest.approx(each.value, rel=1e-12)
 
 
 def test_a_task_with_one_cluster_has_no_scores() -> None:
     tasks = np.array([0, 0, 1, 1])
-    assert cluster_scores(np.ones((4, 2)), design(4, ["a", "b", "c", "c"], tasks, np.array([0.5, 0.5]))) is None
+    assert cluster_scores(np.ones((2, 4)), design(4, ["a", "b", "c", "c"], tasks, np.array([0.5, 0.5]))) is None
     assert not cells(design(3, ["a", "a", "a"])).identified
     assert cells(design(4, ["a", "b", "c", "c"], tasks, np.array([1.0, 0.0]))).identified
 
@@ -108,14 +111,18 @@ def test_clustered_groups_are_not_gone_through_pair_by_pair(
     clusters = None if between else np.unique(rng.integers(0, 9, N), return_inverse=True)[1]
     table = Table(mean, np.full((N, M), np.nan), np.ones((N, M), dtype=np.intp), clusters=clusters, strata=strata)
     a, b = (item.astype(np.intp) for item in np.triu_indices(M, 1))
-    calls: list[int] = []
-    by_kernel = _Group.by_kernel
-    monkeypatch.setattr(_Group, "by_kernel", lambda self, i: calls.append(i))
-    found = group_pairs(table, a, b, estimator)
-    assert calls == []
-    monkeypatch.setattr(_Group, "by_kernel", by_kernel)
-    monkeypatch.setattr(_Group, "by_gram", lambda self: np.zeros(len(a), dtype=np.bool_))
-    expected = group_pairs(table, a, b, estimator)
+    gone_through: list[int] = []
+    from_questions = engine._from_questions
+
+    def counted(work: Any, rows: IntArray) -> None:
+        gone_through.extend(rows)
+        from_questions(work, rows)
+
+    monkeypatch.setattr(engine, "_from_questions", counted)
+    found = pair_columns(table, a, b, estimator)
+    assert len(gone_through) < len(a) / 4  # those whose flips are few
+    monkeypatch.setattr(engine, "_from_products", lambda work, counts: np.arange(len(a)))
+    expected = pair_columns(table, a, b, estimator)
     for name in ("diff", "variance", "df", "variance_a", "variance_b", "naive", "signs_a", "signs_b", "n_clusters"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-11, nan_ok=True), name
     assert all((found.flags[code] == has).all() for code, has in expected.flags.items())

@@ -22,8 +22,7 @@ from harness_noise.errors import InputError
 from harness_noise.leaderboard.build import arena
 from harness_noise.results.rows import Difference
 from harness_noise.settings import Settings
-from harness_noise.stats import all_pairs as engine
-from harness_noise.stats import pair_flips, pair_table
+from harness_noise.stats import pairs as engine
 from harness_noise.stats.contrast import question_stats
 from harness_noise.stats.ranks import count_above, dense_ranks
 
@@ -70,7 +69,7 @@ def assert_same(runs: list[Run], choices: Settings, ignore: frozenset[str] = fro
     found = list(arena(runs, choices).pairs)
     assert len(found) == len(runs) * (len(runs) - 1) // 2
     for ours, (a, b) in zip(found, combinations(runs, 2), strict=True):
-        theirs = compare_runs([(a, b)], choices).differences[0]
+        theirs = compare_runs([(a, b)], choices).comparisons[0]
         for field in fields(Difference):
             x, y = getattr(ours, field.name), getattr(theirs, field.name)
             if field.name == "diagnostics":
@@ -159,6 +158,39 @@ def boards(draw: st.DrawFn) -> list[Run]:
 @given(boards())
 def test_any_small_board_agrees_with_compare(runs: list[Run]) -> None:
     assert_same(runs, Settings(), frozenset({"shared_repeat_noise"}))
+
+
+CHOICES: dict[str, tuple[Any, ...]] = {
+    "level": (0.95, 0.8), "se": ("cr0", "cr1", "cr2", "cr3"), "interval": ("auto", "t"), "test": ("t", "sign", "wild"),
+    "margin": (None, 0.0, 0.2), "questions_are": ("population", "fixed"), "range": (None, (-5.0, 9.0)),
+    "missing": ("drop", "zero"), "cluster": (None,), "seed": (0, 3), "resamples": (100,), "adjust": ("none",),
+}  # fmt: skip
+"""Of every setting that an arena obeys, the values it may have."""
+
+
+def test_the_choices_are_all_that_an_arena_obeys() -> None:
+    obeyed = {item.name for item in fields(Settings) if "arena" in item.metadata["consumers"]}
+    assert set(CHOICES) == obeyed
+
+
+@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_over_every_setting_an_arena_says_what_compare_says(data: st.DataObject) -> None:
+    chosen = {name: data.draw(st.sampled_from(values), name) for name, values in CHOICES.items()}
+    shape = {
+        "kind": ("binary", "grades", "real"), "K": (1, 3), "missing": (0.0, 0.3), "G": (None, 5, 12),
+        "ragged": (False, True), "seed": (0, 1, 2),
+    }  # fmt: skip
+    drawn_as = {name: data.draw(st.sampled_from(values), name) for name, values in shape.items()}
+    if chosen["questions_are"] == "fixed":  # which knows t only, and needs answers that vary
+        chosen |= {"test": "t", "se": "cr2"}
+        drawn_as |= {"K": 3, "ragged": False}
+    if chosen["test"] == "wild":  # the weights drawn go by the order of the questions, which gaps change
+        chosen["interval"] = "auto"
+        drawn_as["missing"] = 0.0
+    ragged = drawn_as["ragged"] and drawn_as["K"] > 1
+    runs = drawn(3, 24, **drawn_as | {"ragged": ragged})
+    assert_same(runs, Settings(**chosen), frozenset({"shared_repeat_noise"}), rel=1e-10)
 
 
 def test_known_identical_answers_leave_the_split_unidentified() -> None:
@@ -255,7 +287,7 @@ def test_settings_that_only_compare_has_are_refused() -> None:
 def test_the_columns_do_not_depend_on_the_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = drawn(5, 40, 3, missing=0.3, G=8)
     whole = arena(runs, Settings()).to_frame("pairs")
-    monkeypatch.setattr(pair_flips, "CHUNK", 150)
+    monkeypatch.setattr(engine, "CHUNK", 150)
     pd.testing.assert_frame_equal(arena(runs, Settings()).to_frame("pairs"), whole, rtol=1e-12)
 
 
@@ -265,4 +297,4 @@ def test_question_statistics_are_all_the_engine_needs() -> None:
     stats = [question_stats(rng.normal(size=(9, 2))) for _ in range(3)]
     columns = [np.stack([getattr(item, name) for item in stats], axis=1) for name in ("mean", "var", "count")]
     with pytest.raises(ValueError, match="single answers"):
-        engine.all_pairs(pair_table.Table(*columns), *engine.every_pair(3))
+        engine.pair_columns(engine.Table(*columns), *engine.every_pair(3))

@@ -16,7 +16,7 @@ from harness_noise.analysis.ranges import check_margin
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
-from harness_noise.stats import theory
+from harness_noise.stats import planning
 from harness_noise.stats.planning import Variances, best_repeats, best_unequal_repeats
 from harness_noise.stats.power import noncentrality
 
@@ -296,7 +296,7 @@ class TestScale:
             call(Settings(margin=0.02))
             call(Settings(margin=margin, range=(0.0, 100.0)))
         a, b = self.runs(100)
-        assert compare_runs([(a, b)], Settings(margin=margin)).differences
+        assert compare_runs([(a, b)], Settings(margin=margin)).comparisons
 
     def test_a_metric_that_is_0_throughout_is_no_proportion(self):
         def scores(*values):
@@ -314,12 +314,14 @@ class TestTheory:
         """E[u(1 − u)] of Beta(p, 1 − p), twice."""
         found = integrate.quad(lambda x: stats.beta(p, 1 - p).cdf(x) * (2 * x - 1), 0, 1)[0]
         # E[u(1−u)] = ∫ (1 − 2u) S(u) du = ∫ (2u − 1) F(u) du, by parts
-        assert theory.beta_theory(p).at(1) == pytest.approx(2 * found, rel=1e-6) == pytest.approx(p * (1 - p), rel=1e-6)
-        assert theory.beta_theory(p).omega2 == 0
+        assert (
+            planning.beta_theory(p).at(1) == pytest.approx(2 * found, rel=1e-6) == pytest.approx(p * (1 - p), rel=1e-6)
+        )
+        assert planning.beta_theory(p).omega2 == 0
 
     def test_unsolvable_questions_add_no_noise(self):
         s, p = 0.8, 0.5
-        assert theory.beta_theory(p, s).at(1) == pytest.approx(s * (p / s) * (1 - p / s))
+        assert planning.beta_theory(p, s).at(1) == pytest.approx(s * (p / s) * (1 - p / s))
 
     def test_all_three_are_shown(self):
         found = plan(accuracy=0.7, effect=0.03)
@@ -357,7 +359,7 @@ class TestTheory:
         ({"accuracy": 1.2, "n": 9}, "`accuracy` 1.2"),
         ({"accuracy": 0.9, "solved": 0.8, "n": 9}, "above the accuracy"),
         ({"accuracy": 0.9, "sigma2": 0.8, "n": 9}, "belongs to `omega2`"),
-        ({"omega2": 0.1, "n": 9, "cluster": "x"}, "say how `runs` are read"),
+        ({"omega2": 0.1, "n": 9, "cluster": "x"}, "say how `runs` is read"),
         ({"omega2": 0.0, "sigma2": 0.0, "effect": 0.03}, "no noise to plan with"),
     ],
 )

@@ -85,9 +85,9 @@ def test_a_list_of_one_run_is_a_side_and_a_name_may_stand_alone(tmp_path):
         (tmp_path / f"{model}.csv").write_text("\n".join(["task,question,score", *lines]))
     a, b = (hn.read(tmp_path / f"{model}.csv", tasks="one") for model in "ab")
     assert [run.model for run in a] == ["a"]
-    (row,) = hn.compare(a, b).differences
+    (row,) = hn.compare(a, b).comparisons
     assert (row.task, row.diff) == ("one", pytest.approx(1 / 3))
-    (same,) = hn.compare(tmp_path / "a.csv", tmp_path / "b.csv", tasks="one").differences
+    (same,) = hn.compare(tmp_path / "a.csv", tmp_path / "b.csv", tasks="one").comparisons
     assert same == row
     assert hn.plan(runs=[*a, *b], effect=0.1) == hn.plan(
         runs=[tmp_path / "a.csv", tmp_path / "b.csv"], tasks=["one"], effect=0.1

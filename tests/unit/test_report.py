@@ -85,10 +85,10 @@ def test_the_sentence_of_pass_at_k_does_not_count_answers() -> None:
 
 
 def test_the_sentence_of_a_difference_names_the_winner() -> None:
-    better = sentence(comparison(model_a="new", model_b="old").differences[0])
+    better = sentence(comparison(model_a="new", model_b="old").comparisons[0])
     assert better.endswith("new is better.")
     assert "paired, clustered" in better
-    same = sentence(comparison(verdict="not separable").differences[0])
+    same = sentence(comparison(verdict="not separable").comparisons[0])
     assert same.endswith("not separable.")
 
 
@@ -123,7 +123,7 @@ def test_latex_is_a_tabular_with_as_many_columns_as_cells() -> None:
 def test_the_terminal_never_cuts_a_number() -> None:
     out = io.StringIO()
     terminal.print_to(out, comparison(task="a-rather-long-task-name-" * 4))
-    row = comparison().differences[0]
+    row = comparison().comparisons[0]
     assert number(row.diff, decimals(row.se)) in out.getvalue()
     assert f"[{number(row.ci_low, decimals(row.se))}, {number(row.ci_high, decimals(row.se))}]" in out.getvalue()
 

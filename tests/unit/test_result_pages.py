@@ -49,7 +49,7 @@ def test_what_is_not_told_apart_and_what_is_equivalent() -> None:
 def test_several_rows_are_counted() -> None:
     runs = board(4, 3, spread=0.25)
     text = page_of(*((run, runs[0]) for run in runs[1:]))
-    rows = compare_runs([(run, runs[0]) for run in runs[1:]], Settings()).differences
+    rows = compare_runs([(run, runs[0]) for run in runs[1:]], Settings()).comparisons
     better = sum(row.verdict == "A better" for row in rows)
     assert better >= 2
     left = 3 - better
@@ -61,7 +61,7 @@ def test_several_rows_are_counted() -> None:
 def test_the_questions_of_a_row_are_what_its_difference_is_the_mean_of() -> None:
     runs = sliced_board(3)
     (one,) = by_question([(runs[0], runs[2])])
-    row = compare_runs([(runs[0], runs[2])], Settings()).differences[0]
+    row = compare_runs([(runs[0], runs[2])], Settings()).comparisons[0]
     assert len(one.keys) == row.n_questions
     assert one.diff.mean() == pytest.approx(row.diff)
     assert one.mean_a.mean() == pytest.approx(row.mean_a)
@@ -110,9 +110,9 @@ def test_answers_stand_beside_each_other_and_are_only_text() -> None:
     flips = tuple(
         QuestionText(**{item.name: getattr(flip, item.name) for item in fields(Flip)} | {
             "target": "42", "answers_a": ("41", "41", hostile), "answers_b": ("42", "42", "42")})
-        for flip in table.flips
+        for flip in table.questions
     )  # fmt: skip
-    text = result_html.page(replace(table, flips=flips), questions=by_question([(runs[0], runs[1])]))
+    text = result_html.page(replace(table, questions=flips), questions=by_question([(runs[0], runs[1])]))
     assert text.count('<div class="sides">') == 2
     assert "Target: <bdi>42</bdi>" in text
     assert "(2 of 3) 41" in text
@@ -124,7 +124,7 @@ def test_answers_stand_beside_each_other_and_are_only_text() -> None:
 def test_settings_are_said_of_what_was_done() -> None:
     runs = sliced_board(2)
     table = compare_runs([(runs[0], runs[1])], Settings(margin=0.02))
-    words = html.in_words(table.settings, table.differences)
+    words = html.in_words(table.settings, table.comparisons)
     assert "clustered by c; standard errors are CR2" in words
     assert "less than 0.02" in words
     assert "Holm" not in words, "one row is a family of its own"
@@ -132,7 +132,7 @@ def test_settings_are_said_of_what_was_done() -> None:
     assert "independent of each other" in alone
     assert "paired" not in alone
     unpaired = compare_runs([(runs[0], runs[1])], Settings(unpaired=True))
-    assert "Two samples of different questions" in html.in_words(unpaired.settings, unpaired.differences)
+    assert "Two samples of different questions" in html.in_words(unpaired.settings, unpaired.comparisons)
 
 
 def test_a_comparison_without_a_number_has_a_page() -> None:

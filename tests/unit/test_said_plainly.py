@@ -160,12 +160,12 @@ def test_printing_a_result_reads_like_the_terminal(monkeypatch: pytest.MonkeyPat
     table = Comparison({}, (row(),))
     assert str(table).startswith("sim-a is ")
     assert "95 % CI" in str(table)
-    assert str(table.differences[0]) == str(table)
+    assert str(table.comparisons[0]) == str(table)
 
 
 def test_a_comparison_of_one_row_forwards_its_fields() -> None:
     table = Comparison({}, (row(),))
-    assert (table.diff, table.p_value) == (table.differences[0].diff, table.differences[0].p_value)
+    assert (table.diff, table.p_value) == (table.comparisons[0].diff, table.comparisons[0].p_value)
     with pytest.raises(AttributeError, match="2 rows: choose one"):
         _ = many(2, better=0).diff
     with pytest.raises(AttributeError, match="nothing"):
@@ -179,7 +179,7 @@ def test_the_closing_line_says_what_the_harness_takes_for_granted() -> None:
     )  # fmt: skip
     assert closing_line(item, "lm-eval", 0.0347) == (
         "word_problems exact_match, number: 0.625 ± 0.064 (20 clusters of 10, 5 answers each); lm-eval's own ± 0.035 "
-        "takes 200 independent questions."
+        "assumes 200 independent questions."
     )
     alone = replace(hn.estimate(A[:, :1]), task="t", metric="acc")
     assert "(200 questions, one answer each)." in closing_line(alone)
@@ -187,4 +187,4 @@ def test_the_closing_line_says_what_the_harness_takes_for_granted() -> None:
     own = alone.se
     assert own is not None
     assert closing_line(alone, "lm-eval", own).endswith("agrees: one answer each, no clusters.")
-    assert closing_line(alone, "lm-eval", 2 * own).endswith("takes 200 independent questions by its own formula.")
+    assert closing_line(alone, "lm-eval", 2 * own).endswith("assumes 200 independent questions, by its own formula.")

@@ -123,7 +123,7 @@ def test_the_arena_splits_where_compare_does(repeated):
         values[:repeated, 1] = rng.random(repeated) < 0.5
         part = Scores("t", "acc", "none", Questions(tuple(map(str, range(50)))), values)
         runs.append(Run(name, name, "array", scores=(part,)))
-    row = compare_runs([(runs[0], runs[1])], Settings()).differences[0]
+    row = compare_runs([(runs[0], runs[1])], Settings()).comparisons[0]
     (board,) = arena(runs, Settings()).boards
     pair = board.pairs[0]
     assert (pair.se_prediction is None) == (row.se_prediction is None) == (repeated == 4)
@@ -147,7 +147,7 @@ def test_the_arena_joins_what_two_harnesses_measured_as_compare_does():
     (board,) = result.boards
     assert [model.model for model in board.models] == ["a", "b", "c"]
     assert [note for note in result.notes if note == "compared gpqa / accuracy of a with table / score of b"]
-    row = compare_runs([(a, b)], Settings()).differences[0]
+    row = compare_runs([(a, b)], Settings()).comparisons[0]
     assert (board.pairs[0].diff, board.pairs[0].se) == pytest.approx((row.diff, row.se))
 
 

@@ -49,7 +49,7 @@ def test_labels_say_which_run_is_which():
     a, b = table(2)
     order = [2, 0, 3, 1]
     shuffled = a_run("b", b[:, order], [f"p{j}" for j in order])
-    row, notes = (lambda found: (found.differences[0], found.notes))(
+    row, notes = (lambda found: (found.comparisons[0], found.notes))(
         compare_runs([(a_run("a", a, ["p0", "p1", "p2", "p3"]), shuffled)], Settings(**SHARED))
     )
     straight = hn.estimate_difference(a, b, **SHARED)
@@ -61,7 +61,7 @@ def test_runs_that_only_one_has_are_left_out_and_said():
     a, b = table(3)
     found = compare_runs([(a_run("a", a, "wxyz"), a_run("b", b[:, 1:], "xyz"))], Settings(**SHARED))
     expected = hn.estimate_difference(a[:, 1:], b[:, 1:], **SHARED)
-    row = found.differences[0]
+    row = found.comparisons[0]
     assert (row.diff, row.se, row.repeats_a) == (pytest.approx(expected.diff), pytest.approx(expected.se), 3)
     assert any("1 that only one of them has are left out" in note for note in found.notes)
 
@@ -110,10 +110,10 @@ def test_groups_pair_the_runs_of_each_task():
         parts = tuple(a_run(model, pair[side], task=task).scores[0] for task, pair in tasks.items())
         return Run(model, model, "test", scores=parts, groups=(Group("g", "acc", "none", ("s", "t")),))
 
-    rows = {row.task: row for row in compare_runs([(run("a", 0), run("b", 1))], Settings(**SHARED)).differences}
+    rows = {row.task: row for row in compare_runs([(run("a", 0), run("b", 1))], Settings(**SHARED)).comparisons}
     d = np.concatenate([a - b for a, b in tasks.values()])
     assert rows["g"].diff == pytest.approx(d.mean(), abs=1e-12)
-    assert rows["g"].se < compare_runs([(run("a", 0), run("b", 1))], Settings(repeats_are="runs")).differences[2].se
+    assert rows["g"].se < compare_runs([(run("a", 0), run("b", 1))], Settings(repeats_are="runs")).comparisons[2].se
 
 
 @pytest.mark.parametrize("R", rest_slow([200, 700]))

@@ -50,7 +50,7 @@ def test_every_slice_is_what_its_questions_alone_give(kinds):
     p = [row.p_value for row in result.slices]
     assert [row.p_adjusted for row in result.slices] == pytest.approx(stats.false_discovery_control(p))
     assert [row.p_adjusted for row in hn.compare(a, b, by=["k"], adjust="none").slices] == pytest.approx(p)
-    assert result.differences == hn.compare(a, b).differences
+    assert result.comparisons == hn.compare(a, b).comparisons
 
 
 def test_means_by_slice_and_the_rest(kinds):

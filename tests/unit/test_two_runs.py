@@ -83,7 +83,7 @@ def test_a_loss_counts_the_other_way_round(lower: bool) -> None:
     low, high = (replace(run, scores=(replace(run.scores[0], higher_is_better=not lower),)) for run in (low, high))
     for a, b, a_wins in ((low, high, lower), (high, low, not lower)):
         result = hn.compare(a, b)
-        assert result.differences[0].verdict == ("A better" if a_wins else "B better")
+        assert result.comparisons[0].verdict == ("A better" if a_wins else "B better")
         assert regressions(result).tripped is (not a_wins)
 
 
@@ -122,7 +122,7 @@ def test_a_permutation_of_sums_against_records_is_refused() -> None:
     ]
     with pytest.raises(InputError, match="use `test='bootstrap'`"):
         compare_runs([(runs[0], runs[1])], Settings(test="permutation"))
-    (row,) = compare_runs([(runs[0], runs[1])], Settings(test="bootstrap")).differences
+    (row,) = compare_runs([(runs[0], runs[1])], Settings(test="bootstrap")).comparisons
     assert row.diff == pytest.approx(0.0)
 
 
@@ -137,7 +137,7 @@ def test_one_quantity_under_two_names_is_tested_once() -> None:
         return Run(model=model, name=model, harness="h", path="", scores=scores)
 
     found = compare_runs([(named("a"), named("b"))], Settings())
-    assert [row.scorer for row in found.differences] == ["judge/quality", "tone"]
+    assert [row.scorer for row in found.comparisons] == ["judge/quality", "tone"]
     assert [note for note in found.notes if "under another name: the same scores are tested once" in note]
 
 

@@ -47,9 +47,7 @@ class TableAdapter:
 
     def write(self, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
         """Refused: a table has no place for it."""
-        raise InputError(
-            f"{path}: a score table has no place for error bars; use `analyze {path} --format csv -o FILE`"
-        )
+        raise InputError(f"{path}: a score table has no place for error bars; `analyze` has them, also as CSV")
 
 
 adapter = TableAdapter()

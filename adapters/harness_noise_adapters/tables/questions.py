@@ -185,7 +185,7 @@ def _beside(path: Path, columns: TableColumns, tables: Sequence[TableAnswers]) -
     if unique and shared:
         out.notes.append(
             f"{path.name}: {shared} texts in {words!r} stand beside several {name!r}, which are as many questions; if "
-            f"they are repeats, say --columns question={words}"
+            f"they are repeats, say {parameter('columns', {'question': words})}"
         )
     return out
 
@@ -221,7 +221,7 @@ def _without_id(path: Path, columns: TableColumns, tables: Sequence[TableAnswers
         return Settled()
     note = (
         f"{path.name}: {repeated} of {n} texts in {name!r} come more than once; so few are different questions with "
-        f"the same words, not repeats; if they are repeats, say --columns question={name}"
+        f"the same words, not repeats; if they are repeats, say {parameter('columns', {'question': name})}"
     )
     return Settled({id(cells): cells.numbered(path) for cells in tables}, notes=[note])
 
@@ -377,7 +377,7 @@ def fields_of(path: Path, task: str, cells: TableAnswers, columns: TableColumns,
         if name not in used and mentioned(name, specs):
             raise FinalError(
                 f"{path}: column {name!r} has several values for question {question!r}: it tells of an answer, not "
-                f"of a question; `factors --factor {name}={name}` says how much noise it makes"
+                f"of a question; with {name} among the `factors`, `factors` says how much noise it makes"
             )
     reader = FieldReader(specs, task)
     for doc in docs:

@@ -121,7 +121,8 @@ class _Targets:
         target = self.out / _real(file).parent.relative_to(self.root) / file.name
         if _real(target) == _real(file):
             raise InputError(
-                f"{self.out}: writing there would change the input {file}; name another folder or use --in-place"
+                f"{self.out}: writing there would change the input {file}; name another folder or write with "
+                "`in_place=True`"
             )
         return target
 

@@ -137,7 +137,7 @@ def clusters(
     tasks: Mapping[str, AskedQuestions],
     notes: list[str],
     *,
-    flag: str = "--cluster",
+    flag: str = "`cluster`",
     whole: bool = False,
 ) -> dict[str, tuple[Labels, str | None]]:
     """Task → the clusters of its questions, and their SPEC in words; tasks without clusters are left out.

@@ -319,15 +319,7 @@ class StoppingRule:
         codes, units = (np.arange(n), n) if clusters is None else cluster_codes(clusters)
         ranks = codes if shuffled else proportional(codes, units, tasks, np.random.default_rng(self.seed))
         queue = np.arange(n) if shuffled else np.argsort(ranks[codes], kind="stable")
-        each = np.broadcast_to(np.asarray(1 if repeats is None else repeats, dtype=np.intp), n)
-        if (each < 1).any():
-            raise InputError("every question is asked at least once: repeats are from 1")
-        if self.asking == "depth":
-            question = np.repeat(queue, each[queue])
-            rounds = np.concatenate([np.arange(1, k + 1) for k in each[queue]])
-        else:
-            parts = [queue[each[queue] >= r] for r in range(1, int(each.max()) + 1)]
-            question, rounds = np.concatenate(parts), np.repeat(np.arange(1, len(parts) + 1), list(map(len, parts)))
+        question, rounds = self._answers(queue, 1 if repeats is None else repeats)
         first = rounds == 1
         share = _information_by(first, rounds, n)
         whole = np.ones(len(question), dtype=bool)
@@ -350,6 +342,16 @@ class StoppingRule:
             () if repeats is None else tuple(rounds[start:stop] for start, stop in where),
             self._most(),
         )
+
+    def _answers(self, queue: IntArray, repeats: ArrayLike) -> tuple[IntArray, IntArray]:
+        """Question and round, from 1, of every answer, in the order in which they are asked."""
+        each = np.broadcast_to(np.asarray(repeats, dtype=np.intp), len(queue))
+        if (each < 1).any():
+            raise InputError("every question is asked at least once: repeats are from 1")
+        if self.asking == "depth":
+            return np.repeat(queue, each[queue]), np.concatenate([np.arange(1, k + 1) for k in each[queue]])
+        parts = [queue[each[queue] >= r] for r in range(1, int(each.max()) + 1)]
+        return np.concatenate(parts), np.repeat(np.arange(1, len(parts) + 1), list(map(len, parts)))
 
     def _most(self) -> int:
         return MOST_BLOCKS if self.se is not None or self.looks == "anytime" else self.looks

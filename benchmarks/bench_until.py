@@ -5,8 +5,9 @@
 A look beside the block that it follows: the comparison of the scores by now, with its boundary, against lm-eval's own
 `evaluate` of the block with a model that takes 30 ms a question (a server that answers 32 at a time in a second). The
 whole of what asking in blocks costs (the second scoring of every question, all looks) beside the plain run of the same
-questions with that model. And how many questions are asked, on average over runs of real lm-eval with simulated models:
-where nothing differs, at the difference that the run of all questions has 80 % power for, and at twice that.
+questions with that model. And how many answers are asked, on average over runs of real lm-eval with simulated models
+and one or five answers to a question: where nothing differs, at the difference that the run of everything has 80 %
+power for, and at twice that.
 """
 
 from __future__ import annotations
@@ -45,18 +46,22 @@ def main() -> int:
         one_filter = {"filter_list": toys.GENERATE["filter_list"][1:]}
         toys.write_task(folder, "large", toys.docs(args.docs), toys.GENERATE, **one_filter)
         toys.write_task(folder, "small", toys.docs(N), toys.GENERATE, **one_filter)
-        rows = costs(toys, folder, args.docs, args.rounds) + savings(toys, folder, args.runs)
+        rows = costs(toys, folder, args.docs, args.rounds) + [
+            row for K in (1, 5) for row in savings(toys, folder, args.runs, K)
+        ]
     return show(rows)
 
 
-def finished(toys: Any, folder: Path, task: str, seed: int) -> str:
-    """A run of all questions to compare with."""
+def finished(toys: Any, folder: Path, task: str, seed: int, K: int = 1) -> str:
+    """A run of all questions, each answered K times, to compare with."""
+    from harness_noise_adapters.lm_eval_harness import noise
     from support.lm_eval_live import save
 
-    out = folder / f"{task}-{seed}"
+    out = folder / f"{task}-{seed}-{K}"
     if out.exists():
         return str(out)
-    save(folder, out, [task], toys.HashModel(seed=1000 + seed, share=SHARE))
+    with noise(repeats=K):
+        save(folder, out, [task], toys.HashModel(seed=1000 + seed, share=SHARE))
     return str(out)
 
 
@@ -65,7 +70,7 @@ def costs(toys: Any, folder: Path, docs: int, rounds: int) -> list[Row]:
     model = {"seed": 1000, "share": SHARE}
     plain = min(timed(lambda: toys.simple_evaluate(folder, ["large"], toys.HashModel(**model))) for _ in range(rounds))
     rows = []
-    for looks in ("5", "anytime"):
+    for looks in ("20", "anytime"):
         found = [asked_in_blocks(toys, folder, looks, model) for _ in range(rounds)]
         count = found[0][2]
         look, block = min(look for look, _, _ in found) / count, SECONDS * docs / count + plain / count
@@ -90,7 +95,7 @@ def asked_in_blocks(toys: Any, folder: Path, looks: str, model: dict[str, Any]) 
 
     growing.Growing._look = look  # type: ignore[method-assign]
     try:
-        with noise(until="decided", against=against, looks=looks) as session:
+        with noise(until="decided", against=against, looks=looks, futility=False) as session:
             whole = timed(lambda: toys.simple_evaluate(folder, ["large"], toys.HashModel(**model)))
     finally:
         growing.Growing._look = original  # type: ignore[method-assign]
@@ -105,27 +110,26 @@ def timed(function: Callable[[], Any]) -> float:
     return time.process_time() - start
 
 
-def savings(toys: Any, folder: Path, runs: int) -> list[Row]:
-    """Share of the questions that are asked, at no difference, at the planned one and at twice that."""
+def savings(toys: Any, folder: Path, runs: int, K: int) -> list[Row]:
+    """Share of the answers that are asked for, at no difference, at the planned one and at twice that."""
     from harness_noise_adapters.lm_eval_harness import noise
 
-    planned = 2.8 * math.sqrt(2 * SHARE * (1 - SHARE) * 0.95 / N)  # 80 % power; the two are hardly correlated
+    # 80 % power; the two are hardly correlated, and questions differ little
+    planned = 2.8 * math.sqrt(2 * SHARE * (1 - SHARE) * 0.95 / (N * K))
     rows = []
-    for times, target in ((0, 1.0), (1, 0.9), (2, 0.6)):
+    for times, target in zip((0, 1, 2), ((0.9, 0.9, 0.6) if K == 1 else (0.6, 0.6, 0.3)), strict=True):
         asked = same = 0
         for seed in range(runs):
-            against = finished(toys, folder, "small", seed)
+            against = finished(toys, folder, "small", seed, K)
             model = toys.HashModel(seed=seed, share=SHARE + times * planned)
-            with noise(until="decided", against=against, seed=seed) as session:
+            with noise(until="decided", against=against, seed=seed, repeats=K) as session:
                 toys.simple_evaluate(folder, ["small"], model)
             looks = session.analysis.sequential[0]
-            asked += looks.n_asked
+            asked += sum(model.asked.values())
             same += looks.decision == "A better"
         what = "no difference" if not times else f"{times} × the planned difference of {planned:.3f}"
-        print(f"{what}: A better in {same} of {runs} runs", file=sys.__stderr__)
-        rows.append(
-            Row(f"questions asked, {what}", asked / runs, f"all {N}, mean of {runs} runs", N, target, unit="")
-        )  # fmt: skip
+        print(f"K = {K}, {what}: A better in {same} of {runs} runs", file=sys.__stderr__)
+        rows.append(Row(f"answers asked, K = {K}, {what}", asked / runs, f"all {N * K}", N * K, target, unit=""))
     return rows
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import harness_noise as hn
-from harness_noise.leaderboard import profiles, shipped
+from harness_noise.leaderboard import profiles
 
 Row = tuple[str, str, int, float] | tuple[str, str, int, float, str]
 """Model, question, number of the answer, score, and the cluster where there is one."""
@@ -263,8 +263,8 @@ def page(path: Path) -> None:
         "| name | questions | clusters | models | answers | best | ratio | SE of A − B | of it data | MDE | table |",
         "|---|---:|---:|---:|---:|---:|---|---:|---:|---:|---|",
     ]
-    for name in shipped.names():
-        (one,), origin = profiles.read(name), shipped.source(name) or {}
+    for name in profiles.names():
+        (one,), origin = profiles.read(name), profiles.source(name) or {}
         clusters = "" if one.cluster is None else f"{one.n_clusters} ({one.cluster})"
         data = "?" if one.se_data is None else f"{one.se_data.median:.3f}"
         rule = one.rule_of_thumb
@@ -286,7 +286,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clones", type=Path, help="folder with clones of the repositories")
     parser.add_argument("--page", type=Path, help="write the table of all profiles into this page")
-    parser.add_argument("--out", type=Path, default=shipped.FOLDER, help="where the profiles go")
+    parser.add_argument("--out", type=Path, default=profiles.FOLDER, help="where the profiles go")
     parser.add_argument("names", nargs="*", default=list(BENCHMARKS), metavar="NAME")
     chosen = parser.parse_args()
     chosen.out.mkdir(parents=True, exist_ok=True)

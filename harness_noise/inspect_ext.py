@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -173,37 +174,51 @@ def noise(cluster: str | None = None, level: float = 0.95) -> Metric:
 def stop_when(
     against: str | os.PathLike[str] | None = None,
     *,
-    margin: float = 0.0,
-    looks: int | str = 5,
     se: float | None = None,
     metric: str | None = None,
+    references: Sequence[str | os.PathLike[str]] = (),
+    **choices: Any,
 ) -> EarlyStopping:
     """End a task when it is decided, for `Task(early_stopping=stop_when(against="logs/a.eval"))`.
 
     The dataset must be shuffled with a seed (`--sample-shuffle 42`; 1 means on, without a seed). A look takes all
-    answers of its questions, and what was under way when one stops the task is finished. `results.early_stopping` of
+    answers of its block, and what was under way when one stops the task is finished. `results.early_stopping` of
     the log holds what was decided.
 
     Args:
         against: log, or folder with one log of the task, of the model to compare with.
-        margin: also stop where the two are equivalent within ±margin.
-        looks: at equal numbers of questions, or "anytime": after every block.
         se: in place of `against`: stop when the standard error of the mean is at most this.
         metric: the scorer, or the key of its dictionaries, that decides; needed where there are several.
+        references: logs of models that have answered all questions, which the looks learn from.
+        choices: `order` ("breadth", the default: all questions once before any twice; "depth"), and with `against`
+            also `looks` (20, or "anytime": after every block), `margin` (also stop where the two are equivalent
+            within ±margin), `spending` ("hsd", "obrien-fleming", "pocock"), `futility` (True: stop where the rest
+            cannot decide it) and `effect` (a difference that futility must not miss).
 
     Raises:
-        InputError: no such rule, or not one of `against` and `se`.
+        InputError: no such choice, or not one of `against` and `se`.
     """
-    from harness_noise_adapters.inspect_logs.asking import StoppingSettings
+    from harness_noise_adapters.inspect_logs.asking import OF_DECIDED, OF_UNTIL, StoppingSettings
     from harness_noise_adapters.inspect_logs.flags import Flag
     from harness_noise_adapters.inspect_logs.stopping import Stopping
 
+    from .errors import InputError
     from .settings import Settings
 
+    if (against is None) == (se is None):
+        raise InputError("`stop_when`: name the log to compare with, `against`, or a standard error, `se`: one of them")
+    for name in choices:
+        if name not in (*OF_DECIDED, *OF_UNTIL):
+            raise InputError(f"`stop_when`: `{name}` is no choice; there are {', '.join((*OF_DECIDED[1:], *OF_UNTIL))}")
+        if se is not None and name not in OF_UNTIL:
+            raise InputError(f"`stop_when`: `{name}` is for `against`; with `se` there is a look after every block")
     given = {
-        "until": "decided" if se is None else f"se={se!r}", "against": None if against is None else os.fspath(against),
-        "margin": margin or None, "looks": None if looks == 5 else looks, "metric": metric,
-    }  # fmt: skip
+        "until": "decided" if se is None else f"se={se!r}",
+        "against": None if against is None else os.fspath(against),
+        "metric": metric,
+        "reference": [os.fspath(path) for path in references] or None,
+        **choices,
+    }
     asking = {name: value for name, value in given.items() if value is not None}
     StoppingSettings.of(Flag(Settings(), asking))
     return Stopping(asking)

@@ -79,7 +79,7 @@ def _obeyed(by: str, **values: Sequence[Any]) -> dict[str, dict[str, Sequence[An
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Choices that change a number.
+    """Choices that change a number; every function that computes takes them whole, as `settings`, or one by one.
 
     Raises
     ------
@@ -90,10 +90,11 @@ class Settings:
     level: float = field(
         default=0.95, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} {_DESIGNS} counts profile plan explain")
     )
-    """Coverage of the intervals, in (0, 1)."""
+    """Coverage of the confidence intervals, in (0, 1)."""
     # a metric over all questions has the jackknife's variance whatever is chosen (docs/methods/corpus.md)
     se: Estimator = field(default="cr2", metadata=_obeyed(f"{_WITH_ANSWERS} plan {_CORPUS} unpaired wild runs crossed"))
-    """Variance estimator of the clusters' scores."""
+    """Variance estimator of the clusters' scores: ``"cr2"`` (Bell & McCaffrey), ``"cr0"`` as in the papers (ddof = 0),
+    ``"cr1"``, or ``"cr3"``, the jackknife, for very unequal clusters."""
     interval: Interval = field(default="auto", metadata=_obeyed(
         "estimate analyze corpus unpaired",
         estimate_difference=("t", "bootstrap"), compare=("t", "bootstrap"), corpus_difference=("t", "bootstrap"),
@@ -101,36 +102,39 @@ class Settings:
         runs=("t", "wilson", "clopper-pearson", "korn-graubard"),
         crossed=("t", "wilson", "clopper-pearson", "korn-graubard"),
     ))  # fmt: skip
-    """Method of the interval of a mean or a difference; see `interval_of_difference`."""
+    """Interval of a mean: ``"auto"`` is Wilson's for a metric with a range, else t; ``"clopper-pearson"``,
+    ``"korn-graubard"``, ``"bootstrap"``. Of a difference: ``"auto"`` is the test's own, else t; ``"bootstrap"``."""
     # no question of a metric over all questions has a sign: its row is tested by t, and says so
     test: Test = field(default="t", metadata=_obeyed(
         "estimate_difference compare wild", arena=("sign", "wild"), unpaired=("bootstrap",),
         corpus_difference=("sign", "permutation", "bootstrap"),
     ))  # fmt: skip
-    """Test of a difference."""
+    """Test of a difference: ``"t"``, ``"sign"``, ``"permutation"``, ``"bootstrap"``, or ``"wild"``, the wild cluster
+    bootstrap, for few or very unequal clusters."""
     # one row is a family of its own
     adjust: Adjust = field(
         default="holm", metadata=_obeyed(f"compare arena corpus_difference counts profile explain {_DESIGNS}")
     )
-    """p-values over each family of rows."""
+    """Adjustment of the p-values over each family of rows: ``"holm"``, ``"bh"`` (Benjamini & Hochberg), ``"none"``."""
     margin: float | None = field(default=None, metadata=_obeyed(f"{_DIFFERENCES} {_DESIGNS}"))
-    """Test equivalence within ±margin."""
+    """Test equivalence within ±margin, on the metric's scale; None: no such test."""
     unpaired: bool = field(
         default=False,
         metadata=_obeyed("estimate_difference compare corpus_difference counts unpaired wild runs crossed"),
     )
-    """Two samples of different questions, as counts always are."""
+    """Ignore which question is which: two samples of different questions, as counts always are."""
     repeats_are: RepeatsAre = field(
         default="answers",
         metadata=_obeyed("estimate estimate_difference analyze compare plan unpaired wild runs crossed"),
     )
-    """Independent answers, or runs that move all questions together."""
+    """``"answers"``: repeats are independent; ``"runs"``: seeds or prompts that move all questions together."""
     runs_shared: bool = field(default=False, metadata=_obeyed("estimate_difference compare wild runs crossed"))
-    """Run j of A and run j of B share their cause; with `repeats_are="runs"`."""
+    """With ``repeats_are="runs"``: run j of A and run j of B share their prompt, seed or judge."""
     questions_are: QuestionsAre = field(
         default="population", metadata=_obeyed(f"{_WITH_ANSWERS} unpaired wild fixed crossed")
     )
-    """A sample of a population, or the only ones that matter (estimand `these_questions`)."""
+    """``"population"``: a sample of the questions that could be asked; ``"fixed"``: only these, judged from the repeats
+    alone (estimand `these_questions`)."""
     range: tuple[float, float] | None = field(
         default=None, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan {_DESIGNS}")
     )
@@ -138,15 +142,16 @@ class Settings:
     missing: Missing = field(
         default="drop", metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan explain factors {_DESIGNS}")
     )
-    """Errored or missing answers: left out, or wrong."""
+    """Errored or missing answers: ``"drop"`` leaves them out, ``"zero"`` counts them as wrong."""
     cluster: str | None = field(
         default=None, metadata=_obeyed(f"analyze compare arena explain {_CORPUS} plan {_DESIGNS}")
     )
-    """The SPEC asked for; None: the clusters that the run carries."""
+    """What related questions share, as a SPEC: a field, a dotted path, a Jinja template, ``"task"``, ``"none"`` or
+    ``"auto"``; None: the clusters that the run carries."""
     seed: int = field(default=0, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan {_DESIGNS}"))
     """Seed of the resampling tests and intervals."""
     resamples: int = field(default=10_000, metadata=_obeyed(f"{_WITH_ANSWERS} {_CORPUS} plan {_DESIGNS}"))
-    """Number of resamples."""
+    """Number of resamples, 100 or more."""
 
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:

@@ -197,6 +197,24 @@ def _spread(theta: FloatArray) -> float:
     return found.value
 
 
+def _resampled(sides: Sequence[Side], signs: Sequence[float], settings: Settings, paired: bool) -> FloatArray:
+    """(B,) values of the contrast with clusters drawn with replacement; paired, one draw serves both runs."""
+    B = settings.resamples
+    if any(side.item.stats is None for side in sides):
+        B = min(B, CALLS)
+    rng = np.random.default_rng(settings.seed)
+    total = np.zeros(B)
+    resampled = [side.resampler() for side in sides]
+    for group in [list(range(len(sides)))] if paired else [[r] for r in range(len(sides))]:
+        start = 0
+        for picked in resampling.draws(sides[group[0]].G, B, rng):
+            rows = slice(start, start + len(picked))
+            start = rows.stop
+            for r in group:
+                total[rows] += signs[r] * resampled[r](picked)
+    return total
+
+
 def noise_of(sides: Sequence[Side], signs: Sequence[float], settings: Settings, paired: bool) -> Noise:
     found: set[str] = set()
     values = [side.values() for side in sides]
@@ -210,22 +228,9 @@ def noise_of(sides: Sequence[Side], signs: Sequence[float], settings: Settings, 
         found.add("too_few_clusters")
     if found or value is None:
         return Noise(value, each, None, None, None, None, None, None, frozenset(found or {"too_few_questions"}))
-    B = settings.resamples
-    if any(side.item.stats is None for side in sides):
-        B = min(B, CALLS)
-    rng = np.random.default_rng(settings.seed)
-    total = np.zeros(B)
-    resampled = [side.resampler() for side in sides]
-    # paired: one draw of clusters serves both runs
-    for group in [list(range(len(sides)))] if paired else [[r] for r in range(len(sides))]:
-        start = 0
-        for picked in resampling.draws(sides[group[0]].G, B, rng):
-            rows = slice(start, start + len(picked))
-            start = rows.stop
-            for r in group:
-                total[rows] += signs[r] * resampled[r](picked)
+    total = _resampled(sides, signs, settings, paired)
     kept = np.sort(total[np.isfinite(total)])
-    if len(kept) < B / 2:
+    if len(kept) < len(total) / 2:
         return Noise(value, each, None, None, None, None, None, None, frozenset({"too_few_questions"}))
     distribution: resampling.Distribution | None = resampling.Distribution(value, kept, 0.0)
     V = float(kept.var(ddof=1))
@@ -245,20 +250,11 @@ def noise_of(sides: Sequence[Side], signs: Sequence[float], settings: Settings, 
         data += a * a * spread / side.repeats
     found |= {code for side in sides for code in side.item.diagnostics}
     identified = not found & UNSPLIT
-    found |= noise_codes(known.df, zero=flat, var_data=V - data if identified else None)
-    return Noise(
-        value,
-        each,
-        V,
-        V - data if identified else None,
-        prediction if identified else None,
-        V + prediction - data,
-        known,
-        distribution,
-        frozenset(found),
-        min(side.G for side in sides),
-        carry,
-    )
+    of_data, of_answers = (V - data, prediction) if identified else (None, None)
+    found |= noise_codes(known.df, zero=flat, var_data=of_data)
+    fewest, all_noise = min(side.G for side in sides), V + prediction - data
+    codes = frozenset(found)
+    return Noise(value, each, V, of_data, of_answers, all_noise, known, distribution, codes, fewest, carry)
 
 
 def swap_p(sides: Sequence[Side], settings: Settings) -> float:

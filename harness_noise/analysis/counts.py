@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ..errors import InputError
@@ -12,6 +14,12 @@ from ..stats.arrays import FloatArray
 from ..stats.combine import TwoCounts, fisher_exact, two_proportions
 from ..stats.intervals import Limits, agresti_caffo
 from .evidence import RowDecision, decided
+
+
+def _limits(a: tuple[int, int], b: tuple[int, int], level: float) -> Limits[FloatArray]:
+    (x, n), (y, m) = a, b
+    ci = agresti_caffo(x / n, n, y / m, m, level)
+    return Limits(np.array([ci.low]), np.array([ci.high]))
 
 
 def compare_counts(
@@ -38,21 +46,11 @@ def compare_counts(
     except ValueError as error:
         raise InputError(str(error)) from None
 
-    def limits(level: float) -> Limits[FloatArray]:
-        ci = agresti_caffo(x / n, n, y / m, m, level)
-        return Limits(np.array([ci.low]), np.array([ci.high]))
-
-    p, unknown = (x + y) / (n + m), np.array([np.nan])
-    variance = np.array([p * (1 - p) * (1 / n + 1 / m)])
+    pooled, unknown = (x + y) / (n + m), np.array([np.nan])
+    variance = np.array([pooled * (1 - pooled) * (1 / n + 1 / m)])
     of = decision.Differences(np.array([exact.diff]), variance, df=unknown, zero=np.array([False]), p_zero=unknown)
-    test = decision.Test(
-        np.array([exact.p_value]),
-        np.array([z.statistic]),
-        by_p=True,
-        of_all=True,
-        limits=limits,
-        interval="agresti-caffo",
-    )
+    each = np.array([exact.p_value]), np.array([z.statistic])
+    test = decision.Test(*each, by_p=True, of_all=True, limits=partial(_limits, a, b), interval="agresti-caffo")
     row = RowDecision.of(
         decision.decide(of, settings, test),
         {"unpaired"},

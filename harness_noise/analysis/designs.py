@@ -270,14 +270,14 @@ def _size(found: PlugIn) -> str:
 
 
 def theories(p: float, found: Plan, asked: Asked) -> tuple[TheoryRow, ...]:
-    from ..stats import theory
+    from ..stats import planning
     from ..stats.planning import Variances, detectable_effect, required_units
 
     rows = []
     for name, v in (
-        ("rule of thumb", theory.rule_of_thumb(p)),
-        ("Beta theory", theory.beta_theory(p, asked.solved)),
-        ("independence bound", theory.independence_bound(p)),
+        ("rule of thumb", planning.rule_of_thumb(p)),
+        ("Beta theory", planning.beta_theory(p, asked.solved)),
+        ("independence bound", planning.independence_bound(p)),
     ):
         v = Variances(v.omega2 * (asked.design_effect or 1.0), v.sigma2_a, v.sigma2_b)
         variance = v.at(found.repeats)

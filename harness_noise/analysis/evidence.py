@@ -162,10 +162,9 @@ class Evidence:
             return Limits(np.array([width * ci.low]), np.array([width * ci.high]))
         assert self.d is not None
         assert self.plan is not None
-        sums = np.bincount(self.plan.clusters, weights=self.plan.weights * self.d / width)
+        sums = np.bincount(self.plan.clusters, weights=self.plan.weights * self.d)
         gain, loss = (np.array([np.maximum(x, 0).sum()]) for x in (sums, -sums))
-        low, high = intervals.bonett_price(gain, loss, self.plan.n_clusters, level)
-        return Limits(width * low, width * high)
+        return intervals.of_equal_differences(gain, loss, self.plan.n_clusters, width, level)
 
     @cached_property
     def p_sign(self) -> float | None:

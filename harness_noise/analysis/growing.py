@@ -113,6 +113,7 @@ def look(
             of the benchmark.
     """
     rule = StoppingRule(looks=looks, level=settings.level, margin=settings.margin or 0.0)
+    others = [run for run in references if not (same_run(run, run_a) or same_run(run, run_b))]
     head: dict[str, Any] = {
         "kind": KIND,
         "schema_version": SCHEMA_VERSION,
@@ -122,6 +123,7 @@ def look(
         "looks": looks,
         "level": rule.level,
         "margin": rule.margin,
+        "references": sorted(run.model for run in others),
     }
     known = _read(memory, head)
     out, kept = [], []
@@ -130,7 +132,6 @@ def look(
         key = [name, parts_a[0].metric, parts_a[0].scorer]
         earlier = known.get(tuple(key))
         before = None if earlier is None else earlier[1]
-        others = [run for run in references if not (same_run(run, run_a) or same_run(run, run_b))]
         n, total = _asked(parts_a, parts_b, before)
         if earlier is not None and (earlier[1].decision != NOT_DECIDED or n == earlier[1].n_asked):
             taken, row = earlier
@@ -245,7 +246,7 @@ def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Tak
         return {}
     try:
         content = json.loads(memory.read_text(encoding="utf-8"))
-        same = {name: content[name] for name in ("kind", "run", "against", "looks", "level", "margin")}
+        same = {name: content[name] for name in ("kind", "run", "against", "looks", "level", "margin", "references")}
         tasks = {
             tuple(task["key"]): (_taken(**task["taken"]), Sequential(**task["found"])) for task in content["tasks"]
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,11 @@ from ..results.rows import Analysis, Estimate
 from ..results.sequential import looks_of
 from ..settings import Settings
 from ..stats import intervals
-from ..stats.contrast import Contrast, Design, sum_by
-from ..stats.flips import effective_flips
+from ..stats.contrast import Contrast, Design
 from ..stats.moments import Moments, intraclass_correlation, skewness, undefined_moments
 from ..stats.passk import pass_at_k
 from ..stats.tests import welch_p
-from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SLACK, SMALLEST
+from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SLACK
 from .missing import MISSING_SHARE, mean_if_missing
 from .ranges import score_range
 from .sample import (
@@ -44,49 +43,7 @@ from .sample import (
 __all__ = ["analyze_run", "analyze_runs", "estimate_scores", "pass_at_k_estimates"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """How the scores of a run lie between the ends of their range."""
-
-    bounds: tuple[float, float]
-    binary: bool
-    """No score lies between the ends: right or wrong."""
-    mixed: int
-    """Clusters that hold a score below the highest, or above the lowest, whichever are fewer."""
-    failing: float
-    """Effective number of failing clusters, (Σ f_c)²/Σ f_c² of their failures: one cluster may hold most of them.
-
-    Of right and wrong answers, and where most scores lie at that end, no more than the highest failure rates of the
-    clusters' questions add up to: a question that fails once in twenty times, or by a twentieth, tells less of how
-    failures are spread than one that fails."""
-    heavy: float
-    """(Σ f_c²)²/Σ f_c⁴, which a few large clusters decide."""
-
-
-def _ends(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> _Ends | None:
-    if bounds is None:
-        return None
-    low, high = bounds
-    scored = data.values[~np.isnan(data.values)]
-    used = plan.weights > 0
-    with np.errstate(invalid="ignore"):
-        holds = [(data.values < high).any(axis=1) & used, (data.values > low).any(axis=1) & used]
-    mixed = min(len(np.unique(plan.clusters[rows])) for rows in holds)
-    binary = bool(((scored == low) | (scored == high)).all())
-    failing, heavy = [], []
-    for side in (high - data.stats.mean, data.stats.mean - low):
-        rates = np.maximum(side, 0.0) * used / (high - low)
-        sums = sum_by(plan.clusters, plan.weights * rates, plan.n_clusters)
-        effective = float(sums.sum() ** 2 / max(sums @ sums, SMALLEST))
-        worst = np.zeros(plan.n_clusters)
-        np.maximum.at(worst, plan.clusters, rates)
-        whole = binary or 2 * np.count_nonzero(rates) < np.count_nonzero(used)
-        failing.append(min(effective, float(worst.sum())) if whole else effective)
-        heavy.append(float(effective_flips(sums)) if sums.any() else 0.0)
-    return _Ends(bounds, binary, mixed, min(failing), min(heavy))
-
-
-def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, ends: _Ends | None) -> str:
+def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, ends: intervals.RangeEnds | None) -> str:
     """The interval asked for, or the default: Wilson for a metric with a range, else t; none where there is none."""
     wanted = settings.interval
     if wanted in ("wilson", "korn-graubard", "clopper-pearson") and ends is None:
@@ -112,7 +69,7 @@ def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, e
 
 
 def _interval(
-    data: Sample, c: Contrast, m: Moments, plan: Design, settings: Settings, ends: _Ends | None
+    data: Sample, c: Contrast, m: Moments, plan: Design, settings: Settings, ends: intervals.RangeEnds | None
 ) -> tuple[intervals.Limits[float] | None, str, float]:
     """The interval, its name, and how far its end on the side of the long tail was moved, in standard errors."""
     name = _interval_name(data, m, plan, settings, ends)
@@ -160,7 +117,7 @@ BORROWED_P = 0.05
 """Below this p of Welch's test, questions with one answer are said to differ from those they borrow a variance from."""
 
 
-def _of_one_run(data: Sample, m: Moments, ends: _Ends | None) -> set[str]:
+def _of_one_run(data: Sample, m: Moments, ends: intervals.RangeEnds | None) -> set[str]:
     """Diagnostics that only the scores of one run show."""
     found = set()
     if ends is not None and (ends.binary or m.variance is not None):
@@ -192,7 +149,7 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
         c, m = kernel([replace(data, first=of_first)], [1.0], plan, settings)
         if m.variance is not None and settings.questions_are == "population":
             icc = intraclass_correlation(c.d, plan)
-        ends = _ends(data, plan, bounds)
+        ends = None if bounds is None else intervals.range_ends(data.values, data.stats.mean, plan, bounds)
         ci, interval, moved = _interval(data, c, m, plan, settings, ends)
         found |= _of_one_run(data, m, ends) - (set() if ci is not None else {"few_failures"})
         found |= {"skewed"} if moved else set()

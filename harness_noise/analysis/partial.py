@@ -120,6 +120,23 @@ def part_of(
     return Part(asked, codes, tasks, None if shares is None else np.asarray(shares, dtype=np.float64), drawn)
 
 
+def _check_part(part: Part, N: int, what: str) -> None:
+    n = len(part.asked)
+    if n < 2:
+        raise InputError(f"{what}fewer than two questions have a score: nothing can be said of the others")
+    if n >= N:
+        raise InputError(f"{what}all {N} questions were asked: their plain mean is that of the whole benchmark")
+    if not part.drawn and not positions_look_random(part):
+        raise NotRandomError(
+            f"{what}the {n} of {N} questions that were asked were not drawn at random: they lie together in the order "
+            "of the benchmark, as the first N of --limit do, and the first questions are no sample; ask a random part "
+            "of them, with whole clusters"
+        )
+    missing = int((part.unknown() >= 1).sum())
+    if missing:
+        raise InputError(f"{what}{missing} tasks have no question in the part: every task needs one")
+
+
 def full_benchmark(
     y: FloatArray,
     part: Part,
@@ -145,19 +162,7 @@ def full_benchmark(
     """
     what = f"{what}: " if what else ""
     N, asked = len(X), part.asked
-    if len(asked) < 2:
-        raise InputError(f"{what}fewer than two questions have a score: nothing can be said of the others")
-    if len(asked) >= N:
-        raise InputError(f"{what}all {N} questions were asked: their plain mean is that of the whole benchmark")
-    if not part.drawn and not positions_look_random(part):
-        raise NotRandomError(
-            f"{what}the {len(asked)} of {N} questions that were asked were not drawn at random: they lie together in "
-            "the order of the benchmark, as the first N of --limit do, and the first questions are no sample; "
-            "ask a random part of them, with whole clusters"
-        )
-    missing = int((part.unknown() >= 1).sum())
-    if missing:
-        raise InputError(f"{what}{missing} tasks have no question in the part: every task needs one")
+    _check_part(part, N, what)
     used = from_part(y, part, X, against)
     if used is None:
         raise InputError(f"{what}the part has fewer than two clusters in some task: no standard error")

@@ -65,8 +65,7 @@ def plan_of(
 
 def _without_runs(asked: Asked) -> Noise:
     """The noise that is given in numbers, or follows from the accuracy."""
-    from ..stats.planning import Units, Variances
-    from ..stats.theory import rule_of_thumb
+    from ..stats.planning import Units, Variances, rule_of_thumb
     from .pilots import Noise, from_numbers
 
     if asked.accuracy is not None:

@@ -283,7 +283,7 @@ class Pair:
         low, middle, high = (float(x) for x in np.quantile(asked, (0.1, 0.5, 0.9), method="inverted_cdf"))
         return Replay(
             orders=orders,
-            n_total=len(self.c.d),
+            n_total=last[0].progress.answers_total,
             n_mean=float(asked.mean()),
             n_median=round(middle),
             n_low=round(low),

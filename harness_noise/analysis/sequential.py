@@ -28,6 +28,8 @@ from scipy import optimize
 
 from ..errors import InputError
 from ..results.forms import finite
+from ..results.sequential import CANNOT as CANNOT
+from ..results.sequential import NOT_DECIDED as NOT_DECIDED
 from ..results.sequential import Sequential
 from ..stats.contrast import cluster_codes
 from ..stats.sequential import (
@@ -77,9 +79,7 @@ RISE = 1.01
 """Information of a look over that of the look before, at least; else there is nothing new to look at."""
 ASSUMED_PREDICTION = 0.5
 """Share of prediction noise by which the looks of a run with several answers are placed; no decision rests on it."""
-NOT_DECIDED = "not decided"
 PRECISE = "precise enough"
-CANNOT = "cannot be decided"
 ALL_ASKED = "not separable"
 BETTER = ("A better", "B better")
 
@@ -319,15 +319,7 @@ class StoppingRule:
         codes, units = (np.arange(n), n) if clusters is None else cluster_codes(clusters)
         ranks = codes if shuffled else proportional(codes, units, tasks, np.random.default_rng(self.seed))
         queue = np.arange(n) if shuffled else np.argsort(ranks[codes], kind="stable")
-        each = np.broadcast_to(np.asarray(1 if repeats is None else repeats, dtype=np.intp), n)
-        if (each < 1).any():
-            raise InputError("every question is asked at least once: repeats are from 1")
-        if self.asking == "depth":
-            question = np.repeat(queue, each[queue])
-            rounds = np.concatenate([np.arange(1, k + 1) for k in each[queue]])
-        else:
-            parts = [queue[each[queue] >= r] for r in range(1, int(each.max()) + 1)]
-            question, rounds = np.concatenate(parts), np.repeat(np.arange(1, len(parts) + 1), list(map(len, parts)))
+        question, rounds = self._answers(queue, 1 if repeats is None else repeats)
         first = rounds == 1
         share = _information_by(first, rounds, n)
         whole = np.ones(len(question), dtype=bool)
@@ -339,9 +331,8 @@ class StoppingRule:
         seen = np.zeros(len(question), dtype=np.intp)
         seen[np.unique(codes[question], return_index=True)[1]] = 1
         asked = np.cumsum(seen)
-        count = self._looks_possible(
-            units, share[np.flatnonzero(first)[-1]], "questions" if clusters is None else "clusters"
-        )
+        name = "questions" if clusters is None else "clusters"
+        count = self._looks_possible(units, share[np.flatnonzero(first)[-1]], name)
         kept = _cuts(share, np.flatnonzero(whole), int(np.searchsorted(asked, FIRST_UNITS)), count)
         where = list(pairwise([0, *(cut + 1 for cut in kept)]))
         return Order(
@@ -351,6 +342,16 @@ class StoppingRule:
             () if repeats is None else tuple(rounds[start:stop] for start, stop in where),
             self._most(),
         )
+
+    def _answers(self, queue: IntArray, repeats: ArrayLike) -> tuple[IntArray, IntArray]:
+        """Question and round, from 1, of every answer, in the order in which they are asked."""
+        each = np.broadcast_to(np.asarray(repeats, dtype=np.intp), len(queue))
+        if (each < 1).any():
+            raise InputError("every question is asked at least once: repeats are from 1")
+        if self.asking == "depth":
+            return np.repeat(queue, each[queue]), np.concatenate([np.arange(1, k + 1) for k in each[queue]])
+        parts = [queue[each[queue] >= r] for r in range(1, int(each.max()) + 1)]
+        return np.concatenate(parts), np.repeat(np.arange(1, len(parts) + 1), list(map(len, parts)))
 
     def _most(self) -> int:
         return MOST_BLOCKS if self.se is not None or self.looks == "anytime" else self.looks

@@ -55,9 +55,9 @@ def profiles(name: str | Path | None = None) -> tuple[NamedProfile, ...]:
     InputError
         No such profile.
     """
-    from ..leaderboard import profiles, shipped
+    from ..leaderboard import profiles
 
-    return tuple(item for each in (shipped.names() if name is None else [name]) for item in profiles.named(each))
+    return tuple(item for each in (profiles.names() if name is None else [name]) for item in profiles.named(each))
 
 
 def write_profile(result: Arena, path: str | Path, *, with_questions: bool = False, force: bool = False) -> Path:
@@ -93,7 +93,7 @@ def write_profile(result: Arena, path: str | Path, *, with_questions: bool = Fal
 
 def check_profile_path(path: str | Path, *, force: bool = False) -> None:
     """Refuse a file that `write_profile` would not replace: it is there and is no noise profile."""
-    from ..leaderboard.question_means import is_profile
+    from ..leaderboard.profiles import is_profile
 
     if not force and Path(path).exists() and not is_profile(path):
         raise InputError(

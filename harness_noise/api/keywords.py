@@ -161,12 +161,12 @@ class Request:
         given = listed(sources)
         if not given:
             return []
-        from ..leaderboard import question_means
+        from ..leaderboard import profiles
 
         out: list[Run] = []
         for source in given:
-            profile = is_path(source) and question_means.is_profile(str(source))
-            out += question_means.read_runs(str(source)) if profile else self.runs([source])
+            profile = is_path(source) and profiles.is_profile(str(source))
+            out += profiles.read_runs(str(source)) if profile else self.runs([source])
         return out
 
     def pair(self, a: Any, b: Any, baseline: Any, models: Sequence[str]) -> list[tuple[Run, Run]]:

@@ -187,7 +187,7 @@ def _of_profile(
 ) -> Plan:
     """The plan with the noise of a benchmark's profile; where one answer to each question says nothing of ω² alone."""
     from ..analysis.plan import plan_of
-    from ..leaderboard import shipped
+    from ..leaderboard import profiles
     from ..settings import check_scale
 
     profile = request.profile(path)
@@ -201,7 +201,7 @@ def _of_profile(
     _refuse_reading(replace(request, options=names))
     result = plan_of(numbers, [], request.settings, two_like_this=two_like_this, looks=looks)
     said = f"The noise is that of other models on {profile.task}; no answer of the models to be compared was seen"
-    source = shipped.sentence(path)
+    source = profiles.sentence(path)
     return replace(
         result,
         basis="reference",

@@ -275,7 +275,7 @@ def compare(
 
             result = combined(result, pairs)
         if looks is not None:
-            result = _looked(result, pairs, request.settings, looks)
+            result = _looked(result, pairs, complete, request.settings, looks)
         if by_question and not request.settings.unpaired:
             from ..analysis.by_question import by_question as each_question
 
@@ -308,7 +308,9 @@ def _of_pairs(
     return result
 
 
-def _looked(result: Comparison, pairs: list[tuple[Run, Run]], settings: Settings, looks: Looks | str) -> Comparison:
+def _looked(
+    result: Comparison, pairs: list[tuple[Run, Run]], complete: list[Run], settings: Settings, looks: Looks | str
+) -> Comparison:
     """The comparison corrected for the looks at A, which are kept beside its file."""
     from ..analysis import growing
     from ..analysis.sequential import StoppingRule
@@ -322,7 +324,7 @@ def _looked(result: Comparison, pairs: list[tuple[Run, Run]], settings: Settings
         what, other = ("slices", "`by`") if result.slices else ("combined rows", "`combine`")
         raise InputError(f"`looks` corrects rows for repeated looks, but {what} are not: leave `looks` or {other} out")
     memory = growing.beside(pairs[0][0].path)
-    found = growing.look(*pairs[0], settings, StoppingRule.parse("decided", looks=looks).looks, memory)
+    found = growing.look(*pairs[0], settings, StoppingRule.parse("decided", looks=looks).looks, memory, complete)
     note = f"the looks at {pairs[0][0].model} are kept in {memory}"
     return growing.judged_by_looks(replace(result, notes=(*result.notes, note)), found, settings)
 
@@ -364,15 +366,15 @@ def _of_numbers(
     if len(profiles) != 1:
         of_one = "of bare numbers the noise comes from one profile: name one in `references`"
         raise InputError(of_one if profiles else _no_noise(sides))
-    from ..leaderboard import shipped
     from ..leaderboard.profiles import compare as compare_scores
+    from ..leaderboard.profiles import sentence
 
     settings.check("profile")
     profile = request.profile(profiles[0])
     row = compare_scores(
         profile, *map(float, sides), names=(names[0], names[1]), level=settings.level, margin=settings.margin
     )
-    told = shipped.sentence(profiles[0])
+    told = sentence(profiles[0])
     return Comparison(settings.to_dict(), (row,), () if told is None else (told,))
 
 

@@ -108,7 +108,8 @@ def _stopped_early(adapter: Any, out: Path) -> list[Path]:
     if whole.exists():
         (row,) = compare(whole, against).rows
         same = "the same decision" if row.verdict == looks["decision"] else f"all questions say: {row.verdict}; this"
-        said += f": {same} with {looks['n_asked'] / looks['n_total']:.0%} of the answers".replace("%", " %")
+        share = looks["n_answers"] / looks["n_answers_total"]
+        said += f": {same} with {share:.0%} of the answers".replace("%", " %")
     click.echo(f"\n{said}.")
     return sorted(path for path in folder.rglob("*") if path.is_file())
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import click
-import cloup
 
 from ..errors import InputError
 from ..io.paths import is_url
@@ -102,7 +101,7 @@ def _types() -> dict[str, Any]:
     return get_type_hints(Settings)
 
 
-class Command(cloup.Command):
+class Command(click.Command):
     """A command with an example, groups of options, and a hint for an option that it does not have.
 
     Args:
@@ -117,11 +116,24 @@ class Command(cloup.Command):
         super().__init__(*args, **choices)
         self.example, self.consumer, self.old = example, consumer, old or {}
 
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def get_help(self, ctx: click.Context) -> str:
+        from cloup import HelpFormatter  # only here: its imports take as long as those of a small command
+        from cloup.formatting import HelpSection
+
+        formatter = HelpFormatter(max_width=ctx.max_content_width)
+        self.format_usage(ctx, formatter)
         if self.example:
-            formatter.write_paragraph()
-            formatter.write(f"Example: {self.example}\n")
-        super().format_help_text(ctx, formatter)
+            formatter.write(f"\nExample: {self.example}\n")
+        formatter.write_command_help_text(self)
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                groups.setdefault(getattr(param, "group", ""), []).append(record)
+        others = groups.pop("")  # --help is always there
+        groups["Other options" if groups else "Options"] = others
+        formatter.write_many_sections([HelpSection(title, records) for title, records in groups.items()])
+        return formatter.getvalue().rstrip("\n")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -143,9 +155,23 @@ def command(
     return click.command(name, cls=Command, example=example, consumer=consumer, old=old)
 
 
-to_read = partial(cloup.option_group, "What to read")
-to_compute = partial(cloup.option_group, "What to compute")
-to_show = partial(cloup.option_group, "What to show")
+def _group(title: str, *options: Option) -> Option:
+    """Options of one group of --help, as one decorator."""
+
+    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        params = function.__dict__.setdefault("__click_params__", [])
+        before = len(params)
+        _stack(options)(function)
+        for param in params[before:]:
+            param.group = title
+        return function
+
+    return wrap
+
+
+to_read = partial(_group, "What to read")
+to_compute = partial(_group, "What to compute")
+to_show = partial(_group, "What to show")
 
 
 def _stack(options: Sequence[Option]) -> Option:

@@ -47,8 +47,7 @@ def grid(parts: Sequence[Scores]) -> Grid:
     solved = np.zeros((N, M), dtype=np.bool_)
     unit = np.zeros(M, dtype=np.bool_)
     noisy = np.zeros(M, dtype=np.bool_)
-    labels: list[str | None] = [None] * N
-    spec, binary = None, True
+    binary = True
     for m, (part, at) in enumerate(zip(parts, rows, strict=True)):
         try:
             stats = question_stats(part.values)
@@ -61,21 +60,7 @@ def grid(parts: Sequence[Scores]) -> Grid:
         solved[at, m] = (part.values >= 1).any(axis=1)
         runs = part.repeats_are_runs and part.values.shape[1] > 1
         noisy[m] = runs or _shared_noise(part.values, stats.count)
-        if part.clusters is not None:
-            if both_ways(part.clusters) is not None:
-                raise InputError(
-                    f"{part.task}, {part.metric}: these questions are clustered in two crossed ways "
-                    f"({in_words(part.cluster_spec)}), which arena does not compute: name one of the two with "
-                    "`cluster`, or use `compare` on the pairs that need both"
-                )
-            if spec is not None and part.cluster_spec != spec:
-                notes.append(
-                    f"{part.task}: runs carry different clusters ({spec}, {part.cluster_spec}); "
-                    "a question keeps those of the first run that has it"
-                )
-            spec = spec or part.cluster_spec
-            for i, label in zip(at, part.clusters, strict=True):
-                labels[i] = label if labels[i] is None else labels[i]
+    labels, spec, told = _labels(parts, rows, N)
     keep = np.flatnonzero(count.any(axis=1))
     values = tuple(_scatter(part.values, at, N)[keep] for part, at in zip(parts, rows, strict=True))
     clusters = None
@@ -101,8 +86,38 @@ def grid(parts: Sequence[Scores]) -> Grid:
         unit,
         solved[keep],
         noisy,
-        tuple(dict.fromkeys(notes)),
+        tuple(dict.fromkeys([*notes, *told])),
     )
+
+
+def _labels(
+    parts: Sequence[Scores], rows: Sequence[IntArray], N: int
+) -> tuple[list[str | None], str | None, list[str]]:
+    """(N,) cluster labels, each of the first run that has the question, how they were named, and notes."""
+    labels: list[str | None] = [None] * N
+    spec, notes = None, []
+    for part, at in zip(parts, rows, strict=True):
+        if part.clusters is None:
+            continue
+        _check_one_way(part)
+        if spec is not None and part.cluster_spec != spec:
+            notes.append(
+                f"{part.task}: runs carry different clusters ({spec}, {part.cluster_spec}); "
+                "a question keeps those of the first run that has it"
+            )
+        spec = spec or part.cluster_spec
+        for i, label in zip(at, part.clusters, strict=True):
+            labels[i] = label if labels[i] is None else labels[i]
+    return labels, spec, notes
+
+
+def _check_one_way(part: Scores) -> None:
+    if both_ways(part.clusters) is not None:
+        raise InputError(
+            f"{part.task}, {part.metric}: these questions are clustered in two crossed ways "
+            f"({in_words(part.cluster_spec)}), which arena does not compute: name one of the two with `cluster`, or "
+            "use `compare` on the pairs that need both"
+        )
 
 
 def stacked(grids: Sequence[Grid], tasks: Sequence[str], shares: Sequence[float] | None) -> Grid:

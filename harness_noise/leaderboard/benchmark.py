@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from ..analysis.known import WithFields, taken
 from ..analysis.mean import analyze_run
 from ..analysis.missing import MISSING_SHARE, mean_if_missing
 from ..analysis.ranges import Unread, check_margin, score_range
 from ..analysis.sample import codes_of, group_shares, own_group
+from ..analysis.slices import divided
+from ..data.matching import Pairing, pair
 from ..data.scores import Group, Run, Scores
-from ..results.arena import Benchmark, BenchmarkResult, Model, Pairs, QuestionColumns, Spread, Step
+from ..results.arena import Benchmark, BenchmarkResult, Model, Pairs, PairSlice, QuestionColumns, Spread, Step
 from ..results.rows import Estimate
 from ..settings import Settings
-from ..stats import benchmark, decision, theory
+from ..stats import benchmark, decision, planning
 from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.pairs import Columns, Table, every_pair, pair_columns
 from .align import Grid, grid, stacked
@@ -300,7 +303,7 @@ def _benchmark(
         solved = None if questions.n_solved is None else questions.n_solved > 0
         beta = thumb
         if solved is not None:
-            beta = c["se_total"] / np.sqrt(theory.beta_variance(p, float(solved.mean())) / n)
+            beta = c["se_total"] / np.sqrt(planning.beta_variance(p, float(solved.mean())) / n)
     tested = ~np.isnan(c["se"]) & ~np.isnan(size)
     steps = _steps(models, pairs, common["higher_is_better"] is not False)
     return Benchmark(
@@ -363,3 +366,56 @@ def _steps(models: tuple[Model, ...], pairs: Pairs, higher: bool) -> tuple[Step,
                 )
             )
     return tuple(out)
+
+
+MOST_SLICES = 50_000
+"""Pairs × slices that are computed; of more, `compare` has those of any two models."""
+
+
+def pair_slices(
+    board: BenchmarkResult, measured: Sequence[MeasuredRun], by: Sequence[str], settings: Settings
+) -> tuple[PairSlice, ...]:
+    """A − B of all pairs by slice, as `compare` has it; p-values adjusted over the slices of each pair.
+
+    The slices are those of the run with the most questions; none where there are too many of them.
+    """
+    widest = max(measured, key=lambda item: len(item.parts[0].questions))
+    fields = widest.parts[0].questions.fields
+    if fields is None or len(widest.parts) > 1:
+        return ()
+    found = list(_slices(WithFields(widest.parts, (widest.run,), fields), by))
+    if not found or len(found) * len(board.pairs) > MOST_SLICES:
+        return ()
+    alone = replace(settings, adjust="none")
+    questions = widest.parts[0].questions
+    places = [pair(questions, item.parts[0].questions) for item in measured]
+    out = []
+    for field, value, keys in found:
+        chosen = [key in keys for key in questions.keys]
+        some = [
+            replace(item, parts=(_of(item.parts[0], same, chosen),))
+            for item, same in zip(measured, places, strict=True)
+        ]
+        pairs = pairs_of(some, grid_of(some, None)[0], None, alone)[0]
+        if pairs is not None:
+            out.append(PairSlice(field, value, len(keys), pairs))
+    p = np.array([one.pairs.columns["p_value"] for one in out])
+    if len(out) and settings.adjust != "none":
+        p = np.column_stack([decision.adjusted(column, "bh") for column in p.T])
+    return tuple(
+        replace(one, pairs=replace(one.pairs, columns=dict(one.pairs.columns) | {"p_adjusted": row}))
+        for one, row in zip(out, p, strict=True)
+    )
+
+
+def _slices(item: WithFields, by: Sequence[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """(field, value, the keys of its questions) of every slice."""
+    for cut in divided(item, by, []):
+        keys = np.asarray(cut.item.parts[0].questions.keys, dtype=object)
+        for code, label in enumerate(cut.labels):
+            yield cut.field, label, frozenset(keys[cut.codes == code])
+
+
+def _of(part: Scores, same: Pairing, chosen: Sequence[bool]) -> Scores:
+    rows = sorted(j for i, j in zip(same.rows_a, same.rows_b, strict=True) if chosen[i])
+    return taken(part, np.array(rows, dtype=np.intp))

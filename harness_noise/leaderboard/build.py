@@ -22,8 +22,7 @@ from ..io.paths import telling_parts
 from ..results.arena import Arena, BenchmarkResult
 from ..results.forms import merge_notes
 from ..settings import Settings
-from .benchmark import MeasuredRun, boards_of
-from .pair_slices import pair_slices
+from .benchmark import MeasuredRun, boards_of, pair_slices
 
 
 def arena(

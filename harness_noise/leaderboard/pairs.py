@@ -16,7 +16,7 @@ import numpy as np
 from ..results.arena import Pairs
 from ..settings import Settings
 from ..stats import decision, tests
-from ..stats.intervals import Limits, bonett_price
+from ..stats.intervals import Limits, of_equal_differences
 from ..stats.moments import data_limit
 from ..stats.pairs import wild_columns
 
@@ -54,7 +54,9 @@ def decided(c: Columns, table: Table, facts: Facts, settings: Settings) -> Pairs
     """
     common = facts.common
     p_sign = tests.sign_p(c.signs_a, c.signs_b)
-    small = None if facts.width is None else partial(_small_sample, c, facts.width)
+    small = None
+    if facts.width is not None:
+        small = partial(of_equal_differences, c.gain, c.loss, c.n_clusters.astype(np.float64), facts.width)
     width = math.inf if facts.width is None else facts.width
     of = decision.Differences(c.diff, c.variance, c.df, c.zero, p_sign, small, c.far, width=width)
     found = decision.decide(of, settings, _test(c, table, p_sign, settings))
@@ -128,9 +130,3 @@ def _noise(c: Columns, clustered: bool) -> dict[str, FloatArray | IntArray]:
             "design_effect": design_effect,
             "se_data_upper": np.sqrt(np.maximum(highest, 0.0)),
         }
-
-
-def _small_sample(c: Columns, width: float, level: float) -> Limits[FloatArray]:
-    """Where nothing varies: every question (cluster) has the mean difference, in a group each task its own."""
-    low, high = bonett_price(c.gain / width, c.loss / width, c.n_clusters.astype(np.float64), level)
-    return Limits(width * low, width * high)

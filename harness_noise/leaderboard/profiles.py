@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import numpy as np
 
 from .._version import __version__
 from ..analysis.evidence import RowDecision, decided
+from ..data.questions import Questions
+from ..data.scores import Run, Scores
 from ..errors import InputError
 from ..io.atomic import write_text
 from ..io.paths import load
@@ -24,10 +27,8 @@ from ..results.arena import Arena, BenchmarkResult, Spread
 from ..results.forms import SCHEMA_VERSION
 from ..results.rows import Difference
 from ..settings import Settings, check_scale
-from ..stats import decision, theory
+from ..stats import decision, planning
 from ..stats.tolerances import LARGEST, SLACK
-from . import shipped
-from .question_means import KIND, to_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class Profile:
         total = self.se_total.median
         if self.rule_of_thumb is not None:
             p = min(max((a + b) / 2, 0.0), 1.0)
-            total = self.rule_of_thumb.median * math.sqrt(theory.rule_of_thumb(p).omega2 / self.n_questions)
+            total = self.rule_of_thumb.median * math.sqrt(planning.rule_of_thumb(p).omega2 / self.n_questions)
         if repeats == (1, 1):
             return total
         if self.data_share is None:
@@ -180,7 +181,7 @@ def read(path: str | Path) -> tuple[Profile, ...]:
     Raises:
         InputError: not such a file; says where it differs.
     """
-    path = shipped.locate(path)
+    path = locate(path)
     content = load(path, "; make a profile of an arena with `write_profile`")
     if not isinstance(content, dict) or content.get("kind") != KIND:
         raise InputError(f"{path}: not a noise profile; make one of an arena with `write_profile`")
@@ -208,8 +209,8 @@ class NamedProfile:
 
 def named(path: str | Path) -> tuple[NamedProfile, ...]:
     """The profiles in a file, or of that name; see `read`."""
-    name = shipped.locate(path).stem
-    return tuple(NamedProfile(name, profile, shipped.source(path)) for profile in read(path))
+    name = locate(path).stem
+    return tuple(NamedProfile(name, profile, source(path)) for profile in read(path))
 
 
 _TEXTS = ("task", "metric", "scorer")
@@ -345,3 +346,132 @@ def compare(
     if profile.scale is None or found.ci_low is None or found.ci_high is None:
         return found
     return replace(found, ci_low=max(found.ci_low, -1.0), ci_high=min(found.ci_high, 1.0))
+
+
+KIND = "noise-profile"
+_START = 300
+"""Bytes in which a profile has said that it is one."""
+
+
+def to_json(board: BenchmarkResult) -> dict[str, Any]:
+    """The models' means by question, as a profile keeps them."""
+    columns = board.questions
+    clusters = None if all(label is None for label in columns.cluster) else list(columns.cluster)
+    means = [[None if math.isnan(x) else round(float(x), 12) for x in column] for column in board.scores.T]
+    return {
+        "keys": list(columns.question),
+        "clusters": clusters,
+        "models": [model.model for model in board.models],
+        "means": means,
+    }
+
+
+def is_profile(path: str | Path) -> bool:
+    """Whether a file says that it is a noise profile."""
+    try:
+        place = Path(path)
+        if not place.is_file():
+            return False
+        with place.open("rb") as file:
+            return f'"kind": "{KIND}"'.encode() in file.read(_START)
+    except OSError:
+        return False
+
+
+def read_runs(path: str | Path) -> list[Run]:
+    """Every model of a profile as a run of question means.
+
+    Raises:
+        InputError: no profile, or one without questions.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        boards = [(row, row["questions"]) for row in content["benchmarks"] if row.get("questions") is not None]
+        if not boards:
+            raise InputError(
+                f"{path}: the profile has no means by question; make it of an arena with `write_profile` and "
+                "`with_questions=True`"
+            )
+        scores: dict[str, list[Scores]] = {}
+        for row, item in boards:
+            for model, part in _questions_of(row, item):
+                scores.setdefault(model, []).append(part)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InputError(f"{path}: a noise profile with broken questions; make it again") from None
+    return [
+        Run(model=model, name=f"{model} ({path})", harness="profile", path=str(path), scores=tuple(parts))
+        for model, parts in scores.items()
+    ]
+
+
+def _questions_of(row: dict[str, Any], item: dict[str, Any]) -> list[tuple[str, Scores]]:
+    keys, clusters = [str(key) for key in item["keys"]], item["clusters"]
+    means = np.array([[math.nan if x is None else float(x) for x in column] for column in item["means"]], dtype=float)
+    models = [str(model) for model in item["models"]]
+    if means.shape != (len(models), len(keys)) or np.isinf(means).any() or len(set(models)) < len(models):
+        raise ValueError(means.shape)
+    labels = None if clusters is None else tuple(f"\x1f{i}" if x is None else str(x) for i, x in enumerate(clusters))
+    questions = Questions(tuple(keys))
+    task, metric, scorer = (str(row[name]) for name in ("task", "metric", "scorer"))
+    return [
+        (model, Scores(task, metric, scorer, questions, values=column[:, None], clusters=labels))
+        for model, column in zip(models, means, strict=True)
+    ]
+
+
+FOLDER = Path(__file__).parent / "noise"
+
+
+def names() -> list[str]:
+    """The benchmarks whose noise is known, in alphabetical order."""
+    return sorted(path.stem for path in FOLDER.glob("*.json"))
+
+
+def locate(path: str | Path) -> Path:
+    """The file that is meant: a file that is there, or the profile of that name (`-`, `_` and case are alike).
+
+    Raises:
+        InputError: a bare name that no profile has; names those like it.
+    """
+    path = Path(path)
+    if path.exists() or path.name != str(path) or path.suffix == ".json":
+        return path
+    known = {_plain(name): name for name in names()}
+    if _plain(path.name) in known:
+        return FOLDER / f"{known[_plain(path.name)]}.json"
+    within = [item for item in known if _plain(path.name) and _plain(path.name) in item]
+    near = [known[item] for item in within or get_close_matches(_plain(path.name), known, n=3)]
+    raise InputError(
+        f"{path}: neither a file nor a benchmark whose noise comes with this package"
+        f"{'; did you mean ' + ' or '.join(near) + '?' if near else '.'} `harness-noise references` lists them; "
+        "`write_profile` makes one of an arena of your own runs"
+    )
+
+
+def source(path: str | Path) -> dict[str, Any] | None:
+    """Where a shipped profile's table came from: `what`, `repository`, `commit`, `licence`, …; None for others."""
+    path = locate(path)
+    if path.parent != FOLDER:
+        return None
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["source"]
+    return found
+
+
+def sentence(path: str | Path) -> str | None:
+    """What a shipped profile rests on, for whoever uses it; None for a profile of one's own."""
+    found = source(path)
+    if found is None:
+        return None
+    return (
+        f"the noise is that of {locate(path).stem}: {found['what']} ({found['repository'].partition('//')[2]}, "
+        f"{found['licence']}). It applies to models of similar accuracy that agree about as often, prompted the same "
+        "way"
+    )
+
+
+def _plain(name: str) -> str:
+    return "".join(c for c in name.lower() if c.isalnum())

@@ -58,11 +58,11 @@ def _regression(row: Coefficient | Fit) -> tuple[str, str, str, str, str | None]
     return row.task, row.metric, row.scorer, row.model_a, row.model_b
 
 
-def _section(fit: Fit, rows: list[Coefficient], marks: Marks) -> Section:
+def _columns(rows: list[Coefficient], marks: Marks) -> list[Column]:
     def scaled(row: Coefficient, value: float | None) -> str:
         return number(value, decimals(row.se, row.coefficient))
 
-    columns = [
+    return [
         Column("Field", lambda row: plain(row.field), text=True),
         Column(
             "Value",
@@ -111,7 +111,10 @@ def _section(fit: Fit, rows: list[Coefficient], marks: Marks) -> Section:
         ),
         marks.column(),
     ]
-    table = section("", rows, columns)
+
+
+def _section(fit: Fit, rows: list[Coefficient], marks: Marks) -> Section:
+    table = section("", rows, _columns(rows, marks))
     grouped = f" in {fit.n_clusters} clusters ({plain(fit.cluster)})" if fit.cluster else ""
     title = (
         f"{models_of(fit)}, {what_of(fit)}: {fit.n_questions} questions"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..io.atomic import write_text
-from ..stats import benchmark, theory
+from ..stats import benchmark, planning
 from ..stats.intervals import critical
 from .arena_summary import chosen_pairs, file_names, ranked
 from .canvas import (
@@ -156,7 +156,7 @@ def _theory(board: BenchmarkResult, close: IntArray) -> list[tuple[FloatArray, F
     n = float(np.median(board.pairs.columns["n_questions"][close]))
     solved = 1 - (row.solved_by_none or 0) / max(1, row.n_questions)
     p = np.linspace(0, 1, 101)
-    beta = np.sqrt(np.maximum(theory.beta_variance(p, solved), 0) / n)
+    beta = np.sqrt(np.maximum(planning.beta_variance(p, solved), 0) / n)
     return [
         (p, beta, COLOURS[0], "", "total, Beta(p, 1 − p) theory"),
         (p, np.sqrt(p * (1 - p) / n), MUTED, DASHES[1], "rule of thumb, √(p(1−p)/n)"),

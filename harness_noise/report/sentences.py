@@ -9,6 +9,7 @@ from math import isclose
 from ..data.native_values import is_proportion
 from ..results.diagnostics import explained
 from ..results.rows import Comparison, Difference, Estimate, Gate
+from ..results.sequential import CANNOT, NOT_DECIDED
 from ..stats.tolerances import SLACK
 from .columns import (
     data_noise,
@@ -213,8 +214,6 @@ def _asked(item: Estimate) -> str:
 FEW = 12
 """Most rows that are all shown; of a longer table only those that differ."""
 A, B = "A better", "B better"
-NOT_DECIDED = "not decided"
-"""The verdict of a running comparison, at a look that did not decide."""
 
 
 def verdict_lines(table: Comparison) -> list[str]:
@@ -252,7 +251,7 @@ def count_line(table: Comparison) -> str:
     parts += [f"{n} {verdict}" for verdict, n in verdicts.items() if verdict.startswith("equivalent")]
     if same := verdicts["not separable"] - unjudged:
         parts.append(f"{same} not separable{after}")
-    parts += [f"{verdicts[NOT_DECIDED]} {NOT_DECIDED}"] if verdicts[NOT_DECIDED] else []
+    parts += [f"{verdicts[word]} {word}" for word in (NOT_DECIDED, CANNOT) if verdicts[word]]
     parts += [f"{unjudged} that cannot be judged"] if unjudged else []
     pairs = {names_of(row) for row in table.comparisons}
     baselines = {b for _, b in pairs}
@@ -291,6 +290,8 @@ def verdict_parts(row: Difference, settings: object = None) -> tuple[str, str]:
     parts += [test] if test else []
     if row.verdict == NOT_DECIDED:
         parts.append(f"{NOT_DECIDED} yet")
+    if row.verdict == CANNOT:
+        parts.append("the rest of the answers cannot decide it")
     if row.mde is not None and not _decided(row):
         none = _in_points(row, settings) and row.mde > 1  # no two scores of a question differ by so much
         parts.append(f"smallest detectable {'none' if none else _amount(row, row.mde, settings, unit=False)}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..results.rows import Analysis
+from ..results.sequential import CANNOT, NOT_DECIDED
 from ..stats.decision import WORDS
 from .columns import MISSING, Column, Marks, Section, decimals, interval, metric_name, number, plain
 
@@ -27,12 +28,13 @@ def plan_section(found: PlanLooks, effect: float, digits: int) -> Section:
     ]
     if found.replay is not None:
         again = found.replay
+        undecided = sum(again.decisions.get(word, 0.0) for word in (WORDS[0], CANNOT))
         words = ", ".join(f"{word} {100 * share:.0f} %" for word, share in again.decisions.items())
         rows += [
             (f"these runs, in {again.orders:,} random orders", words),
-            ("… it stopped after a median of", f"{again.n_median:,} of {again.n_total:,} questions"),
+            ("… it stopped after a median of", f"{again.n_median:,} of {again.n_total:,} answers"),
             ("… in 80 % of the orders after", f"{again.n_low:,} to {again.n_high:,}"),
-            ("… not decided at the end", f"{100 * again.decisions.get(WORDS[0], 0.0):.0f} % of the orders"),
+            ("… without a decision", f"{100 * undecided:.0f} % of the orders"),
         ]
     return Section("Stopping when it is decided", (Column("Design", text=True), Column("")), tuple(rows))
 
@@ -101,10 +103,10 @@ def stopped(item: Sequential, level: float) -> str:
     if item.complete:
         how = f"all {item.n_total:,} questions were asked, {order}, {plain(item.rule)}, {looks}"
     else:
-        word = "not decided" if item.decision == "not decided" else "stopped early"
+        word = item.decision if item.decision == NOT_DECIDED else "stopped early"
         how = f"{word} at {looks}, {plain(item.rule)}, after {_asked(item)} {order}"
     what = "mean" if item.rule == "se" else "A − B"
-    rest = ": the rest cannot decide it" if item.decision == "cannot be decided" else ""
+    rest = ": the rest cannot decide it" if item.decision == CANNOT else ""
     return (
         f"{what} = {number(item.estimate, digits)}, {100 * level:g} % CI {interval(item.ci_low, item.ci_high, digits)}"
         + ("" if item.rule == "se" else ", both allowing for the looks")

@@ -220,7 +220,8 @@ class Difference(_Row):
     mde: float | None
     """The smallest difference that this comparison detects with 80 % power: noncentral t with its df."""
     verdict: str
-    """A better, B better, not separable, or equivalent within M; by `p_adjusted`. With looks also not decided."""
+    """A better, B better, not separable, or equivalent within M; by `p_adjusted`. With looks also not decided, or
+    cannot be decided."""
     run_a: str = ""
     """Where A was read from: tells two runs of one model apart."""
     run_b: str = ""

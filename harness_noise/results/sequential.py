@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from ..data.scores import Run
 
 
+NOT_DECIDED, CANNOT = "not decided", "cannot be decided"
+"""Decisions of a run that grows, at a look that did not decide: more answers may, or would not."""
+
+
 class _Object:
     """One object of the JSON."""
 
@@ -129,12 +133,13 @@ class FullRow(FullBenchmark):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay(_Object):
-    """Two runs compared in many random orders of their questions: how many would have been enough."""
+    """Two runs compared in many random orders of their questions: how many of A's answers would have been enough."""
 
     orders: int
     n_total: int
+    """Answers of A."""
     n_mean: float
-    """Questions asked when it stopped; n_total where nothing was decided before."""
+    """Answers asked when it stopped; n_total where nothing was decided before."""
     n_median: int
     n_low: int
     """In a tenth of the orders so few were enough."""

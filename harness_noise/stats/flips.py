@@ -22,9 +22,9 @@ from .contrast import Design
 from .tolerances import SLACK, SMALLEST
 
 MOST = 60.0
-"""Effective flips from which on the t interval is kept."""
+"""Effective flips from which on the t interval is kept; by simulation (`benchmarks/coverage.py`), as is the next."""
 SHARE = 0.25
-"""The same as a share of the clusters: normal differences have a third of them."""
+"""Their share of the clusters from which on it is kept: normal differences have a third of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

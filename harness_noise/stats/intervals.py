@@ -10,8 +10,9 @@ import numpy as np
 from scipy import special
 
 from .arrays import BoolArray, FloatArray
-from .flips import ExtendedSample
-from .tolerances import FEW_FAILURES, SKEWED
+from .contrast import Design, sum_by
+from .flips import ExtendedSample, effective_flips
+from .tolerances import FEW_FAILURES, SKEWED, SMALLEST
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -122,6 +123,8 @@ def within(interval: Limits[float], low: float, high: float) -> Limits[float]:
 def binomial_size(p: float, se: float, n_answers: float, n_clusters: int, mixed: int) -> float:
     """How many independent 0/1 answers know a mean p in [0, 1] as well as its standard error says: p(1 − p)/se².
 
+    The effective sample size of Korn & Graubard (1998), Survey Methodology 24(2), with what few failures leave unknown.
+
     Args:
         p: the mean.
         se: its standard error.
@@ -191,3 +194,52 @@ def agresti_caffo(p: float, n: float, q: float, m: float, level: float) -> Limit
     p1, p2 = (p * n + 1) / (n + 2), (q * m + 1) / (m + 2)
     half = float(critical(level)) * math.sqrt(p1 * (1 - p1) / (n + 2) + p2 * (1 - p2) / (m + 2))
     return Limits(max(-1.0, p1 - p2 - half), min(1.0, p1 - p2 + half))
+
+
+@dataclass(frozen=True, slots=True)
+class RangeEnds:
+    """How the scores of a run lie between the ends of their range."""
+
+    bounds: tuple[float, float]
+    binary: bool
+    """No score lies between the ends: right or wrong."""
+    mixed: int
+    """Clusters that hold a score below the highest, or above the lowest, whichever are fewer."""
+    failing: float
+    """The same, but by effective number, (Σ f_c)²/Σ f_c² of the clusters' failures: one cluster may hold most of them.
+
+    Of right and wrong answers, and where most scores lie at that end, no more than the highest failure rates of the
+    clusters' questions add up to: a question that fails once in twenty times, or by a twentieth, tells less of how
+    failures are spread than one that fails."""
+    heavy: float
+    """(Σ f_c²)²/Σ f_c⁴, which a few large clusters decide."""
+
+
+def range_ends(values: FloatArray, mean: FloatArray, plan: Design, bounds: tuple[float, float]) -> RangeEnds:
+    """How (n, K) scores with these means lie between the ends of their range."""
+    low, high = bounds
+    scored = values[~np.isnan(values)]
+    used = plan.weights > 0
+    with np.errstate(invalid="ignore"):
+        holds = [(values < high).any(axis=1) & used, (values > low).any(axis=1) & used]
+    mixed = min(len(np.unique(plan.clusters[rows])) for rows in holds)
+    binary = bool(((scored == low) | (scored == high)).all())
+    failing, heavy = [], []
+    for side in (high - mean, mean - low):
+        rates = np.maximum(side, 0.0) * used / (high - low)
+        sums = sum_by(plan.clusters, plan.weights * rates, plan.n_clusters)
+        effective = float(sums.sum() ** 2 / max(sums @ sums, SMALLEST))
+        worst = np.zeros(plan.n_clusters)
+        np.maximum.at(worst, plan.clusters, rates)
+        whole = binary or 2 * np.count_nonzero(rates) < np.count_nonzero(used)
+        failing.append(min(effective, float(worst.sum())) if whole else effective)
+        heavy.append(float(effective_flips(sums)) if sums.any() else 0.0)
+    return RangeEnds(bounds, binary, mixed, min(failing), min(heavy))
+
+
+def of_equal_differences(
+    gain: FloatArray, loss: FloatArray, n_clusters: FloatArray | float, width: float, level: float
+) -> Limits[FloatArray]:
+    """`bonett_price` on a metric whose range is `width` wide, for differences that do not vary."""
+    low, high = bonett_price(gain / width, loss / width, n_clusters, level)
+    return Limits(width * low, width * high)

@@ -433,7 +433,7 @@ def _scores(x: FloatArray, plan: Design, design: Cells, estimator: Estimator) ->
     means = (sum_by(plan.strata, x, len(sizes)) / sizes)[:, plan.strata]
     residual = means - (x @ plan.weights)[:, None] if plan.between_tasks else x - means
     S = design.scores(design.sums(residual), estimator)
-    if estimator == "cr2" and not plan.clustered:
+    if not plan.clustered and np.array_equal(design.factors(estimator), design.factors("cr2")):
         return S, S
     with np.errstate(invalid="ignore", divide="ignore"):
         each = (x - means) * (plan.weights * leverage_factor(1 / sizes, "cr2")[plan.strata])

@@ -23,13 +23,18 @@ N, K = 50, 2
 
 @pytest.fixture
 def stopper():
-    rule = StoppingRule(looks=5)
+    return made()
+
+
+def made(asking="breadth", futility=True):
+    """A task of 50 questions with two epochs, in blocks of 14, 13, 13, 23 and 37 answers where breadth comes first."""
+    rule = StoppingRule(looks=5, asking=asking, futility=futility)
     keys = Questions(tuple(f"q{i}" for i in range(N)))
     other = Scores(task="t", metric="mean", scorer="s", questions=keys, values=np.arange(N)[:, None] % 3 / 3)
     return Stopper(
         task="t", to_say=[], asking=StoppingSettings(rule=rule, against="x"), settings=Settings(),
         questions=keys, clusters=None, epochs=K, part=np.arange(N), decides=DecidingScore("s", None, "mean", "s"),
-        other=other, order=rule.order(N, shuffled=True),
+        other=other, order=rule.order(N, repeats=K, shuffled=True),
     )  # fmt: skip
 
 
@@ -41,15 +46,13 @@ def answer(stopper, i, epoch, value=0.5):
 
 def test_fast_answers_do_not_decide(stopper, monkeypatch):
     """The second block is there, and all but one slow answer of the first: no look. Then both blocks are looked at."""
-    for i in range(1, 20):
-        for epoch in (1, 2):
-            answer(stopper, i, epoch, 1.0 if i >= 10 else i % 3 / 3)
-    answer(stopper, 0, 1, 0.0)
+    for i in range(1, 27):
+        answer(stopper, i, 1, 1.0 if i >= 14 else i % 3 / 3)
     assert stopper.taken is None
     seen = []
     monkeypatch.setattr(Stopper, "_say", lambda self, text: seen.append(self.sequential))
-    answer(stopper, 0, 2, 0.0)
-    assert [item.n_asked for item in seen] == [10, 20]
+    answer(stopper, 0, 1, 0.0)
+    assert [item.n_asked for item in seen] == [14, 27]
     assert seen[0].estimate_unadjusted == pytest.approx(0.0)  # as the other model; the second block is not in it
 
 
@@ -66,29 +69,65 @@ def test_samples_wait_for_the_look_before_the_block_before_theirs(stopper):
         began = []
 
         async def ask(i):
-            await stopper.turn(i)
+            await stopper.turn(i, 1)
             began.append(i)
 
         async with anyio.create_task_group() as group:
-            for i in (0, 10, 20, 40):
+            for i in (0, 14, 27, 49):
                 group.start_soon(ask, i)
             await anyio.sleep(0.01)
-            assert began == [0, 10]
-            for i in range(10):
-                for epoch in (1, 2):
-                    answer(stopper, i, epoch, i % 3 / 3)
+            assert began == [0, 14]
+            for i in range(14):
+                answer(stopper, i, 1, i % 3 / 3)
             await anyio.sleep(0.01)
-            assert sorted(began) == [0, 10, 20]
+            assert sorted(began) == [0, 14, 27]
             stopper.fault(RuntimeError("enough"))
-        assert sorted(began) == [0, 10, 20, 40]
+        assert sorted(began) == [0, 14, 27, 49]
 
     anyio.run(run)
     assert stopper.to_say == ["t: it goes on to its end (RuntimeError: enough)"]
 
 
-def test_all_epochs_of_a_block_come_before_the_next(stopper):
+@pytest.mark.parametrize("asking", ["breadth", "depth"])
+def test_the_plan_is_put_into_the_order_of_the_rule(asking):
+    plan = [(i, epoch) for i in range(N) for epoch in (1, 2)]
+    order = [plan[at] for at in made(asking).planned(plan)]
+    assert order == (plan if asking == "depth" else [(i, epoch) for epoch in (1, 2) for i in range(N)])
+
+
+def test_what_is_outside_the_part_comes_last():
+    stopper = made()
+    stopper.block[3], stopper.rank[3] = -1, stopper.rank.size
     plan = [(i, epoch) for epoch in (1, 2) for i in range(N)]
-    order = [plan[at] for at in stopper.planned(plan)]
-    assert sorted(order) == sorted(plan)
-    assert order[:20] == [(i, epoch) for epoch in (1, 2) for i in range(10)]
-    assert [i // 10 for i, _ in order] == sorted(i // 10 for i, _ in order)
+    assert [plan[at] for at in stopper.planned(plan)][-2:] == [(3, 1), (3, 2)]
+
+
+def test_a_look_takes_the_answers_of_its_blocks_and_no_other():
+    """The first round is complete and so is a part of the second: K differs between the questions."""
+    stopper = made(futility=False)
+    for i in range(N):
+        answer(stopper, i, 1, i % 3 / 3)
+    for i in range(49, 12, -1):
+        answer(stopper, i, 2, i % 3 / 3)
+    assert (stopper.looked, stopper.sequential.n_asked) == (3, 40)
+    for i in range(13):
+        answer(stopper, i, 2, i % 3 / 3)
+    assert stopper.looked == 5
+    part = stopper.scores(4)
+    assert np.isfinite(part.values).sum(axis=1).tolist() == [2] * 13 + [1] * 37
+    assert stopper.sequential.n_answers == 100
+
+
+def test_answers_that_came_too_late_are_told_by_question_and_epoch():
+    stopper = made()
+    for i in range(N):
+        answer(stopper, i, 1, 5.0 + i % 3)
+        if stopper.stopped:
+            break
+    done = stopper.sequential.n_asked
+    assert stopper.stopped
+    assert done < N
+    stopper.answered("q49", 1, {"s": SimpleNamespace(value=1.0)})
+    (row,) = stopper.record()["sequential"]
+    assert row["late"] == [["q49", 1]]
+    assert "1 more were under way" in stopper.summary()[0]

@@ -33,10 +33,19 @@ def made(part=None, until=True, repeats=False, epochs=1, looks=5):
     asking = StoppingSettings(rule=rule, against="x" if until else None, sample=None if part is None else len(rows),
                     repeats=repeats)  # fmt: skip
     return Stopper(
-        task="t", to_say=[], asking=asking, settings=Settings(), questions=keys, clusters=None,
-        epochs=epochs, part=rows, decides=DecidingScore("s", None, "mean", "s"), other=other if until else None,
-        order=None if rule is None else rule.order(len(rows), shuffled=True), part_seed=0 if part is not None else None,
-    )  # fmt: skip
+        task="t",
+        to_say=[],
+        asking=asking,
+        settings=Settings(),
+        questions=keys,
+        clusters=None,
+        epochs=epochs,
+        part=rows,
+        decides=DecidingScore("s", None, "mean", "s"),
+        other=other if until else None,
+        order=None if rule is None else rule.order(len(rows), repeats=epochs, shuffled=True),
+        part_seed=0 if part is not None else None,
+    )
 
 
 def answer(stopper, i, epoch=1, value=None):

@@ -27,30 +27,31 @@ def weak(canned, tmp_path_factory):
     return weak_log(canned, tmp_path_factory.mktemp("weak"))
 
 
-def replay(canned, order, epochs, model, against, clusters=None, looks=5, margin=0.0):
+def replay(canned, order, epochs, model, looks=20, asking="breadth"):
     """The looks of a run whose questions were asked in this order."""
-    from harness_noise.analysis.observed import observe_difference
+    from harness_noise.analysis.growing import observe
     from harness_noise.analysis.sequential import StoppingRule
     from harness_noise.data.questions import Questions
     from harness_noise.data.scores import Scores
     from harness_noise.settings import Settings
 
-    def part(keys, table, labels):
+    def part(keys, table):
         return Scores(
             task="coins", metric="accuracy", scorer="match", questions=Questions(tuple(keys)), values=table,
-            higher_is_better=True, bounds=(0.0, 1.0), clusters=labels,
+            higher_is_better=True, bounds=(0.0, 1.0),
         )  # fmt: skip
 
-    rule = StoppingRule(looks=looks, margin=margin)
+    rule = StoppingRule(looks=looks, asking=asking)
     keys = [f"q{i}" for i in order]
     a = np.array([[canned.truth(k, j, STRONG, model) for j in range(1, epochs + 1)] for k in keys], float)
-    b = np.array([[canned.truth(k, 1, WEAK, "weak")] for k in keys], float)
-    blocks, look, asked = rule.order(len(keys), shuffled=True), None, []
-    for block in blocks.blocks:
-        asked += block.tolist()
-        labels = None if clusters is None else tuple(clusters[i] for i in asked)
-        parts = [part([keys[i] for i in asked], table[asked], labels) for table in (a, b)]
-        look = rule.look(blocks, look, observe_difference(parts[:1], parts[1:], Settings()))
+    every = [f"q{i}" for i in sorted(order)]
+    theirs = part(every, np.array([[canned.truth(k, 1, WEAK, "weak")] for k in every], float))
+    blocks, look = rule.order(len(keys), repeats=epochs, shuffled=True), None
+    for number in range(1, len(blocks.blocks) + 1):
+        asked = np.arange(1, epochs + 1) <= blocks.answers(number)[:, None]
+        rows = np.flatnonzero(asked.any(axis=1))
+        mine = part([keys[i] for i in rows], np.where(asked, a[: len(asked)], np.nan)[rows])
+        look = rule.look(blocks, look, observe([mine], [theirs], Settings()))
         if look.stop:
             break
     return look.sequential
@@ -64,7 +65,7 @@ def test_the_flag_stops_a_run_that_is_decided(canned, tmp_path, warned, weak):
     assert log.status == "success", log.error
     found = record(log)["sequential"][0]
     order = [int(item.removeprefix("q")) for item in log.eval.dataset.sample_ids]
-    want = replay(canned, order, 1, "strong", weak)
+    want = replay(canned, order, 1, "strong")
     for name in ("look", "n_asked", "n_total", "decision", "rule", "looks"):
         assert found[name] == getattr(want, name), name
     for name in ("estimate", "ci_low", "ci_high", "estimate_unadjusted", "alpha_spent", "p_value"):
@@ -73,7 +74,7 @@ def test_the_flag_stops_a_run_that_is_decided(canned, tmp_path, warned, weak):
     assert (found["task"], found["metric"], found["scorer"]) == ("coins", "accuracy", "match")
     assert len(looks(warned)) == found["look"]
     assert any(f"decided after {found['n_asked']} of {N} questions (A better)" in text for text in warned())
-    assert looks(warned)[0].startswith(f"look 1 of 5, {N // 5} of {N} questions, A − B ")
+    assert looks(warned)[0].startswith(f"look 1 of 20, 7 of {N} questions, A − B ")
     asked = answers(log)
     assert found["n_asked"] <= len(asked) < N
     assert {f"q{i}" for i in order[: found["n_asked"]]} <= {key for key, _ in asked}
@@ -113,7 +114,7 @@ def test_a_log_that_stopped_early_is_read_as_such(canned, tmp_path, weak):
         capture_output=True, text=True, check=True, env=environment(),
     )  # fmt: skip
     said = " ".join(done.stdout.split())
-    assert f"stopped early at look {found['look']} of 5" in said
+    assert f"stopped early at look {found['look']} of 20" in said
     assert "both allowing for the looks" in said
 
 
@@ -172,11 +173,17 @@ def test_an_order_that_is_not_random_is_refused(canned, tmp_path, weak):
 def test_stop_when_says_at_once_what_is_wrong():
     from harness_noise.inspect_ext import stop_when
 
-    with pytest.raises(hn.InputError, match="noise_against=LOG"):
+    with pytest.raises(hn.InputError, match="`against`, or a standard error, `se`"):
         stop_when()
+    with pytest.raises(hn.InputError, match="`marge` is no choice"):
+        stop_when(against="x", marge=0.1)
+    with pytest.raises(hn.InputError, match="spending 'all'"):
+        stop_when(against="x", spending="all")
+    with pytest.raises(hn.InputError, match="`futility` is for `against`"):
+        stop_when(se=0.1, futility=False)
     with pytest.raises(hn.InputError, match="looks"):
         stop_when(against="x", looks="often")
-    with pytest.raises(hn.InputError, match="noise_against is for noise_until=decided"):
+    with pytest.raises(hn.InputError, match="one of them"):
         stop_when(against="x", se=0.01)
 
 
@@ -278,7 +285,7 @@ def test_the_command_line_with_paths_of_its_own_folder(tmp_path):
                "--metadata", "noise_against=weak")  # fmt: skip
     done = inspect("eval", "tasks/coins.py", "--model", "mockllm/model", *options, RIGHT="8")
     said = " ".join((done.stdout + done.stderr).split())
-    assert "noise: coins: look 1 of 5, 20 of 100 questions, A − B" in said
+    assert "noise: coins: look 1 of 20, 7 of 100 questions, A − B" in said
     assert "were not executed due to early stopping" in said
     assert "noise_diff_ci_low" in said
     assert "both allowing for the looks (plain: " in said

@@ -21,7 +21,7 @@ from harness_noise.analysis.comparison import compare_runs
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.scores import ReadOptions, Run
 from harness_noise.settings import Settings
-from harness_noise.stats.choices import acc_prob, acc_probs
+from harness_noise.stats.passk import acc_prob, acc_probs
 from harness_noise_adapters.lm_eval_harness import adapter, noise
 from support import lm_eval_models as toys
 from support.lm_eval_live import save

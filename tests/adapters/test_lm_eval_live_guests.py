@@ -19,6 +19,7 @@ from lm_eval.utils import make_table
 import harness_noise as hn
 import harness_noise.analysis.mean
 import harness_noise.data.scores
+from harness_noise.analysis.sample import as_scores
 from harness_noise.results.schema import json_schema
 from harness_noise_adapters.lm_eval_harness import noise
 from harness_noise_adapters.lm_eval_harness.files import results as inject
@@ -182,9 +183,7 @@ def test_injecting_twice_is_injecting_once(folder: Path) -> None:
 
 def test_a_native_metric_with_our_name_is_kept() -> None:
     scored = {"acc": [[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]], "acc_avg": [[3.0, 3.5], [2.0, 2.0], [4.0, 1.0]]}
-    parts = tuple(
-        hn.analysis.mean.as_scores(values, task="t", metric=metric, scorer="none") for metric, values in scored.items()
-    )
+    parts = tuple(as_scores(values, task="t", metric=metric, scorer="none") for metric, values in scored.items())
     run = hn.data.scores.Run(model="m", name="m", harness="lm-eval", scores=parts)
     results = {
         "results": {"t": {"acc,none": 2 / 3, "acc_avg,none": 3.0, "acc_avg_stderr,none": 0.5}},

@@ -15,7 +15,8 @@ import pytest
 
 pytest.importorskip("lm_eval")
 
-from harness_noise.analysis.observed import observe_difference, observe_mean
+from harness_noise.analysis.growing import observe
+from harness_noise.analysis.observed import observe_mean
 from harness_noise.analysis.sequential import StoppingRule
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, ReadOptions, Scores
@@ -74,7 +75,7 @@ def test_exactly_the_recorded_questions_each_once_and_native_values_of_that_list
         results = toys.simple_evaluate(folder, ["gen"], model)
     assert session.problems == []
     (look,) = session.analysis.sequential
-    assert (look.decision, look.rule, look.looks, look.n_total) == ("A better", "group-sequential", 5, N)
+    assert (look.decision, look.rule, look.looks, look.n_total) == ("A better", "group-sequential", 20, N)
     assert look.n_asked < N
     asked = results["config"]["samples"]["gen"]
     assert len(asked) == look.n_asked == sum(model.calls)
@@ -85,7 +86,7 @@ def test_exactly_the_recorded_questions_each_once_and_native_values_of_that_list
     plain = toys.simple_evaluate(folder, ["gen"], better(), samples={"gen": asked})
     assert without_part(results) == without_part(plain)
     # the same looks, taken again from what was logged
-    order = StoppingRule(looks=5, futility=False).order(N)
+    order = StoppingRule().order(N)
     assert asked == sorted(order.asked(look.look).tolist())
     mine = {row["doc_id"]: row["exact_match"] for row in results["samples"]["gen"] if row["filter"] == "strict"}
     b = of(read(worse, ReadOptions())[0], "gen", "exact_match", "strict")
@@ -94,7 +95,7 @@ def test_exactly_the_recorded_questions_each_once_and_native_values_of_that_list
         rows = order.asked(number)
         keys = Questions(tuple(b.questions.keys[i] for i in rows), "doc_hash")
         a = Scores("gen", "exact_match", "strict", keys, np.array([[mine[i]] for i in rows]), higher_is_better=True)
-        state = StoppingRule(looks=5, futility=False).look(order, state, observe_difference([a], [b], Settings()))
+        state = StoppingRule().look(order, state, observe([a], [b], Settings()))
         assert state.stop == (number == look.look)
     for name, value in look.to_dict().items():
         again = getattr(state.sequential, name)
@@ -121,7 +122,7 @@ def test_the_block_and_the_codes_are_in_the_results_and_when_they_are_read_again
 
 def test_nothing_is_decided_and_all_is_asked_as_without_us(folder: Path, worse: str) -> None:
     model = toys.HashModel(seed=9, share=0.36)
-    with noise(until="decided", against=worse) as session:
+    with noise(until="decided", against=worse, futility="off") as session:
         results = toys.simple_evaluate(folder, ["gen"], model)
     plain = toys.simple_evaluate(folder, ["gen"], toys.HashModel(seed=9, share=0.36))
     assert native_part(results) == native_part(plain)
@@ -132,11 +133,25 @@ def test_nothing_is_decided_and_all_is_asked_as_without_us(folder: Path, worse: 
     assert "stopped_early" not in session.analysis.estimates[0].diagnostics
 
 
+def test_what_the_rest_cannot_decide_is_not_asked(folder: Path, worse: str) -> None:
+    model = toys.HashModel(seed=9, share=0.36)
+    with noise(until="decided", against=worse) as session:
+        results = toys.simple_evaluate(folder, ["gen"], model)
+    (look,) = session.analysis.sequential
+    assert look.decision == "cannot be decided"
+    assert look.n_asked == sum(model.calls) < N
+    assert look.futility < 0.05
+    assert look.ci_low < 0 < look.ci_high
+    asked = results["config"]["samples"]
+    plain = toys.simple_evaluate(folder, ["gen"], toys.HashModel(seed=9, share=0.36), samples=asked)
+    assert without_part(results) == without_part(plain)
+
+
 def test_a_group_is_one_and_other_tasks_stop_for_themselves(
     folder: Path, worse: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = better()
-    with noise(until="decided", against=worse, repeats=3) as session:
+    with noise(until="decided", against=worse, repeats=3, order="depth", looks=5) as session:
         results = toys.simple_evaluate(folder, ["both", "choice"], model)
     assert session.problems == []
     looks = {look.task: look for look in session.analysis.sequential}
@@ -164,7 +179,7 @@ def group_difference(session: Any, worse: str, group: Group) -> float:
     (b,) = read(worse, ReadOptions())
     ours = [of(session.collected.run, task, group.metric, group.scorer) for task in group.tasks]
     theirs = [of(b, task, group.metric, group.scorer) for task in group.tasks]
-    found = observe_difference(ours, theirs, Settings(), group).estimate
+    found = observe(ours, theirs, Settings(), group).estimate
     assert found is not None
     return found
 
@@ -224,7 +239,10 @@ def test_a_server_is_asked_no_question_twice(folder: Path, worse: str, concurren
         }  # fmt: skip
         return toys.simple_evaluate(folder, ["gen"], "local-completions", model_args=arguments, batch_size=1, **more)
 
-    with serving(honour_seed=True, share=0.95) as server, noise(until="decided", against=worse, repeats=2) as session:
+    with (
+        serving(honour_seed=True, share=0.95) as server,
+        noise(until="decided", against=worse, repeats=2, order="depth") as session,
+    ):
         results = ask(server)
     asked = Counter(str(payload["prompt"]) for payload in server.payloads)
     assert len(asked) == session.analysis.sequential[0].n_asked < N
@@ -321,7 +339,7 @@ def test_a_run_that_has_answered_a_part_leaves_only_that_part_to_be_asked(folder
 
 def test_nor_do_the_first_questions_become_a_random_part_by_asking_all_of_them(folder: Path, tmp_path: Path) -> None:
     save(folder, tmp_path / "b", ["gen"], toys.HashModel(seed=9, share=0.35), limit=60)
-    with noise(until="decided", against=str(tmp_path / "b")) as session:
+    with noise(until="decided", against=str(tmp_path / "b"), futility="off") as session:
         save(folder, tmp_path / "a", ["gen"], toys.HashModel(seed=9, share=0.36))
     assert session.analysis.sequential[0].n_asked == 60
     (again,) = read(str(tmp_path / "a"), ReadOptions())
@@ -371,7 +389,7 @@ def test_ctrl_c_in_the_further_answers_keeps_what_is_there(folder: Path, worse: 
             return super().generate_until(requests)
 
     model = Interrupted(seed=1, share=0.5)
-    with noise(until="decided", against=worse, repeats=2) as session:
+    with noise(until="decided", against=worse, repeats=2, order="depth") as session:
         results = toys.simple_evaluate(folder, ["gen"], model)
     assert session.interrupted
     (look,) = session.analysis.sequential
@@ -389,7 +407,7 @@ def test_further_answers_that_cannot_be_had_cost_only_themselves(folder: Path, w
             return super().generate_until(requests)
 
     model = Failing(seed=9, share=0.36)
-    with noise(until="decided", against=worse, repeats=2) as session:
+    with noise(until="decided", against=worse, repeats=2, order="depth", futility="off") as session:
         results = toys.simple_evaluate(folder, ["gen"], model)
     plain = toys.simple_evaluate(folder, ["gen"], toys.HashModel(seed=9, share=0.36))
     assert results["results"]["gen"]["exact_match,strict"] == plain["results"]["gen"]["exact_match,strict"]

@@ -38,7 +38,7 @@ def test_what_is_said_saved_and_known_later(folder: Path, tmp_path: Path, capsys
     against = str(folder / "b")
     assert main(better(folder, tmp_path / "a", "--noise_until", "decided", "--noise_against", against)) == 0
     shown = capsys.readouterr()
-    assert "harness-noise: gen: look 1 of 5, " in shown.err
+    assert "harness-noise: gen: look 1 of 20, " in shown.err
     assert "the looks: A is this run, B is " in shown.err
     assert "When the run stopped" in shown.out
     assert "both allowing for the looks" in shown.out

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("lm_eval")
 
-from harness_noise.analysis.observed import observe_difference
+from harness_noise.analysis.growing import observe
 from harness_noise.analysis.sequential import StoppingRule
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
@@ -71,9 +71,9 @@ def test_clusters_that_the_user_does_not_want_are_in_no_look(folder: Path, clust
     (look,) = session.analysis.sequential
     part = of(session.collected.run, "gen", "exact_match", "strict")
     b = of(read(clustered, ReadOptions(cluster="none"))[0], "gen", "exact_match", "strict")
-    observed = observe_difference([part], [b], Settings())
+    observed = observe([part], [b], Settings())
     assert (part.clusters, b.clusters) == (None, None)
-    assert len(part.questions) == look.n_asked == len(StoppingRule(looks=5, futility=False).order(N).asked(look.look))
+    assert len(part.questions) == look.n_asked == len(StoppingRule().order(N).asked(look.look))
     assert look.estimate_unadjusted == pytest.approx(observed.estimate, abs=1e-12)
     (note,) = [note for note in session.analysis.notes if "`cluster` none" in note]
     assert note.startswith("gen: ")

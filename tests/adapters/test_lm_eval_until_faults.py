@@ -19,7 +19,7 @@ from support.slow import rest_slow
 NATIVE = evaluator.evaluate
 N = 40
 OURS = ("live/growing.py", "live/asking.py", "live/population.py", "analysis/sequential.py", "analysis/observed.py",
-        "analysis/drawing.py")  # fmt: skip
+        "analysis/drawing.py", "analysis/growing.py")  # fmt: skip
 BEFORE = ("StoppingRule.parse", "StoppingRule.__post_init__", "_check_looks", "wanted")
 """What the user's own call does before lm-eval is called."""
 DOORS = ("build_all_requests", "doc_iterator", "answers", "Growing.evaluate")
@@ -41,20 +41,22 @@ def values(results: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.parametrize("share", [0.95, 0.55], ids=["the first answers decide", "second answers decide"])
 @pytest.mark.parametrize("every", rest_slow([24, 1]))
-def test_an_exception_anywhere(folder: Path, every: int) -> None:
+def test_an_exception_anywhere(folder: Path, every: int, share: float) -> None:
     models: list[toys.HashModel] = []
 
     def run() -> dict[str, Any]:
-        models.append(toys.HashModel(seed=1, share=0.95))
-        with noise(until="decided", against=str(folder / "b"), sample=39, repeats=2):
+        models.append(toys.HashModel(seed=1, share=share))
+        with noise(until="decided", against=str(folder / "b"), sample=39, repeats=2, futility=False):
             return toys.simple_evaluate(folder, ["gen"], models[-1])
 
     run()
     early = run()
     part = early["config"]["samples"]["gen"]
-    assert len(part) < 39
-    plain = toys.HashModel(seed=1, share=0.95)
+    assert (len(part) < 39) == (share == 0.95)
+    assert (early["configs"]["gen"]["repeats"] == 2) == (share < 0.95)
+    plain = toys.HashModel(seed=1, share=share)
     known = [values(early), values(toys.simple_evaluate(folder, ["gen"], plain))]
     points = [
         point
@@ -71,6 +73,6 @@ def test_an_exception_anywhere(folder: Path, every: int) -> None:
         ours = values(found)
         if ours not in known:  # all that the sample allows
             asked = found["config"]["samples"]
-            again = toys.simple_evaluate(folder, ["gen"], toys.HashModel(seed=1, share=0.95), samples=asked)
+            again = toys.simple_evaluate(folder, ["gen"], toys.HashModel(seed=1, share=share), samples=asked)
             assert ours == values(again), point
     assert fired > 2

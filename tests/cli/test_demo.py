@@ -170,7 +170,8 @@ def test_a_third_comparison_stops_when_it_is_decided_and_says_what_it_saved(demo
     )
     assert (looks["decision"], looks["metric"]) == ("B better", "exact_match")
     assert f"$ harness-noise lm-eval run --model simulated --model_args model={new.name}" in text
-    share = f"{looks['n_asked'] / 200:.0%}".replace("%", " %")
+    assert looks["n_answers"] < looks["n_answers_total"] == 5 * 200
+    share = f"{looks['n_answers'] / looks['n_answers_total']:.0%}".replace("%", " %")
     assert f"the same decision with {share} of the answers." in text
     assert "both allowing for the looks" in text
     assert old.name in text

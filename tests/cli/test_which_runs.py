@@ -373,7 +373,7 @@ def test_a_gate_does_not_judge_scores_that_are_not_those_of_the_native_value(par
         [bool(pairs.flags.get("mean_mismatch", [False])[0]) for pairs in [board.pairs]]
         for board in hn.arena(files).boards
     ] == [[True], [False]]
-    assert "mean_mismatch" in hn.compare(*hn.read(files[0]), *hn.read(files[1]), tasks="t").diagnostics
+    assert "mean_mismatch" in hn.compare(*hn.read(files[0]), *hn.read(files[1]), tasks="t").rows[0].diagnostics
 
 
 def test_no_error_bar_is_exported_beside_a_value_that_the_scores_do_not_reproduce(partly_kept, tmp_path, capsys):

@@ -13,7 +13,6 @@ from statsmodels.stats.proportion import proportions_ztest
 
 from harness_noise.analysis.combine import combine
 from harness_noise.errors import InputError
-from harness_noise.stats.choices import acc_prob
 from harness_noise.stats.combine import (
     equal_weights,
     fisher_exact,
@@ -22,6 +21,7 @@ from harness_noise.stats.combine import (
     two_proportions,
     wilcoxon,
 )
+from harness_noise.stats.passk import acc_prob
 from harness_noise.stats.tests import skew_of, skewed_alike
 from support.simulations import simulation
 

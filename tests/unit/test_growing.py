@@ -314,3 +314,24 @@ def test_a_budget_names_what_would_tell_models_from_the_best(
     assert "What it takes to show a difference from the best" in capsys.readouterr().out
     assert main(["arena", *files, "--budget", "--questions-are", "fixed"]) == 2
     assert "a budget counts questions that would be added" in capsys.readouterr().err
+
+
+def test_references_enter_the_looks_and_may_not_change_between_them(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    right = (1.5 * rng.standard_normal((400, 1)) + 0.7 * rng.standard_normal((400, 6)) > 0).astype(float)
+    rows = rng.permutation(400)[:120]
+    write(tmp_path / "grow.csv", "a", rows, right[:, 0])
+    others = [tmp_path / f"{j}.csv" for j in range(1, 6)]
+    for j, path in enumerate(others, start=1):
+        write(path, f"m{j}", range(400), right[:, j])
+    grow, memory = tmp_path / "grow.csv", tmp_path / "grow.csv.looks.json"
+    (known,) = hn.compare(grow, others[0], looks=5, references=others[1:]).sequential
+    with pytest.raises(InputError, match="were taken with references"):
+        hn.compare(grow, others[0], looks=5)
+    memory.unlink()
+    (alone,) = hn.compare(grow, others[0], looks=5).sequential
+    part = hn.estimate_from_part(right[rows, 0], rows, right[:, 2:], against=right[:, 1])
+    assert known.estimate_unadjusted == pytest.approx(part.estimate, abs=1e-12)
+    assert known.information is not None
+    assert alone.information is not None
+    assert 0.3 < alone.information < known.information < 1

@@ -28,11 +28,11 @@ def written(path, *, outer, seed=0, sign=1, noise=1000):
 def test_the_outer_field_is_named(tmp_path):
     path = written(tmp_path / "t.csv", outer=1.0)
     inner, outer = (hn.analyze(path, cluster=field) for field in ("passage", "article"))
-    assert "inner_clusters" in inner.diagnostics
-    assert outer.se > 1.1 * inner.se
+    assert "inner_clusters" in inner.rows[0].diagnostics
+    assert outer.rows[0].se > 1.1 * inner.rows[0].se
     (note,) = [note for note in inner.notes if "`cluster='article'`" in note]
     assert "each cluster (passage) lies within one value of 'article'" in note
-    assert "inner_clusters" not in outer.diagnostics
+    assert "inner_clusters" not in outer.rows[0].diagnostics
     assert not [note for note in outer.notes if "lies within" in note]
 
 
@@ -40,7 +40,7 @@ def test_nothing_is_said_where_the_outer_field_changes_nothing(tmp_path):
     coded = []
     for seed in range(60):
         path = written(tmp_path / f"{seed}.csv", outer=0.0, seed=seed)
-        coded.append("inner_clusters" in hn.analyze(path, cluster="passage").diagnostics)
+        coded.append("inner_clusters" in hn.analyze(path, cluster="passage").rows[0].diagnostics)
     assert np.mean(coded) < 0.22 + 3 * (0.22 * 0.78 / 60) ** 0.5  # simulated: 22 %
 
 
@@ -50,8 +50,8 @@ def test_a_difference_has_it_only_where_its_own_values_vary_together(tmp_path):
         written(tmp_path / f"{sign}.csv", outer=1.0, sign=sign, noise=2000) for sign in (1, -1)
     )  # fmt: skip
     same, other = (hn.compare(a, b, cluster="passage") for b in (alike, apart))
-    assert "inner_clusters" not in same.diagnostics  # what the articles do to both runs cancels
-    assert "inner_clusters" in other.diagnostics
+    assert "inner_clusters" not in same.rows[0].diagnostics  # what the articles do to both runs cancels
+    assert "inner_clusters" in other.rows[0].diagnostics
     assert any("lies within one value of 'article'" in note for note in other.notes)
     assert not any("lies within" in note for note in same.notes)
 

@@ -16,7 +16,7 @@ from harness_noise.analysis.ranges import check_margin
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
-from harness_noise.stats import theory
+from harness_noise.stats import planning
 from harness_noise.stats.planning import Variances, best_repeats, best_unequal_repeats
 from harness_noise.stats.power import noncentrality
 
@@ -314,12 +314,14 @@ class TestTheory:
         """E[u(1 − u)] of Beta(p, 1 − p), twice."""
         found = integrate.quad(lambda x: stats.beta(p, 1 - p).cdf(x) * (2 * x - 1), 0, 1)[0]
         # E[u(1−u)] = ∫ (1 − 2u) S(u) du = ∫ (2u − 1) F(u) du, by parts
-        assert theory.beta_theory(p).at(1) == pytest.approx(2 * found, rel=1e-6) == pytest.approx(p * (1 - p), rel=1e-6)
-        assert theory.beta_theory(p).omega2 == 0
+        assert (
+            planning.beta_theory(p).at(1) == pytest.approx(2 * found, rel=1e-6) == pytest.approx(p * (1 - p), rel=1e-6)
+        )
+        assert planning.beta_theory(p).omega2 == 0
 
     def test_unsolvable_questions_add_no_noise(self):
         s, p = 0.8, 0.5
-        assert theory.beta_theory(p, s).at(1) == pytest.approx(s * (p / s) * (1 - p / s))
+        assert planning.beta_theory(p, s).at(1) == pytest.approx(s * (p / s) * (1 - p / s))
 
     def test_all_three_are_shown(self):
         found = plan(accuracy=0.7, effect=0.03)

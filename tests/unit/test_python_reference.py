@@ -15,7 +15,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.cli.flags import in_flags
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "python-reference.md"
 PUBLIC = [name for name in hn.__all__ if name != "__version__"]
 NO_ESTIMATE = {"adapters", "as_scores", "profiles", "read", "render"} | {n for n in PUBLIC if n.startswith("write_")}
 FUNCTIONS = [name for name in PUBLIC if isfunction(getattr(hn, name))]
@@ -31,6 +31,13 @@ def test_every_public_name_is_on_the_page():
     assert re.findall(r"^::: harness_noise\.(\w+)$", PAGE.read_text(encoding="utf-8"), re.M) != []
     listed = re.findall(r"^::: harness_noise\.(\w+)$", PAGE.read_text(encoding="utf-8"), re.M)
     assert sorted(listed) == sorted(PUBLIC)
+
+
+def test_the_introduction_lists_every_function_with_the_first_line_of_its_text():
+    page = PAGE.with_name("python.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| \[`(\w+)`\]\S+ \| (.*?) \|", page.replace(r"\|", "¦"), re.M))
+    first = {name: getdoc(getattr(hn, name)).splitlines()[0].removesuffix(".") for name in FUNCTIONS}
+    assert listed == {name: line.replace("|", "¦") for name, line in first.items()}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -14,7 +14,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.cli import main
 from harness_noise.errors import InputError
-from harness_noise.leaderboard import profiles, shipped
+from harness_noise.leaderboard import profiles
 from support.simulations import simulation
 
 ROOT = Path(__file__).parents[2]
@@ -26,14 +26,14 @@ def builder() -> ModuleType:
 
 
 def test_at_least_ten_benchmarks_are_there_and_all_have_a_recipe(builder: ModuleType) -> None:
-    assert shipped.names() == sorted(builder.BENCHMARKS)
-    assert len({re.sub("_by_.*", "", name) for name in shipped.names()}) >= 10
-    assert sum(path.stat().st_size for path in shipped.FOLDER.iterdir()) < 50_000
+    assert profiles.names() == sorted(builder.BENCHMARKS)
+    assert len({re.sub("_by_.*", "", name) for name in profiles.names()}) >= 10
+    assert sum(path.stat().st_size for path in profiles.FOLDER.iterdir()) < 50_000
 
 
-@pytest.mark.parametrize("name", shipped.names())
+@pytest.mark.parametrize("name", profiles.names())
 def test_a_profile_names_source_licence_commit_and_command(name: str, builder: ModuleType) -> None:
-    (profile,), source = profiles.read(name), shipped.source(name)
+    (profile,), source = profiles.read(name), profiles.source(name)
     assert source is not None
     files, _, what, cluster = builder.BENCHMARKS[name]
     assert (source["repository"], source["commit"]) == (f"https://github.com/{files.repository}", files.commit)
@@ -48,7 +48,7 @@ def test_a_profile_names_source_licence_commit_and_command(name: str, builder: M
     assert (profile.se_prediction is None) == (source["answers"] == 1)
 
 
-@pytest.mark.parametrize("name", shipped.names())
+@pytest.mark.parametrize("name", profiles.names())
 def test_every_profile_serves_compare_and_plan(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "0.71", "0.68", "--reference", name, "--format", "json"]) == 0
     shown = capsys.readouterr()
@@ -105,7 +105,7 @@ def test_a_plan_takes_the_noise_at_the_accuracy_that_is_given(capsys: pytest.Cap
 
 def test_a_name_is_found_however_it_is_written() -> None:
     for text in ("swebench-verified", "SWE_bench_Verified", "swe-bench verified"):
-        assert shipped.locate(text).stem == "swe_bench_verified"
+        assert profiles.locate(text).stem == "swe_bench_verified"
 
 
 def test_an_unknown_name_is_told_its_neighbours(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +125,7 @@ def test_a_file_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_the_command_lists_all_and_tells_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["references"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == shipped.names()
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == profiles.names()
     assert main(["references", "gpqa-diamond"]) == 0
     told = capsys.readouterr().out
     assert "Apache-2.0" in told
@@ -151,7 +151,7 @@ def test_a_profile_is_made_again_from_its_table(
     content = (shared_data / "tables" / table).read_bytes()
     monkeypatch.setattr(builder.Files, "read", lambda self, path: {path_of: content}[path])
     builder.make(name, tmp_path, tmp_path)
-    ours, theirs = (json.loads((folder / f"{name}.json").read_text()) for folder in (tmp_path, shipped.FOLDER))
+    ours, theirs = (json.loads((folder / f"{name}.json").read_text()) for folder in (tmp_path, profiles.FOLDER))
     assert ours["source"] == theirs["source"]
     for key, value in theirs["benchmarks"][0].items():
         if isinstance(value, dict):

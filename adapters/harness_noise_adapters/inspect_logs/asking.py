@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.analysis.drawing import wanted
-from harness_noise.analysis.sequential import StoppingRule
+from harness_noise.analysis.sequential import LOOKS, StoppingRule
 from harness_noise.data.scores import ReadOptions, Scores
 from harness_noise.errors import InputError
 from harness_noise.io.paths import exists, is_url, resolve_path
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 
 USERS = {"metric": ("until", "repeats"), "seed": ("until", "sample")}
-"""The settings without which others have no meaning."""
+"""Setting → the settings of which one must be there for it to do anything."""
+OF_UNTIL = ("order",)
+"""What belongs to any `until`."""
+OF_DECIDED = ("against", "margin", "looks", "spending", "futility", "effect")
+"""What belongs to `until=decided` only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +62,8 @@ class StoppingSettings:
             raise InputError(f"noise_repeats {repeats!r}: write auto; a fixed number of answers is --epochs")
         if repeats and rule is not None:
             raise InputError(
-                "noise_repeats=auto and noise_until: a look needs all epochs of its questions, so only one of the two "
-                "can stop the run; leave one out"
+                "noise_repeats=auto and noise_until: both decide how many epochs are asked, so only one of the two can "
+                "stop the run; leave one out"
             )
         if given.get("sample") is not None:
             wanted(given["sample"], 2)
@@ -92,14 +96,21 @@ def _rule(given: Mapping[str, Any], level: float, seed: int) -> StoppingRule | N
         InputError: a choice that means nothing without another one, or with it.
     """
     until = given.get("until")
-    idle = [f"noise_{name}" for name in ("against", "margin", "looks") if name in given]
+    idle = [f"noise_{name}" for name in OF_DECIDED if name in given]
     if until is None:
-        if idle:
+        if idle := [*idle, *(f"noise_{name}" for name in OF_UNTIL if name in given)]:
             raise InputError(f"{idle[0]} does nothing without noise_until=decided: add it, or leave the other out")
         return None
-    margin = _number("margin", given.get("margin", 0.0))
+    choices = {name: str(given[name]) for name in ("spending", "order") if name in given}
     rule = StoppingRule.parse(
-        str(until), margin=margin, looks=given.get("looks", 5), level=level, seed=seed, futility=False
+        str(until),
+        margin=_number("margin", given.get("margin", 0.0)),
+        looks=given.get("looks", LOOKS),
+        futility=given.get("futility", True),
+        effect=None if given.get("effect") is None else _number("effect", given["effect"]),
+        level=level,
+        seed=seed,
+        **choices,
     )
     if rule.se is not None and idle:
         raise InputError(f"{idle[0]} is for noise_until=decided; noise_until={until} looks after every block")
@@ -146,27 +157,27 @@ def deciding(spec: EvalSpec, metric: str | None) -> DecidingScore:
     Raises:
         InputError: the task has several scorers, and `metric` names none of them.
     """
-    scorers = {bare(item.name): _metrics(item.metrics) for item in spec.scorers or ()}
+    scorers = {bare(configured.name): _metrics(configured.metrics) for configured in spec.scorers or ()}
     names = list(scorers)
     head, _, tail = (metric or "").partition("/")
     scorer = head if head in scorers else names[0] if len(names) == 1 else None
     if scorer is None:
         raise InputError(_which(spec.task, names, metric))
-    known = scorers[scorer]
+    metrics = scorers[scorer]
     key = tail if head in scorers else metric
-    if not key or key in known:
+    if not key or key in metrics:
         key = None
-    elif all(name in MEANS or name in SPREADS for name in known):  # nothing that takes a key of a dictionary
+    elif all(name in MEANS or name in SPREADS for name in metrics):  # nothing that takes a key of a dictionary
         raise InputError(_which(spec.task, names, metric))
-    found = next((name for name in MEANS if name in known), "mean")
-    return DecidingScore(scorer if len(names) > 1 else None, key, found, key or scorer)
+    mean = next((name for name in MEANS if name in metrics), "mean")
+    return DecidingScore(scorer if len(names) > 1 else None, key, mean, key or scorer)
 
 
-def _metrics(found: Any) -> list[str]:
+def _metrics(metrics: Any) -> list[str]:
     """The names of a scorer's metrics; those of the keys of dictionaries by their key."""
     out = []
-    for item in found if isinstance(found, list) else [found]:
-        out += list(item) if isinstance(item, Mapping) else [bare(str(getattr(item, "name", "")))]
+    for metric in metrics if isinstance(metrics, list) else [metrics]:
+        out += list(metric) if isinstance(metric, Mapping) else [bare(str(getattr(metric, "name", "")))]
     return out
 
 

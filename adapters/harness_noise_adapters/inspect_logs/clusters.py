@@ -50,8 +50,8 @@ Clusters: TypeAlias = tuple[tuple[str, ...] | None, str | None]
 def spec_for(text: str | None, task: str) -> str | None:
     """The SPEC that a SPEC text has for this task, by its full or its bare name."""
     spec = ClusterSpec.parse(text)
-    found: str | None = spec.for_task(task) or spec.for_task(bare(task))
-    return found
+    chosen: str | None = spec.for_task(task) or spec.for_task(bare(task))
+    return chosen
 
 
 def cluster_labels(
@@ -92,11 +92,11 @@ def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
         record: `noise` of the metadata of `results.early_stopping`, whoever wrote it.
         keys: (n,) sample ids.
     """
-    found = record.get("clusters") if isinstance(record, Mapping) else None
-    labels = found.get("labels") if isinstance(found, Mapping) else None
-    if not isinstance(found, Mapping) or not isinstance(labels, Mapping) or not all(key in labels for key in keys):
+    clusters = record.get("clusters") if isinstance(record, Mapping) else None
+    labels = clusters.get("labels") if isinstance(clusters, Mapping) else None
+    if not isinstance(clusters, Mapping) or not isinstance(labels, Mapping) or not all(key in labels for key in keys):
         return None, None
-    return tuple(str(labels[key]) for key in keys), str(found.get("spec", "cluster"))
+    return tuple(str(labels[key]) for key in keys), str(clusters.get("spec", "cluster"))
 
 
 def own_clusters(

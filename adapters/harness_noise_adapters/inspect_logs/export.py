@@ -80,7 +80,7 @@ def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path
     Raises:
         InputError: `out` has another file of that name.
     """
-    found = []
+    copies = []
     for source in sorted(folder.rglob("*")):
         where = source.relative_to(folder)
         if source in exported or source.is_symlink() or not source.is_file():
@@ -89,10 +89,10 @@ def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path
             continue
         target = out / where
         if not target.exists():
-            found.append((source, target))
+            copies.append((source, target))
         elif not filecmp.cmp(source, target, shallow=False):
             raise InputError(f"{target}: exists and is not the copy of {source}; choose another folder")
-    return found
+    return copies
 
 
 def _is_one(folder: Path, other: Path) -> bool:
@@ -321,11 +321,11 @@ def _skip(text: str, position: int) -> int:
 
 def rewrite(live: Live, log: EvalLog) -> Analysis | None:
     """The public route: read the finished log's scores, and write its header again."""
-    header, found = native(log.location, live.flag.cluster)
-    if not len(found.answers):
+    header, log_file = native(log.location, live.flag.cluster)
+    if not len(log_file.answers):
         live.warnings = [f"{live.spec.task}: no error bars: with this Inspect they need logged samples"]
         return None
-    read = assemble(Path(log.location), found, ReadOptions(), recorded=live.flag.cluster)
+    read = assemble(Path(log.location), log_file, ReadOptions(), recorded=live.flag.cluster)
     analysis = analyze_run(read.run, live.flag.settings)
     assert header.results is not None
     assert log.results is not None
@@ -344,11 +344,11 @@ def native(location: str, spec: str | None) -> tuple[EvalLog, LogFile]:
 
     header = read_eval_log(location, header_only=True)
     plain = header.model_dump(mode="json", exclude={"samples", "reductions"})
-    found = of_native(plain, [row.model_dump(mode="json") for row in read_eval_log_sample_summaries(location)])
-    if needs_samples(found.header, found.answers, [spec or "cluster"]):
+    log_file = of_native(plain, [row.model_dump(mode="json") for row in read_eval_log_sample_summaries(location)])
+    if needs_samples(log_file.header, log_file.answers, [spec or "cluster"]):
         whole = read_eval_log(location, exclude_fields=BULKY).samples or []
-        found = of_native(plain, [row.model_dump(mode="json") for row in whole]) if whole else found
-    return header, found
+        log_file = of_native(plain, [row.model_dump(mode="json") for row in whole]) if whole else log_file
+    return header, log_file
 
 
 def _write_header(header: EvalLog, location: str) -> None:

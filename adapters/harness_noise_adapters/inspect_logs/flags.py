@@ -20,7 +20,7 @@ from harness_noise.settings import Settings
 NAMES = ("cluster", "level", "se", "interval")
 ASKING = ("until", "against", "margin", "looks", "sample", "repeats", "reference")
 """How much is asked; each switches the flag on by itself."""
-ASKING_HOW = ("metric", "seed")
+ASKING_HOW = ("metric", "seed", "order", "spending", "futility", "effect")
 """What belongs to it."""
 _ON, _OFF = {"1", "true", "yes", "on"}, {"", "0", "false", "no", "off"}
 
@@ -92,7 +92,8 @@ def misspelled(metadata: Mapping[str, Any] | None, *, on: bool) -> str | None:
 
 def _written(metadata: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     written = {name: metadata.get(f"noise_{name}") for name in names}
-    return {name: value for name, value in written.items() if value is not None and value is not False}
+    off = {name for name, value in written.items() if value is None or (value is False and name != "futility")}
+    return {name: value for name, value in written.items() if name not in off}
 
 
 def cluster_text(value: Any) -> str:

@@ -176,17 +176,17 @@ def _labels(eval_scores: Sequence[AnyScore], repeats: int) -> dict[int, tuple[st
             means[key] = i
     names = [name for _, name in dict.fromkeys([*means, *others.values()])]
     plain = {key: key[1] if names.count(key[1]) == 1 else "/".join(key) for key in [*means, *others.values()]}
-    found: dict[int, tuple[str, Reduce | None]] = {i: (plain[key], None) for key, i in means.items()}
+    labels: dict[int, tuple[str, Reduce | None]] = {i: (plain[key], None) for key, i in means.items()}
     taken = set(means)
     for i, key in others.items():
         reducer = eval_scores[i].reducer
         reduce = reducer_of(reducer)
         if repeats == 1 and key not in taken:
-            found[i] = (plain[key], reduce or single_answer)
+            labels[i] = (plain[key], reduce or single_answer)
             taken.add(key)
         else:
-            found[i] = (f"{plain[key]} ({reducer})", reduce or (single_answer if repeats == 1 else None))
-    return dict(sorted(found.items()))
+            labels[i] = (f"{plain[key]} ({reducer})", reduce or (single_answer if repeats == 1 else None))
+    return dict(sorted(labels.items()))
 
 
 def _is_ours(es: AnyScore) -> bool:
@@ -300,10 +300,10 @@ def _mean_of(task: TaskAnswers, label: str, es: AnyScore, part: ReportedMean, ho
     read = numbers(part.values)
     if (reason := _unusable(read)) is not None:
         return _skipped(task, label, es, part, reason)
-    found = _Compared.of(es, part, how.mean(read.values), comparable=not task.cancelled)
-    if (reason := _refuted(task, es, how, read, found)) is not None:
+    compared = _Compared.of(es, part, how.mean(read.values), comparable=not task.cancelled)
+    if (reason := _refuted(task, es, how, read, compared)) is not None:
         return _skipped(task, label, es, part, reason)
-    metric, native, agrees, beside, note = found.metric, found.native, found.agrees, found.beside, None
+    metric, native, agrees, beside, note = compared.metric, compared.native, compared.agrees, compared.beside, None
     if read.words:
         note = f"{read.words} values are not numbers ({_short(read.example)}) and count as 0"
     absent = np.isnan(read.values)
@@ -317,7 +317,7 @@ def _mean_of(task: TaskAnswers, label: str, es: AnyScore, part: ReportedMean, ho
     elif task.cancelled and task.computed and metric is not None and not agrees:
         agrees, beside, native = True, True, None
         note = (
-            f"Inspect's own {metric} is {es.metrics[metric].value:.4g} and ours {found.ours:.4g}: the run was "
+            f"Inspect's own {metric} is {es.metrics[metric].value:.4g} and ours {compared.ours:.4g}: the run was "
             "cancelled, and Inspect computed its value before the last answers were logged"
         )
     elif native is not None and not np.array_equal(kept, read.values, equal_nan=True):
@@ -331,7 +331,9 @@ def _mean_of(task: TaskAnswers, label: str, es: AnyScore, part: ReportedMean, ho
         n_missing, codes = int(np.isnan(table).sum()), (*codes, "uses_all_repeats")
     own = beside and bool(part.metrics)
     explains = metric if agrees else None
-    return _Mean(part.name or found.called or "mean", table, native, own, n_missing, codes, note, explains, found.names)
+    return _Mean(
+        part.name or compared.called or "mean", table, native, own, n_missing, codes, note, explains, compared.names
+    )
 
 
 def _skipped(task: TaskAnswers, label: str, es: AnyScore, part: ReportedMean, reason: str) -> Skipped:
@@ -346,14 +348,14 @@ def _unusable(read: Numbers) -> str | None:
     return "no sample has a score that is a number" if np.isnan(read.values).all() else None
 
 
-def _refuted(task: TaskAnswers, es: AnyScore, how: _How, read: Numbers, found: _Compared) -> str | None:
+def _refuted(task: TaskAnswers, es: AnyScore, how: _How, read: Numbers, compared: _Compared) -> str | None:
     """Why their mean is not what Inspect reports; None if nothing speaks against it."""
-    if read.words and not found.agrees:
+    if read.words and not compared.agrees:
         return f"{read.words} of its values are not numbers, such as {_short(read.example)}"
-    if math.isnan(found.ours):
+    if math.isnan(compared.ours):
         return f"no question has answers enough for its reducer {es.reducer}"
-    if how.uses_all and not found.agrees and not task.cancelled and task.excluded is None:
-        return f"no native value is what its reducer {es.reducer} makes of the scores, {found.ours:.6g}"
+    if how.uses_all and not compared.agrees and not task.cancelled and task.excluded is None:
+        return f"no native value is what its reducer {es.reducer} makes of the scores, {compared.ours:.6g}"
     return None
 
 

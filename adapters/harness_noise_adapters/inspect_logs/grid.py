@@ -98,9 +98,9 @@ def numbers(values: Sequence[Any]) -> Numbers:
         known = {value: _number(value) for value in set(values)}
         if None not in known.values():
             return Numbers(np.fromiter(map(known.__getitem__, values), np.float64, len(values)), 0)
-    found = [_number(value) for value in values]
-    words = [value for value, number in zip(values, found, strict=True) if number is None]
-    out = np.asarray([0.0 if number is None else number for number in found], dtype=np.float64)
+    converted = [_number(value) for value in values]
+    words = [value for value, number in zip(values, converted, strict=True) if number is None]
+    out = np.asarray([0.0 if number is None else number for number in converted], dtype=np.float64)
     return Numbers(out, len(words), words[0] if words else None)
 
 
@@ -138,8 +138,8 @@ _WITH_K = re.compile(r"(pass_at|pass_k|at_least)_([1-9][0-9]{0,4})")
 
 def reducer_of(name: str | None) -> Reduce | None:
     """The reducer of that name; None for the mean over repeats, and for one that is not Inspect's own."""
-    if found := _WITH_K.fullmatch(name or ""):
-        return partial({"pass_at": _pass_at, "pass_k": _pass_k, "at_least": _at_least}[found[1]], k=int(found[2]))
+    if named := _WITH_K.fullmatch(name or ""):
+        return partial({"pass_at": _pass_at, "pass_k": _pass_k, "at_least": _at_least}[named[1]], k=int(named[2]))
     return {"mode": _mode, "max": _max, "median": _median}.get(name or "")
 
 

@@ -70,7 +70,7 @@ def begin(spec: EvalSpec, flag: Flag) -> Live:
 def install() -> bool:
     """Let results pass by here; False where those of running tasks do not, which `task_end` sees."""
     private.wrap_rescoring(renew)
-    return private.wrap_results(_add_results, _no_error_bars)
+    return private.wrap_results(_add_results, _not_added)
 
 
 def task_off() -> None:
@@ -86,8 +86,14 @@ def to_say(text: str) -> bool:
 
 
 def _add_results(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleScore]], samples: int) -> None:
+    native = results.scores  # results without scores are none that we know: the public way remains
     live.done, live.results = True, results
-    live.warnings = add(live, results, scores, samples) if results.scores else []
+    live.warnings = add(live, results, scores, samples) if native else []
+
+
+def _not_added(live: Live, error: BaseException) -> None:
+    if live.done:  # else the public way remains
+        _no_error_bars(live, error)
 
 
 def _no_error_bars(live: Live, error: BaseException) -> None:
@@ -201,7 +207,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     open_ = spec_for(live.flag.cluster, task) in (None, "auto") and clusters[1] in (None, "cluster")
     if open_ and clusters[0] is None and (taken := taken_clusters(_record(results), keys))[0] is not None:
         clusters, open_ = taken, False
-    found = gather(
+    gathered = gather(
         TaskAnswers(
             name=task,
             eval_scores=results.scores,
@@ -214,7 +220,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
             n_not_seen=lacking - never,
         )
     )
-    if spec == "auto" and clusters[0] is None and not found.own_clusters:
+    if spec == "auto" and clusters[0] is None and not gathered.own_clusters:
         warnings.append(auto_hint(task, metadata))
     late = int(answers.not_counted.sum())
     if late:
@@ -224,13 +230,13 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
         )
     if never:
         warnings.append(f"{task}: the run was cancelled: {never} of {samples} answers were never given")
-    fresh = _estimates(live, results, found, warnings)
-    warnings += _remarks(task, [item for part in fresh.values() for item in part.values()], found)
+    fresh = _estimates(live, results, gathered, warnings)
+    warnings += _remarks(task, [item for part in fresh.values() for item in part.values()], gathered)
     inject.replace_all([(results.scores[index], part) for index, part in fresh.items()])
     live.told = [(item, results.scores[index]) for index, part in fresh.items() for item in part.values()]
     if live.stopper is not None:
         live.stopper.inject(results)
-        warnings += full_benchmark(live, results, found)
+        warnings += full_benchmark(live, results, gathered)
     return warnings
 
 
@@ -245,13 +251,13 @@ def _not_asked(results: EvalResults) -> int:
 
 
 def _estimates(
-    live: Live, results: EvalResults, found: GatheredMeans, warnings: list[str]
+    live: Live, results: EvalResults, gathered: GatheredMeans, warnings: list[str]
 ) -> dict[int, dict[str | None, Estimate]]:
     """For each EvalScore by its number, the estimates of its means by their key."""
     task = live.spec.task
     authors = inject.of_authors(results.scores)
     fresh: dict[int, dict[str | None, Estimate]] = {}
-    for mean in found.means:
+    for mean in gathered.means:
         es, part = results.scores[mean.index], mean.scores
         if (es.scorer, es.name) in authors:
             if live.flag.settings != Settings():
@@ -272,16 +278,16 @@ def _estimates(
     return fresh
 
 
-def _remarks(task: str, estimates: Sequence[Estimate], found: GatheredMeans) -> list[str]:
-    out = [*found.notes, *found.unreadable]
-    codes = {code for item in estimates for code in item.diagnostics}
+def _remarks(task: str, estimates: Sequence[Estimate], gathered: GatheredMeans) -> list[str]:
+    out = [*gathered.notes, *gathered.unreadable]
+    codes = {code for estimate in estimates for code in estimate.diagnostics}
     if "singleton_clusters" in codes:
         out.append(f"{task}: every cluster holds one question, so clusters change nothing; is it the right key?")
     if "too_few_clusters" in codes:
         out.append(f"{task}: fewer than two clusters: no standard error")
     elif "too_few_questions" in codes:
         out.append(f"{task}: fewer than two questions: no standard error")
-    lost = {item.scorer: item.n_missing for item in estimates}
+    lost = {estimate.scorer: estimate.n_missing for estimate in estimates}
     if len(set(lost.values())) > 1:
         each = ", ".join(f"{scorer} {n}" for scorer, n in lost.items() if n)
         out.append(f"{task}: answers without a score are left out: {each}")
@@ -343,7 +349,7 @@ def renew(log: EvalLog, results: Any, scores: Any, samples: int) -> None:
         logger.warning("noise: %s", "; ".join(dict.fromkeys(warnings)))
 
 
-def full_benchmark(live: Live, results: EvalResults, found: GatheredMeans) -> list[str]:
+def full_benchmark(live: Live, results: EvalResults, gathered: GatheredMeans) -> list[str]:
     """Estimate the whole benchmark from the part that was asked, with the references (`noise_reference`).
 
     The estimates go into the record of the stopping, and beside the scores that they are of.
@@ -360,7 +366,7 @@ def full_benchmark(live: Live, results: EvalResults, found: GatheredMeans) -> li
     texts = stopper.questions
     where = {key: i for i, key in enumerate(texts.keys)}
     scores = []
-    for part in (mean.scores for mean in found.means):
+    for part in (mean.scores for mean in gathered.means):
         rows = [where[key] for key in part.questions.keys]
         questions = Questions(
             part.questions.keys,
@@ -378,7 +384,7 @@ def full_benchmark(live: Live, results: EvalResults, found: GatheredMeans) -> li
         return [str(error)]
     record["full_benchmark"] = [row.to_dict() for row in rows_]
     for row in rows_:
-        for mean in found.means:
+        for mean in gathered.means:
             if (mean.scores.metric, mean.scores.scorer) == (row.metric, row.scorer):
                 inject.whole(results.scores[mean.index], row)
     return notes

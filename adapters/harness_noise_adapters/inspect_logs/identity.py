@@ -80,36 +80,48 @@ def still_fits(row: Mapping[str, Any], parts: Sequence[Scores]) -> bool:
     then, late = row.get("fingerprint"), row.get("late")
     if not isinstance(then, str) or not isinstance(late, list):
         return True
-    rest = set(map(str, late))
-    for part in [part for part in parts if part.scorer == row.get("scorer")] or parts:
-        kept = [i for i, key in enumerate(part.questions.keys) if key not in rest]
-        if fingerprint([part.questions.keys[i] for i in kept], part.values[kept]) == then:
-            return True
-    return False
+    return any(
+        _fingerprint_without(part, late) == then
+        for part in [part for part in parts if part.scorer == row.get("scorer")] or parts
+    )
 
 
-def marks(found: Iterable[bytes]) -> bytes:
+def _fingerprint_without(part: Scores, late: Sequence[Any]) -> str:
+    """The fingerprint without the answers that had no part in a decision: [id, epoch] each, or a question's id."""
+    rows = {key: i for i, key in enumerate(part.questions.keys)}
+    values, dropped = part.values.copy(), set()
+    for answer in late:
+        key, epoch = (str(answer[0]), int(answer[1])) if isinstance(answer, list) else (str(answer), 1)
+        if key in rows and 1 <= epoch <= values.shape[1]:
+            values[rows[key], epoch - 1] = np.nan
+        if epoch == 1:  # a question whose first answer came too late has no other
+            dropped.add(key)
+    kept = [i for key, i in rows.items() if key not in dropped]
+    return fingerprint([part.questions.keys[i] for i in kept], values[kept])
+
+
+def marks(hashes: Iterable[bytes]) -> bytes:
     """The hashes of a log's answers, see `mark`, sorted."""
-    return np.sort(np.frombuffer(b"".join(found), np.uint64)).tobytes()
+    return np.sort(np.frombuffer(b"".join(hashes), np.uint64)).tobytes()
 
 
-def joined(found: Sequence[PartRead | InputError]) -> list[Run | InputError]:
+def joined(parts: Sequence[PartRead | InputError]) -> list[Run | InputError]:
     """The runs of a folder's logs, one for each, but for those whose answers another one has; and why others cannot be
     used.
 
     Args:
-        found: what reading each gave; `PartRead.about` is a `LogIdentity`, None for a log that was not asked for.
+        parts: what reading each gave; `PartRead.about` is a `LogIdentity`, None for a log that was not asked for.
     """
-    refused = [item for item in found if isinstance(item, InputError)]
-    read = [item for item in found if not isinstance(item, InputError)]
-    logs, remarks = one_run_each([(item.runs[0], item.about) for item in read if item.about is not None])
+    refused = [part for part in parts if isinstance(part, InputError)]
+    read = [part for part in parts if not isinstance(part, InputError)]
+    logs, remarks = one_run_each([(part.runs[0], part.about) for part in read if part.about is not None])
     logs, broken = _without_broken(logs)
     kept, notes = _without_copies(logs)
     notes += remarks + broken
     if notes:
         newest = max(range(len(kept)), key=lambda i: kept[i].date)
         kept[newest] = replace(kept[newest], notes=(*kept[newest].notes, *notes))
-    return [*refused, *kept, *(run for item in read if item.about is None for run in item.runs)]
+    return [*refused, *kept, *(run for part in read if part.about is None for run in part.runs)]
 
 
 def _without_broken(logs: Sequence[IdentifiedRun]) -> tuple[list[IdentifiedRun], list[str]]:
@@ -173,13 +185,13 @@ def one_run_each(logs: Sequence[IdentifiedRun]) -> tuple[list[IdentifiedRun], li
         about.path.as_posix().removesuffix(".eval").removesuffix("-recovered") for _, about in logs if about.complete
     }
     for run, about in logs:
-        found = _SHARD.match(about.path.as_posix())
-        if found is None:
+        shard = _SHARD.match(about.path.as_posix())
+        if shard is None:
             out.append((run, about))
             continue
-        newest = sets.setdefault(found[1], {})
-        if found[2] not in newest or run.date > newest[found[2]][0].date:
-            newest[found[2]] = run, about
+        newest = sets.setdefault(shard[1], {})
+        if shard[2] not in newest or run.date > newest[shard[2]][0].date:
+            newest[shard[2]] = run, about
     notes = []
     for name, shards in sets.items():
         if name in merged:

@@ -38,8 +38,8 @@ VAR_DATA = "noise_var_data"
 
 def values(estimate: Estimate) -> dict[str, float]:
     """What is identified, by name: never None, never NaN."""
-    found = {name: getattr(estimate, attribute) for name, attribute in FIELDS.items()}
-    return {name: float(value) for name, value in found.items() if value is not None}
+    fields = {name: getattr(estimate, attribute) for name, attribute in FIELDS.items()}
+    return {name: float(value) for name, value in fields.items() if value is not None}
 
 
 def metrics(estimate: Estimate, key: str | None = None) -> dict[str, EvalMetric]:
@@ -83,25 +83,25 @@ def total_below_prediction(estimate: Estimate) -> bool:
     return total is not None and prediction is not None and total < prediction
 
 
-def difference(es: EvalScore, found: Mapping[str, Any], against: str) -> None:
+def difference(es: EvalScore, sequential: Mapping[str, Any], against: str) -> None:
     """Append a difference that stopped a run, with the limits that are valid after stopping."""
     from inspect_ai.log import EvalMetric
 
-    metadata = {"harness_noise_version": __version__, "sequential": dict(found)}
+    metadata = {"harness_noise_version": __version__, "sequential": dict(sequential)}
     for name, field in DIFFERENCE.items():
-        if found[field] is not None:
+        if sequential[field] is not None:
             es.metrics[name] = EvalMetric(
-                name=name, group=GROUP, value=found[field], params={"against": against}, metadata=metadata
+                name=name, group=GROUP, value=sequential[field], params={"against": against}, metadata=metadata
             )
 
 
-def whole(es: EvalScore, found: FullRow) -> None:
+def whole(es: EvalScore, row: FullRow) -> None:
     """Append an estimate of the whole benchmark from the part that was asked."""
     from inspect_ai.log import EvalMetric
 
-    metadata = {"harness_noise_version": __version__, "full_benchmark": found.to_dict()}
+    metadata = {"harness_noise_version": __version__, "full_benchmark": row.to_dict()}
     for name, field in WHOLE.items():
-        if (value := getattr(found, field)) is not None:
+        if (value := getattr(row, field)) is not None:
             es.metrics[name] = EvalMetric(name=name, group=GROUP, value=value, metadata=metadata)
 
 

@@ -339,13 +339,13 @@ def _archive(path: Path, fields: Fields, whole: bool, accept: Callable[[Header],
 
 
 def _reductions(rows: Iterable[Any]) -> Reductions:
-    found: Reductions = {}
+    reductions: Reductions = {}
     for row in rows:
         samples = row.get("samples") if isinstance(row, dict) else None
         if isinstance(samples, list):
-            of = found.setdefault((str(row.get("scorer")), str(row.get("reducer"))), {})
+            of = reductions.setdefault((str(row.get("scorer")), str(row.get("reducer"))), {})
             of.update({str(item.get("sample_id")): item.get("value") for item in samples if isinstance(item, dict)})
-    return found
+    return reductions
 
 
 def _made(
@@ -391,8 +391,8 @@ def _summaries(archive: Archive) -> list[str]:
     """The members that hold the summaries: all in one, or those of a run's journal in their order."""
     if "summaries.json" in archive.members:
         return ["summaries.json"]
-    found = [name for name in archive.members if name.startswith(JOURNAL) and name.endswith(".json")]
-    return sorted(found, key=lambda name: int(name.removeprefix(JOURNAL).removesuffix(".json")))
+    members = [name for name in archive.members if name.startswith(JOURNAL) and name.endswith(".json")]
+    return sorted(members, key=lambda name: int(name.removeprefix(JOURNAL).removesuffix(".json")))
 
 
 def _in_full(archive: Archive, whole: bool, names: Sequence[str] | None) -> SampleAnswers | None:
@@ -433,15 +433,15 @@ class SampleLog:
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
         """What is told of these questions, by their place; nothing of one that the log has lost."""
         wanted = {self.keys[row] for row in rows}
-        found: dict[str, dict[int, Mapping[str, Any]]] = {key: {} for key in wanted}
+        samples: dict[str, dict[int, Mapping[str, Any]]] = {key: {} for key in wanted}
         try:
             for sample in _samples(self.path, wanted):
                 key, epoch = str(sample.get("id")), sample.get("epoch")
                 if key in wanted and isinstance(epoch, int):
-                    found[key][epoch] = sample
+                    samples[key][epoch] = sample
         except (ValueError, OSError, RecursionError) as error:
             raise InputError(f"{self.path}: its samples cannot be read ({error})") from None
-        return [_told([sample for _, sample in sorted(found[self.keys[row]].items())], scorer) for row in rows]
+        return [_told([sample for _, sample in sorted(samples[self.keys[row]].items())], scorer) for row in rows]
 
 
 def _samples(path: Path, wanted: set[str]) -> Iterator[Mapping[str, Any]]:

@@ -119,13 +119,13 @@ def _keyed(
         if metric.group is not None or _is_spread(metric):
             continue
         missing = metric.params.get("on_missing")
-        found = [
+        matches = [
             (key, zero)
             for zero in ((missing == "zero",) if missing else (False, True))
             for key in _candidates(metric, name, keys)
             if (ours := means[key, zero]) is not None and close(ours, metric.value)
         ]
-        which = _one_of(found, columns, name)
+        which = _one_of(matches, columns, name)
         if which is not None and which[0] not in out:
             out[which[0]] = ReportedMean(columns[which], (name,), key=which[0], name=_called(metric))
     return list(out.values())
@@ -135,7 +135,7 @@ def _of_key(values: Column, key: str, zero: bool) -> Column:
     """One key of each dictionary; where it is missing None, or 0."""
     filler = 0.0 if zero else None
     return [
-        (filler if (found := value.get(key)) is None else found) if isinstance(value, dict) else None
+        (filler if (entry := value.get(key)) is None else entry) if isinstance(value, dict) else None
         for value in values
     ]
 
@@ -147,10 +147,10 @@ def _candidates(metric: AnyMetric, name: str, keys: Sequence[str]) -> Sequence[s
 
 
 def _one_of(
-    found: Sequence[tuple[str, bool]], columns: Mapping[tuple[str, bool], Column], name: str
+    matches: Sequence[tuple[str, bool]], columns: Mapping[tuple[str, bool], Column], name: str
 ) -> tuple[str, bool] | None:
     """The key that the metric's name names, of several with the same mean; None where their numbers differ."""
-    named = [which for which in found if which[0] in name] or list(found)
+    named = [which for which in matches if which[0] in name] or list(matches)
     if not named or any(columns[which] != columns[named[0]] for which in named):
         return None
     return named[0]
@@ -194,17 +194,17 @@ def _values(es: AnyScore) -> list[str]:
     return [name for name, metric in es.metrics.items() if metric.group != GROUP and not _is_spread(metric)]
 
 
-def unexplained(es: AnyScore, found: Sequence[ReportedMean], means: Sequence[str]) -> list[str]:
+def unexplained(es: AnyScore, reported: Sequence[ReportedMean], means: Sequence[str]) -> list[str]:
     """The native values that are no mean of the scores; beside one that is, those of categories are left out.
 
     Args:
         es: the native result.
-        found: its parts.
+        reported: its parts.
         means: the metrics that have been found to be means.
     """
-    if any(part.refused for part in found):
+    if any(part.refused for part in reported):
         return []
-    keyed, usual = any(part.key is not None for part in found), {part.usual for part in found} - {None}
+    keyed, usual = any(part.key is not None for part in reported), {part.usual for part in reported} - {None}
     alone = not keyed and (usual or means)
     known = [es.metrics[name].value for name in means]
     return [
@@ -221,8 +221,8 @@ def own_cluster(es: AnyScore, key: str | None = None) -> str | None:
 
     None where it names none, or several, or has an unclustered one, too.
     """
-    found = {cluster for of, cluster in _errors(es) if key is None or of in (None, key)}
-    (cluster,) = found if len(found) == 1 else (None,)
+    clusters = {cluster for of, cluster in _errors(es) if key is None or of in (None, key)}
+    (cluster,) = clusters if len(clusters) == 1 else (None,)
     return cluster
 
 

@@ -94,13 +94,13 @@ def show(analyses: Sequence[Analysis]) -> None:
         return
     lines = []
     for analysis in analyses:
-        for item in analysis.estimates:
-            numbers = [f"{name.removeprefix('noise_')} {x:.3f}" for name, x in inject.values(item).items()]
-            if inject.total_below_prediction(item):
-                numbers.append(f"{REASON}: {_number(item.var_data)}")
+        for estimate in analysis.estimates:
+            numbers = [f"{name.removeprefix('noise_')} {x:.3f}" for name, x in inject.values(estimate).items()]
+            if inject.total_below_prediction(estimate):
+                numbers.append(f"{REASON}: {_number(estimate.var_data)}")
             if numbers:
-                found = f"{item.metric} {item.mean:.3f}  {'  '.join(numbers)}"
-                lines.append(f"{item.model}  {item.task}  {item.scorer}  {found}")
+                mean = f"{estimate.metric} {estimate.mean:.3f}  {'  '.join(numbers)}"
+                lines.append(f"{estimate.model}  {estimate.task}  {estimate.scorer}  {mean}")
     Console().print(Panel(Text("\n".join(lines)), title="noise", title_align="left"))
 
 
@@ -115,14 +115,14 @@ def close(told: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[tuple[Sequ
 
     if not told or display_type() == "none":
         return
-    own = {id(item): es.metrics.get("stderr") for item, es in told}
+    own = {id(estimate): es.metrics.get("stderr") for estimate, es in told}
 
-    def native_se(item: Estimate) -> float | None:
-        metric = own[id(item)]
+    def native_se(estimate: Estimate) -> float | None:
+        metric = own[id(estimate)]
         return float(metric.value) if metric is not None and metric.value > 0 else None
 
-    lines = closing_lines([item for item, _ in told], "Inspect", native_se)
-    for line in (*lines, *(stopped(found, level) for found, level in looks if found is not None)):
+    lines = closing_lines([estimate for estimate, _ in told], "Inspect", native_se)
+    for line in (*lines, *(stopped(sequential, level) for sequential, level in looks if sequential is not None)):
         Console().print(Text(line))
 
 

@@ -272,7 +272,7 @@ def _scheduling(original: Callable[..., Any]) -> Callable[..., Any]:
             return await original(self, plan, run_sample, **kwargs)
 
         async def in_turn(index: int, epoch: int, *rest: Any) -> Any:
-            await stopper.turn(index)
+            await stopper.turn(index, epoch)
             result = await run_sample(index, epoch, *rest)
             stopper.ended(index, epoch)
             return result
@@ -292,7 +292,7 @@ def _collecting(original: Callable[..., Any]) -> Callable[..., Any]:
             return await original(funcs, *args, **kwargs)
 
         async def in_turn(at: int) -> Any:
-            await stopper.turn(plan[at][0])
+            await stopper.turn(*plan[at])
             result = await funcs[at]()
             stopper.ended(*plan[at])
             return result

@@ -101,9 +101,9 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
             raise _NotAskedError(_unread(path, header))
         _finished(path, header)
 
-    found = logfile.read(path, fields, key is not None, accept)
-    log = assemble(path, found, options)
-    return replace(log, run=_labelled(log.run, found.header.task_args, options.factors)) if options.factors else log
+    log_file = logfile.read(path, fields, key is not None, accept)
+    log = assemble(path, log_file, options)
+    return replace(log, run=_labelled(log.run, log_file.header.task_args, options.factors)) if options.factors else log
 
 
 def _unread(path: Path, header: Header) -> Run:
@@ -115,11 +115,11 @@ def _unread(path: Path, header: Header) -> Run:
 
 def _labelled(run: Run, arguments: Mapping[str, Any], names: Sequence[str]) -> Run:
     """The run with the task's arguments as what each answer was made with."""
-    known = {name: text_label(arguments[name]) for name in names if name in arguments}
+    labels = {name: text_label(arguments[name]) for name in names if name in arguments}
     scores = []
-    for item in run.scores:
-        n, K = item.values.shape
-        scores.append(replace(item, factors={name: ((label,) * K,) * n for name, label in known.items()}))
+    for part in run.scores:
+        n, K = part.values.shape
+        scores.append(replace(part, factors={name: ((label,) * K,) * n for name, label in labels.items()}))
     return replace(run, scores=tuple(scores))
 
 
@@ -132,16 +132,16 @@ def _finished(path: Path, header: Header) -> None:
         )
 
 
-def _scored(path: Path, found: LogFile) -> Header:
+def _scored(path: Path, log_file: LogFile) -> Header:
     """The header, with what the samples hold where the run ended before Inspect computed its results.
 
     Raises:
         InputError: no sample has a score.
     """
-    header = found.header
+    header = log_file.header
     if header.scores:
         return header
-    given = found.answers.scores.items()
+    given = log_file.answers.scores.items()
     scores = {name: values for name, values in given if name is not None and any(x is not None for x in values)}
     if scores:
         return uncomputed(header, scores)
@@ -174,9 +174,9 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
     return None, False
 
 
-def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | None = None) -> LogRun:
+def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str | None = None) -> LogRun:
     """One log from what its file has; `recorded` is the SPEC of the run itself."""
-    header, rows = _scored(path, found), found.answers
+    header, rows = _scored(path, log_file), log_file.answers
     answers = grid(rows.ids, rows.epochs, header.sample_ids)
     firsts = [rows.questions[key] for key in answers.keys]
     notes: list[str] = []
@@ -196,7 +196,7 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         computed=header.computed,
         missing=options.missing,
         logged=True,
-        reductions=found.reductions,
+        reductions=log_file.reductions,
     )
     gathered = gather(task)
     if open_ and not gathered.own_clusters:
@@ -209,7 +209,7 @@ def assemble(path: Path, found: LogFile, options: ReadOptions, recorded: str | N
         reasons = "; ".join(dict.fromkeys(f"{item.scorer}: {item.reason}" for item in gathered.skipped))
         raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
     notes += gathered.notes + _remarks(header, len(rows))
-    if faults := found.faults.messages():
+    if faults := log_file.faults.messages():
         notes.append(
             f"{header.task}: the log is not quite as Inspect writes it, and was read all the same: "
             f"{'; '.join(faults[:5])}{'; …' if len(faults) > 5 else ''}"
@@ -284,26 +284,26 @@ def _clusters(
 def _questions(
     path: Path, task: str, answers: AnswerGrid, firsts: Sequence[SampleQuestion], options: ReadOptions, notes: list[str]
 ) -> Questions:
-    texts, log = tuple(item.text for item in firsts), SampleLog(path, answers.keys)
+    texts, log = tuple(sample.text for sample in firsts), SampleLog(path, answers.keys)
     known = _fields(task, answers, firsts, options)
     key = options.columns.get("question")
     if key is None:
         return Questions(
             keys=answers.keys,
             kind="sample id",
-            inputs=tuple(item.input for item in firsts),
-            targets=tuple(item.target for item in firsts),
+            inputs=tuple(sample.input for sample in firsts),
+            targets=tuple(sample.target for sample in firsts),
             texts=texts,
             fields=known,
             log=log,
         )
     label = labeller(key)
     fields = [
-        {"id": i, **dict(zip(("input", "target"), item.whole or (), strict=False)), **item.metadata}
-        for i, item in zip(answers.keys, firsts, strict=True)
+        {"id": i, **dict(zip(("input", "target"), sample.whole or (), strict=False)), **sample.metadata}
+        for i, sample in zip(answers.keys, firsts, strict=True)
     ]
     try:
-        keys = [label(item) for item in fields]
+        keys = [label(sample) for sample in fields]
     except MissingFieldError as error:
         raise FinalError(
             f"{path}: the question field {key!r} does not exist; there are {', '.join(error.fields)}"
@@ -320,8 +320,8 @@ def _fields(task: str, answers: AnswerGrid, firsts: Sequence[SampleQuestion], op
     if not options.fields:
         return None
     reader = FieldReader(options.fields, task)
-    for key, item in zip(answers.keys, firsts, strict=True):
-        reader.add({"id": key, **item.metadata})
+    for key, sample in zip(answers.keys, firsts, strict=True):
+        reader.add({"id": key, **sample.metadata})
     return reader.fields()
 
 

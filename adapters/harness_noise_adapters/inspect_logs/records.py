@@ -182,8 +182,8 @@ def uncomputed(header: Header, scores: Mapping[str, Sequence[Any]]) -> Header:
     return replace(header, scores=rows, computed=False)
 
 
-def _scorers(found: Any) -> dict[str, dict[str | None, dict[str, Any]]]:
-    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+def _scorers(specs: Any) -> dict[str, dict[str | None, dict[str, Any]]]:
+    rows = [row for row in specs if isinstance(row, dict)] if isinstance(specs, list) else []
     out = {}
     for row in rows:
         metrics = row.get("metrics")
@@ -194,8 +194,8 @@ def _scorers(found: Any) -> dict[str, dict[str | None, dict[str, Any]]]:
 
 def _named(metrics: Sequence[Any]) -> dict[str, Any]:
     """The options of each metric, by its name."""
-    found = [item for item in metrics if isinstance(item, dict) and "name" in item]
-    return {bare(str(item["name"])): object_of(item.get("options"), "options of a metric", Faults()) for item in found}
+    rows = [row for row in metrics if isinstance(row, dict) and "name" in row]
+    return {bare(str(row["name"])): object_of(row.get("options"), "options of a metric", Faults()) for row in rows}
 
 
 def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
@@ -226,26 +226,26 @@ def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
     return out
 
 
-def _metrics(found: Any, faults: Faults) -> dict[str, NativeMetric]:
-    if isinstance(found, list):
-        if found:
+def _metrics(given: Any, faults: Faults) -> dict[str, NativeMetric]:
+    if isinstance(given, list):
+        if given:
             faults.add("metrics of results.scores is a list, not an object")
-        found = {str(item.get("name")): item for item in found if isinstance(item, dict)}
+        given = {str(metric.get("name")): metric for metric in given if isinstance(metric, dict)}
     out = {}
-    for key, item in object_of(found, "metrics of results.scores", faults).items():
-        if not isinstance(item, dict):
-            item = {"value": item}
-        value = one(item.get("value"))
+    for key, metric in object_of(given, "metrics of results.scores", faults).items():
+        if not isinstance(metric, dict):
+            metric = {"value": metric}
+        value = one(metric.get("value"))
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             if value is not None:
                 faults.add(f"the value of metric {key} is {kind_of(value)}, not a number")
             value = math.nan
-        metadata, group = item.get("metadata"), item.get("group")
+        metadata, group = metric.get("metadata"), metric.get("group")
         out[str(key)] = NativeMetric(
-            name=str(item.get("name") or key),
+            name=str(metric.get("name") or key),
             value=_float(value),
             group=group if isinstance(group, str) else None,
-            params=object_of(item.get("params"), f"params of metric {key}", faults),
+            params=object_of(metric.get("params"), f"params of metric {key}", faults),
             metadata=metadata if isinstance(metadata, dict) else None,
         )
     return out

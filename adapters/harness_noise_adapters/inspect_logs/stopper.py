@@ -1,7 +1,7 @@
 """How much of one task is asked: until it is decided, a random part of it, epochs until they no longer pay.
 
-A look takes complete blocks only: all epochs of all their questions, whichever answers came first. What was under way
-when a look stops the run is finished and counts in Inspect's values, not in the decision.
+A look takes complete blocks of answers only, whichever answers came first. What was under way when a look stops the
+run is finished and counts in Inspect's values, not in the decision.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness_noise._version import __version__
-from harness_noise.analysis.observed import observe_difference, observe_mean, repeats_enough
-from harness_noise.analysis.sequential import NOT_DECIDED, Look, Order, StoppingRule
+from harness_noise.analysis.growing import observe
+from harness_noise.analysis.observed import observe_mean, repeats_enough
+from harness_noise.analysis.sequential import CANNOT, NOT_DECIDED, Look, Order, StoppingRule
 from harness_noise.arrays import IntArray
 from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("harness_noise")
 AHEAD = 0.2
-"""Share of the questions that may be asked beyond the last look, however many answers may be under way at once."""
+"""Share of the answers that may be asked beyond the last look, however many may be under way at once."""
 AT_ONCE = 0.5
 """Seconds in which a retry's old answers are expected to come one after the other."""
 
@@ -63,6 +64,8 @@ class Stopper:
     """The model that it is of."""
     references: tuple[Run, ...] = ()
     """Runs that have answered the whole benchmark."""
+    predictors: tuple[Run, ...] = ()
+    """Those of them that the looks learn from beside the run compared with."""
     order: Order | None = None
     """Order of the positions in `part`."""
     order_seed: int | None = None
@@ -81,13 +84,17 @@ class Stopper:
     off: bool = False
     """Whether there are no more looks, after a fault; which questions are asked stays as it is."""
     index: dict[str, int] = field(init=False)
-    block: list[int] = field(init=False)
-    """Block of each question; −1 outside the part."""
+    block: IntArray = field(init=False)
+    """(n, K) block of each answer, counted from 0; −1 outside the part. Without looks the epochs are the blocks."""
+    rank: IntArray = field(init=False)
+    """(n, K) place of each answer in the order in which they are started."""
     raw: dict[tuple[int, int], Any] = field(default_factory=dict)
     """Question and epoch → the value that decides, of every answer that has ended."""
     started: set[tuple[int, int]] = field(default_factory=set)
+    sizes: list[int] = field(init=False)
+    """Answers of each block."""
     left: list[int] = field(init=False)
-    """Answers that each block, or each epoch, still waits for."""
+    """Answers that each block still waits for."""
     begun: list[int] = field(init=False)
     """Answers of each block whose turn has come."""
     unseen: list[int] = field(init=False)
@@ -100,43 +107,42 @@ class Stopper:
 
     def __post_init__(self) -> None:
         self.index = {key: i for i, key in enumerate(self.questions.keys)}
-        self.block = [-1] * len(self.questions)
-        if self.order is not None:
-            for number, block in enumerate(self.order.blocks):
-                for i in self.part[block]:
-                    self.block[i] = number
-            self.left = [len(block) * self.epochs for block in self.order.blocks]
+        self.block = np.full((len(self.questions), self.epochs), -1, dtype=np.intp)
+        self.rank = np.full(self.block.shape, self.block.size, dtype=np.intp)
+        if self.order is None:
+            self.block[self.part] = np.arange(self.epochs)
         else:
-            for i in self.part:
-                self.block[i] = 0
-            self.left = [len(self.part)] * self.epochs
-        self.unseen, self.begun = list(self.left), [0] * len(self.left)
+            place = 0
+            for number in range(len(self.order.blocks)):
+                questions, rounds = self.order.pairs(number + 1)
+                answers = self.part[questions], rounds - 1
+                self.block[answers] = number
+                self.rank[answers] = np.arange(place, place + len(questions))
+                place += len(questions)
+        self.sizes = np.bincount(self.block[self.block >= 0]).tolist()
+        self.left, self.unseen, self.begun = list(self.sizes), list(self.sizes), [0] * len(self.sizes)
 
     def planned(self, plan: Sequence[tuple[int, int]]) -> list[int]:
-        """In which order the plan is started: all epochs of a block before the next block; the rest at the end."""
-        if self.order is None:
-            return list(range(len(plan)))
-        blocks = [self.block[i] if self.block[i] >= 0 else len(self.left) for i, _ in plan]
-        return sorted(range(len(plan)), key=lambda at: (blocks[at], plan[at][1], plan[at][0]))
+        """Indexes of the plan's answers in the order in which they are started; what is not asked comes at the end."""
+        return sorted(range(len(plan)), key=lambda at: self.rank[plan[at][0], plan[at][1] - 1])
 
-    async def turn(self, i: int) -> None:
-        """Wait until a question may be asked: few are to be under way when a look stops the run."""
+    async def turn(self, i: int, epoch: int) -> None:
+        """Wait until an answer may be asked for: few are to be under way when a look stops the run."""
         from anyio import Event
 
-        while self.order is not None and not self._may_begin(i, self.order):
+        block = int(self.block[i, epoch - 1])
+        while not self._may_begin(block):
             self.moved = self.moved or Event()
             await self.moved.wait()
-        if self.order is not None and self.block[i] >= 0:
-            self.begun[self.block[i]] += 1
+        if block >= 0:
+            self.begun[block] += 1
 
-    def _may_begin(self, i: int, order: Order) -> bool:
-        """Whether a question is of the block that the open look waits for, or of the few that may run ahead of it."""
-        looked = 0 if self.taken is None else self.taken.sequential.look
-        if self.off or self.stopped or self.block[i] <= looked:
+    def _may_begin(self, block: int) -> bool:
+        """Whether the open look waits for the answers of a block, or few enough answers run ahead of it."""
+        if self.order is None or self.off or self.stopped or block <= self.looked:
             return True
-        counts = [0, *order.counts()]
-        ahead = counts[self.block[i]] - counts[looked]
-        return ahead <= AHEAD * counts[-1] and sum(self.begun[looked + 1 :]) < max(1, self.max_samples or self.peak)
+        ahead, running = sum(self.sizes[self.looked : block]), sum(self.begun[self.looked + 1 :])
+        return ahead <= AHEAD * sum(self.sizes) and running < max(1, self.max_samples or self.peak)
 
     def ended(self, i: int, epoch: int) -> None:
         """A sample has come to its end, however: one without scores counts as without an answer."""
@@ -154,20 +160,17 @@ class Stopper:
             self.moved.set()
             self.moved = None
 
-    def _slot(self, i: int, epoch: int) -> int:
-        """The block of an answer, or its epoch where those are what is waited for."""
-        return self.block[i] if self.order is not None else epoch - 1
-
     def _known(self, key: str, epoch: int) -> int | None:
+        """Index of the question of an answer that is of the part; None for any other."""
         i = self.index.get(key)
-        return i if i is not None and self.block[i] >= 0 and 1 <= epoch <= self.epochs else None
+        return i if i is not None and 1 <= epoch <= self.epochs and self.block[i, epoch - 1] >= 0 else None
 
     async def wait(self, key: str, epoch: int) -> None:
         """For the old answers of a retry, which come without having been scheduled: their looks come first."""
         from anyio import sleep
 
         i = self._known(key, epoch)
-        before = 0 if i is None else self._slot(i, epoch)
+        before = 0 if i is None else int(self.block[i, epoch - 1])
         while not self.off and any(self.unseen[:before]) and time.monotonic() - self.last < AT_ONCE:
             await sleep(0.01)
 
@@ -191,7 +194,7 @@ class Stopper:
         if (i, epoch) not in self.started:
             self.started.add((i, epoch))
             self.peak = max(self.peak, len(self.started) - len(self.raw))
-            self.unseen[self._slot(i, epoch)] -= 1
+            self.unseen[self.block[i, epoch - 1]] -= 1
 
     def answered(self, key: str, epoch: int, scores: Mapping[str, Any]) -> None:
         """An answer has ended, with scores or without any."""
@@ -205,7 +208,7 @@ class Stopper:
 
     def _count(self, i: int, epoch: int, value: Any) -> None:
         if (i, epoch) not in self.raw:
-            self.left[self._slot(i, epoch)] -= 1
+            self.left[self.block[i, epoch - 1]] -= 1
         self.raw[i, epoch] = value
 
     def look(self) -> None:
@@ -218,48 +221,50 @@ class Stopper:
 
     def _look(self) -> None:
         if self.order is not None and self.asking.rule is not None:
-            while (number := 0 if self.taken is None else self.taken.sequential.look) < len(self.left):
-                if self.left[number] or self.stopped:
-                    return
-                self._take(self.asking.rule, self.order, number + 1)
+            while self.looked < len(self.left) and not self.left[self.looked] and not self.stopped:
+                self._take(self.asking.rule, self.order)
         elif self.asking.repeats and not self.most:
             complete = next((k for k, left in enumerate(self.left) if left), self.epochs)
             if complete >= 2 and complete > self.weighed:
                 self._weigh(complete)
 
-    def _take(self, rule: StoppingRule, order: Order, number: int) -> None:
-        mine = [self.scores(self.part[np.sort(order.asked(number))], self.epochs)]
+    def _take(self, rule: StoppingRule, order: Order) -> None:
+        mine = [self.scores(self.looked + 1)]
         if self.other is None:
             observed = observe_mean(mine, self.settings)
         else:
-            observed = observe_difference(mine, [self.other], self.settings)
-        found = rule.look(order, self.taken, observed)
+            observed = observe(mine, [self.other], self.settings, references=self.predictors)
+        look = rule.look(order, self.taken, observed)
         seed = order.seed if order.seed is not None else self.order_seed
-        self.taken = replace(found, sequential=replace(found.sequential, order_seed=seed))
+        self.taken = replace(look, sequential=replace(look.sequential, order_seed=seed))
         self._move()
-        self._say(found.message)
+        self._say(look.message)
 
     def _weigh(self, epochs: int) -> None:
-        found = repeats_enough([self.scores(self.part, epochs)], self.settings)
+        verdict = repeats_enough([self.scores(epochs)], self.settings)
         self.weighed = epochs
-        if found.enough and epochs < self.epochs:
-            self.most, self.enough = epochs, found.message
-        self._say(found.message)
+        if verdict.enough and epochs < self.epochs:
+            self.most, self.enough = epochs, verdict.message
+        self._say(verdict.message)
 
     def _say(self, text: str) -> None:
         logger.warning("noise: %s: %s", self.task, text)
 
-    def scores(self, rows: IntArray, epochs: int) -> Scores:
-        """The scores that decide, of some questions and their first epochs.
+    def scores(self, blocks: int) -> Scores:
+        """The scores that decide, of the answers of the first blocks; NaN where there is none.
 
         Raises:
             InputError: one that is no number.
         """
         assert self.decides is not None
-        read = numbers([self.raw.get((i, epoch)) for i in rows.tolist() for epoch in range(1, epochs + 1)])
+        within = (self.block >= 0) & (self.block < blocks)
+        rows = np.flatnonzero(within.any(axis=1))
+        within = within[rows][:, : 1 + int(np.flatnonzero(within.any(axis=0)).max(initial=0))]
+        read = numbers([self.raw.get((rows[i], epoch + 1)) for i, epoch in np.argwhere(within)])
         if read.words:
             raise InputError(f"{self.decides.label} has scores that are no numbers, such as {read.example!r}")
-        values = read.values.reshape(len(rows), epochs)
+        values = np.full(within.shape, np.nan)
+        values[within] = read.values
         keys, at = self.questions, rows.tolist()
         other, accuracy = self.other, self.decides.metric == "accuracy"
         return Scores(
@@ -289,6 +294,11 @@ class Stopper:
             self.to_say.append(f"{self.task}: it goes on to its end ({why})")
 
     @property
+    def looked(self) -> int:
+        """Looks that have been taken."""
+        return 0 if self.taken is None else self.taken.sequential.look
+
+    @property
     def sequential(self) -> Sequential | None:
         """What may be reported after the last look."""
         return None if self.taken is None else self.taken.sequential
@@ -303,19 +313,26 @@ class Stopper:
         """Whether answers were never asked for though no look had stopped the run: somebody ended it before."""
         return not self.stopped and any(self.unseen[: self.most or None])
 
+    def answers(self) -> set[tuple[int, int]]:
+        """Question and epoch of the answers that were asked for, with an answer or without."""
+        return {*self.raw, *self.started}
+
     def asked(self) -> int:
-        """Questions that were asked: where no look has stopped it all that were to be, with an answer or without."""
-        return len({i for i, _ in (*self.raw, *self.started)}) if self.stopped else len(self.part)
+        """Questions that were asked; all that were to be where no look has stopped the run."""
+        return len({i for i, _ in self.answers()}) if self.stopped else len(self.part)
 
     def summary(self) -> list[str]:
         """What to say at the end."""
-        out, asked, total = [], self.asked(), len(self.part)
-        found = self.sequential
-        if found is not None and found.decision == NOT_DECIDED:
-            out.append(f"{self.task}: not decided at the last look ({found.n_asked:,} of {total:,} questions)")
-        elif found is not None and found.n_asked < total:
-            text = f"{self.task}: decided after {found.n_asked:,} of {total:,} questions ({found.decision})"
-            if (more := asked - found.n_asked) > 0:
+        out, last, counts = [], self.sequential, sum(self.sizes[: self.looked])
+        share = f"{counts:,} of {sum(self.sizes):,} {'answers' if self.epochs > 1 else 'questions'}"
+        if last is not None and last.decision == NOT_DECIDED:
+            out.append(f"{self.task}: not decided at the last look ({share})")
+        elif last is not None and counts < sum(self.sizes):
+            if last.decision == CANNOT:
+                text = f"{self.task}: stopped after {share}, because the rest cannot decide it"
+            else:
+                text = f"{self.task}: decided after {share} ({last.decision})"
+            if (more := len(self.answers()) - counts) > 0:
                 text += (
                     f"; {more:,} more were under way, have no part in the decision and count in Inspect's own values "
                     "(fewer are with a lower --max-samples)"
@@ -323,30 +340,29 @@ class Stopper:
             out.append(text)
         if self.cut:
             out.append(f"{self.task}: it was ended before everything was asked, so what was asked is no random part")
-        elif total < len(self.questions):
-            out.append(f"{self.task}: a random part, {total:,} of {len(self.questions):,} questions")
+        elif len(self.part) < len(self.questions):
+            out.append(f"{self.task}: a random part, {len(self.part):,} of {len(self.questions):,} questions")
         return out
 
     def inject(self, results: EvalResults) -> None:
         """The difference that was looked at, beside the score that it is of."""
-        found, of = self.sequential, self.decides
-        if found is None or of is None or self.other is None:
+        sequential, of = self.sequential, self.decides
+        if sequential is None or of is None or self.other is None:
             return
         rows = [es for es in results.scores if of.scorer in (None, es.scorer) and es.reducer in (None, "mean")]
         keyed = [es for es in rows if es.name == of.key]
         if keyed or rows:
-            difference((keyed or rows)[0], found.to_dict(), self.against)
+            difference((keyed or rows)[0], sequential.to_dict(), self.against)
 
     def _basis(self) -> dict[str, Any]:
         """On which scores it was decided, to be known again where they are changed; and what had no part in it."""
         if self.order is None or self.sequential is None:
             return {}
-        rows = self.part[np.sort(self.order.asked(self.sequential.look))]
-        part = self.scores(rows, self.epochs)
-        late = sorted({i for i, _ in (*self.raw, *self.started)} - set(rows.tolist()))
+        part = self.scores(self.looked)
+        late = sorted((i, epoch) for i, epoch in self.answers() if self.block[i, epoch - 1] >= self.looked)
         return {
             "fingerprint": fingerprint(part.questions.keys, part.values),
-            "late": [self.questions.keys[i] for i in late],
+            "late": [[self.questions.keys[i], epoch] for i, epoch in late],
         }
 
     def record(self) -> dict[str, Any]:
@@ -354,15 +370,16 @@ class Stopper:
         out: dict[str, Any] = {"version": __version__}
         if self.sequential is not None:
             out |= {"sequential": [self.sequential.to_dict() | self._basis()], "against": self.against}
-        if (asked := self.asked()) < len(self.questions) and not self.cut:
-            found = self.sequential
-            seed = self.part_seed if self.asking.sample is not None or found is None else found.order_seed
+        last, asked = self.sequential, self.asked()
+        early = self.stopped and len(self.answers()) < sum(self.sizes)
+        if (asked < len(self.questions) or early) and not self.cut:
+            seed = self.part_seed if self.asking.sample is not None or last is None else last.order_seed
             drawn = Drawn(
                 task=self.task,
                 n_asked=asked,
                 n_total=len(self.questions),
                 order_seed=seed,
-                stopped_early=asked < len(self.part),
+                stopped_early=early,
             )
             out["drawn"] = [drawn.to_dict()]
         if self.taken_clusters is not None:

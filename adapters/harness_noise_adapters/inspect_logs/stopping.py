@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness_noise.analysis.drawing import about_clusters, carried, check_against, draw
+from harness_noise.analysis.references import same_run
 from harness_noise.analysis.sequential import Order
 from harness_noise.arrays import IntArray
 from harness_noise.data.clusters import MissingFieldError
@@ -47,11 +48,11 @@ def without_cluster(spec: EvalSpec, cluster: str) -> str | None:
 
     Also where this Inspect does not show its samples: then it is said after the run.
     """
-    found, asked = private.options(), set(spec.dataset.sample_ids or ())
-    samples = [item for item in getattr(getattr(found, "task", None), "dataset", ()) if item.id in asked]
+    running, ids = private.options(), set(spec.dataset.sample_ids or ())
+    samples = [sample for sample in getattr(getattr(running, "task", None), "dataset", ()) if sample.id in ids]
     try:
-        metadata = [item.metadata or {} for item in samples]
-        cluster_labels(spec_for(cluster, spec.task), spec.task, [str(item.id) for item in samples], metadata)
+        metadata = [sample.metadata or {} for sample in samples]
+        cluster_labels(spec_for(cluster, spec.task), spec.task, [str(sample.id) for sample in samples], metadata)
     except InputError as error:
         return f"{spec.task}: noise_cluster: {error}"
     return None
@@ -77,13 +78,13 @@ def stopper_of(
     questions, metadata = _questions(samples)
     clusters, taken = _clusters(live, questions, metadata), None
     decides = other = None
-    against = ""
+    against, compared_with = "", None
     if asking.against is not None:
         named = None if _refused(live) else live.flag.cluster  # to know what is refused, it is read
         log = read(asking.against, spec.task, named, folders, "noise_against")
         decides, other = compared(spec, log, asking.metric)
         check_against(log.run, other.task)
-        against = log.run.model
+        against, compared_with = log.run.model, log.run
         _overlap(spec.task, questions, other, asking.against, live)
         if clusters is None:
             taken = _theirs(live, questions, other, against)
@@ -121,6 +122,7 @@ def stopper_of(
         other=other,
         against=against,
         references=references,
+        predictors=tuple(run for run in references if compared_with is None or not same_run(run, compared_with)),
         order=order,
         order_seed=seed,
         part_seed=None if asking.sample is None else seed or 0,
@@ -130,12 +132,12 @@ def stopper_of(
 
 
 def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, Any]]]:
-    found = SampleAnswers()
+    answers = SampleAnswers()
     names = {"id", "input", "target", "choices"}
-    found.extend(sample.model_dump(mode="json", include=names) | {"epoch": 1} for sample in samples)
-    rows = [found.questions[key] for key in found.ids]
+    answers.extend(sample.model_dump(mode="json", include=names) | {"epoch": 1} for sample in samples)
+    rows = [answers.questions[key] for key in answers.ids]
     questions = Questions(
-        keys=tuple(found.ids),
+        keys=tuple(answers.ids),
         kind="sample id",
         inputs=tuple(row.input for row in rows),
         targets=tuple(row.target for row in rows),
@@ -166,8 +168,8 @@ def _stderr_clusters(metrics: Any) -> list[str]:
         metrics = list(metrics.values())
     if isinstance(metrics, (list, tuple)):
         return [key for item in metrics for key in _stderr_clusters(item)]
-    found = (getattr(metrics, "options", None) or {}).get("cluster")
-    return [found] if isinstance(found, str) else []
+    cluster = (getattr(metrics, "options", None) or {}).get("cluster")
+    return [cluster] if isinstance(cluster, str) else []
 
 
 def _refused(live: Live) -> bool:
@@ -178,16 +180,16 @@ def _refused(live: Live) -> bool:
 def _theirs(live: Live, questions: Questions, other: Scores, against: str) -> tuple[tuple[str, ...], str] | None:
     """The clusters of the run compared with, unless the user has said `none`; either is told."""
     task, refused = live.spec.task, _refused(live)
-    found = None if refused else carried(questions, other, "noise_cluster")
+    clusters = None if refused else carried(questions, other, "noise_cluster")
     if other.clusters is not None:
         words = other.cluster_spec or "cluster"
         live.to_say.append(about_clusters(task, words, against, "noise_cluster", refused=refused))
-    return found
+    return clusters
 
 
 def _overlap(task: str, questions: Questions, other: Scores, where: str, live: Live) -> None:
-    found = pair(questions, other.questions)
-    common = len(found.rows_a)
+    matched = pair(questions, other.questions)
+    common = len(matched.rows_a)
     if not common:
         raise InputError(f"noise_against={where}: none of its questions is one of {task}, by id and text")
     if common < len(questions):
@@ -217,15 +219,20 @@ def _order(
             f"{task}: its questions come in the order of the data set, and the first of them are no random sample: add "
             "--sample-shuffle SEED, or shuffle the dataset with a seed"
         )
-    together = private.reorder()
-    if not together and epochs > 1:
-        live.to_say.append(
-            f"{task}: this Inspect asks for all first epochs before the second ones, so the looks come late"
-        )
+    ours = private.reorder()
     labels = picked(clusters, part.tolist())
-    if labels is None or not together:
-        return rule.order(len(part), labels, shuffled=True)
-    return replace(rule, seed=seed or 0).order(len(part), labels)
+    if not ours and (labels is not None or (rule.asking == "depth" and epochs > 1)):
+        logger.warning(
+            "noise: %s: the order of this Inspect cannot be changed: it asks all questions once, one by one as they "
+            "are shuffled, before any twice, so clusters are split over the looks",
+            task,
+        )
+        rule = replace(rule, asking="breadth")
+    shuffled = labels is None or not ours
+    order = replace(rule, seed=seed or 0).order(len(part), labels, repeats=epochs, shuffled=shuffled)
+    if (note := rule.cannot_save(order)) is not None:
+        logger.warning("noise: %s: %s", task, note)
+    return order
 
 
 MANAGER = "harness-noise"
@@ -238,22 +245,22 @@ def stop_early(asking: Mapping[str, Any]) -> str | None:
     Returns:
         Why the task must not start: this Inspect has no early stopping that we know.
     """
-    found = private.options()
-    present = None if found is None else found.task.early_stopping
+    running = private.options()
+    present = None if running is None else running.task.early_stopping
     if isinstance(present, Stopping):
         return None
     first = next((name for name in ASKING if name in asking), None)
     if first is None:
         logger.warning("noise: %s; everything is asked", idle(next(iter(asking))))
         return None
-    if found is None:
+    if running is None:
         return f"noise_{first}: this Inspect has no early stopping that we know"
     refused = None
     if present is not None:
         refused = "the task has an early stopping of its own: leave out one of the two"
-    elif getattr(found.task, "sample_source", None) is not None:
+    elif getattr(running.task, "sample_source", None) is not None:
         refused = "the task's samples come from a SampleSource, of which nobody knows how many there will be"
-    private.stop_with(found, Stopping(asking, None if refused is None else f"{found.task.name}: {refused}"))
+    private.stop_with(running, Stopping(asking, None if refused is None else f"{running.task.name}: {refused}"))
     return None
 
 
@@ -283,8 +290,8 @@ class Stopping:
             assert settings is not None
             live = hook.begin(task, Flag(settings.settings, self.asking))
         live.flag = replace(live.flag, asking={**live.flag.asking, **self.asking})  # the task's own code wins
-        found = private.options()
-        folders = [str(Path.cwd()), self.folder, *([found.eval_wd] if found is not None else [])]
+        running = private.options()
+        folders = [str(Path.cwd()), self.folder, *([running.eval_wd] if running is not None else [])]
         refused: InputError | None = None
         try:
             asking = StoppingSettings.of(live.flag)

@@ -78,6 +78,10 @@ class Asking:
             found: dict[str, Any] = self._run(part, bootstrap_iters=0, write_out=False, task_dict=tasks)
         return found
 
+    def requests(self, part: Part) -> list[Any]:
+        """lm-eval's requests for these questions, which have been asked."""
+        return [request for name, numbers in part.items() for n in numbers for request in self._built[name][n]]
+
     def whole(self, part: Part | None) -> Any:
         """lm-eval's own result: of these questions, or of all."""
         return self._run(part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -200,6 +200,7 @@ def collect(
     model: str,
     *,
     carried: Carried | None = None,
+    uneven: Collection[str] = (),
 ) -> Collected:
     """Everything that a finished run measured.
 
@@ -211,12 +212,14 @@ def collect(
         options: the user's choices.
         model: a name for the model.
         carried: clusters that come from the run compared with.
+        uneven: tasks whose questions were not all asked equally often.
     """
     notes: list[str] = []
     found: dict[str, TaskScores] = {}
     for name, task in tasks.items():
         if samples := results["samples"].get(name, []):
-            found[name] = _score(TaskScores(name, *by_filter(samples)), task, repeats.get(name, (1, 1)), notes)
+            scores = found[name] = TaskScores(name, *by_filter(samples))
+            _score(scores, task, repeats.get(name, (1, 1)), notes, uneven=name in uneven)
     labels = cluster_labels(found, options, notes, carried or {})
     gathered, budget = Gathered(notes=notes), aggregates.Budget()
     for name, item in found.items():
@@ -260,8 +263,8 @@ def _identity(row: Row) -> tuple[Any, Any]:
     return row["doc_id"], row["target_hash"]
 
 
-def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str]) -> TaskScores:
-    """The task with its scores per repeat filled in."""
+def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str], *, uneven: bool) -> None:
+    """Fill in the scores per repeat of a task."""
     name, (native_K, K) = out.name, repeats
     out.identical = K > 1 and identical_answers(out.questions, K)
     repeated = any(len(answers) > 1 for row in out.questions for answers in row["resps"])
@@ -276,7 +279,7 @@ def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str
     ensembles = {ensemble.name: ensemble for ensemble in getattr(task, "_filters", ())}
     for key, samples in out.rows.items():
         if K > 1 and key in ensembles:
-            scores = rescore(task, ensembles[key], samples, K, native_K)
+            scores = rescore(task, ensembles[key], samples, K, native_K, uneven=uneven)
             scores = without_copies(scores, native_K) if out.copied else scores
         elif all("scores_per_repeat" in row for row in samples):
             scores = logged(key, samples)
@@ -287,7 +290,6 @@ def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str
         if scores.mismatch:
             metrics = ", ".join(sorted(scores.mismatch))
             notes.append(f"{name}, {key}: the first repeat is not what lm-eval scored ({metrics}): see mean_mismatch")
-    return out
 
 
 def cluster_labels(

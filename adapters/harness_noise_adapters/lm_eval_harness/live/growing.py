@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from harness_noise.analysis.drawing import with_record
-from harness_noise.analysis.observed import REPEATS_SHARE, observe_difference, observe_mean, repeats_enough
+from harness_noise.analysis.growing import observe
+from harness_noise.analysis.observed import REPEATS_SHARE, observe_mean, repeats_enough
 from harness_noise.analysis.observed import Repeats as RepeatsNow
 from harness_noise.analysis.references import of_runs
 from harness_noise.analysis.sequential import FEWEST_FOR_SE
@@ -26,7 +27,7 @@ from harness_noise.settings import Settings
 from .asking import Asking
 from .collect import NativeGroups, collect
 from .options import Options
-from .population import Grown, Population, Unit
+from .population import Grown, Population, Unit, scores_of
 from .repeats import Repeats
 
 MOST_REPEATS = 16
@@ -102,9 +103,10 @@ class Growing:
         self.others: Others = session.others()
         self.options: Options = session.options
         self.notes: list[str] = []
-        population = Population(self.tasks, groups, self.options, self.others.against, self.notes)
+        population = Population(self.tasks, groups, self.options, repeats.counts, self.others.against, self.notes)
         self.units = population.units(self.options.rule)
         self.carried = population.carried
+        repeats.in_rounds(task.name for unit in self.units if unit.in_rounds for task in unit.tasks)
         self.notes += _several(self.units, self.options)
         self.grown = Grown(self.units)
         self.asked: dict[str, list[int]] | None = None
@@ -150,6 +152,9 @@ class Growing:
             self.session.failed("the run cannot be looked at while it grows, so it asks all its questions", error)
         for unit in self.units:
             unit.look, unit.blocks = None, len(unit.order.blocks)
+        if not self.repeats.interrupted:
+            with suppress(Exception), self.asking.straight():
+                self.repeats.all_rounds()
         with suppress(Exception):
             self.asked = self._part()
 
@@ -162,21 +167,7 @@ class Growing:
     def record(self, run: Run) -> Run:
         """The run with what made it stop, and which questions were drawn."""
         looks = [unit.look.sequential.to_dict() for unit in self.units if unit.look is not None]
-        drawn = []
-        for unit in self.units:
-            asked = unit.asked()
-            early = unit.look is not None and unit.look.sequential.n_asked < unit.look.sequential.n_total
-            for task in unit.tasks:
-                n = len(asked.get(task.name, ()))
-                if n < task.n_total:
-                    row = Drawn(
-                        task=task.name,
-                        n_asked=n,
-                        n_total=task.drawn_from,
-                        order_seed=unit.order.seed,
-                        stopped_early=early,
-                    )
-                    drawn.append(row.to_dict())
+        drawn = [row.to_dict() for unit in self.units for row in _drawn(unit)]
         if looks and self.others.against is not None:
             run = replace(run, notes=(*run.notes, f"the looks: A is this run, B is {self.others.against.name}"))
         sizes = {task.name: task.n_total for unit in self.units for task in unit.tasks}
@@ -184,37 +175,42 @@ class Growing:
 
     def _grow(self) -> None:
         while open_units := [unit for unit in self.units if not unit.done]:
-            part = {task: numbers for unit in open_units for task, numbers in unit.block(unit.blocks).items()}
-            self._ask(part)
+            rounds: dict[int, dict[str, list[int]]] = {}
             for unit in open_units:
                 unit.blocks += 1
+                for number, part in unit.block(unit.blocks).items():
+                    rounds.setdefault(number, {}).update(part)
+            for number in sorted(rounds):
+                if number > 1 and not self.repeats.interrupted:
+                    self._ask_again(dict.fromkeys(rounds[number], number), rounds[number])
+                self._score(rounds[number])
             if self.options.repeats.auto:
                 self._ask_until_enough(open_units)
             for unit in open_units:
                 self._look(unit)
                 unit.done |= unit.blocks == len(unit.order.blocks) or self.repeats.interrupted
 
-    def _ask(self, part: Mapping[str, Sequence[int]], *, again: bool = False) -> None:
+    def _score(self, part: Mapping[str, Sequence[int]]) -> None:
+        """Evaluate these documents natively, which asks those that have not been asked, and keep their scores."""
         results = self.asking.block(part)
-        found = collect(
-            results,
-            {name: self.tasks[name] for name in part},
-            {},
-            self.repeats.counts,
-            replace(self.options, cluster=ClusterSpec(), groups={}),
-            "",
-        )
-        self.grown.add(part, found.run, again=again)
+        tasks = {name: self.tasks[name] for name in part}
+        options = replace(self.options, cluster=ClusterSpec(), groups={})
+        found = collect(results, tasks, {}, self.repeats.counts, options, "", uneven=self.repeats.uneven)
+        self.grown.add(part, found.run)
+
+    def _ask_again(self, totals: Mapping[str, int], part: Mapping[str, Sequence[int]]) -> bool:
+        """Ask these documents until each has so many answers; False where that was not possible."""
+        with self.asking.straight():
+            return self.repeats.more(totals, self.asking.requests(part))
 
     def _ask_until_enough(self, units: Sequence[Unit]) -> None:
         """More answers per question of each task while they pay; all its questions have as many."""
         while steps := {task: step for unit in units for task, step in self._steps(unit).items()}:
-            with self.asking.straight():
-                asked = self.repeats.more(steps)
-            if not asked or self.repeats.interrupted:
-                return
             part = {task: numbers for unit in units for task, numbers in unit.asked().items() if task in steps}
-            self._ask(part, again=True)
+            totals = {task: self.repeats.counts[task][1] + step for task, step in steps.items()}
+            if not self._ask_again(totals, part) or self.repeats.interrupted:
+                return
+            self._score(part)
 
     def _steps(self, unit: Unit) -> dict[str, int]:
         """Task → how many more answers to each of its questions, for the tasks of which more would pay.
@@ -250,19 +246,18 @@ class Growing:
         ]
 
     def _look(self, unit: Unit) -> None:
-        rule = self.options.rule
-        if rule is None or not self._decides(unit):
+        if unit.rule is None or not self._decides(unit):
             return
         assert unit.key is not None
         parts, settings = self.grown.parts(unit, unit.key), self.options.settings
-        if rule.se is not None:
+        if unit.rule.se is not None:
             observed = observe_mean(parts, settings, unit.group())
         else:
-            theirs = [part for mine in parts if (part := self._theirs(mine.task, unit.key))]
+            theirs = [part for mine in parts if (part := self._theirs(mine.task, unit.key)) is not None]
             # ours drew the order, and where there are none the user said so
             theirs = [replace(part, clusters=None, cluster_spec=None) for part in theirs]
-            observed = observe_difference(parts, theirs, settings, unit.group())
-        unit.look = rule.look(unit.order, unit.look, observed)
+            observed = observe(parts, theirs, settings, unit.group(), references=self.others.references)
+        unit.look = unit.rule.look(unit.order, unit.look, observed)
         unit.done = unit.look.stop
         self._say(unit.name, unit.look.message)
 
@@ -294,13 +289,24 @@ class Growing:
         )
 
     def _theirs(self, task: str, key: tuple[str, str]) -> Scores | None:
-        against = self.others.against
-        assert against is not None
-        parts = (*against.scores, *against.parts)
-        return next((part for part in parts if (part.task, part.metric, part.scorer) == (task, *key)), None)
+        assert self.others.against is not None
+        return scores_of(self.others.against, task, key)
 
     def _say(self, name: str, text: str) -> None:
         print(f"harness-noise: {name}: {text}", file=sys.stderr, flush=True)
+
+
+def _drawn(unit: Unit) -> Iterator[Drawn]:
+    """What to record of the tasks whose questions, or answers, were not all asked."""
+    found = None if unit.look is None else unit.look.sequential
+    early = found is not None and (
+        found.n_asked < found.n_total or (found.n_answers or 0) < (found.n_answers_total or 0)
+    )
+    asked, seed = unit.asked(), unit.order.seed
+    for task in unit.tasks:
+        n = len(asked.get(task.name, ()))
+        if n < task.n_total or early:
+            yield Drawn(task=task.name, n_asked=n, n_total=task.drawn_from, order_seed=seed, stopped_early=early)
 
 
 def _several(units: Sequence[Unit], options: Options) -> list[str]:

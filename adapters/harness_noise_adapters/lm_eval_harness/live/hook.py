@@ -315,6 +315,7 @@ class _Live:
                 session.options,
                 session.model or model_name(self.lm) or session.kind or type(innermost(self.lm)).__name__,
                 carried=None if self.growing is None else self.growing.carried,
+                uneven=self.repeats.uneven,
             )
             found.run = replace(found.run, notes=(*found.run.notes, *self.notes, *self.repeats.notes))
             if self.growing is not None:
@@ -342,9 +343,9 @@ def per_sample(found: Collected) -> Iterator[tuple[str, int, dict[str, list[floa
         clusters = found.clusters.get(name)
         for scorer, positions in item.positions.items():
             columns = {
-                metric: measured[name, scorer, metric].values.tolist()
-                for metric in item.filters[scorer].values
-                if (name, scorer, metric) in measured
+                metric: [scores[: len(raw)] for scores, raw in zip(part.values.tolist(), answers, strict=True)]
+                for metric, answers in item.filters[scorer].values.items()
+                if (part := measured.get((name, scorer, metric))) is not None
             }
             for i, position in enumerate(positions):
                 scores = {metric: values[i] for metric, values in columns.items()}

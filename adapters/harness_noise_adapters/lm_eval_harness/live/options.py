@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from harness_noise.analysis.sequential import StoppingRule
 
 ENVIRONMENT = "HARNESS_NOISE_"
-_STOPPING = ("against", "margin", "looks")
+_DECIDING = ("against", "margin", "looks", "spending", "futility", "effect")
+"""What means something only where `until` says to stop when it is decided."""
+_STOPPING = (*_DECIDING, "order")
 """What means something only where `until` says when to stop."""
 _OURS = ("repeats", "cluster", "groups", "rows", "reseed", "until", *_STOPPING, "metric", "sample", "reference")
 _LISTS = ("groups", "reference")
@@ -242,20 +244,16 @@ def _rule(given: Mapping[str, Any], settings: Settings, where: str, *, auto: boo
         return None
     from harness_noise.analysis.sequential import StoppingRule
 
-    looks, margin = given.get("looks"), given.get("margin")
-    rule = StoppingRule.parse(
-        until,
-        margin=0.0 if margin is None else _number(margin, f"{where}: margin"),
-        looks=5 if looks is None else looks,
-        level=settings.level,
-        seed=settings.seed,
-        futility=False,
-    )
+    chosen = {name: given[name] for name in _STOPPING if name != "against" and given.get(name) is not None}
+    for name in ("margin", "effect"):
+        if name in chosen:
+            chosen[name] = _number(chosen[name], f"{where}: {name}")
+    rule = StoppingRule.parse(until, level=settings.level, seed=settings.seed, **chosen)
     if rule.se is None and against is None:
         raise InputError(
             f"{where}: until decided needs the run to compare with: name it with {_named('against', 'RUN', where)}"
         )
-    idle = [name for name in _STOPPING if given.get(name) is not None]
+    idle = [name for name in _DECIDING if given.get(name) is not None]
     if rule.se is not None and idle:
         raise InputError(f"{where}: {idle[0]} is for until decided; until {until} looks after every block")
     return rule

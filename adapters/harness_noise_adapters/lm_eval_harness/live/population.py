@@ -12,7 +12,7 @@ import numpy as np
 
 from harness_noise.analysis.drawing import about_clusters, carried, check_against, draw
 from harness_noise.analysis.sequential import Look, Order, StoppingRule
-from harness_noise.arrays import IntArray
+from harness_noise.arrays import FloatArray, IntArray
 from harness_noise.data.clusters import CROSS
 from harness_noise.data.matching import pair
 from harness_noise.data.questions import Questions, occurrences
@@ -58,10 +58,12 @@ class Unit:
     tasks: tuple[TaskQuestions, ...]
     metrics: Metrics | None
     """What a group averages, and how; None of one task."""
+    rule: StoppingRule | None
+    """When it stops; None: when all has been asked."""
     order: Order
     """The order of asking, over positions in `rows`."""
     rows: list[tuple[int, int]]
-    """(task, document) of every question."""
+    """(task, document) of every question that may be asked."""
     look: Look | None = None
     blocks: int = 0
     """How many have been asked."""
@@ -71,9 +73,20 @@ class Unit:
     judged: dict[str, tuple[bool, int]] = field(default_factory=dict)
     """Task → whether it has enough answers per question, and how many, as was last said."""
 
-    def block(self, number: int) -> dict[str, list[int]]:
-        """The documents of a block, by task, in increasing order."""
-        return self._by_task(self.order.blocks[number].tolist())
+    @property
+    def in_rounds(self) -> bool:
+        """Whether all questions are asked once before any is asked twice."""
+        return bool(self.order.rounds) and self.rule is not None and self.rule.asking == "breadth"
+
+    def block(self, number: int) -> dict[int, dict[str, list[int]]]:
+        """The documents of a block, counted from 1, by round and task, in increasing order.
+
+        Where questions are not asked in rounds, the first round stands for all answers.
+        """
+        positions, rounds = self.order.pairs(number)
+        if not self.in_rounds:
+            return {1: self._by_task(positions.tolist())}
+        return {r: self._by_task(positions[rounds == r].tolist()) for r in np.unique(rounds).tolist()}
 
     def asked(self) -> dict[str, list[int]]:
         """The documents of all blocks that have been asked."""
@@ -81,7 +94,7 @@ class Unit:
 
     def _by_task(self, positions: Iterable[int]) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for task, document in sorted(self.rows[position] for position in positions):
+        for task, document in sorted({self.rows[position] for position in positions}):
             found.setdefault(self.tasks[task].name, []).append(document)
         return found
 
@@ -101,6 +114,7 @@ class Population:
         tasks: name → task object.
         groups: see `collect.native_groups`.
         options: the user's choices.
+        counts: task → (answers that lm-eval itself asks for, answers in all); without an entry one.
         against: the run that it is compared with; None: none is.
 
     Raises:
@@ -110,6 +124,7 @@ class Population:
     tasks: Mapping[str, Any]
     groups: NativeGroups
     options: Options
+    counts: Mapping[str, tuple[int, int]]
     against: Run | None = None
     notes: list[str] = field(default_factory=list)
     carried: dict[str, tuple[Labels, str | None]] = field(default_factory=dict)
@@ -213,8 +228,7 @@ class Population:
             self.notes.append(about_clusters(several(sorted(names)), spec, name, option, refused=refused))
 
     def _theirs(self, task: str) -> Scores | None:
-        parts = () if self.against is None else (*self.against.scores, *self.against.parts)
-        return next((part for part in parts if part.task == task), None)
+        return None if self.against is None else scores_of(self.against, task)
 
     def _parallel(self, task: str) -> bool:
         return is_parallel(resolve(self.options.cluster, task))
@@ -261,16 +275,37 @@ class Population:
             if self.options.sample is not None:
                 kept = draw(len(rows), self.options.sample, labels, of_task, seed=seed)
                 self._check_drawn(name, tasks, {of_task[i] for i in kept})
+            rows, of_task = [rows[i] for i in kept], [of_task[i] for i in kept]
             if rule is None:
-                order = Order((kept,), (len(kept),), seed)
+                order = Order((np.arange(len(rows)),), (len(rows),), seed)
             else:
-                some = [labels[i] for i in kept] if labels is not None else None
-                order = rule.order(len(kept), some, [of_task[i] for i in kept])
-                order = _all_tasks_first(order, [of_task[i] for i in kept])
-                order = Order(tuple(kept[block] for block in order.blocks), order.units, order.seed)
+                rule = self._asked_as(rule, tasks)
+                some = None if labels is None else [labels[i] for i in kept]
+                order = rule.order(len(rows), some, of_task, repeats=self._answers(tasks, of_task))
+                order = _all_tasks_first(order, of_task)
+                self.notes += [f"{name}: {note}"] if (note := rule.cannot_save(order)) is not None else []
         except InputError as error:
             raise InputError(f"{name}: {error}") from None
-        return Unit(name, tuple(tasks), metrics, order, rows)
+        return Unit(name, tuple(tasks), metrics, rule, order, rows)
+
+    def _answers(self, tasks: Sequence[TaskQuestions], of_task: Sequence[int]) -> list[int] | None:
+        """(n,) answers to each question; None where all get one, or as many as pay."""
+        each = [self.counts.get(task.name, (1, 1))[1] for task in tasks]
+        if max(each) == 1 or any(self.options.repeats.grows(task.name) for task in tasks):
+            return None
+        return [each[number] for number in of_task]
+
+    def _asked_as(self, rule: StoppingRule, tasks: Sequence[TaskQuestions]) -> StoppingRule:
+        """The rule, which asks depth first where lm-eval itself asks a question several times at once."""
+        several_times = {task.name: own for task in tasks if (own := self.counts.get(task.name, (1, 1))[0]) > 1}
+        if rule.asking == "depth" or not several_times:
+            return rule
+        self.notes += [
+            f"{task}: the task itself asks each question {own} times at once, so a question gets all its answers "
+            "before the next one is asked (depth)"
+            for task, own in several_times.items()
+        ]
+        return replace(rule, asking="depth")
 
     def _check_drawn(self, name: str, tasks: Sequence[TaskQuestions], drawn: set[int]) -> None:
         if missing := [task.name for number, task in enumerate(tasks) if number not in drawn]:
@@ -294,7 +329,7 @@ def _all_tasks_first(order: Order, of_task: Sequence[int]) -> Order:
     fewest = np.minimum(FEWEST_OF_A_TASK, np.bincount(tasks))
     for number in range(1, len(order.blocks) + 1):
         if (np.bincount(tasks[order.asked(number)], minlength=len(fewest)) >= fewest).all():
-            return Order((order.asked(number), *order.blocks[number:]), order.units[number - 1 :], order.seed)
+            return order.first_look_after(number)
     return order
 
 
@@ -314,48 +349,44 @@ def _rows(task: Any, targets: bool) -> list[Row]:
 
 
 class Grown:
-    """The scores of the blocks that have been asked, task by task."""
+    """The scores of what has been asked so far, question by question."""
 
     def __init__(self, units: Iterable[Unit]) -> None:
-        self._tasks = {task.name: task for unit in units for task in unit.tasks}
-        self._blocks: dict[str, list[list[int]]] = {}
-        self._scores: dict[tuple[str, str, str], dict[int, Scores]] = {}
-        """(task, metric, filter) → number of the block → its scores."""
+        self._documents: dict[str, dict[int, None]] = {task.name: {} for unit in units for task in unit.tasks}
+        """Task → the documents that have been asked, in their order."""
+        self._rows: dict[tuple[str, str, str], dict[int, FloatArray]] = {}
+        """(task, metric, filter) → document → its scores."""
+        self._first: dict[tuple[str, str, str], Scores] = {}
+        self._differ: set[tuple[str, str, str]] = set()
+        """Metrics of which the answers to some question differ."""
 
-    def add(self, part: Mapping[str, Sequence[int]], run: Run, *, again: bool = False) -> None:
-        """A block with its scores, in the order of its documents; `again`: all of a task by now, with more answers."""
+    def add(self, part: Mapping[str, Sequence[int]], run: Run) -> None:
+        """Add documents with their scores, in their order; scores of a document that was there are replaced."""
         for task, documents in part.items():
-            if again:
-                self._blocks[task] = []
-                for key in [key for key in self._scores if key[0] == task]:
-                    self._scores[key] = {}
-            self._blocks.setdefault(task, []).append(list(documents))
+            self._documents[task] |= dict.fromkeys(documents)
         for item in run.scores:
-            number = len(self._blocks[item.task]) - 1
-            if len(item.questions) == len(self._blocks[item.task][number]):
-                self._scores.setdefault((item.task, item.metric, item.scorer), {})[number] = item
+            if len(item.questions) == len(part[item.task]):
+                key = item.task, item.metric, item.scorer
+                self._first.setdefault(key, item)
+                self._differ |= {key} if item.answers_differ else set()
+                self._rows.setdefault(key, {}).update(zip(part[item.task], item.values, strict=True))
 
     def keys(self, task: str) -> list[tuple[str, str]]:
         """What a task was measured by: (metric, filter)."""
-        return [(metric, scorer) for (name, metric, scorer), found in self._scores.items() if name == task and found]
+        return [(metric, scorer) for name, metric, scorer in self._rows if name == task]
 
     def parts(self, unit: Unit, key: tuple[str, str]) -> list[Scores]:
         """The scores of all tasks of a unit by now."""
-        return [self._part(task, key) for task in unit.tasks]
+        return [self._part(task, (task.name, *key)) for task in unit.tasks]
 
-    def _part(self, task: TaskQuestions, key: tuple[str, str]) -> Scores:
-        found, blocks = self._scores[(task.name, *key)], self._blocks[task.name]
-        documents = [document for block in blocks for document in block]
-        K = max(item.values.shape[1] for item in found.values())
-        values = np.full((len(documents), K), np.nan)
-        start = 0
-        for number, block in enumerate(blocks):
-            if (item := found.get(number)) is not None:
-                values[start : start + len(block), : item.values.shape[1]] = item.values
-            start += len(block)
-        first, keys = next(iter(found.values())), task.questions.keys
+    def _part(self, task: TaskQuestions, key: tuple[str, str, str]) -> Scores:
+        documents, rows, first = list(self._documents[task.name]), self._rows[key], self._first[key]
+        values = np.full((len(documents), max(map(len, rows.values()))), np.nan)
+        for i, document in enumerate(documents):
+            if (scores := rows.get(document)) is not None:
+                values[i, : len(scores)] = scores
+        keys = task.questions.keys
         return Scores(
-            task.name,
             *key,
             Questions(tuple(keys[i] for i in documents), task.questions.kind),
             values,
@@ -363,6 +394,11 @@ class Grown:
             cluster_spec=task.cluster_spec,
             higher_is_better=first.higher_is_better,
             bounds=first.bounds,
-            answers_differ=any(item.answers_differ for item in found.values()),
-            n_missing=sum(item.n_missing for item in found.values()),
+            answers_differ=key in self._differ,
         )
+
+
+def scores_of(run: Run, task: str, key: tuple[str, str] | None = None) -> Scores | None:
+    """The scores of a run on a task, by one metric and filter or by any; None where it has none."""
+    parts = (part for part in (*run.scores, *run.parts) if part.task == task)
+    return next((part for part in parts if key is None or (part.metric, part.scorer) == key), None)

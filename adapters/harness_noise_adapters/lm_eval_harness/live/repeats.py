@@ -21,7 +21,7 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
@@ -194,6 +194,8 @@ class Repeats:
             if task.OUTPUT_TYPE == GENERATE
         }
         """Task → (answers that the harness's own filters see, answers in all)."""
+        self._whole: dict[str, tuple[int, int]] = {}
+        """`counts` in the end of the tasks that are asked in rounds."""
         self.tasks = {name: tasks[name] for name in more}
         self.in_blocks = in_blocks
         self.reseed = reseed
@@ -231,21 +233,39 @@ class Repeats:
                 stack.enter_context(patched(model, _DETECT, found))
             yield
 
-    def more(self, steps: Mapping[str, int]) -> bool:
-        """Ask every question of some tasks that has been asked again; False where that was not possible.
+    def in_rounds(self, names: Iterable[str]) -> None:
+        """Ask these tasks only as often as they ask themselves, until `more` wants another round."""
+        for name in names:
+            if name in self.tasks:
+                self._whole[name] = self.counts[name]
+                self.counts[name] = self.counts[name][0], self.counts[name][0]
+
+    def all_rounds(self) -> None:
+        """Ask for the answers that are missing by now, and from now on for all answers at once."""
+        self.counts |= self._whole
+        self.more({name: K for name, (_, K) in self._whole.items()})
+
+    @property
+    def uneven(self) -> Collection[str]:
+        """Tasks whose questions may end with different numbers of answers."""
+        return self._whole.keys()
+
+    def more(self, totals: Mapping[str, int], requests: Sequence[Any] | None = None) -> bool:
+        """Ask for further answers to questions that have been asked; False where that was not possible.
 
         A fault costs these answers, and not those that are there.
 
         Args:
-            steps: task → how many more answers to each of its questions.
+            totals: task → answers in all to each of its questions.
+            requests: lm-eval's requests for these questions; None: all that it has sent.
         """
         if self._call is None or not self._ours():
             return False
         before = dict(self.counts)
-        for name, step in steps.items():
-            self.counts[name] = before[name][0], before[name][1] + step
+        for name, total in totals.items():
+            self.counts[name] = before[name][0], total
         try:
-            self._ask_again(self._call, self._asked)
+            self._ask_again(self._call, self._asked if requests is None else requests)
         except (SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001 - the run's own answers are there: they must not be lost

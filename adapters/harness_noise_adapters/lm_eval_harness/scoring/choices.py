@@ -18,7 +18,7 @@ import numpy as np
 
 from harness_noise.arrays import FloatArray
 from harness_noise.data.scores import Group, Scores
-from harness_noise.stats.choices import acc_probs
+from harness_noise.stats.passk import acc_probs
 
 METRIC = "acc_prob"
 BOUNDS = (0.0, 1.0)

@@ -79,7 +79,9 @@ def logged(name: str, rows: Sequence[Row]) -> FilterScores:
     return FilterScores(name, values, native_values(rows), first=False)
 
 
-def rescore(task: Any, ensemble: Any, rows: Sequence[Row], K: int, native_K: int) -> FilterScores:
+def rescore(
+    task: Any, ensemble: Any, rows: Sequence[Row], K: int, native_K: int, *, uneven: bool = False
+) -> FilterScores:
     """Score every answer of every document on its own.
 
     Args:
@@ -89,6 +91,7 @@ def rescore(task: Any, ensemble: Any, rows: Sequence[Row], K: int, native_K: int
             (padding of other ranks) or fewer.
         K: answers per document.
         native_K: how many of them the harness's own filters saw.
+        uneven: whether a document may have been asked less often than others; else its answers are missing.
     """
     name = ensemble.name
     native = native_values(rows)
@@ -97,7 +100,7 @@ def rescore(task: Any, ensemble: Any, rows: Sequence[Row], K: int, native_K: int
     # running model code is left to the harness; only answers that it never scored are scored here
     start = native_K if unsafe else 0
     try:
-        scored = _process(task, single, rows, range(start, K))
+        scored = _process(task, single, rows, range(start, K), uneven)
     except Exception as error:  # noqa: BLE001 - filters and metrics are anybody's code
         scores = unrepeated(name, rows, f"cannot be scored answer by answer ({type(error).__name__}: {error})")
         scores = expand(scores, native_K)
@@ -125,7 +128,9 @@ def _one_by_one(ensemble: Any, native_K: int) -> tuple[Any, int]:
     return single, min(native_K, *(int(item().k) for item in cuts))
 
 
-def _process(task: Any, ensemble: Any, rows: Sequence[Row], repeats: range) -> list[list[dict[str, Any] | None]]:
+def _process(
+    task: Any, ensemble: Any, rows: Sequence[Row], repeats: range, uneven: bool
+) -> list[list[dict[str, Any] | None]]:
     """document → repeat → what `process_results` says of this one answer."""
     from lm_eval.api.instance import Instance
 
@@ -138,7 +143,7 @@ def _process(task: Any, ensemble: Any, rows: Sequence[Row], repeats: range) -> l
         doc: list[list[Any] | None] = []
         for k in repeats:
             if k >= most:
-                doc.append(None)
+                doc += [] if uneven else [None]
                 continue
             single = []
             for i, answers in enumerate(requests):

@@ -106,7 +106,7 @@ def test_what_python_prints_is_what_the_terminal_shows(
     print(result)
     printed = capsys.readouterr().out
     assert printed.split() == shown(capsys, "analyze", path).split()
-    assert result.mean == pytest.approx(2 / 3)
+    assert result.rows[0].mean == pytest.approx(2 / 3)
 
 
 @pytest.mark.slow

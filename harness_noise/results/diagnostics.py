@@ -168,8 +168,7 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Prefer _avg; look at the server's seed.",
     ),
     "stopped_early": Diagnostic(
-        "the run stopped before all its questions were asked, when it was decided or precise enough: this row does not "
-        "allow for that",
+        "the run stopped early, when it was decided or precise enough: this row does not allow for that",
         "Report the estimate and the interval of sequential, which allow for the looks.",
     ),
     "not_a_random_part": Diagnostic(

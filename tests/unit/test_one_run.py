@@ -83,7 +83,7 @@ class TestRange:
         (e,) = percent.estimates
         assert (e.range, e.ci_low, e.interval) == (None, None, "none")
         assert "zero_variance" in e.diagnostics
-        assert "--range" in percent.notes[0]
+        assert "`range=(0, 1)`" in percent.notes[0]
         for known in (
             row(scores(flat, "acc_norm")), row(scores(flat, bounds=(0, 1))), row(scores(flat), range=(0, 1)),
             estimate(flat),

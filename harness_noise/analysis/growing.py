@@ -19,6 +19,7 @@ from ..results.rows import Comparison
 from ..results.sequential import Sequential
 from ..settings import Settings
 from ..stats import decision
+from ..stats.cluster_variance import OF_RESIDUALS
 from ..stats.contrast import question_stats
 from ..stats.partial import positions_look_random
 from ..stats.sequential import critical_values
@@ -68,7 +69,7 @@ def observe(
     shares = group_shares(parts_a, group)
     aligned = align(parts_a, parts_b, shares)
     plain = with_answers(plain, aligned.a.stats, aligned.b.stats, aligned.a.design().weights)
-    if settings.se != "cr2":
+    if settings.se != OF_RESIDUALS:
         return plain
     runs = [_unclustered(run) for run in references]
     blocks = []

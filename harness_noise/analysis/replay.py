@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import InputError
 from ..results.sequential import Replay, Sequential
 from ..settings import Settings
+from ..stats.cluster_variance import OF_RESIDUALS
 from ..stats.contrast import Contrast, Design, QuestionStats, question_stats
 from ..stats.flips import extended
 from ..stats.moments import moments
@@ -250,7 +251,7 @@ class Pair:
             higher_is_better=self.higher_is_better,
         )
         plain = with_answers(plain, a, b, plan.weights)
-        if self.settings.se != "cr2" or not plain.se:
+        if self.settings.se != OF_RESIDUALS or not plain.se:
             return plain
         part = Part(rows, whole.clusters, whole.strata, self.shares, drawn=True)
         return with_all_of_b(plain, a.mean, part, self.references, self.b.mean)

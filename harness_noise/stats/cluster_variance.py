@@ -42,6 +42,10 @@ def small_sample_factor(G: FloatArray, estimator: Estimator) -> FloatArray:
     return G / (G - 1) if estimator == "cr1" else np.ones_like(G)
 
 
+OF_RESIDUALS: Estimator = "cr2"
+"""Estimator of the variance of a regression's residuals; another choice does without the regression."""
+
+
 def clustered_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") -> Variance | None:
     """Variance of Σ a_i d_i from the residuals `e` = d_i − (mean of its task); None with G < 2.
 

@@ -163,7 +163,7 @@ def test_in_place_replaces_the_files_and_nothing_else(run_a, tmp_path):
 
 def test_a_folder_that_would_change_the_input_is_refused(run_a):
     before = tree(run_a)
-    with pytest.raises(InputError, match="--in-place"):
+    with pytest.raises(InputError, match="`in_place=True`"):
         write(run_a / "sim__model-1", run_a)
     assert tree(run_a) == before
 

@@ -163,7 +163,7 @@ def test_crossed_ways_of_which_one_has_few_clusters(T, L, effect):
     for _ in range(R // 10):
         one, other = (effect * 0.5 * (rng.exponential(size=k) - 1) for k in (T, L))
         d = one[labels[:, 0]] + other[labels[:, 1]] + rng.standard_normal(T * L)
-        found.append(estimate_difference(d, np.zeros(T * L), clusters=labels))
+        found.append(estimate_difference(d, np.zeros(T * L), crossed=(labels[:, 0], labels[:, 1])))
     _, coded = shares(found, 0.0, "few_clusters")
     assert coded == 1.0
 

@@ -175,8 +175,8 @@ def test_stop_when_says_at_once_what_is_wrong():
 
     with pytest.raises(hn.InputError, match="`against`, or a standard error, `se`"):
         stop_when()
-    with pytest.raises(hn.InputError, match="`marge` is no choice"):
-        stop_when(against="x", marge=0.1)
+    with pytest.raises(hn.InputError, match="`margins` is no choice"):
+        stop_when(against="x", margins=0.1)
     with pytest.raises(hn.InputError, match="spending 'all'"):
         stop_when(against="x", spending="all")
     with pytest.raises(hn.InputError, match="`futility` is for `against`"):

@@ -63,8 +63,8 @@ def test_other_keywords_are_those_of_choices_and_no_more():
         assert (item.kind, item.annotation) == (Parameter.VAR_KEYWORD, typed)
     reading = {"tasks", "metrics", "scorers", "groups", "columns", "apart", "as_repeats", "progress", "say"}
     assert set(hn.Choices.__annotations__) <= fields | reading
-    with pytest.raises(TypeError, match=r"analyze\(\) got an unexpected keyword argument 'levle'"):
-        hn.analyze("x.csv", levle=0.9)
+    with pytest.raises(TypeError, match=r"analyze\(\) got an unexpected keyword argument 'levels'"):
+        hn.analyze("x.csv", levels=0.9)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -72,7 +72,7 @@ def test_the_metric_that_equals_the_mean_is_its_name_and_the_others_have_rows_wi
 def test_where_several_equal_it_none_is_guessed_and_a_note_says_so(logs):
     analysis = hn.analyze(logs["none"])
     assert [(row.metric, row.mean) for row in analysis.estimates] == [("mean", 0.0), ("rounds", 12.0)]
-    assert any("mean_reward, win_rate" in note and "--metric" in note for note in analysis.notes)
+    assert any("mean_reward, win_rate" in note and "`metrics`" in note for note in analysis.notes)
     (row, _) = hn.analyze(logs["none"], metrics=["win_rate", "rounds"]).estimates
     assert (row.metric, row.mean) == ("win_rate", 0.0)
 

@@ -136,5 +136,5 @@ def test_needs_runs_and_pairs():
         Settings(runs_shared=True)
     with pytest.raises(hn.InputError, match="not with `unpaired=True`"):
         Settings(**SHARED, unpaired=True)
-    with pytest.raises(TypeError, match="runs_shared"):
+    with pytest.raises(hn.InputError, match="`runs_shared=True` is about a difference"):
         hn.estimate(table(1)[0], **SHARED)

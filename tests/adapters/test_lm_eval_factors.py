@@ -72,7 +72,8 @@ def test_the_task_is_the_prompt(runs: dict[str, Path], capsys: pytest.CaptureFix
         "question": 24, "prompt": 2, "question × prompt": 48, "residual": answers,
     }  # fmt: skip
     assert rows["prompt"]["var"] > rows["question"]["var"]
-    assert "prompt has only 2 levels, so no advice can be given yet" in found["advice"]  # two prompts: nobody can say where answers help
+    # two prompts: nobody can say where answers help
+    assert "prompt has only 2 levels, so no advice can be given yet" in found["advice"]
     assert "prompt has 2 levels" in found["notes"][0]
 
     import harness_noise as hn

@@ -22,7 +22,7 @@ from ..stats.contrast import Design, QuestionStats, contrast, repeat_codes
 from ..stats.flips import effective_flips
 from ..stats.intervals import t_limits
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
-from ..stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING
+from ..stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING, short_of
 from .comparison import matched_scores
 from .known import WithFields, check_known, known, numbers, text_of
 from .sample import Sample
@@ -274,8 +274,8 @@ def _row(
         codes.add("too_few_clusters")
     else:
         se = float(np.sqrt(max(0.0, found.variances[j])))
-        codes |= {"few_clusters"} if df < FEW_DF else set()
-        codes |= {"few_df"} if df < FEWEST_DF else set()
+        codes |= {"few_clusters"} if short_of(df, FEW_DF) else set()
+        codes |= {"few_df"} if short_of(df, FEWEST_DF) else set()
         if flat or se <= 1e-12 * max(1.0, abs(estimate)):
             codes.add("zero_variance")
         else:

@@ -24,7 +24,7 @@ from ..stats.contrast import Contrast, Design
 from ..stats.moments import Moments, intraclass_correlation, skewness, undefined_moments
 from ..stats.passk import pass_at_k
 from ..stats.tests import welch_p
-from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SLACK
+from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SLACK, short_of
 from .missing import MISSING_SHARE, mean_if_missing
 from .ranges import score_range
 from .sample import (
@@ -81,7 +81,7 @@ def _interval(
     se, t = math.sqrt(m.variance), float(intervals.critical(settings.level, m.df))
     of_questions = settings.questions_are == "population" and settings.repeats_are == "answers"
     # of fewer clusters the skewness is hardly known, and `few_clusters` warns
-    gamma = skewness(c.d, plan) if of_questions and not m.zero_variance and m.df >= FEW_DF else 0.0
+    gamma = skewness(c.d, plan) if of_questions and not m.zero_variance and not short_of(m.df, FEW_DF) else 0.0
     if name == "t":
         moved = intervals.tail_shift(gamma, 0.0, t)
         return intervals.moved(intervals.t_interval(m.mean, se, m.df, settings.level), moved * se), name, moved
@@ -121,7 +121,7 @@ def _of_one_run(data: Sample, m: Moments, ends: intervals.RangeEnds | None) -> s
     """Diagnostics that only the scores of one run show."""
     found = set()
     if ends is not None and (ends.binary or m.variance is not None):
-        unequal = m.df is not None and m.df < min(HEAVY_DF, (m.n_clusters - 1) / 2)
+        unequal = m.df is not None and short_of(m.df, min(HEAVY_DF, (m.n_clusters - 1) / 2))
         number = min(ends.failing, ends.heavy) if unequal else ends.failing
         if number < FEW_FAILURES * (1 - SLACK):
             found.add("few_failures")

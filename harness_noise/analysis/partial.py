@@ -14,7 +14,7 @@ from ..results.forms import finite
 from ..results.sequential import FullBenchmark
 from ..stats.contrast import cluster_codes
 from ..stats.partial import FEWEST_UNITS, Part, from_part, positions_look_random
-from ..stats.tolerances import FEW_DF, FEW_FAILURES
+from ..stats.tolerances import FEW_DF, FEW_FAILURES, short_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -245,7 +245,7 @@ def _codes(values: FloatArray, part: Part, df: float, *, difference: bool) -> se
     others = len(np.unique(part.clusters[part.asked][which != counts.argmax()]))
     known = {
         "zero_variance": len(kinds) == 1,
-        "few_clusters": df < FEW_DF,
+        "few_clusters": short_of(df, FEW_DF),
         "few_flips" if difference or kinds[0] < 0 else "few_failures": others < FEW_FAILURES,
     }
     return {code for code, holds in known.items() if holds}

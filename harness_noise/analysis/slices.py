@@ -20,7 +20,7 @@ from ..settings import Adjust, Settings
 from ..stats import decision
 from ..stats import slices as by_slice
 from ..stats.arrays import FloatArray, IntArray
-from ..stats.tolerances import FEW_DF
+from ..stats.tolerances import FEW_DF, short_of
 from .comparison import matched_scores
 from .difference import run_difference
 from .evidence import Compared, RowDecision, decided
@@ -183,7 +183,7 @@ def _one(cut: _Cut, settings: Settings) -> _Slices:
 
 def _whole(cut: _Cut, test: by_slice.Heterogeneity | None, spread: float | None) -> Heterogeneity:
     first, names = cut.item.parts[0], [run.model for run in cut.item.runs]
-    few = test is not None and test.df_residual < FEW_DF
+    few = test is not None and short_of(test.df_residual, FEW_DF)
     return Heterogeneity(
         task=first.task,
         metric=first.metric,

@@ -294,7 +294,7 @@ def by_test(item: Difference) -> str:
     test = item.test
     if item.p_value is None or not has_t(item):
         test = "sign" if item.p_sign is not None and item.interval != "t" else item.interval
-    if test == "none" or (item.p_value is None and item.ci_low is None and item.p_sign is None):
+    if test == "none" or (item.p_value is None and item.ci_low is None):
         return MISSING
     name, shown = test_name(test, item), interval_name(item)
     return name if shown == name or item.interval == "none" else f"{name}; CI: {shown}"

@@ -20,7 +20,7 @@ from .arrays import BoolArray, FloatArray, IntArray
 from .flips import ExtendedSample
 from .intervals import Limits, critical, t_limits
 from .tests import benjamini_hochberg, holm, minimum_detectable
-from .tolerances import FEW_DF, ROUNDING
+from .tolerances import FEW_DF, ROUNDING, short_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -182,7 +182,7 @@ def _limits(of: Differences, se: FloatArray, varies: BoolArray, level: float, te
 def noise_flags(df: FloatArray, *, zero: BoolArray, var_data: FloatArray, few_flips: BoolArray) -> dict[str, BoolArray]:
     """The diagnostics that a variance and its degrees of freedom give reason for, as (P,) columns."""
     return {
-        "few_clusters": df < FEW_DF,
+        "few_clusters": short_of(df, FEW_DF),
         "zero_variance": zero,
         "negative_data_variance": var_data < 0,
         "few_flips": few_flips,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 FEW_DF = 10.0
 """Degrees of freedom below which a standard error is said to come from few clusters."""
 FEWEST_DF = 4.0
@@ -36,3 +38,8 @@ LARGEST = 1e100
 """Beyond it squares are infinite."""
 SMALLEST = 1e-300
 """Divisors are kept above it."""
+
+
+def short_of(df: Any, threshold: float) -> Any:
+    """Whether degrees of freedom are fewer than a threshold; exactly ten, rounded in a sum, are not fewer than ten."""
+    return df < threshold - SLACK

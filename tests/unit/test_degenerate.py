@@ -15,6 +15,7 @@ from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.settings import Settings
+from harness_noise.stats.tolerances import short_of
 
 NAN = math.nan
 SPLIT = ("se_data", "se_prediction", "var_data", "var_prediction")
@@ -31,6 +32,20 @@ def scores(task, values, keys=None, clusters=None, **fields):
 
 def run(*items, model="m", **fields):
     return Run(model=model, name=f"{model}-run", harness="test", scores=items, **fields)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ten_degrees_of_freedom_are_not_fewer_than_ten(seed):
+    """Eleven equal clusters have ten, whatever the rounding of their sum."""
+    n = 11 * (1 + seed)
+    e = estimate(np.random.default_rng(seed).random(n), np.arange(n) % 11)
+    assert e.df == pytest.approx(10, abs=1e-9)
+    assert "few_clusters" not in e.diagnostics
+
+
+def test_degrees_of_freedom_just_below_a_threshold_by_rounding_are_at_it():
+    assert not short_of(9.999999999999998, 10.0)
+    assert short_of(9.99, 10.0)
 
 
 class TestOneRun:

@@ -50,6 +50,11 @@ class Noise:
     r2: float | None = None
     """The share of the variance that a judge predicts; None where no labels correct one."""
 
+    @property
+    def start(self) -> Variances:
+        """The variances that a plan starts from."""
+        return self.variances if self.upper is None else self.upper
+
     def doubled(self) -> Noise:
         """Noise of two runs like this one, if unrelated: twice the variance, an upper bound for a paired comparison."""
 

@@ -329,7 +329,7 @@ class TestCannotJudge:
         a, b = pair()
         a = replace(a, scores=tuple(replace(part, version="1.0") for part in a.scores))
         b_ = replace(b, scores=tuple(replace(part, version="2.0") for part in b.scores))
-        assert "version 1.0 in the run and 2.0" in hn.gate(a, b_).sentence
+        assert "the runs have the versions 1.0 and 2.0 of the task" in hn.gate(a, b_).sentence
         short, _ = pair(n=100)
         assert "different questions (100 and 400" in hn.gate(short, b).sentence
         assert "stopped early" in self.changed(diagnostics=("stopped_early",)).sentence

@@ -261,7 +261,8 @@ def _candidates(
 ) -> tuple[list[Candidate], list[str]]:
     """All rows, the pooled ones first; and notes."""
     pooled, out, notes = list[Candidate](), list[Candidate](), list[str]()
-    no_means = {part.key for part in run.corpus} if bar.pooled else set()
+    others: list[Scores | CorpusScores] = [*run.corpus, *(part for part in run.scores if part.per is not None)]
+    no_means = {part.key for part in others} if bar.pooled else set()
 
     def known(rows: Iterable[Candidate]) -> list[Candidate]:
         """The rows, of which a pool takes no mean of what is none."""
@@ -631,7 +632,6 @@ def _pooled(run: Run, usable: set[Key]) -> Run:
     for what, values in (
         ("direction", {part.higher_is_better is not False for part in scores}),
         ("range", {part.bounds for part in scores}),
-        ("kind, a mean or a ratio of sums", {part.per is None for part in scores}),
     ):
         if len(values) > 1:
             raise InputError(f"`pooled` takes the mean of metrics of one {what}: choose some with `metrics`")

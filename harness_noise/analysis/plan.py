@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -197,10 +197,13 @@ def plan_of(
         InputError: too few or too many numbers, or values out of range.
     """
     asked.check()
+    tasks: dict[str, tuple[int, float]] = {}
     if pilot:
         noise = from_runs(pilot, settings, asked.assured)
         noise = noise.doubled() if two_like_this else noise
-        asked = asked if answers is None else _within(answers, asked, noise)
+        if answers is not None:
+            tasks = noise_by_task(pilot, settings)
+            asked = _within(answers, sum(n for n, _ in tasks.values()), asked, noise)
     else:
         noise = _without_runs(asked)
     labels = asked.r2 is not None or noise.r2 is not None
@@ -216,7 +219,7 @@ def plan_of(
     if asked.cost_judge is not None:
         result = _with_judge(result, pilot, noise, asked, settings)
     if answers is not None:
-        result = _by_task(result, answers, pilot, noise, asked, settings)
+        result = _by_task(result, answers, tasks, noise, asked)
     if looks is not None:
         result = _with_looks(result, looks, pilot, asked, settings)
     basis = "from" if pilot else "accuracy" if asked.accuracy is not None else "omega2"
@@ -388,19 +391,17 @@ def _with_labels(result: Plan, noise: Noise, asked: Asked) -> Plan:
     return replace(result, labels=labels, notes=(*result.notes, text))
 
 
-def _within(answers: int, asked: Asked, noise: Noise) -> Asked:
-    """What is asked, of the pilot's questions with as many answers as all of them can have."""
+def _within(answers: int, n: int, asked: Asked, noise: Noise) -> Asked:
+    """What is asked, of the pilot's n questions with as many answers as all of them can have."""
     if asked.n is not None or asked.repeats is not None:
         raise InputError("`answers` are spread over the pilot's questions: leave `n` and `repeats` out")
-    if answers < noise.n_questions:
-        raise InputError(f"`answers` {answers:,} are fewer than the {noise.n_questions:,} questions")
-    K = min(answers // noise.n_questions, asked.k_max)
-    return replace(asked, n=noise.n_questions, repeats=K)
+    if answers < n:
+        raise InputError(f"`answers` {answers:,} are fewer than the {n:,} questions")
+    return replace(asked, n=noise.n_questions, repeats=min(answers // n, asked.k_max))
 
 
-def _by_task(result: Plan, answers: int, pilot: Pilot, noise: Noise, asked: Asked, settings: Settings) -> Plan:
+def _by_task(result: Plan, answers: int, tasks: Mapping[str, tuple[int, float]], noise: Noise, asked: Asked) -> Plan:
     """The plan with the best numbers of answers by task beside it."""
-    tasks = noise_by_task(pilot, settings)
     sizes, variances = zip(*tasks.values(), strict=True)
     K = planning.repeats_by_task(variances, sizes, answers, asked.k_max)
     total = sum(variances) or 1.0

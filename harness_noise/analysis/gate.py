@@ -448,7 +448,7 @@ def _means(parts: Sequence[Scores]) -> tuple[Scores, ...]:
     for part in parts:
         mean = question_stats(part.values).mean
         codes = tuple(code for code in codes_of([part]) if code not in ("identical_repeats", "copied_repeats"))
-        out.append(replace(part, values=mean[:, None], native=None, diagnostics=codes, factors=None))
+        out.append(replace(part, values=mean[:, None], native=None, diagnostics=codes, factors=None, gradings=None))
     return tuple(out)
 
 

@@ -22,7 +22,7 @@ from ..results.diagnostics import OF_ALL_ANSWERS
 from ..results.forms import finite
 from ..results.rows import JudgeCorrection
 from ..settings import Settings
-from ..stats.arrays import BoolArray, FloatArray, IntArray
+from ..stats.arrays import BoolArray, FloatArray, IntArray, rows_of
 from ..stats.cluster_variance import clustered_variance
 from ..stats.contrast import (
     Contrast,
@@ -112,7 +112,7 @@ class Sample:
             per=None if self.per is None else self.per[index],
             labels=None if self.labels is None else tuple(self.labels[i] for i in index),
             strata=self.strata[index],
-            corrected=None if self.corrected is None else self.corrected.take(index),
+            corrected=None if self.corrected is None else rows_of(self.corrected, index),
         )
 
     @property

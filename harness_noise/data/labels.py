@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
-import numpy as np
-
+from ..arrays import FloatArray, IntArray, blank, put, stacked
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
 
 EDITS = "edits"
 """In place of a scorer's name: the scores that people have edited."""
@@ -80,17 +75,11 @@ class LabelColumns:
     n_answers: IntArray
     """(n,) answers that the judge scored."""
 
-    def take(self, rows: Sequence[int] | IntArray) -> LabelColumns:
-        """Those of some questions."""
-        return LabelColumns(*(getattr(self, item.name)[rows] for item in fields(self)))
-
     def spread(self, rows: IntArray, n: int) -> LabelColumns:
-        """Those of n questions, of which these are some; the others have no label."""
-        kept = {item.name: getattr(self, item.name) for item in fields(self)}
-        out = {name: np.zeros(n, dtype=column.dtype) for name, column in kept.items()}
-        for name, column in kept.items():
-            out[name][rows] = column
-        return LabelColumns(**out)
+        """Those of n questions, of which these are some; of the others nothing is known."""
+        out = blank(LabelColumns, n)
+        put(out, rows, self)
+        return out
 
     @classmethod
     def stacked(cls, parts: Sequence[LabelColumns | None]) -> LabelColumns | None:
@@ -102,8 +91,4 @@ class LabelColumns:
         known = [part for part in parts if part is not None]
         if known and len(known) < len(parts):
             raise InputError("labels correct the scores of one side only: both need labels, or neither")
-        return (
-            cls(*(np.concatenate([getattr(part, item.name) for part in known]) for item in fields(cls)))
-            if known
-            else None
-        )
+        return stacked(known) if known else None

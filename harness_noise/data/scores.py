@@ -8,19 +8,16 @@ module knows a harness.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from ..arrays import FloatArray, HashArray, IntArray, rows_of
 from ..errors import FaultyScoresError, InputError, NotThereError
 from ..settings import counts_as_zero
 from .labels import LabelColumns
 from .measures import to_read
 from .questions import Questions
-
-if TYPE_CHECKING:
-    from ..arrays import FloatArray, HashArray
-
 
 Weighting = Literal["size", "equal"]
 CALLS = 1000
@@ -41,10 +38,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gradings:
-    """What is known of the texts that a judge graded, and of further verdicts on them.
-
-    It counts only beside `values` of its shape: whoever takes some of the questions or answers leaves it behind.
-    """
+    """What is known of the texts that a judge graded, and of further verdicts on them."""
 
     texts: HashArray
     """(n, K) hash of each answer's text, equal for equal texts; 0 where the answer has no score, or where its text is
@@ -156,9 +150,8 @@ class Scores(Measured):
 
     def __post_init__(self) -> None:
         shape = self.values.shape
-        if any(
-            array.shape != shape for array in (self.per, *(x.values for x in self.usage.values())) if array is not None
-        ):
+        beside = [self.per, self.texts, *(known.values for known in self.usage.values())]
+        if any(array is not None and array.shape != shape for array in beside):
             raise FaultyScoresError(f"{self.task}, {self.metric}: measures of another shape than the scores, {shape}")
         if len(shape) != 2 or shape[0] != len(self.questions):
             raise FaultyScoresError(
@@ -171,14 +164,34 @@ class Scores(Measured):
 
     @property
     def texts(self) -> HashArray | None:
-        """(n, K) hashes of the answers' texts; None where they are not known, or are of other answers than `values`."""
-        known = self.gradings
-        return None if known is None or known.texts.shape != self.values.shape else known.texts
+        """(n, K) hashes of the answers' texts; None where they are not known."""
+        return None if self.gradings is None else self.gradings.texts
 
     def arrays(self, change: Callable[[FloatArray], FloatArray]) -> dict[str, Any]:
-        """The fields that have a number for each answer, each of them changed alike: rows taken, columns added."""
+        """The fields that have something for each answer, where rows or columns without any are added.
+
+        `change` is what is done to each array of numbers. Texts have no NaN for an answer that is not there, so that
+        `gradings` are left out.
+        """
         usage = {name: replace(known, values=change(known.values)) for name, known in self.usage.items()}
-        return {"values": change(self.values), "per": None if self.per is None else change(self.per), "usage": usage}
+        per = None if self.per is None else change(self.per)
+        return {"values": change(self.values), "per": per, "usage": usage, "gradings": None}
+
+    def answers_at(self, index: Any) -> dict[str, Any]:
+        """The fields that have something for each answer, of some questions, or of some of the answers to each."""
+        gradings = None if self.gradings is None else rows_of(self.gradings, index)
+        return self.arrays(lambda x: x[index]) | {"gradings": gradings}
+
+    def take(self, rows: Sequence[int] | IntArray) -> Scores:
+        """The scores of some questions, in this order, with all that is known of each of them but factors."""
+        return replace(
+            self,
+            questions=Questions(tuple(self.questions.keys[i] for i in rows), self.questions.kind),
+            **self.answers_at(rows),
+            clusters=None if self.clusters is None else tuple(self.clusters[i] for i in rows),
+            factors=None,
+            corrected=None if self.corrected is None else rows_of(self.corrected, rows),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

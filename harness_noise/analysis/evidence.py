@@ -18,9 +18,9 @@ from ..stats import decision
 from ..stats.arrays import FloatArray
 from ..stats.contrast import Design
 from ..stats.decision import Decision, Differences, by_sign
-from ..stats.differences import Leads, Sides, difference_columns
 from ..stats.intervals import Limits
 from ..stats.moments import Moments, is_skewed
+from ..stats.pairs import Leads, Sides, difference_columns
 from ..stats.tests import Skew, skew_of
 from .ranges import Ends, score_range
 from .sample import codes_of, own_group

@@ -36,10 +36,9 @@ from ..settings import Settings, all_count_as_zero
 from ..stats import benchmark, decision, planning
 from ..stats.arrays import BoolArray, FloatArray, IntArray, blank, put
 from ..stats.contrast import sub_design
-from ..stats.differences import Leads
 from ..stats.labels import with_labels
 from ..stats.moments import is_skewed
-from ..stats.pairs import Columns, Table, every_pair, pair_columns
+from ..stats.pairs import Columns, Leads, Table, every_pair, pair_columns
 from ..stats.runs import shared_noise_p
 from .pairs import Facts, Grid, decided, grid
 from .ranks import passes, ranked
@@ -340,7 +339,7 @@ def _models(
         estimate = analyze_run(alone, settings).estimates[0]
         rates = share[m][~np.isnan(share[m])]
         known = not np.isnan(p_best[m])
-        right = board.table.binary and higher and group is None
+        right = board.table.answers is None and higher and group is None
         by_k = passes(board.samples[m].values, board.table.plan) if right else None
         out.append(
             Model(

@@ -22,8 +22,7 @@ from ..settings import Settings
 from ..stats import decision
 from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.contrast import question_stats
-from ..stats.differences import difference_columns, paired
-from ..stats.pairs import Columns, Table, wild_pairs
+from ..stats.pairs import Columns, Table, difference_columns, paired, wild_pairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,8 +75,7 @@ def grid(tasks: Sequence[Sequence[Scores]], shares: Sequence[float] | None = Non
         samples[0].design(),
         np.array([item.stats.identical for item in samples]),
         np.array([item.stats.answers_differ for item in samples]),
-        answers=None if binary or not (count > 1).any() else tuple(item.values for item in samples),
-        binary=binary,
+        answers=None if binary else tuple(item.values for item in samples),
         order=None if all((np.diff(rows) > 0).all() for rows in order) else order,
     )
     prompts = None

@@ -89,31 +89,6 @@ def sign_p(wins: IntArray, losses: IntArray) -> FloatArray:
     return np.where(decided > 0, p, np.nan)
 
 
-def expected_wins(a: FloatArray, b: FloatArray) -> tuple[float, float]:
-    """Σ_i P(A_ij > B_ik) and Σ_i P(A_ij < B_ik), over all pairs of answers (n, K_A), (n, K_B).
-
-    NaN repeats are left out; every question needs a score on both sides.
-    """
-    wins = losses = 0.0
-    step = max(1, 50_000 // (a.shape[1] + b.shape[1]))  # a block of 2 MB
-    for start in range(0, len(a), step):
-        x, y = a[start : start + step], b[start : start + step]
-        pairs = (~np.isnan(x)).sum(axis=1) * (~np.isnan(y)).sum(axis=1)
-        wins += float((_above(x, y) / pairs).sum())
-        losses += float((_above(y, x) / pairs).sum())
-    return wins, losses
-
-
-def _above(a: FloatArray, b: FloatArray) -> IntArray:
-    """(n,) pairs of answers in which A's is above B's, from the order of both runs' answers."""
-    both = np.concatenate([a, b], axis=1)
-    order = np.argsort(both, axis=1, kind="stable")  # of equal scores A's come first, NaN comes last
-    of_b = order >= a.shape[1]
-    scored = np.arange(both.shape[1]) < (~np.isnan(both)).sum(axis=1, keepdims=True)
-    found: IntArray = np.where(~of_b & scored, np.cumsum(of_b, axis=1), 0).sum(axis=1)
-    return found
-
-
 def holm(p: ArrayLike) -> FloatArray:
     """Holm (1979) step-down adjusted p-values."""
     values = np.asarray(p, dtype=np.float64)

@@ -44,8 +44,8 @@ from harness_noise.stats.contrast import Contrast, design
 from harness_noise.stats.flips import extended
 from harness_noise.stats.intervals import Limits, t_limits
 from harness_noise.stats.moments import moments
+from harness_noise.stats.resampling import wild_test
 from harness_noise.stats.tests import skew_of, skewed_alike
-from harness_noise.stats.wild import wild_test
 
 SEED = 20261122
 BLOCK = 1000

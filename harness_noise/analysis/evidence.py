@@ -103,7 +103,7 @@ class Evidence:
         if settings.interval == "bootstrap-t" and varies:
             test = replace(test, limits=self._studentised(), interval="bootstrap-t")
         if settings.test == "wild" and varies:
-            from ..stats.wild import by_wild, wild_test
+            from ..stats.resampling import by_wild, wild_test
 
             wild = wild_test(*self.samples[0], settings.resamples, np.random.default_rng(settings.seed))
             test = by_wild([(np.arange(1), wild)], 1, settings)

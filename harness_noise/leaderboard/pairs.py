@@ -22,7 +22,7 @@ from ..settings import Settings
 from ..stats import decision
 from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.contrast import question_stats
-from ..stats.pairs import Columns, Table, difference_columns, paired, wild_pairs
+from ..stats.pairs import Columns, Table, difference_columns, paired
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -328,7 +328,7 @@ def decided(c: Columns, table: Table, facts: Facts, settings: Settings) -> Pairs
     if settings.test == "sign":
         test = decision.by_sign(of.p_zero)
     elif settings.test == "wild":
-        from ..stats.wild import by_wild
+        from ..stats.resampling import by_wild, wild_pairs
 
         test = by_wild(wild_pairs(table, c, settings), len(c), settings)
     found = decision.decide(of, settings, test)

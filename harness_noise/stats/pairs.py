@@ -7,7 +7,7 @@ rounding and that differ on many questions (`_from_products`); the others go thr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray, blank, columns_of, put, rows_of
-from ..settings import Estimator, Settings
+from ..settings import Estimator
 from .cluster_variance import Cells, cells, leverage_factor, task_weights
 from .contrast import (
     Design,
@@ -34,7 +34,6 @@ from .moments import MomentColumns, data_limit, fixed_columns, mean_variance, mo
 from .ranks import answers_above
 from .tests import sign_p
 from .tolerances import ROUNDING
-from .wild import Wild, wild_test
 
 CHUNK = 400_000
 """Entries of a pairs × questions block that is worked on at once (3 MB, so that it stays in a cache)."""
@@ -45,8 +44,6 @@ NOTHING = 1e-20
 NEAR = 1.001
 """Flips that are few within this factor, or whose sums of powers cancel, are counted on the questions."""
 _CANCELLED_POWERS = 1e-6
-_WILD_ENTRIES = 4_000_000
-"""Resamples × pairs that are held at once (some 200 MB)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -457,27 +454,3 @@ def variance_flags(m: MomentColumns, plan: Design, *, fixed: bool = False) -> di
     flags["too_few_clusters"] = unknown & ~short & (not fixed)
     flags["singleton_clusters"] = ~unknown & plan.clustered & (m.n_clusters == m.n) & (not fixed)
     return {code: np.broadcast_to(has, m.n.shape) for code, has in flags.items()}
-
-
-def wild_pairs(table: Table, c: Columns, settings: Settings) -> Iterator[tuple[IntArray, Wild]]:
-    """Rows of pairs that vary and their wild resamples, those of one task that share the same questions together.
-
-    Every pair takes the weights that `compare` takes for it, for its clusters as the first run meets them: the same
-    stream of random numbers, from its start.
-    """
-    resamples, scored = settings.resamples, ~np.isnan(table.mean)
-    patterns: dict[tuple[bytes, bytes], list[int]] = {}
-    for i in np.flatnonzero(~np.isnan(c.of.variance) & ~c.of.zero_variance).tolist():
-        both = scored[:, c.a[i]] & scored[:, c.b[i]]
-        order = b"" if table.order is None else table.order[c.a[i]].tobytes()
-        patterns.setdefault((np.packbits(both).tobytes(), order), []).append(i)
-    step = max(1, _WILD_ENTRIES // resamples) if not table.plan.strata.any() else 1
-    for same in patterns.values():
-        first = c.a[same[0]]
-        rows = np.arange(len(scored)) if table.order is None else table.order[first]
-        shown = rows[scored[rows, first] & scored[rows, c.b[same[0]]]]
-        part = sub_design(table.plan, shown)
-        for start in range(0, len(same), step):
-            at = np.array(same[start : start + step])
-            d = table.mean[np.ix_(shown, c.a[at])] - table.mean[np.ix_(shown, c.b[at])]
-            yield at, wild_test(d.T, part, resamples, np.random.default_rng(settings.seed))

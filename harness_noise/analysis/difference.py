@@ -16,10 +16,9 @@ from ..stats.arrays import FloatArray, blank
 from ..stats.contrast import Contrast, Design, question_stats
 from ..stats.decision import Differences, noise_codes, two_sided
 from ..stats.intervals import Limits, agresti_caffo
-from ..stats.moments import Moments, moments, with_new_run
+from ..stats.moments import Moments, moments, run_component, with_new_run
 from ..stats.pairs import Leads, Sides, correlation, far_limits, leads, paired, sides_of
 from ..stats.ranks import answers_above
-from ..stats.runs import run_component
 from .evidence import Compared, Evidence, RowDecision, row_of
 from .matching import Aligned, align
 from .missing import MISSING_SHARE, difference_if_missing

@@ -16,7 +16,7 @@ from ..settings import Settings
 from ..stats.arrays import FloatArray, IntArray
 from ..stats.cluster_variance import OF_RESIDUALS
 from ..stats.contrast import Contrast, Design, QuestionStats, question_stats
-from ..stats.flips import extended
+from ..stats.intervals import extended
 from ..stats.moments import moments
 from ..stats.partial import Part
 from .matching import align

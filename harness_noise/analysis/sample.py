@@ -39,9 +39,17 @@ from ..stats.contrast import (
 from ..stats.decision import noise_flags
 from ..stats.intervals import critical
 from ..stats.labels import FEW_LABELLED, alone_variance, bias_of, contrast_of, n_labelled, r_squared, with_labels
-from ..stats.moments import Moments, fixed_columns, moment_columns, ratio_skewness, undefined_moments, with_runs
+from ..stats.moments import (
+    Moments,
+    RunComponent,
+    fixed_columns,
+    moment_columns,
+    ratio_skewness,
+    run_component,
+    undefined_moments,
+    with_runs,
+)
 from ..stats.pairs import noise_columns, variance_flags
-from ..stats.runs import RunComponent, run_component
 from ..stats.tolerances import FEW_DF, short_of
 from .ranges import hull
 

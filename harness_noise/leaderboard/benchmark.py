@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from ..analysis.known import WithFields, taken
 from ..analysis.mean import analyze_run
@@ -37,9 +38,8 @@ from ..stats import benchmark, decision, planning
 from ..stats.arrays import BoolArray, FloatArray, IntArray, blank, put
 from ..stats.contrast import sub_design
 from ..stats.labels import with_labels
-from ..stats.moments import is_skewed
+from ..stats.moments import is_skewed, shared_noise_p
 from ..stats.pairs import Columns, Leads, Table, every_pair, pair_columns
-from ..stats.runs import shared_noise_p
 from .pairs import Facts, Grid, decided, grid
 from .ranks import passes, ranked
 
@@ -375,8 +375,8 @@ def rival_p(pairs: Pairs, M: int, higher: bool = True) -> FloatArray:
     c = pairs.columns
     with np.errstate(invalid="ignore", divide="ignore"):
         t = c["diff"] / c["se"] * (1.0 if higher else -1.0)
-        b_better = decision.below(t, c["df"])
-        a_better = decision.below(-t, c["df"])
+        b_better = special.stdtr(c["df"], t)
+        a_better = special.stdtr(c["df"], -t)
         sure = c["se"] == 0
         ahead = c["diff"] * (1.0 if higher else -1.0)
         half = np.where(np.isnan(c["p_sign"]), 1.0, c["p_sign"]) / 2

@@ -23,7 +23,7 @@ from ..data.labels import LabelColumns
 from .arrays import BoolArray, FloatArray, IntArray
 from .cluster_variance import clustered_variance
 from .contrast import Contrast, Design, QuestionStats, cluster_codes, design
-from .flips import effective_flips
+from .intervals import effective_flips
 from .moments import Moments, moments
 from .partial import Part, cross_fit, features
 from .tolerances import FEW_FAILURES, FEWEST_UNITS, ROUNDING

@@ -27,12 +27,10 @@ from .contrast import (
     sub_design,
     sum_by,
 )
-from .decision import Differences, noise_flags
-from .flips import MOST, SHARE, ExtendedSample, Extension
-from .intervals import of_equal_differences
+from .decision import Differences, noise_flags, sign_p
+from .intervals import MOST, SHARE, ExtendedSample, Extension, bonett_price
 from .moments import MomentColumns, data_limit, fixed_columns, mean_variance, moment_columns, without_rounding
 from .ranks import answers_above
-from .tests import sign_p
 from .tolerances import ROUNDING
 
 CHUNK = 400_000
@@ -424,7 +422,7 @@ def paired(m: MomentColumns, of: Leads, far: ExtendedSample | None, width: Float
     """
     widths: FloatArray = np.full(len(m.n), np.nan if width is None else width)
     n = np.fmin(m.n_clusters, m.df + 1)
-    small = None if np.isnan(widths).all() else partial(of_equal_differences, of.gain, of.loss, n, widths)
+    small = None if np.isnan(widths).all() else partial(bonett_price, of.gain, of.loss, n, widths)
     unbounded = np.where(np.isnan(widths), np.inf, widths)
     return Differences(
         m.mean, m.variance, m.df, m.zero_variance, sign_p(of.signs_a, of.signs_b), small, far, width=unbounded

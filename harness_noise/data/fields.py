@@ -7,8 +7,9 @@ repeated; `auto` takes every field that holds a text, a number or a truth value.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..errors import FinalError, InputError
@@ -44,69 +45,43 @@ class FieldReader:
 
     def __init__(self, specs: Iterable[str], task: str) -> None:
         self.n = 0
-        self.auto: dict[str, _AutoField] | None = None
+        self._auto = False
+        self.auto: dict[str, tuple[dict[int, Value], set[str]]] = {}
+        """Field → number of the question → its value, and the texts among them; no more once it is no category."""
         self.columns: dict[str, list[Value]] = {}
-        self._spec: dict[str, str] = {}
+        self._get: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
         self._names: dict[str, None] = {}
         for text in specs:
             spec = ClusterSpec.parse(text).for_task(task)
             if spec in ("none", "task"):
                 raise InputError(f"{spec!r} is no property of the questions of a task: name a field, or auto")
             if spec == AUTO:
-                self.auto = {}
+                self._auto = True
             elif spec is not None:
-                self.columns[text], self._spec[text] = [], spec
-        self._labels = {spec: labeller(spec) for spec in self._spec.values() if not is_plain(spec)}
+                self.columns[text] = []
+                self._get[text] = partial(value_of, spec) if is_plain(spec) else labeller(spec)
 
     def add(self, doc: Mapping[str, Any]) -> None:
         """The next question's document."""
-        for name in doc:
-            self._names.setdefault(str(name))
+        self._names.update(dict.fromkeys(map(str, doc)))
         for text, column in self.columns.items():
-            spec = self._spec[text]
             try:
-                found = self._labels[spec](doc) if spec in self._labels else value_of(spec, doc)
+                column.append(_value(self._get[text](doc)))
             except MissingFieldError:
-                found = None
-            column.append(_value(found))
-        if self.auto is not None:
-            for name, value in _scalars(doc):
-                self.auto.setdefault(name, _AutoField()).add(self.n, value)
+                column.append(None)
+        for name, value in _scalars(doc) if self._auto else ():
+            known, texts = self.auto.setdefault(name, ({}, set()))
+            if len(texts) <= MOST_VALUES:
+                known[self.n] = value
+            if len(texts) <= MOST_VALUES and isinstance(value, str) and numeral(value) is None:
+                texts.add(value)
         self.n += 1
 
     def fields(self) -> Fields:
         """What was found."""
-        values: dict[str, Sequence[Value]] = dict(self.columns)
-        found = {} if self.auto is None else {key: column for key, column in self.auto.items() if not column.too_many}
-        for name, column in found.items():
-            values.setdefault(name, column.padded(self.n))
-        return Fields(values, tuple(found), tuple(self._names))
-
-
-class _AutoField:
-    """One field of `auto`; its values are let go once it is no category and no number."""
-
-    def __init__(self) -> None:
-        self.values: list[Value] = []
-        self.texts: set[str] = set()
-
-    @property
-    def too_many(self) -> bool:
-        return len(self.texts) > MOST_VALUES
-
-    def add(self, place: int, value: Value) -> None:
-        if self.too_many:
-            return
-        if isinstance(value, str) and numeral(value) is None:
-            self.texts.add(value)
-            if self.too_many:
-                self.values = []
-                return
-        self.values += [None] * (place - len(self.values))
-        self.values.append(value)
-
-    def padded(self, n: int) -> list[Value]:
-        return [*self.values, *[None] * (n - len(self.values))]
+        found = {name: known for name, (known, texts) in self.auto.items() if len(texts) <= MOST_VALUES}
+        auto = {name: [known.get(i) for i in range(self.n)] for name, known in found.items()}
+        return Fields(auto | self.columns, tuple(found), tuple(self._names))
 
 
 def _scalars(doc: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Value]]:
@@ -121,8 +96,8 @@ def _scalars(doc: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Va
 
 
 def _value(value: Any) -> Value:
-    if value is None or value == "" or isinstance(value, str):
-        return " ".join(value.split()) or None if value else None
+    if isinstance(value, str):
+        return " ".join(value.split()) or None
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -132,7 +107,7 @@ def _value(value: Any) -> Value:
             return None
         return number if math.isfinite(number) else None
     try:
-        return text_label(value)
+        return None if value is None else text_label(value)
     except FinalError:
         return None
 

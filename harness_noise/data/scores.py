@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Literal
 
 from ..arrays import FloatArray, HashArray, IntArray, rows_of
@@ -85,13 +85,12 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores(Measured):
-    """One run × task × metric × scorer."""
+class OnQuestions(Measured):
+    """What one run × task × metric × scorer has on n questions."""
 
     questions: Questions
     """Which questions they are, n of them."""
-    values: FloatArray
-    """(n, K) scores on the metric's own scale, NaN where a repeat has no score."""
+    _: KW_ONLY
     clusters: tuple[str, ...] | None = None
     """(n,) cluster labels; None where the questions are independent."""
     cluster_spec: str | None = None
@@ -108,17 +107,31 @@ class Scores(Measured):
     """The native value is of repeat 0 alone."""
     n_missing: int = 0
     """Repeats that were run but have no score: errored, NaN, missing."""
+    diagnostics: tuple[str, ...] = ()
+    """Codes that every row of them gets."""
+    answers_differ: bool = False
+    """Whether it is known that some answers to one question differ. Scores that agree on every question are then
+    no sign of answers that were given only once."""
+
+    def __post_init__(self) -> None:
+        if self.clusters is not None and len(self.clusters) != len(self.questions):
+            raise FaultyScoresError(
+                f"{self.task}, {self.metric}: {len(self.clusters)} cluster labels for {len(self.questions)} questions"
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores(OnQuestions):
+    """One run × task × metric × scorer."""
+
+    values: FloatArray
+    """(n, K) scores on the metric's own scale, NaN where a repeat has no score."""
     missing: Mapping[str, int] = field(default_factory=dict)
     """Cause → how many of them have it, where the log says why (`settings.CAUSES`)."""
     n_zero: int = 0
     """How many of them count as 0."""
-    diagnostics: tuple[str, ...] = ()
-    """Codes that every row of them gets."""
     factors: Mapping[str, tuple[tuple[str, ...], ...]] | None = None
     """What each answer was made with, by column: n rows of K labels (prompt, seed, judge)."""
-    answers_differ: bool = False
-    """Whether it is known that some answers to one question differ. Scores that agree on every question are then
-    no sign of answers that were given only once."""
     repeats_are_runs: bool = False
     """Whether repeat j of all questions shares a cause (a seed, a prompt, a judge), as its harness says: unless
     they are computed with `--repeats-are runs`, its rows have the diagnostic `shared_repeat_noise`."""
@@ -157,7 +170,7 @@ class Scores(Measured):
             raise FaultyScoresError(
                 f"{self.task}, {self.metric}: scores of the shape {shape} for {len(self.questions)} questions"
             )
-        _check_clusters(self)
+        OnQuestions.__post_init__(self)
         for name, rows in (self.factors or {}).items():
             if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
                 raise FaultyScoresError(f"{self.task}, {self.metric}: the levels of {name} are not those of its scores")
@@ -195,7 +208,7 @@ class Scores(Measured):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CorpusScores(Measured):
+class CorpusScores(OnQuestions):
     """One run × task × metric × scorer whose metric is no mean of question scores: bleu, F1, perplexity.
 
     Either `records` and `aggregate`, which are called again for every resample; or, many times
@@ -203,7 +216,6 @@ class CorpusScores(Measured):
     a confusion matrix, matched n-grams, summed log-likelihoods).
     """
 
-    questions: Questions
     records: tuple[tuple[Any, ...], ...] = ()
     """n rows of K records, None where a repeat has none: what `aggregate` takes a list of."""
     aggregate: Callable[[list[Any]], float] | None = None
@@ -211,16 +223,6 @@ class CorpusScores(Measured):
     """(n, K, S) what is summed over questions, NaN where a repeat has no answer."""
     value: Callable[[FloatArray], FloatArray] | None = None
     """The metric from the sums: (…, S) → (…)."""
-    clusters: tuple[str, ...] | None = None
-    cluster_spec: str | None = None
-    higher_is_better: bool | None = None
-    bounds: tuple[float, float] | None = None
-    """Lowest and highest value of the metric, where its definition is known."""
-    native: float | None = None
-    native_is_first: bool = False
-    n_missing: int = 0
-    answers_differ: bool = False
-    diagnostics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         rows = len(self.records) if self.stats is None else len(self.stats)
@@ -228,19 +230,12 @@ class CorpusScores(Measured):
             raise FaultyScoresError(
                 f"{self.task}, {self.metric}: records of {rows} questions for {len(self.questions)} questions"
             )
-        _check_clusters(self)
+        OnQuestions.__post_init__(self)
 
 
 def causes_of(parts: Iterable[Scores]) -> dict[str, int]:
     """How many answers of all these scores are missing, by cause."""
     return dict(sum((Counter(part.missing) for part in parts), Counter()))
-
-
-def _check_clusters(item: Scores | CorpusScores) -> None:
-    if item.clusters is not None and len(item.clusters) != len(item.questions):
-        raise FaultyScoresError(
-            f"{item.task}, {item.metric}: {len(item.clusters)} cluster labels for {len(item.questions)} questions"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from harness_noise.data.scores import Run, Scores
 from harness_noise.leaderboard.build import arena
 from harness_noise.leaderboard.pairs import Facts, decided
 from harness_noise.settings import Settings
-from harness_noise.stats.contrast import design, question_stats
+from harness_noise.stats.contrast import QuestionStats, design, question_stats
 from harness_noise.stats.pairs import Table, every_pair, pair_columns
 
 
@@ -44,8 +44,8 @@ def scores(M: int, N: int, K: int) -> list[np.ndarray]:
 
 def table(values: list[np.ndarray]) -> Table:
     stats = [question_stats(item) for item in values]
-    mean, var, count = (np.stack([getattr(s, name) for s in stats], axis=1) for name in ("mean", "var", "count"))
-    return Table(mean, var, count, design(len(mean)))
+    whole = QuestionStats(*(np.stack([getattr(s, name) for s in stats]) for name in ("mean", "var", "count")))
+    return Table(whole, design(len(values[0])))
 
 
 def frame(values: list[np.ndarray]) -> pd.DataFrame:

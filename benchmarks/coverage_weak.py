@@ -33,7 +33,7 @@ from harness_noise.analysis.corpus import corpus_difference, estimate_corpus
 from harness_noise.analysis.explain import explain_runs
 from harness_noise.analysis.gate import gated
 from harness_noise.analysis.mean import analyze_run, estimate_scores
-from harness_noise.data.fields import Fields
+from harness_noise.data.clusters import Fields
 from harness_noise.data.measures import UNBOUNDED
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores

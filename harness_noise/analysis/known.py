@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..data.fields import Fields, Value, numeral
+from ..data.clusters import Fields, Value, numeral
 from ..data.matching import pair
 from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores, causes_of

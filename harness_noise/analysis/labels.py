@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from ..data.labels import EDITS, Label, LabelFile, answer_id
-from ..data.scores import Run, Scores
+from ..data.scores import EDITS, Label, LabelFile, Run, Scores, answer_id
 from ..errors import InputError, some_of
 from ..settings import Settings
 from ..stats.arrays import FloatArray, IntArray, rows_of

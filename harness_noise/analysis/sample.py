@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data.clusters import CROSS, both_ways, in_words
-from ..data.labels import LabelColumns
 from ..data.native_values import MISMATCH, fitting, is_proportion, is_reproduced, native_mean, reproduces
 from ..data.questions import Questions
-from ..data.scores import Group, Run, Scores
+from ..data.scores import Group, LabelColumns, Run, Scores
 from ..errors import InputError
 from ..results.diagnostics import OF_ALL_ANSWERS
 from ..results.forms import finite

@@ -25,8 +25,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 from ..errors import FaultyScoresError, FinalError, InputError
 from ..settings import CAUSES, counts_as_zero
-from .clusters import ClusterSpec, MissingFieldError, labeller, resolved, text_label
-from .fields import FieldReader
+from .clusters import ClusterSpec, FieldReader, MissingFieldError, labeller, resolved, text_label
 from .measures import BROKEN, numeric_fields, usage_of
 from .native_values import fitting, is_reproduced, reproduces
 from .questions import Questions, content_hash, excerpt, occurrences

@@ -10,7 +10,7 @@ from operator import eq
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ..errors import FaultyScoresError, InputError
-from .fields import Fields
+from .clusters import Fields
 
 CONTENT_KEYS = frozenset({"doc_hash"})
 """Kinds of keys that are hashes of the whole question: where they agree there is nothing to verify."""

@@ -97,7 +97,7 @@ def _renamed(item: MeasuredRun, group: Group | None, task: str) -> MeasuredRun:
 
 def _sets(table: Table) -> list[list[int]]:
     """The runs that share questions, directly or by way of others."""
-    asked = (table.count > 0).astype(np.float32)
+    asked = (table.stats.count.T > 0).astype(np.float32)
     linked = asked.T @ asked > 0
     sets: list[list[int]] = []
     left = list(range(len(linked)))

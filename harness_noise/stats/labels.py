@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..data.labels import LabelColumns
+from ..data.scores import LabelColumns
 from .arrays import BoolArray, FloatArray, IntArray
 from .cluster_variance import clustered_variance
 from .contrast import Contrast, Design, QuestionStats, cluster_codes, design

@@ -48,21 +48,19 @@ _CANCELLED_POWERS = 1e-6
 class Table:
     """M models on N questions, reduced to question statistics."""
 
-    mean: FloatArray
-    """(N, M) mean over the scored repeats; NaN where the model has no score."""
-    var: FloatArray
-    """(N, M) variance between repeats, ddof = 1; NaN where fewer than two are scored."""
-    count: IntArray
-    """(N, M) scored repeats."""
+    stats: QuestionStats
+    """(M, N); NaN where the model has no score, and `count` is 0."""
     plan: Design
     """The design of all N questions; one pair may have fewer."""
-    identical: BoolArray | bool = False
-    """(M,) as in `QuestionStats`."""
-    answers_differ: BoolArray | bool = False
     answers: tuple[FloatArray, ...] | None = field(default=None, repr=False)
     """M arrays (N, K_m) of single scores; None where all are 0 or 1, of which the means say enough."""
     order: tuple[IntArray, ...] | None = field(default=None, repr=False)
     """The rows of each model's questions in the order of its run; None: they have the table's."""
+
+    @property
+    def mean(self) -> FloatArray:
+        """(N, M) question means."""
+        return self.stats.mean.T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,9 +193,9 @@ def pair_columns(
         for i in left.tolist():
             _alone(work, i)
         left = left[:0]
-    elif work.whole and not fixed and not crossed and len(a) > 1 and len(table.mean) > 1:
+    elif work.whole and not fixed and not crossed and len(a) > 1 and table.stats.mean.shape[1] > 1:
         left = _from_products(work)
-    step = max(1, CHUNK // max(1, len(table.mean)))
+    step = max(1, CHUNK // max(1, table.stats.mean.shape[1]))
     for start in range(0, len(left), step):
         _from_questions(work, left[start : start + step])
     out.sides.wins_a[:], out.sides.wins_b[:] = _wins(work)
@@ -213,15 +211,9 @@ class _Work:
 
     def __init__(self, table: Table, a: IntArray, b: IntArray, estimator: Estimator, *, fixed: bool) -> None:
         self.table, self.estimator, self.fixed = table, estimator, fixed
-        self.plan, self.scored = table.plan, np.ascontiguousarray(~np.isnan(table.mean).T)
+        self.plan, self.stats, self.scored = table.plan, table.stats, ~np.isnan(table.stats.mean)
         self.whole = bool(self.scored.all())
-        self.stats = QuestionStats(
-            np.nan_to_num(np.ascontiguousarray(table.mean.T)),
-            np.nan_to_num(np.ascontiguousarray(table.var.T)),
-            np.ascontiguousarray(table.count.T),
-            table.identical,
-            table.answers_differ,
-        )
+        self.stats = replace(self.stats, mean=np.nan_to_num(self.stats.mean), var=np.nan_to_num(self.stats.var))
         P = len(a)
         self.out = Columns(
             a, b, blank(MomentColumns, P), blank(Leads, P), blank(ExtendedSample, P), blank(Sides, P), {}
@@ -259,10 +251,9 @@ def _from_questions(work: _Work, rows: IntArray) -> None:
 
 def _alone(work: _Work, i: int) -> None:
     """Fill in one pair from a table of its own, of the questions that both have."""
-    table, models = work.table, np.array([work.out.a[i], work.out.b[i]])
-    rows, run = np.flatnonzero(work.scored[models].all(axis=0)), work.stats.runs(models)
-    at, plan = np.ix_(rows, models), sub_design(table.plan, rows)
-    part = Table(table.mean[at], table.var[at], table.count[at], plan, run.identical, run.answers_differ)
+    models = np.array([work.out.a[i], work.out.b[i]])
+    rows = np.flatnonzero(work.scored[models].all(axis=0))
+    part = Table(work.stats.runs(models).take(np.s_[:, rows]), sub_design(work.plan, rows))
     own = _Work(part, np.array([0]), np.array([1]), work.estimator, fixed=work.fixed)
     _from_questions(own, np.arange(1))
     only = [work.scored[m].sum(keepdims=True) - len(rows) for m in models]

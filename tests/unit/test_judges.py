@@ -9,7 +9,7 @@ import harness_noise as hn
 from harness_noise.analysis.judge_flips import judge_notes, with_judge
 from harness_noise.analysis.known import WithFields
 from harness_noise.analysis.mean import analyze_run
-from harness_noise.data.fields import Fields
+from harness_noise.data.clusters import Fields
 from harness_noise.data.matching import pair_runs
 from harness_noise.data.questions import Questions, text_hash
 from harness_noise.data.scores import Gradings, Run, Scores, all_alike

@@ -325,8 +325,7 @@ def _scores(x: FloatArray, plan: Design, design: Cells, estimator: Estimator) ->
 def _of_pairs(gram: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
     """(P,) squared norms of the differences of rows a and b of a matrix whose Gram matrix this is."""
     own = gram.diagonal()
-    out: FloatArray = own[a] + own[b] - 2 * gram[a, b]
-    return out
+    return np.asarray(own[a] + own[b] - 2 * gram[a, b])
 
 
 def _maybe_few(extension: Extension, x: FloatArray, a: IntArray, b: IntArray) -> BoolArray:

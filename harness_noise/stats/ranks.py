@@ -241,5 +241,4 @@ def _mean_of(values: FloatArray, plan: Design, there: BoolArray) -> FloatArray:
     whole = np.bincount(plan.strata, plan.weights)
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = whole / np.bincount(plan.strata, plan.weights * there, minlength=len(whole))
-        out: FloatArray = (scale[plan.strata] * plan.weights * there) @ values
-    return out
+        return np.asarray((scale[plan.strata] * plan.weights * there) @ values)

@@ -52,6 +52,15 @@ PRESET = Preset(
     target="input.reference",
     answer="output.raw",
     missing=(Cause("", {"error": "*"}),),
+    fields={
+        "input_tokens": "token_usage.input_tokens",
+        "output_tokens": "token_usage.output_tokens",
+        "total_tokens": "token_usage.total_tokens",
+        "reasoning_tokens": "token_usage.reasoning_tokens",
+        "cache_read_tokens": "token_usage.input_tokens_cache_read",
+        "cache_write_tokens": "token_usage.input_tokens_cache_write",
+        "time": "{{ performance.latency_ms / 1000 }}",
+    },
 )
 VERSION = "0.3.0"
 EXTREME = {float("inf"): "Infinity", float("-inf"): "-Infinity"}
@@ -163,8 +172,45 @@ class EveryEvalEverAdapter:
         return written
 
     def make(self, run: Run, analysis: Analysis, out: Path) -> list[Path]:
-        """Write a run of any harness in this format."""
-        return _made(run, analysis, out)
+        """Write a run of any harness as two files, which are the same each time, under `data/TASK/DEVELOPER/MODEL/`."""
+        rows = {row.key: row for row in analysis.estimates}
+        parts = [(part, rows[key]) for part in run.scores if (key := part.key) in rows]
+        parts = [(part, row) for part, row in parts if row.mean is not None]
+        if not parts:
+            raise InputError(f"{run.name}: no metric in it is a mean of question scores, so no sample can be written")
+        identity = sha256("\x1f".join([run.name, run.model, run.date, *map(repr, rows)]).encode()).digest()[:16]
+        developer, _, model = run.model.partition("/") if "/" in run.model else ("unknown", "", run.model)
+        identifier = f"{_plain(developer)}/{_plain(model)}"
+        uuid, evaluation = UUID(bytes=identity, version=4), f"{run.harness}/{identifier}/{_seconds(run.date)}"
+        tasks = list(dict.fromkeys(part.task for part, _ in parts))
+        where = Path("data", _plain(tasks[0] if len(tasks) == 1 else run.harness), identifier)
+        lines = [
+            json.dumps(line, ensure_ascii=False, allow_nan=False) for line in _samples(parts, evaluation, identifier)
+        ]
+        data = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
+        results = {
+            "schema_version": VERSION,
+            "evaluation_id": evaluation,
+            "retrieved_timestamp": _seconds(run.date),
+            "source_metadata": {
+                "source_name": run.harness, "source_type": "evaluation_run", "source_organization_name": "unknown",
+                "evaluator_relationship": "other", "additional_details": {"written_by": f"harness-noise {__version__}"},
+            },
+            "eval_library": {"name": run.harness, "version": "unknown"},
+            "model_info": {
+                "name": run.model, "id": identifier, "developer": _plain(developer),
+                "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
+            },
+            "evaluation_results": [_result(part, row) for part, row in parts],
+            "detailed_evaluation_results": {
+                "format": "jsonl", "file_path": (where / f"{uuid}{SAMPLES}").as_posix(), "hash_algorithm": "sha256",
+                "checksum": sha256(data).hexdigest(), "total_rows": len(lines),
+            },
+        }  # fmt: skip
+        paths = [out / where / f"{uuid}.json", out / where / f"{uuid}{SAMPLES}"]
+        for path, content in zip(paths, (json.dumps(results, indent=2, allow_nan=False).encode(), data), strict=True):
+            write_bytes(path, content)
+        return paths
 
 
 adapter = EveryEvalEverAdapter()
@@ -280,46 +326,6 @@ def _described(part: Scores, about: tuple[tuple[str, str], Any]) -> Scores:
     part = replace(part, task=task, metric=metric, higher_is_better=higher, bounds=fitted, native=value)
     scored = part.values[part.values == part.values].tolist()
     return compared(part, [*scored, *[nan] * (part.n_missing - part.n_zero)])
-
-
-def _made(run: Run, analysis: Analysis, out: Path) -> list[Path]:
-    """The files written; the same run makes the same files again."""
-    rows = {row.key: row for row in analysis.estimates}
-    parts = [(part, rows[key]) for part in run.scores if (key := part.key) in rows]
-    parts = [(part, row) for part, row in parts if row.mean is not None]
-    if not parts:
-        raise InputError(f"{run.name}: no metric in it is a mean of question scores, so no sample can be written")
-    identity = sha256("\x1f".join([run.name, run.model, run.date, *map(repr, rows)]).encode()).digest()[:16]
-    developer, _, model = run.model.partition("/") if "/" in run.model else ("unknown", "", run.model)
-    identifier = f"{_plain(developer)}/{_plain(model)}"
-    uuid, evaluation = UUID(bytes=identity, version=4), f"{run.harness}/{identifier}/{_seconds(run.date)}"
-    tasks = list(dict.fromkeys(part.task for part, _ in parts))
-    where = Path("data", _plain(tasks[0] if len(tasks) == 1 else run.harness), identifier)
-    lines = [json.dumps(line, ensure_ascii=False, allow_nan=False) for line in _samples(parts, evaluation, identifier)]
-    data = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
-    results = {
-        "schema_version": VERSION,
-        "evaluation_id": evaluation,
-        "retrieved_timestamp": _seconds(run.date),
-        "source_metadata": {
-            "source_name": run.harness, "source_type": "evaluation_run", "source_organization_name": "unknown",
-            "evaluator_relationship": "other", "additional_details": {"written_by": f"harness-noise {__version__}"},
-        },
-        "eval_library": {"name": run.harness, "version": "unknown"},
-        "model_info": {
-            "name": run.model, "id": identifier, "developer": _plain(developer),
-            "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
-        },
-        "evaluation_results": [_result(part, row) for part, row in parts],
-        "detailed_evaluation_results": {
-            "format": "jsonl", "file_path": (where / f"{uuid}{SAMPLES}").as_posix(), "hash_algorithm": "sha256",
-            "checksum": sha256(data).hexdigest(), "total_rows": len(lines),
-        },
-    }  # fmt: skip
-    paths = [out / where / f"{uuid}.json", out / where / f"{uuid}{SAMPLES}"]
-    for path, content in zip(paths, (json.dumps(results, indent=2, allow_nan=False).encode(), data), strict=True):
-        write_bytes(path, content)
-    return paths
 
 
 def _plain(name: str) -> str:

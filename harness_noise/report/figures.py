@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..io.atomic import write_text
+from ..results.arena import Arena
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from ..stats import benchmark, planning
 from ..stats.intervals import critical
@@ -58,8 +59,9 @@ from .slices import untested
 
 if TYPE_CHECKING:
     from ..arrays import FloatArray, IntArray
-    from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
+    from ..results.arena import BenchmarkResult, Checkpoint, Model
     from ..results.rows import DifferenceSlice, EstimateSlice
+    from .summary import Result
 
 
 LABELLED = 400
@@ -569,10 +571,14 @@ def numbers(item: Estimate | Difference) -> str:
     return f"{number(value_of(item), digits)}{ends}"
 
 
-def opening(table: Analysis | Comparison) -> list[Picture]:
-    """What the page opens with: the one difference, or all rows."""
+def opening(table: Result) -> list[Picture]:
+    """What a page or a notebook opens with: the one difference, all rows, or the means of each benchmark."""
     if isinstance(table, Analysis):
         return all_rows(table.estimates)
+    if isinstance(table, Arena):
+        return [picture for board in table.boards if (picture := means(board)) is not None]
+    if not isinstance(table, Comparison):
+        return []
     margin = table.settings.get("margin")
     if len(table.comparisons) == 1:
         picture = verdict(table.comparisons[0], margin)

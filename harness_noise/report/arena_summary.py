@@ -13,7 +13,6 @@ import numpy as np
 from ..errors import some_of
 from ..results.rows import PEOPLE
 from ..stats import decision
-from . import slices
 from .canvas import label_of
 from .columns import (
     MISSING,
@@ -23,11 +22,13 @@ from .columns import (
     Summary,
     TextColumn,
     decimals,
+    difference_columns,
     digits_of,
     equals_p,
     estimand_line,
     interval,
     level_of,
+    mean_columns,
     metric_name,
     number,
     p_text,
@@ -39,7 +40,7 @@ from .columns import (
 )
 from .sentences import ODD
 from .sequential import budget_section
-from .words import difference_columns, mean_columns
+from .summary import slice_sentences
 
 if TYPE_CHECKING:
     from ..arrays import BoolArray
@@ -90,7 +91,7 @@ def summarise(arena: Arena, *, brief: bool = False) -> Summary:
         marked = unmarked and not section.columns[-1].label
         sections.append(section.keeping(range(len(section.columns) - marked)))
     lines = [(line, i == 0) for board in arena.boards for i, line in enumerate(sentences(board))]
-    lines += [(line, False) for line in slices.sentences(arena)]
+    lines += [(line, False) for line in slice_sentences(arena)]
     lead, more = (tuple(line for line, leads in lines if leads is first) for first in (True, False))
     said = estimand_line([model for board in arena.boards for model in board.models])
     return Summary(tuple(sections), marks.legend(), (*more, *said), (*over_steps, *lead))

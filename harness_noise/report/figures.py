@@ -55,7 +55,7 @@ from .columns import (
     value_of,
     what_of,
 )
-from .slices import untested
+from .summary import untested
 
 if TYPE_CHECKING:
     from ..arrays import FloatArray, IntArray

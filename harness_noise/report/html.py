@@ -25,7 +25,7 @@ from ..io.atomic import write_text
 from ..results.arena import Arena
 from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate, Flip
 from ..settings import ESTIMATORS
-from . import arena_summary, canvas, figures, slices
+from . import arena_summary, canvas, figures
 from .columns import (
     Column,
     Marks,
@@ -42,7 +42,7 @@ from .columns import (
     what_of,
 )
 from .sentences import count_line, sentence, verdict_parts
-from .summary import FLIPPED, counted, lost_to_adjustment, summarise
+from .summary import FLIPPED, counted, lost_to_adjustment, slice_sections, slice_sentences, summarise
 
 if TYPE_CHECKING:
     from ..arrays import IntArray
@@ -412,8 +412,8 @@ def _index_page(arena: Arena, names: list[str], command: str | None, words: Word
         best=arena_summary.BEST,
         pictures=[one for board in arena.boards[:4] if (one := figures.steps(arena, board)) is not None],
         section=arena_summary.benchmarks(arena),
-        slices=slices.sections(arena, marks),
-        slice_words=slices.sentences(arena)[-1:],
+        slices=slice_sections(arena, marks),
+        slice_words=slice_sentences(arena)[-1:],
         legend=marks.legend(),
         words=words,
         foot=_foot(arena, arena.boards, command),

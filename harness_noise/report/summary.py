@@ -89,7 +89,9 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
         return _explanation(table)
     from . import arena_summary
 
-    return arena_summary.summarise(table, brief=brief)
+    found = arena_summary.summarise(table, brief=brief)
+    told = slice_sentences(table) if len(table.boards) <= arena_summary.BOARDS else []
+    return replace(found, sentences=(*found.sentences, *told))
 
 
 def _factors(table: Factors) -> Summary:

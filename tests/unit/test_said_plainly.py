@@ -254,3 +254,13 @@ def test_the_closing_line_says_what_the_harness_takes_for_granted() -> None:
     assert own is not None
     assert closing_line(alone, "lm-eval", own).endswith("agrees: one answer each, no clusters.")
     assert closing_line(alone, "lm-eval", 2 * own).endswith("assumes 200 independent questions, by its own formula.")
+
+
+@pytest.mark.parametrize("width", [47, 64, 80, 92, 120])
+def test_no_line_ends_inside_an_interval(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    mean = replace(hn.estimate(A, CLUSTERS), task="word_problems", metric="exact_match", scorer="number", cluster="c")
+    permuted = hn.estimate_difference(A, B, CLUSTERS, test="permutation")
+    results = [Analysis({}, (mean,)), many(1, better=1), many(3, better=1), Comparison({}, (permuted,))]
+    for table in results:
+        text = shown(table, width, monkeypatch, details=True)
+        assert not re.search(r"\[[^\]]*\n", text)

@@ -77,10 +77,9 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
         options.wrote(write_html(result, page, command=options.typed(), words=in_flags), choices)
     if result.gate is None:
         return 0
-    from ..report.sentences import gate_sentences
     from .gate import CODES
 
-    options.hints(gate_sentences(result.gate, result.rows))
+    options.hints([f"--fail-on regression: {result.gate.sentence}", *result.gate.warnings])
     return CODES[result.gate.outcome]
 
 

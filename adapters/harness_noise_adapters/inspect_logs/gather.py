@@ -20,7 +20,7 @@ from harness_noise.settings import Settings
 
 from . import inject
 from .clusters import Clusters, cluster_labels
-from .grid import AnswerGrid, Numbers, Reduce, grid, numbers, reducer_of, single_answer
+from .grid import AnswerGrid, Numbers, Reduce, grid, numbers, of_single_answers
 from .means import GROUP, MEANS, ReportedMean, own_cluster, reported_means, unexplained
 
 if TYPE_CHECKING:
@@ -77,17 +77,19 @@ class TaskAnswers:
     reductions: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
     """Scorer and reducer → question → the one value that a log says its repeats came to."""
 
-    def reducer(self, es: AnyScore, known: Reduce | None) -> Reduce | None:
-        """From an EvalScore's table to one value for each question, which the log holds, or a reducer of Inspect's
-        makes; None for the mean over repeats."""
-        reduced = self.reductions.get((es.scorer, es.reducer or "mean"), {})
-        if self.answers.repeats == 1 or es.reducer in (None, "mean") or not reduced:
-            return known
+    def reduce(self, es: AnyScore) -> Reduce | None:
+        """From an EvalScore's table to one value for each question, which the log holds where repeats are several;
+        None for the mean over repeats, and where the log has no such values."""
+        if es.reducer in (None, "mean"):
+            return None
+        if self.answers.repeats == 1:
+            return of_single_answers(es.reducer)
+        reduced = self.reductions.get((es.scorer, es.reducer), {})
         values = [reduced.get(key) for key in self.answers.keys]
         if es.name != es.scorer:
             values = [value.get(es.name) if isinstance(value, dict) else value for value in values]
         read = numbers(values)
-        return known if read.words else lambda _: read.values
+        return None if read.words or not reduced else lambda _: read.values.copy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,9 +126,9 @@ def gather(task: TaskAnswers) -> GatheredMeans:
     """The Scores of every mean over repeats and questions that the EvalScores report."""
     out = GatheredMeans()
     clustered: dict[str, list[str]] = {}
-    for i, (label, known) in _labels(task.eval_scores, task.answers.repeats).items():
+    for i, label in _labels(task.eval_scores, task.answers.repeats).items():
         es = task.eval_scores[i]
-        reduce = task.reducer(es, known)
+        reduce = task.reduce(es)
         several = reduce is not None and task.answers.repeats > 1
         if (reduce is None and es.reducer not in (None, "mean")) or (several and not task.logged):
             reason = f"its reducer {es.reducer} is not a mean over repeats"
@@ -172,8 +174,8 @@ def _gather(
         ]
 
 
-def _labels(eval_scores: Sequence[AnyScore], repeats: int) -> dict[int, tuple[str, Reduce | None]]:
-    """What the rows of the EvalScores are called, by their number, and how each reduces repeats; None by the mean.
+def _labels(eval_scores: Sequence[AnyScore], repeats: int) -> dict[int, str]:
+    """What the rows of the EvalScores are called, by their number.
 
     A metric on un-reduced scores makes a second EvalScore of the same name without a reducer; the
     first is then labelled "mean". With one repeat any reducer is the score itself, or a threshold on it.
@@ -190,16 +192,10 @@ def _labels(eval_scores: Sequence[AnyScore], repeats: int) -> dict[int, tuple[st
             means[key] = i
     names = [name for _, name in dict.fromkeys([*means, *others.values()])]
     plain = {key: key[1] if names.count(key[1]) == 1 else "/".join(key) for key in [*means, *others.values()]}
-    labels: dict[int, tuple[str, Reduce | None]] = {i: (plain[key], None) for key, i in means.items()}
-    taken = set(means)
+    labels = {i: plain[key] for key, i in means.items()}
     for i, key in others.items():
-        reducer = eval_scores[i].reducer
-        reduce = reducer_of(reducer)
-        if repeats == 1 and key not in taken:
-            labels[i] = (plain[key], reduce or single_answer)
-            taken.add(key)
-        else:
-            labels[i] = (f"{plain[key]} ({reducer})", reduce or (single_answer if repeats == 1 else None))
+        alone = repeats == 1 and plain[key] not in labels.values()
+        labels[i] = plain[key] if alone else f"{plain[key]} ({eval_scores[i].reducer})"
     return dict(sorted(labels.items()))
 
 
@@ -307,6 +303,8 @@ def _mean_of(task: TaskAnswers, i: int, label: str, part: ReportedMean, how: _Ho
         # the native value is of other answers than ours: compared above, not comparable below
         codes, native = () if agrees else ("mean_mismatch",), None
     table = how.table(kept)
+    if how.uses_all:
+        table[task.answers.rows[out]] = np.nan  # nobody knows what the other answers to the question come to
     if np.isnan(table).all():
         return _skipped(task, label, es, part.metrics, "no question has a value")
     n_missing = int((absent | out).sum())

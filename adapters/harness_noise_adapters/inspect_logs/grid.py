@@ -1,7 +1,8 @@
-"""The scores of a log as numbers, a question per row and an epoch per column, and Inspect's reducers of such rows.
+"""The scores of a log as numbers, a question per row and an epoch per column.
 
-With one repeat all reducers but the thresholds are the score itself. What a log calls them is their name and
-their k; a threshold other than 1 is not said, so whatever comes out is compared with the native value.
+With one repeat all of Inspect's reducers but the thresholds are the score itself. A threshold other than 1 is not
+said in a log, so whatever comes out is compared with the native value. What reducers make of several repeats stands in
+the log itself.
 """
 
 from __future__ import annotations
@@ -9,17 +10,14 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from harness_noise.arrays import FloatArray, IntArray
 from harness_noise.data.scores import check_grid
-from harness_noise.stats.passk import pass_at_k
 
 _WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -133,46 +131,12 @@ def _word(text: str) -> float | None:
 Reduce = Callable[[FloatArray], FloatArray]
 """(n, K) scores, NaN where there is none → (n,) values, NaN where there is none."""
 
-_WITH_K = re.compile(r"(pass_at|pass_k|at_least)_([1-9][0-9]{0,4})")
+_WITH_K = re.compile(r"(?:pass_at|pass_k|at_least)_([0-9]+)")
 
 
-def reducer_of(name: str | None) -> Reduce | None:
-    """The reducer of that name; None for the mean over repeats, and for one that is not Inspect's own."""
-    if named := _WITH_K.fullmatch(name or ""):
-        return partial({"pass_at": _pass_at, "pass_k": _pass_k, "at_least": _at_least}[named[1]], k=int(named[2]))
-    by_name: dict[str, Callable[[FloatArray], Any]] = {"mode": _most_frequent, "max": np.max, "median": np.median}
-    of_row = by_name.get(name or "")
-    return None if of_row is None else partial(_rows, value=of_row)
-
-
-def single_answer(table: FloatArray) -> FloatArray:
-    """The score of each question with one repeat, whatever the reducer."""
-    return np.asarray(table[:, 0], dtype=np.float64)
-
-
-def _rights(table: FloatArray) -> FloatArray:
-    """1 where a score reaches 1, as Inspect's reducers take it by default."""
-    return np.where(np.isnan(table), np.nan, (table >= 1.0).astype(np.float64))
-
-
-def _pass_at(table: FloatArray, k: int) -> FloatArray:
-    return pass_at_k(_rights(table), k)
-
-
-def _pass_k(table: FloatArray, k: int) -> FloatArray:
-    """The chance that all of k answers are right: C(c, k)/C(K, k), that none is wrong."""
-    return 1.0 - pass_at_k(1.0 - _rights(table), k)
-
-
-def _at_least(table: FloatArray, k: int) -> FloatArray:
-    out = (np.nansum(_rights(table), axis=1) >= k).astype(np.float64)
-    return np.where(np.isnan(table).all(axis=1), np.nan, out)
-
-
-def _rows(table: FloatArray, value: Callable[[FloatArray], Any]) -> FloatArray:
-    return np.array([value(row[~np.isnan(row)]) if not np.isnan(row).all() else np.nan for row in table], np.float64)
-
-
-def _most_frequent(row: FloatArray) -> float:
-    """The most frequent value, of several the one that came first."""
-    return float(Counter(row.tolist()).most_common(1)[0][0])
+def of_single_answers(reducer: str) -> Reduce | None:
+    """What a reducer makes of one repeat: the score itself, or whether it reaches 1; None for one of more repeats."""
+    threshold = _WITH_K.fullmatch(reducer)
+    if threshold is None:
+        return lambda table: table[:, 0]
+    return None if int(threshold[1]) != 1 else lambda table: np.where(np.isnan(table), np.nan, table >= 1)[:, 0]

@@ -2,8 +2,8 @@
 
 No public hook comes between the results of a task and its log. So, for a task whose flag is on, the
 function that computes the results is wrapped: a ContextVar set at the task's start reaches it. It is
-a private symbol; if it is not what we know, the log's header is written again after the task's end,
-through public functions only, and a panel shows the numbers at the end of the run.
+a private symbol; if it is not what we know, the log is written again after the task's end, as an
+export does it, through public functions only.
 
 Nothing here may take an eval down or change a native value: every fault ends in one warning.
 """
@@ -31,7 +31,7 @@ from harness_noise.settings import Settings
 
 from . import inject, panel, private, usage
 from .clusters import auto_hint, spec_for, taken_clusters, try_clusters
-from .export import rewrite
+from .export import Placed, rewrite
 from .flags import Flag
 from .gather import GatheredMeans, TaskAnswers, gather
 from .grid import AnswerGrid, grid
@@ -233,9 +233,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     return warnings
 
 
-def _headline_first(
-    live: Live, results: EvalResults, fresh: Mapping[int, Mapping[str | None, Estimate]]
-) -> list[tuple[Estimate, EvalScore]]:
+def _headline_first(live: Live, results: EvalResults, fresh: Placed) -> list[tuple[Estimate, EvalScore]]:
     """Our means beside Inspect's own scores, that of the headline which the task declares first."""
     headline = headline_of(getattr(live.spec, "headline_metric", None), getattr(results, "headline", None))
     order = sorted(fresh, key=lambda index: not is_headline(headline, results.scores[index]))
@@ -254,11 +252,11 @@ def _not_asked(results: EvalResults) -> int:
 
 def _estimates(
     live: Live, results: EvalResults, gathered: GatheredMeans, warnings: list[str]
-) -> dict[int, dict[str | None, Estimate]]:
+) -> Placed:
     """For each EvalScore by its number, the estimates of its means by their key."""
     task = live.spec.task
     authors = inject.of_authors(results.scores)
-    fresh: dict[int, dict[str | None, Estimate]] = {}
+    fresh: Placed = {}
     for mean in gathered.means:
         es, part = results.scores[mean.index], mean.scores
         if (es.scorer, es.name) in authors:
@@ -308,24 +306,22 @@ async def task_end(data: TaskEnd) -> None:
     if not live.done and data.log.results is not None and data.log.results.scores:
         try:
             # in a thread, because Inspect's synchronous readers start an event loop of their own
-            live.shown = await to_thread.run_sync(rewrite, live, data.log)
+            placed = await to_thread.run_sync(rewrite, live, data.log)
+            live.told = _headline_first(live, data.log.results, placed)
         except Exception as error:  # noqa: BLE001  the eval is done and stays so
             _no_error_bars(live, error)
         live.done = True
     current.set(None)
     _warn(live)
-    if live.results is not None and live.shown is None:
+    if live.results is not None:
         panel.shorten(live.results, data.log)
 
 
 def run_end(data: RunEnd) -> None:
-    """The panel of the public route, and the warnings of tasks that had no regular end."""
+    """The closing lines of the run, and the warnings of tasks that had no regular end."""
     lives = _runs.pop(data.run_id, [])
     for live in lives:
         _warn(live)
-    shown = [live.shown for live in lives if live.shown is not None]
-    if shown:
-        panel.show(shown)
     try:
         looks = [live.stopper.sequential for live in lives if live.stopper is not None]
         panel.close([told for live in lives for told in live.told], looks)

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from harness_noise.results.rows import Analysis, Estimate
+from harness_noise.results.rows import Estimate
 
 from .flags import Flag
 from .stopper import Stopper
@@ -29,8 +29,6 @@ class Live:
     """What to say of the last results; earlier ones were of an unfinished task."""
     to_say: list[str] = field(default_factory=list)
     """What others have to say of the task, whatever becomes of its results."""
-    shown: Analysis | None = None
-    """What the panel at the end of the run has to show, because Inspect's own does not."""
     told: list[tuple[Estimate, EvalScore]] = field(default_factory=list)
     """What the closing lines of the run are about: our means beside Inspect's own."""
     results: EvalResults | None = None

@@ -383,18 +383,6 @@ def _made(
     return LogFile(header, answers, faults, reductions or {})
 
 
-def of_native(header: dict[str, Any], samples: Sequence[dict[str, Any]], keep: Keep = NOTHING_MORE) -> LogFile:
-    """A log from what Inspect's own functions have read, as plain values; for places that only Inspect reaches."""
-    answers = SampleAnswers(*keep)
-    answers.extend(samples)
-    return _made(header, answers, lambda _: None)
-
-
-def needs_samples(header: Header, answers: SampleAnswers, fields: Sequence[str]) -> bool:
-    """Whether summaries do not suffice."""
-    return header.invalidated or _lost_choices(header, answers) or _lost(answers, fields)
-
-
 def _document(archive: Archive, name: str) -> Any:
     stream = JsonStream(archive.pieces(name))
     value = stream.value()

@@ -15,7 +15,7 @@ from .means import GROUP
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalMetric, EvalResults, EvalScore
 
-    from harness_noise.results.rows import Analysis, Estimate
+    from harness_noise.results.rows import Estimate
     from harness_noise.results.sequential import Sequential
 
 SIDE_BY_SIDE = 4
@@ -81,27 +81,6 @@ def _short(es: EvalScore) -> EvalScore:
         elif known in SHORT:
             metrics[SHORT[known] + stem.removeprefix(known)] = metric
     return es.model_copy(update={"metrics": metrics})
-
-
-def show(analyses: Sequence[Analysis]) -> None:
-    """A panel of our own, where Inspect's has none of our numbers."""
-    from inspect_ai.util import display_type
-    from rich.console import Console
-    from rich.panel import Panel
-    from rich.text import Text
-
-    if display_type() == "none":
-        return
-    lines = []
-    for analysis in analyses:
-        for estimate in analysis.estimates:
-            numbers = [f"{name.removeprefix('noise_')} {x:.3f}" for name, x in inject.values(estimate).items()]
-            if inject.total_below_prediction(estimate):
-                numbers.append(f"{REASON}: {estimate.var_data:.3g}")
-            if numbers:
-                mean = f"{estimate.metric} {estimate.mean:.3f}  {'  '.join(numbers)}"
-                lines.append(f"{estimate.model}  {estimate.task}  {estimate.scorer}  {mean}")
-    Console().print(Panel(Text("\n".join(lines)), title="noise", title_align="left"))
 
 
 def close(told: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequential | None] = ()) -> None:

@@ -45,7 +45,7 @@ def native(path: Path) -> logfile.LogFile:
         answers = SampleAnswers()
         answers.extend(row.model_dump(mode="json") for row in read_eval_log(str(path)).samples)
     answers.named(made.scores)
-    return logfile.LogFile(made, answers, faults)
+    return logfile.LogFile((path,), made, answers, faults)
 
 
 def contents(found: logfile.LogFile) -> tuple[object, ...]:

@@ -193,6 +193,19 @@ def test_a_running_task_writes_the_noise_of_its_measures(canned, spending, tmp_p
     assert any("not counted are those of" in text for text in warned())
 
 
+def test_the_measures_of_a_running_task_have_the_clusters_that_they_have_after_it(canned, tmp_path):
+    """Those that the scorer's own stderr names, where nobody names others."""
+    from inspect_ai.scorer import accuracy, match, stderr
+
+    task = canned.task(scorer=match(), metrics=[accuracy(), stderr(cluster="passage")])
+    log = canned.eval(task, tmp_path, epochs=2, metadata={"noise": True, "noise_measures": "time"})[0]
+    live = log.results.scores[1].metrics["noise_se"]
+    after = hn.analyze(log.location, measures=["time"]).estimates[0]
+    assert after.cluster == "passage"
+    assert live.params == {"cluster": "passage"}
+    assert live.value == pytest.approx(after.se)
+
+
 @pytest.mark.parametrize("kind", ["eval", "json"])
 def test_export_adds_measures_and_twice_changes_nothing(canned, spending, tmp_path, kind):
     source = Path(canned.eval(spending(), tmp_path / "in", epochs=2, log_format=kind)[0].location)

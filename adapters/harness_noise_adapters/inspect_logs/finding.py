@@ -15,6 +15,16 @@ def logs_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and is_log(path))
 
 
+def parts_in(folder: Path) -> list[Path]:
+    """The logs in a folder and below it, but of a set of shards (`NAME.shards/K/*.eval`) the folder that it is in."""
+    parts: dict[Path, None] = {}
+    for log in logs_in(folder):
+        place = log.parent.parent
+        whole = place.suffix == ".shards" and (place == folder or folder in place.parents)
+        parts[place if whole else log] = None
+    return list(parts)
+
+
 def is_log(path: Path) -> bool:
     """By name for `.eval`, by its first names for `.json`."""
     if path.name.startswith("."):

@@ -19,7 +19,7 @@ from harness_noise.data.scores import Gradings, Run, Scores, Skipped, all_alike
 from harness_noise.settings import Settings
 
 from . import inject
-from .clusters import Clusters, cluster_labels
+from .clusters import Clusters, TaskClusters
 from .grid import AnswerGrid, Numbers, Reduce, grid, numbers, of_single_answers
 from .means import GROUP, MEANS, ReportedMean, own_cluster, reported_means, unexplained
 
@@ -425,7 +425,7 @@ def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -
     if read.words:
         raise ValueError(f"{read.words} values are not numbers, such as {read.example!r}")
     metadata = [scores[i].sample_metadata for i in answers.first]
-    labels, words, _ = cluster_labels(cluster, "", answers.keys, metadata)
+    labels, words = TaskClusters("", answers.keys, metadata).labels(cluster)
     part = Scores(
         task="",
         metric="mean",

@@ -23,20 +23,22 @@ from harness_noise.analysis.drawing import recorded, with_record
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.references import of_runs
 from harness_noise.arrays import BoolArray
+from harness_noise.data.measures import SCORE
 from harness_noise.data.questions import Questions
-from harness_noise.data.scores import Run
+from harness_noise.data.scores import ReadOptions, Run, Scores
 from harness_noise.errors import InputError, error_message
+from harness_noise.io.measures import measured
 from harness_noise.results.rows import Estimate
 from harness_noise.settings import Settings
 
 from . import inject, panel, private, usage
-from .clusters import auto_hint, spec_for, taken_clusters, try_clusters
+from .clusters import TaskClusters, spec_for
 from .export import Placed, rewrite
 from .flags import Flag
 from .gather import GatheredMeans, TaskAnswers, gather
 from .grid import AnswerGrid, grid
 from .live import Live, current
-from .records import RECORD, headline_of, interrupted, is_headline
+from .records import RECORD, Faults, header_of, headline_of, interrupted, is_headline
 
 if TYPE_CHECKING:
     from inspect_ai.hooks import RunEnd, SampleEnd, TaskEnd, TaskStart
@@ -188,16 +190,11 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
         return []
     lacking = max(0, samples - _not_asked(results) - len(answers.rows))
     never = max(0, lacking - sum(not row for row in live.logged.values())) if _cancelled() else 0
-    keys, metadata = answers.grid.keys, answers.metadata
+    keys = answers.grid.keys
     warnings: list[str] = []
     spec = spec_for(live.flag.cluster, task)
-    if spec is None and all((doc or {}).get("cluster") is not None for doc in metadata):
-        spec = "cluster"
-    clusters_by = try_clusters(task, keys, metadata, warnings)
-    clusters = clusters_by(spec)
-    open_ = spec_for(live.flag.cluster, task) in (None, "auto") and clusters[1] in (None, "cluster")
-    if open_ and clusters[0] is None and (taken := taken_clusters(_record(results), keys))[0] is not None:
-        clusters, open_ = taken, False
+    known = TaskClusters(task, keys, answers.metadata, warnings)
+    clusters, open_ = known.of_run(spec, _record(results))
     gathered = gather(
         TaskAnswers(
             name=task,
@@ -206,13 +203,13 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
             raw=cache(answers.raw),
             questions=Questions(keys, "sample id"),
             clusters=clusters,
-            own=clusters_by if open_ else None,
+            own=known.labels_or_none if open_ else None,
             not_counted=answers.not_counted,
             n_not_seen=lacking - never,
         )
     )
     if spec == "auto" and clusters[0] is None and not gathered.own_clusters:
-        warnings.append(auto_hint(task, metadata))
+        warnings.append(known.auto_hint())
     late = int(answers.not_counted.sum())
     if late:
         warnings.append(
@@ -226,11 +223,39 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     inject.replace_all([(results.scores[index], part) for index, part in fresh.items()])
     live.told = _headline_first(live, results, fresh)
     if live.flag.measures:
-        warnings += usage.add(live.usage, live.spec, live.flag, results, spec)
+        warnings += _add_measures(live, results)
     if live.stopper is not None:
         live.stopper.inject(results)
         warnings += full_benchmark(live, results, gathered)
     return warnings
+
+
+def _add_measures(live: Live, results: EvalResults) -> list[str]:
+    """Append the noise of the measures that are asked for; what the user should know, one sentence each."""
+    task, names = live.spec.task, live.flag.measures
+    samples, places = list(live.usage.values()), list(live.usage)
+    if not samples:
+        return [f"{task}: no answer has a usage, so its measures have no error bars"]
+    header = header_of({"eval": live.spec.model_dump(mode="json")}, Faults())
+    answers = grid([name for name, _ in places], [epoch for _, epoch in places], order=live.spec.dataset.sample_ids)
+    notes: list[str] = []
+    known = TaskClusters(task, answers.keys, [samples[i]["metadata"] for i in answers.first], notes)
+    clusters, open_ = known.of_run(spec_for(live.flag.cluster, task), _record(results))
+    first = live.told[0][0].cluster if live.told else None
+    if open_ and first is not None:  # as after the run: the clusters of the first score
+        clusters = known.labels_or_none(first)
+    part = Scores(task, SCORE, "none", Questions(answers.keys, "sample id"), answers.fill(np.zeros(len(samples))))
+    parts, remarks = usage.with_usage(
+        [replace(part, clusters=clusters[0], cluster_spec=clusters[1])], header, samples, answers, names, None
+    )
+    run = Run(model=header.model, name=live.spec.eval_id, harness="inspect", scores=tuple(parts))
+    run = with_record(run, *recorded(_record(results)))
+    try:
+        analysis = analyze_run(measured(run, ReadOptions(measures=names)), live.flag.settings)
+    except InputError as error:
+        return [*notes, *remarks, f"{task}: {error}"]
+    inject.put_measures(results, analysis.estimates)
+    return [*notes, *remarks]
 
 
 def _headline_first(live: Live, results: EvalResults, fresh: Placed) -> list[tuple[Estimate, EvalScore]]:
@@ -250,9 +275,7 @@ def _not_asked(results: EvalResults) -> int:
     return 0 if results.early_stopping is None else len(results.early_stopping.early_stops)
 
 
-def _estimates(
-    live: Live, results: EvalResults, gathered: GatheredMeans, warnings: list[str]
-) -> Placed:
+def _estimates(live: Live, results: EvalResults, gathered: GatheredMeans, warnings: list[str]) -> Placed:
     """For each EvalScore by its number, the estimates of its means by their key."""
     task = live.spec.task
     authors = inject.of_authors(results.scores)

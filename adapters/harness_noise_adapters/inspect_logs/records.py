@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from harness_noise.data.questions import content_hash, text_hash
 
@@ -72,6 +72,10 @@ class ScoreRow:
     reducer: str | None
     params: Mapping[str, Any]
     metrics: Mapping[str, NativeMetric]
+
+    def without_values(self) -> ScoreRow:
+        """The row with the names of its metrics only."""
+        return replace(self, metrics={name: replace(m, value=math.nan) for name, m in self.metrics.items()})
 
 
 AnyScore: TypeAlias = "EvalScore | ScoreRow"
@@ -389,16 +393,27 @@ class SampleQuestion:
     """Input and target as text, where they are asked for."""
 
 
+class Keep(NamedTuple):
+    """What of the samples is kept beside their scores."""
+
+    whole: bool = False
+    """The questions' whole text."""
+    usage: bool = False
+    """Tokens, times, and the metadata of each answer."""
+    apart: bool = False
+    """The texts of single answers, too, which may be the repeats of those of other logs."""
+    edits: bool = False
+    """What scores were before a person edited them."""
+
+
+NOTHING_MORE = Keep()
+
+
 @dataclass(slots=True)
 class SampleAnswers:
     """All samples of a log, of those that were run again the last; N of n questions."""
 
-    whole: bool = False
-    """Whether to keep the questions' whole text."""
-    keeps_usage: bool = False
-    apart: bool = False
-    """Whether other logs may hold further verdicts on the same text."""
-    keeps_edits: bool = False
+    keep: Keep = NOTHING_MORE
     usage: list[Mapping[str, Any]] = field(default_factory=list)
     """What each sample says of tokens and times (`USAGE`), where that is kept."""
     ids: list[str] = field(default_factory=list)
@@ -440,6 +455,22 @@ class SampleAnswers:
         for sample in samples:
             self._add(sample)
 
+    def append(self, other: SampleAnswers) -> None:
+        """Add the samples of another log, none of which is here."""
+        n = len(self)
+        for scorer in {**self.scores, **other.scores}:
+            column = self.scores.setdefault(scorer, [None] * n)
+            column += other.scores.get(scorer, [None] * len(other))
+        for name in ("ids", "epochs", "usage", "invalid", "causes", "marks", "texts"):
+            getattr(self, name).extend(getattr(other, name))
+        by_answer: list[tuple[dict[str, Any], dict[str, Any]]]
+        by_answer = [(self.panels, other.panels), (self.edited, other.edited)]
+        for mine, theirs in by_answer:
+            for of, values in theirs.items():
+                mine.setdefault(of, {}).update({n + place: value for place, value in values.items()})
+        self.questions = other.questions | self.questions
+        self.faults.counts |= other.faults.counts
+
     def _add(self, sample: Any) -> None:
         if not isinstance(sample, dict):
             raise NotALogError(f"schema: sample {len(self) + 1} is {kind_of(sample)}, not an object")
@@ -465,7 +496,7 @@ class SampleAnswers:
             self.invalid.append(invalid)
             self.causes.append("")
             self.marks.append(b"")
-            self.usage += [{}] * self.keeps_usage
+            self.usage += [{}] * self.keep.usage
             self.texts.append(0)
         else:
             self.invalid[place] = invalid
@@ -473,7 +504,7 @@ class SampleAnswers:
         self.marks[place] = mark(name, epoch, sample)
         self.texts[place] = answer_hash(sample)
         self._score(place, sample)
-        if self.keeps_usage:
+        if self.keep.usage:
             scored = {"error": None} if sample.get("scores") else {}
             self.usage[place] = {name: sample[name] for name in USAGE if name in sample} | scored
         if question is None or question.epoch == epoch:
@@ -496,7 +527,7 @@ class SampleAnswers:
                 column[place] = score.get("value")
                 if "metadata" in score and isinstance(votes := _votes(score["metadata"]), list):
                     self.panels.setdefault(str(scorer), {})[place] = votes
-                if self.keeps_edits and (edit := _edit(score.get("history"))) is not None:
+                if self.keep.edits and (edit := _edit(score.get("history"))) is not None:
                     self.edited.setdefault(str(scorer), {})[place] = edit
             else:
                 column[place] = score
@@ -516,7 +547,7 @@ class SampleAnswers:
             metadata=object_of(sample.get("metadata"), "metadata of a sample", self.faults),
             has_choices=choices is not None,
             cut=_is_cut(sample.get("input")) or _is_cut(target),
-            whole=(text, _target_text(target)) if self.whole else None,
+            whole=(text, _target_text(target)) if self.keep.whole else None,
         )
 
     def _input(self, value: Any) -> str:
@@ -539,7 +570,7 @@ class SampleAnswers:
         of: dict[str, list[int]] = {}
         for place, name in enumerate(self.ids):
             of.setdefault(name, []).append(place)
-        several = [places for places in of.values() if len(places) > 1 or self.apart]
+        several = [places for places in of.values() if len(places) > 1 or self.keep.apart]
         columns = list(self.scores.values())
         return sorted(several, key=lambda places: all(_alike([column[i] for i in places]) for column in columns))
 

@@ -28,7 +28,7 @@ from harness_noise.inspect_ext import refuse
 from ..stopping_options import does_nothing
 from . import hook, private
 from .asking import StoppingSettings, compared, deciding, declared, read, written
-from .clusters import cluster_labels, spec_for, try_clusters
+from .clusters import TaskClusters, spec_for
 from .flags import ASKING, Flag, flag
 from .live import Live, current, current_stopper
 from .records import RECORD, SampleAnswers
@@ -53,7 +53,8 @@ def without_cluster(spec: EvalSpec, cluster: str) -> str | None:
     samples = [sample for sample in getattr(getattr(running, "task", None), "dataset", ()) if sample.id in ids]
     try:
         metadata = [sample.metadata or {} for sample in samples]
-        cluster_labels(spec_for(cluster, spec.task), spec.task, [str(sample.id) for sample in samples], metadata)
+        known = TaskClusters(spec.task, [str(sample.id) for sample in samples], metadata)
+        known.labels(spec_for(cluster, spec.task))
     except InputError as error:
         return f"{spec.task}: noise_cluster: {error}"
     return None
@@ -151,18 +152,16 @@ def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, 
 def _clusters(live: Live, questions: Questions, metadata: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
     """The clusters that the noise of the task has; where the user's own cannot be had, it does not start."""
     task = live.spec.task
-    named = spec_for(live.flag.cluster, task)
-    spec = named
-    if spec is None and all(doc.get("cluster") is not None for doc in metadata):
-        spec = "cluster"
+    named, known = spec_for(live.flag.cluster, task), TaskClusters(task, questions.keys, metadata)
     try:
-        labels = cluster_labels(spec, task, questions.keys, metadata)[0]
+        known.labels(named)
     except MissingFieldError as error:
         raise InputError(f"{task}: {error}") from None
-    if labels is not None or named not in (None, "auto"):
+    (labels, _), open_ = known.of_run(named)
+    if labels is not None or not open_:
         return labels
     keys = {key for scorer in live.spec.scorers or () for key in _stderr_clusters(scorer.metrics)}
-    return try_clusters(task, questions.keys, metadata, [])(keys.pop())[0] if len(keys) == 1 else None
+    return known.labels_or_none(keys.pop())[0] if len(keys) == 1 else None
 
 
 def _stderr_clusters(metrics: Any) -> list[str]:

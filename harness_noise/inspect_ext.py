@@ -188,8 +188,8 @@ def stop_when(
     Raises:
         InputError: no such choice, or not one of `against` and `se`.
     """
-    from harness_noise_adapters.inspect_logs.asking import StoppingSettings
     from harness_noise_adapters.inspect_logs.flags import Flag
+    from harness_noise_adapters.inspect_logs.stopper import StoppingSettings
     from harness_noise_adapters.inspect_logs.stopping import Stopping
     from harness_noise_adapters.stopping_options import OF_DECIDED, OF_UNTIL
 

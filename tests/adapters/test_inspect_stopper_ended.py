@@ -17,9 +17,7 @@ from harness_noise.settings import Settings
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
 from harness_noise_adapters.inspect_logs import private
-from harness_noise_adapters.inspect_logs.asking import DecidingScore, StoppingSettings
-from harness_noise_adapters.inspect_logs.live import current
-from harness_noise_adapters.inspect_logs.stopper import Stopper
+from harness_noise_adapters.inspect_logs.stopper import DecidingScore, Stopper, StoppingSettings, current
 
 N = 50
 

@@ -27,11 +27,11 @@ from harness_noise.results.rows import Analysis
 from ..records import after_space
 from . import inject
 from .finding import logs_in
-from .live import Live
 from .logfile import check_header
 from .logfile import read as read_file
 from .read import LogRun, assemble, read_log, read_logs
 from .records import Keep
+from .stopper import Live
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalResults

@@ -26,7 +26,7 @@ from harness_noise.settings import Settings
 
 from . import inject
 from .flags import Flag, flag
-from .live import current, current_stopper
+from .stopper import current, current_stopper
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog

@@ -24,11 +24,10 @@ from . import inject, logfile
 from .clusters import TaskClusters, natural, outer_fields, spec_for
 from .finding import logs_in
 from .flags import cluster_text
-from .gather import GatheredMeans, TaskAnswers, gather
+from .gather import GatheredMeans, TaskAnswers, gather, names_cluster
 from .grid import AnswerGrid, grid
 from .identity import PART, LogIdentity, marks, still_fits
 from .logfile import LogFile, SampleLog
-from .means import names_cluster
 from .records import RECORD, Faults, Header, Keep, SampleQuestion, is_headline, object_of, uncomputed
 from .usage import with_usage
 

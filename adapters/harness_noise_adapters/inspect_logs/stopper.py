@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +24,20 @@ from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError, error_message
+from harness_noise.results.rows import Estimate
 from harness_noise.results.sequential import Drawn, Sequential
 from harness_noise.settings import Settings
 
-from .asking import DecidingScore, StoppingSettings
+from ..stopping_options import StoppingOptions, checked, whole_number
+from .flags import Flag
 from .grid import numbers
 from .identity import fingerprint
 from .inject import append_record
 
 if TYPE_CHECKING:
     from anyio import Event
-    from inspect_ai.log import EvalResults
+    from inspect_ai.log import EvalResults, EvalScore, EvalSpec
+    from inspect_ai.scorer import SampleScore
 
 
 logger = logging.getLogger("harness_noise")
@@ -41,6 +45,63 @@ AHEAD = 0.2
 """Share of the answers that may be asked beyond the last look, however many may be under way at once."""
 AT_ONCE = 0.5
 """Seconds in which a retry's old answers are expected to come one after the other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppingSettings(StoppingOptions):
+    """How much is asked of a task."""
+
+    repeats: bool = False
+    """Whether epochs stop when they no longer pay."""
+    seed: int | None = None
+
+    @classmethod
+    def of(cls, flag: Flag) -> StoppingSettings:
+        """The settings as they were written, checked.
+
+        Raises:
+            InputError: one that is not understood, or two that exclude each other.
+        """
+        given, repeats = flag.asking, flag.asking.get("repeats")
+        seed = None if given.get("seed") is None else whole_number(given["seed"], "noise_seed")
+        asked = checked(given, written, level=flag.settings.level, seed=seed or 0, idle=("metric", "seed"))
+        if repeats not in (None, "auto"):
+            raise InputError(f"noise_repeats {repeats!r}: write auto; a fixed number of answers is --epochs")
+        if repeats and asked["rule"] is not None:
+            raise InputError(
+                "noise_repeats=auto and noise_until: both decide how many epochs are asked, so only one of the two can "
+                "stop the run; leave one out"
+            )
+        return cls(repeats=bool(repeats), seed=seed, **asked)
+
+    @property
+    def stops(self) -> bool:
+        """Whether anything that could be asked may be left out."""
+        return self.rule is not None or self.repeats or self.sample is not None
+
+
+def written(option: str, value: object = "") -> str:
+    """A setting, and perhaps its value, as metadata have it."""
+    return f"noise_{option}" + (f"={value}" if value != "" else "")
+
+
+@dataclass(frozen=True, slots=True)
+class DecidingScore:
+    """The score that decides."""
+
+    scorer: str | None
+    """Name in the samples; None: the only scorer."""
+    key: str | None
+    """Key of its dictionaries."""
+    metric: str
+    label: str
+    """What the rows of a log call the scorer."""
+
+    def value(self, scores: Mapping[str, Any]) -> Any:
+        """The deciding value of one answer; None where it has none."""
+        score = scores.get(self.scorer) if self.scorer is not None else next(iter(scores.values()), None)
+        value = getattr(getattr(score, "score", score), "value", None)
+        return value.get(self.key) if isinstance(value, Mapping) else value
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -390,3 +451,37 @@ class Stopper:
 
 def picked(items: Sequence[str] | None, rows: Sequence[int]) -> tuple[str, ...] | None:
     return None if items is None else tuple(items[i] for i in rows)
+
+
+@dataclass(slots=True)
+class Live:
+    """One task of a run whose flag is on."""
+
+    spec: EvalSpec
+    flag: Flag
+    done: bool = False
+    """Whether its results have passed through our wrapper, or the public way is behind it."""
+    warnings: list[str] = field(default_factory=list)
+    """What to say of the last results; earlier ones were of an unfinished task."""
+    to_say: list[str] = field(default_factory=list)
+    """What others have to say of the task, whatever becomes of its results."""
+    told: list[tuple[Estimate, EvalScore]] = field(default_factory=list)
+    """What the closing lines of the run are about: our means beside Inspect's own."""
+    results: EvalResults | None = None
+    """What Inspect's own panel is going to show."""
+    logged: dict[tuple[str, int], Mapping[str, SampleScore]] = field(default_factory=dict)
+    """By id and epoch, the scores of the answers in the log; of a cancelled run Inspect's results lack some."""
+    usage: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
+    """By id and epoch, what answers have used, where their measures are asked for."""
+    stopper: Stopper | None = None
+    """What may end it before everything is asked."""
+
+
+current: ContextVar[Live | None] = ContextVar("harness_noise_live", default=None)
+"""The task in whose context this runs."""
+
+
+def current_stopper() -> Stopper | None:
+    """What may end the task in whose context this runs."""
+    live = current.get()
+    return None if live is None else live.stopper

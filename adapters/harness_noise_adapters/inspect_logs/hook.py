@@ -264,7 +264,8 @@ def _add_measures(live: Live, results: EvalResults) -> list[str]:
 
 def _headline_first(live: Live, results: EvalResults, fresh: Placed) -> list[tuple[Estimate, EvalScore]]:
     """Our means beside Inspect's own scores, that of the headline which the task declares first."""
-    headline = headline_of(getattr(live.spec, "headline_metric", None), getattr(results, "headline", None))
+    shown = getattr(results, "headline", None)
+    headline = headline_of(getattr(live.spec, "headline_metric", None), shown and shown.model_dump())
     order = sorted(fresh, key=lambda index: not is_headline(headline, results.scores[index]))
     return [(estimate, results.scores[index]) for index in order for estimate in fresh[index].values()]
 

@@ -25,6 +25,7 @@ from harness_noise.errors import InputError
 from harness_noise.io.paths import LARGEST, refuse_pointer
 
 from ..records import CutError, JsonStream
+from ..records import field as lookup
 from .records import (
     NOTHING_MORE,
     Faults,
@@ -38,6 +39,7 @@ from .records import (
     header_of,
     input_text,
     is_cut_value,
+    objects_in,
 )
 
 FLOOR = 1 << 25
@@ -385,10 +387,9 @@ def _archive(path: Path, accept: Accept, keep: Keep, faults: Faults) -> Contents
 def _reductions(rows: Iterable[Any]) -> Reductions:
     reductions: Reductions = {}
     for row in rows:
-        samples = row.get("samples") if isinstance(row, dict) else None
-        if isinstance(samples, list):
+        if isinstance(row, dict):
             of = reductions.setdefault((str(row.get("scorer")), str(row.get("reducer"))), {})
-            of.update({str(one.get("sample_id")): one.get("value") for one in samples if isinstance(one, dict)})
+            of.update({str(one.get("sample_id")): one.get("value") for one in objects_in(row.get("samples"))})
     return reductions
 
 
@@ -535,13 +536,9 @@ def _told(samples: Sequence[Mapping[str, Any]], scorer: str) -> QuestionText:
 
 def _answer(sample: Mapping[str, Any], scorer: str) -> str:
     """What the model wrote last, else what the scorer took for its answer."""
-    output = sample.get("output")
-    choices = output.get("choices") if isinstance(output, Mapping) else None
-    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
-        message = choices[0].get("message")
-        if isinstance(message, Mapping) and (text := input_text([{**message, "role": "user"}])):
+    for choice in objects_in(lookup(sample, "output", "choices"))[:1]:
+        message = choice.get("message")
+        if isinstance(message, dict) and (text := input_text([{**message, "role": "user"}])):
             return text
-    scores = sample.get("scores")
-    score = scores.get(scorer.partition("/")[0]) if isinstance(scores, Mapping) else None
-    answer = score.get("answer") if isinstance(score, Mapping) else None
+    answer = lookup(sample, "scores", scorer.partition("/")[0], "answer")
     return answer if isinstance(answer, str) else ""

@@ -31,7 +31,7 @@ from . import hook, private
 from .clusters import TaskClusters, spec_for
 from .flags import ASKING, Flag, flag
 from .gather import MEANS, SPREADS
-from .records import RECORD, SampleAnswers, bare
+from .records import RECORD, Faults, SampleAnswers, Scorers, bare, header_of
 from .stopper import DecidingScore, Live, Stopper, StoppingSettings, current, current_stopper, picked, written
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def stopper_of(
     seeds = [asking.seed, spec.config.sample_shuffle]
     seed = next((value for value in seeds if isinstance(value, int) and not isinstance(value, bool)), None)
     questions, metadata = _questions(samples)
-    clusters, taken = _clusters(live, questions, metadata), None
+    scorers = header_of({"eval": spec.model_dump(mode="json")}, Faults()).scorers
+    clusters, taken = _clusters(live, scorers, questions, metadata), None
     decides = other = None
     against, compared_with = "", None
     if asking.against is not None:
@@ -96,7 +97,7 @@ def stopper_of(
         # in the looks nobody's clusters count but those of the new run
         other = replace(other, clusters=None, cluster_spec=None)
     elif asking.rule is not None or asking.repeats:
-        decides = deciding(spec, asking.metric or declared(spec))
+        decides = deciding(spec.task, scorers, asking.metric or declared(spec))
     references = tuple(
         read(path, spec.task, live.flag.cluster, folders, "noise_reference").run for path in asking.references
     )
@@ -151,7 +152,9 @@ def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, 
     return questions, [sample.metadata or {} for sample in samples]
 
 
-def _clusters(live: Live, questions: Questions, metadata: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
+def _clusters(
+    live: Live, scorers: Scorers, questions: Questions, metadata: Sequence[Mapping[str, Any]]
+) -> tuple[str, ...] | None:
     """The clusters that the noise of the task has; where the user's own cannot be had, it does not start."""
     task = live.spec.task
     named, known = spec_for(live.flag.cluster, task), TaskClusters(task, questions.keys, metadata)
@@ -162,18 +165,9 @@ def _clusters(live: Live, questions: Questions, metadata: Sequence[Mapping[str, 
     (labels, _), open_ = known.of_run(named)
     if labels is not None or not open_:
         return labels
-    keys = {key for scorer in live.spec.scorers or () for key in _stderr_clusters(scorer.metrics)}
+    metrics = (named.values() for by_key in scorers.values() for named in by_key.values())
+    keys = {options.get("cluster") for each in metrics for options in each} - {None}
     return known.labels_or_none(keys.pop())[0] if len(keys) == 1 else None
-
-
-def _stderr_clusters(metrics: Any) -> list[str]:
-    """The clusters that the metrics of a scorer name, as `stderr(cluster="passage")` does."""
-    if isinstance(metrics, Mapping):
-        metrics = list(metrics.values())
-    if isinstance(metrics, (list, tuple)):
-        return [key for metric in metrics for key in _stderr_clusters(metric)]
-    cluster = (getattr(metrics, "options", None) or {}).get("cluster")
-    return [cluster] if isinstance(cluster, str) else []
 
 
 def _refused(live: Live) -> bool:
@@ -260,34 +254,25 @@ def declared(spec: EvalSpec) -> str | None:
     return "/".join(dict.fromkeys(name for name in names if name)) or None
 
 
-def deciding(spec: EvalSpec, metric: str | None) -> DecidingScore:
+def deciding(task: str, scorers: Scorers, metric: str | None) -> DecidingScore:
     """The score of a run that is compared with none.
 
     Raises:
         InputError: the task has several scorers, and `metric` names none of them.
     """
-    scorers = {bare(configured.name): _metrics(configured.metrics) for configured in spec.scorers or ()}
     names = list(scorers)
     head, _, tail = (metric or "").partition("/")
     scorer = head if head in scorers else names[0] if len(names) == 1 else None
     if scorer is None:
-        raise InputError(_which(spec.task, names, metric))
-    metrics = scorers[scorer]
+        raise InputError(_which(task, names, metric))
+    metrics = [*scorers[scorer].get(None, {}), *(key for key in scorers[scorer] if key is not None)]
     key = tail if head in scorers else metric
     if not key or key in metrics:
         key = None
     elif all(name in MEANS or name in SPREADS for name in metrics):  # nothing that takes a key of a dictionary
-        raise InputError(_which(spec.task, names, metric))
+        raise InputError(_which(task, names, metric))
     mean = next((name for name in MEANS if name in metrics), "mean")
     return DecidingScore(scorer if len(names) > 1 else None, key, mean, key or scorer)
-
-
-def _metrics(metrics: Any) -> list[str]:
-    """The names of a scorer's metrics; those of the keys of dictionaries by their key."""
-    out = []
-    for metric in metrics if isinstance(metrics, list) else [metrics]:
-        out += list(metric) if isinstance(metric, Mapping) else [bare(str(getattr(metric, "name", "")))]
-    return out
 
 
 def compared(spec: EvalSpec, log: LogRun, metric: str | None) -> tuple[DecidingScore, Scores]:

@@ -60,10 +60,10 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
             hook.task_start(data, on)
             if on is None:
                 return None
-            if on.cluster is not None and (data.spec.metadata or {}).get("noise_cluster") is not None:
+            if on.settings.cluster is not None and (data.spec.metadata or {}).get("noise_cluster") is not None:
                 from harness_noise_adapters.inspect_logs.stopping import without_cluster
 
-                if (refused := without_cluster(data.spec, on.cluster)) is not None:
+                if (refused := without_cluster(data.spec, on.settings.cluster)) is not None:
                     return refused
             if not on.asking:
                 return None

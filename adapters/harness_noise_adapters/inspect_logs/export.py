@@ -333,7 +333,7 @@ def rewrite(live: Live, log: EvalLog) -> Placed:
     Raises:
         InputError: the log cannot be read, or is on no disk of this machine.
     """
-    path, cluster, measures = Path(log.location), live.flag.cluster, live.flag.measures
+    path, cluster, measures = Path(log.location), live.flag.settings.cluster, live.flag.measures
     log_file = read_file(path, lambda _: [cluster or "cluster"], Keep(usage=bool(measures)))
     if not len(log_file.answers):
         raise InputError("with this Inspect they need logged samples")

@@ -196,7 +196,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     never = max(0, lacking - sum(not row for row in live.logged.values())) if _cancelled() else 0
     keys = answers.grid.keys
     warnings: list[str] = []
-    spec = spec_for(live.flag.cluster, task)
+    spec = spec_for(live.flag.settings.cluster, task)
     known = TaskClusters(task, keys, answers.metadata, warnings)
     clusters, open_ = known.of_run(spec, _record(results))
     gathered = gather(
@@ -244,7 +244,7 @@ def _add_measures(live: Live, results: EvalResults) -> list[str]:
     answers = grid([name for name, _ in places], [epoch for _, epoch in places], order=live.spec.dataset.sample_ids)
     notes: list[str] = []
     known = TaskClusters(task, answers.keys, [samples[i]["metadata"] for i in answers.first], notes)
-    clusters, open_ = known.of_run(spec_for(live.flag.cluster, task), _record(results))
+    clusters, open_ = known.of_run(spec_for(live.flag.settings.cluster, task), _record(results))
     first = live.told[0][0].cluster if live.told else None
     if open_ and first is not None:  # as after the run: the clusters of the first score
         clusters = known.labels_or_none(first)

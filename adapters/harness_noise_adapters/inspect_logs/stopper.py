@@ -7,7 +7,6 @@ run is finished and counts in Inspect's values, not in the decision.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("harness_noise")
 AHEAD = 0.2
 """Share of the answers that may be asked beyond the last look, however many may be under way at once."""
-AT_ONCE = 0.5
-"""Seconds in which a retry's old answers are expected to come one after the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,13 +157,10 @@ class Stopper:
     """Answers that each block still waits for."""
     begun: list[int] = field(init=False)
     """Answers of each block whose turn has come."""
-    unseen: list[int] = field(init=False)
-    """Answers of each block of which nothing has been seen yet."""
     weighed: int = 1
     """Epochs that were looked at."""
     moved: Event | None = None
     """Event of the next look, for those who wait for their turn."""
-    last: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self.index = {key: i for i, key in enumerate(self.questions.keys)}
@@ -183,7 +177,7 @@ class Stopper:
                 self.rank[answers] = np.arange(place, place + len(questions))
                 place += len(questions)
         self.sizes = np.bincount(self.block[self.block >= 0]).tolist()
-        self.left, self.unseen, self.begun = list(self.sizes), list(self.sizes), [0] * len(self.sizes)
+        self.left, self.begun = list(self.sizes), [0] * len(self.sizes)
 
     def planned(self, plan: Sequence[tuple[int, int]]) -> list[int]:
         """Indexes of the plan's answers in the order in which they are started; what is not asked comes at the end."""
@@ -228,15 +222,6 @@ class Stopper:
         i = self.index.get(key)
         return i if i is not None and 1 <= epoch <= self.epochs and self.block[i, epoch - 1] >= 0 else None
 
-    async def wait(self, key: str, epoch: int) -> None:
-        """For the old answers of a retry, which come without having been scheduled: their looks come first."""
-        from anyio import sleep
-
-        i = self._known(key, epoch)
-        before = 0 if i is None else int(self.block[i, epoch - 1])
-        while not self.off and any(self.unseen[:before]) and time.monotonic() - self.last < AT_ONCE:
-            await sleep(0.01)
-
     def reason(self, key: str, epoch: int) -> str | None:
         """Why an answer is not to be asked for; None if it is."""
         i = self._known(key, epoch)
@@ -254,18 +239,14 @@ class Stopper:
         return None
 
     def _seen(self, i: int, epoch: int) -> None:
-        if (i, epoch) not in self.started:
-            self.started.add((i, epoch))
-            self.peak = max(self.peak, len(self.started) - len(self.raw))
-            self.unseen[self.block[i, epoch - 1]] -= 1
+        self.started.add((i, epoch))
+        self.peak = max(self.peak, len(self.started) - len(self.raw))
 
     def answered(self, key: str, epoch: int, scores: Mapping[str, Any]) -> None:
         """An answer has ended, with scores or without any."""
         i = self._known(key, epoch)
         if i is None:
             return
-        if (i, epoch) not in self.started:
-            self.last = time.monotonic()
         self._seen(i, epoch)
         self._count(i, epoch, None if self.decides is None else self.decides.value(scores))
 
@@ -369,7 +350,9 @@ class Stopper:
     @property
     def cut(self) -> bool:
         """Whether answers were never asked for though no look had stopped the run: somebody ended it before."""
-        return not self.stopped and any(self.unseen[: self.most or None])
+        wanted = self.most or len(self.sizes)
+        asked = sum(self.block[i, epoch - 1] < wanted for i, epoch in self.started)
+        return not self.stopped and asked < sum(self.sizes[:wanted])
 
     def answers(self) -> set[tuple[int, int]]:
         """Question and epoch of the answers that were asked for, with an answer or without."""

@@ -85,7 +85,7 @@ def stopper_of(
     decides = other = None
     against, compared_with = "", None
     if asking.against is not None:
-        named = None if _refused(live) else live.flag.cluster  # to know what is refused, it is read
+        named = None if _refused(live) else live.flag.settings.cluster  # to know what is refused, it is read
         log = read(asking.against, spec.task, named, folders, "noise_against")
         decides, other = compared(spec, log, asking.metric or declared(spec))
         check_against(log.run, other.task)
@@ -99,7 +99,7 @@ def stopper_of(
     elif asking.rule is not None or asking.repeats:
         decides = deciding(spec.task, scorers, asking.metric or declared(spec))
     references = tuple(
-        read(path, spec.task, live.flag.cluster, folders, "noise_reference").run for path in asking.references
+        read(path, spec.task, live.flag.settings.cluster, folders, "noise_reference").run for path in asking.references
     )
     part, chances = np.arange(len(questions)), None
     if asking.sample is not None:
@@ -157,7 +157,7 @@ def _clusters(
 ) -> tuple[str, ...] | None:
     """The clusters that the noise of the task has; where the user's own cannot be had, it does not start."""
     task = live.spec.task
-    named, known = spec_for(live.flag.cluster, task), TaskClusters(task, questions.keys, metadata)
+    named, known = spec_for(live.flag.settings.cluster, task), TaskClusters(task, questions.keys, metadata)
     try:
         known.labels(named)
     except MissingFieldError as error:
@@ -172,7 +172,7 @@ def _clusters(
 
 def _refused(live: Live) -> bool:
     """Whether the user has said that there are no clusters."""
-    return spec_for(live.flag.cluster, live.spec.task) == "none"
+    return spec_for(live.flag.settings.cluster, live.spec.task) == "none"
 
 
 def _theirs(live: Live, questions: Questions, other: Scores, against: str) -> tuple[tuple[str, ...], str] | None:
@@ -406,7 +406,6 @@ class Stopping:
         if stopper is None:
             return None
         try:
-            await stopper.wait(str(id), epoch)
             reason = stopper.reason(str(id), epoch)
         except Exception as error:  # noqa: BLE001  a guest never takes the host down
             stopper.fault(error)

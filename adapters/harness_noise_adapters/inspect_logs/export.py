@@ -68,7 +68,7 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
     changes = [change for log in logs if (change := _change(log, analyze)) is not None]
     if not changes:
         raise NothingToAddError(path, "no native value of it is a mean that its scores reproduce on its own scale")
-    copied = folder is path and not _is_one(out, path)
+    copied = folder is path and not (out.exists() and out.samefile(path))
     rest = _rest(path, out, {change.path for change in changes}) if copied else []
     written = [_export(change, out / change.path.relative_to(folder), sources) for change in changes]
     for source, target in rest:
@@ -98,10 +98,6 @@ def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path
         elif not filecmp.cmp(source, target, shallow=False):
             raise InputError(f"{target}: exists and is not the copy of {source}; choose another folder")
     return copies
-
-
-def _is_one(folder: Path, other: Path) -> bool:
-    return folder.exists() and folder.samefile(other)
 
 
 def _is_inside(folder: Path, other: Path) -> bool:

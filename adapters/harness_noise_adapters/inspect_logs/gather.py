@@ -34,6 +34,8 @@ from .records import AnyMetric, AnyScore, bare
 if TYPE_CHECKING:
     from inspect_ai.scorer import SampleScore
 
+    from .logfile import LogFile
+
 Column = list[Any]
 
 MEANS = ("accuracy", "mean")
@@ -281,8 +283,6 @@ class TaskAnswers:
     """Clusters by a key, for scorers whose own stderr names one; None where the user has named another."""
     excluded: BoolArray | None = None
     """(N,) answers that are not to count (invalidated samples)."""
-    causes: Sequence[str] = ()
-    """(N,) why each answer has no score, if it has none; empty where the log does not say."""
     not_counted: BoolArray | None = None
     """(N,) answers that the log holds and Inspect's values are not of."""
     cancelled: bool = False
@@ -291,23 +291,11 @@ class TaskAnswers:
     """Whether the native results have values, and not only names."""
     n_not_seen: int = 0
     """Answers that were asked for and are not among the N."""
-    version: str = ""
-    """The task's own version."""
     missing: str = "drop"
     """What counts as wrong of the answers without a score; see `harness_noise.settings.counts_as_zero`."""
-    logged: bool = False
-    """Whether to find, too, what has no noise to be written beside it: values of several repeats (pass_at_k, max,
-    mode), and keys of dictionaries that no metric is the mean of."""
-    texts: Sequence[int] = ()
-    """(N,) hashes of what was answered, see `records.answer_hash`; empty where they are not known."""
-    panels: Mapping[str, Mapping[int, Sequence[Any]]] = field(default_factory=dict)
-    """Scorer → number of the answer → the votes of its panel."""
-    edited: Mapping[str, Mapping[int, tuple[Any, Any]]] = field(default_factory=dict)
-    """Scorer → number of the answer → its score before a person edited it, and that person's."""
-    same_judge: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Scorer → those that are it once more."""
-    reductions: Mapping[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)
-    """Scorer and reducer → question → the one value that a log says its repeats came to."""
+    log: LogFile | None = None
+    """What they were read from; None of a running task. Of a log there is, too, what has no noise to be written beside
+    it: values of several repeats (pass_at_k, max, mode), and keys of dictionaries that no metric is the mean of."""
 
     def reduce(self, es: AnyScore) -> Reduce | None:
         """From an EvalScore's table to one value for each question, which the log holds where repeats are several;
@@ -316,7 +304,7 @@ class TaskAnswers:
             return None
         if self.answers.repeats == 1:
             return of_single_answers(es.reducer)
-        reduced = self.reductions.get((es.scorer, es.reducer), {})
+        reduced = {} if self.log is None else self.log.reductions.get((es.scorer, es.reducer), {})
         values = [reduced.get(key) for key in self.answers.keys]
         if es.name != es.scorer:
             values = [value.get(es.name) if isinstance(value, dict) else value for value in values]
@@ -362,7 +350,7 @@ def gather(task: TaskAnswers) -> GatheredMeans:
         es = task.eval_scores[i]
         reduce = task.reduce(es)
         several = reduce is not None and task.answers.repeats > 1
-        if (reduce is None and es.reducer not in (None, "mean")) or (several and not task.logged):
+        if (reduce is None and es.reducer not in (None, "mean")) or (several and task.log is None):
             reason = f"its reducer {es.reducer} is not a mean over repeats"
             out.skipped.append(_skipped(task, label, es, (), reason))
         else:
@@ -378,7 +366,7 @@ def _gather(
 ) -> None:
     """The means of one EvalScore, by its number; `clustered` learns which of them have clusters of their own."""
     es = task.eval_scores[i]
-    reported = reported_means(es, task.raw, how.mean_of, every=task.logged)
+    reported = reported_means(es, task.raw, how.mean_of, every=task.log is not None)
     means = sum(bool(part.metrics) for part in reported)
     explained: list[str] = []
     for part in reported:
@@ -397,7 +385,7 @@ def _gather(
         scores = replace(mean.scores, clusters=clusters[0], cluster_spec=clusters[1])
         out.means.append(replace(mean, scores=scores, key=key))
         out.notes += [f"{task.name}: {called}: {mean.note}"] if mean.note else []
-    if task.logged and task.computed:
+    if task.log is not None and task.computed:
         said = {(row.metric, row.scorer) for row in out.skipped}  # one row, with the first reason
         out.skipped += [
             Skipped(task.name, name, label, _OWN_CODE, _finite(es.metrics[name].value))
@@ -518,8 +506,8 @@ def _mean_of(task: TaskAnswers, i: int, label: str, part: ReportedMean, how: _Ho
         note = f"{read.words} values are not numbers ({_short(read.example)}) and count as 0"
     absent = np.isnan(read.values)
     out = np.zeros_like(absent) if task.excluded is None else task.excluded
-    lost = np.flatnonzero(absent & ~out).tolist() if task.causes else []
-    causes = {i: task.causes[i] for i in lost if task.causes[i]}
+    lost = [] if task.log is None else np.flatnonzero(absent & ~out).tolist()
+    causes = {} if task.log is None else {i: cause for i in lost if (cause := task.log.answers.causes[i])}
     kept = np.where(out, np.nan, counted(read.values, causes, task.missing)[2])
     n_zero = int((absent & ~np.isnan(kept)).sum())
     codes: tuple[str, ...] = ()
@@ -543,7 +531,9 @@ def _mean_of(task: TaskAnswers, i: int, label: str, part: ReportedMean, how: _Ho
     if how.uses_all:
         n_missing, n_zero, codes = int(np.isnan(table).sum()), 0, (*codes, "uses_all_repeats")
     called = part.name or compared.called or "mean"
-    gradings = None if how.reduce is not None else _gradings(task, es, part.key, np.isnan(read.values) | out)
+    gradings = None
+    if how.reduce is None and task.log is not None:
+        gradings = _gradings(task, task.log, es, part.key, absent | out)
     if gradings is not None and all_alike(gradings.texts):
         codes = (*codes, "identical_repeats")
     scores = Scores(
@@ -560,17 +550,18 @@ def _mean_of(task: TaskAnswers, i: int, label: str, part: ReportedMean, how: _Ho
         n_zero=n_zero,
         diagnostics=codes,
         names=compared.names,
-        version=task.version,
+        version="" if task.log is None else task.log.header.task_version,
         gradings=gradings,
     )
     return GatheredMean(scores, i, part.key, beside and bool(part.metrics), metric if agrees else None, note)
 
 
-def _gradings(task: TaskAnswers, es: AnyScore, key: str | None, absent: BoolArray) -> Gradings | None:
+def _gradings(task: TaskAnswers, log: LogFile, es: AnyScore, key: str | None, absent: BoolArray) -> Gradings | None:
     """The texts that a scorer graded, and what it or its panel said of them besides; None where nothing is known.
 
     Args:
         task: the answers.
+        log: what they were read from.
         es: the native result.
         key: of the scorer's dictionaries, where the mean is of one.
         absent: (N,) answers that have no score, or are not to count.
@@ -584,15 +575,15 @@ def _gradings(task: TaskAnswers, es: AnyScore, key: str | None, absent: BoolArra
             return None
         return np.stack([task.answers.fill(np.where(absent, np.nan, part.values)) for part in read], axis=2)
 
-    votes = task.panels.get(es.scorer, {})
+    votes = log.answers.panels.get(es.scorer, {})
     width = max(map(len, votes.values()), default=0)
     panel = tables([[(*votes.get(i, ()), *[None] * width)[v] for i in range(len(absent))] for v in range(width)])
-    named = [(name, column) for name in task.same_judge.get(es.scorer, ()) if (column := task.raw(name)) is not None]
-    again = tables([column for _, column in named])
+    same = map(task.raw, log.header.same_judge.get(es.scorer, ()))
+    again = tables([column for column in same if column is not None])
     texts = np.zeros((len(task.answers.keys), task.answers.repeats), dtype=np.uint64)
-    if any(task.texts):
-        texts[task.answers.rows, task.answers.columns] = np.where(absent, 0, np.array(task.texts, dtype=np.uint64))
-    changed, now = task.edited.get(es.scorer), task.raw(es.scorer)
+    hashes = np.array(log.answers.texts, dtype=np.uint64)
+    texts[task.answers.rows, task.answers.columns] = np.where(absent, 0, hashes)
+    changed, now = log.answers.edited.get(es.scorer), task.raw(es.scorer)
     pairs = [changed.get(i, (value, None)) for i, value in enumerate(now)] if changed and now else []
     edits = tables(list(zip(*pairs, strict=True)))
     known = texts.any() or any(table is not None for table in (again, panel, edits))

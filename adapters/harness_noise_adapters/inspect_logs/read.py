@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -100,8 +99,7 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
     keep = Keep(key is not None, bool(options.usage), options.apart, options.edits)
     logs = list({log.parent: log for log in logs_in(path)}.values()) if path.is_dir() else [path]
     log_file = logfile.read(logs[0], accept, keep) if len(logs) == 1 else logfile.read_shards(logs, accept, keep)
-    log = assemble(path, log_file, options)
-    return replace(log, run=_labelled(log.run, log_file.header.task_args, options.factors)) if options.factors else log
+    return assemble(path, log_file, options)
 
 
 def _unread(path: Path, header: Header) -> Run:
@@ -111,14 +109,11 @@ def _unread(path: Path, header: Header) -> Run:
     return Run(model=header.model, name=where, harness="inspect", path=where, date=header.created, skipped=skipped)
 
 
-def _labelled(run: Run, arguments: Mapping[str, Any], names: Sequence[str]) -> Run:
-    """The run with the task's arguments as what each answer was made with."""
-    labels = {name: text_label(arguments[name]) for name in names if name in arguments}
-    scores = []
-    for part in run.scores:
-        n, K = part.values.shape
-        scores.append(replace(part, factors={name: ((label,) * K,) * n for name, label in labels.items()}))
-    return replace(run, scores=tuple(scores))
+def _factors(part: Scores, header: Header, options: ReadOptions) -> dict[str, tuple[tuple[str, ...], ...]] | None:
+    """The task's arguments as what each answer was made with; None where no factor is asked for."""
+    n, K = part.values.shape
+    labels = {name: text_label(header.task_args[name]) for name in options.factors if name in header.task_args}
+    return {name: ((label,) * K,) * n for name, label in labels.items()} if options.factors else None
 
 
 def _finished(path: Path, header: Header) -> None:
@@ -190,21 +185,14 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
         eval_scores=header.scores,
         answers=answers,
         raw=rows.scores.get,
-        texts=rows.texts,
-        panels=rows.panels,
-        edited=rows.edited,
-        same_judge=header.same_judge,
         questions=_questions(path, log_file, answers, firsts, options, notes),
         clusters=clusters,
         own=known.labels_or_none if open_ else None,
         excluded=_invalidated(header, rows.invalid, notes),
-        causes=rows.causes,
         cancelled=header.status == "cancelled" or not header.computed,
         computed=header.computed,
-        version=header.task_version,
         missing=options.missing,
-        logged=True,
-        reductions=log_file.reductions,
+        log=log_file,
     )
     gathered = gather(task)
     if open_ and not gathered.own_clusters:
@@ -234,7 +222,10 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
         harness="inspect",
         path=str(path),
         date=header.created,
-        scores=tuple(replace(part, outer=outer_fields(part, metadata)) for part in scores),
+        scores=tuple(
+            replace(part, outer=outer_fields(part, metadata), factors=_factors(part, header, options))
+            for part in scores
+        ),
         headline=frozenset((header.task, part.metric, part.scorer) for part in scores[:n_first]),
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),

@@ -388,16 +388,13 @@ class Stopping:
         live.flag = replace(live.flag, asking={**live.flag.asking, **self.asking})  # the task's own code wins
         running = private.options()
         folders = [str(Path.cwd()), self.folder, *([running.eval_wd] if running is not None else [])]
-        refused: InputError | None = None
         try:
             asking = StoppingSettings.of(live.flag)
             live.stopper = await to_thread.run_sync(stopper_of, live, samples, epochs, asking, folders)
         except InputError as error:
-            refused = error
+            refuse(error)
         except Exception as error:  # noqa: BLE001  anything else would be asked, and paid for
-            refused = InputError(f"{task.task}: it cannot be stopped early ({error_message(error)}); leave it out")
-        if refused is not None:
-            refuse(refused)
+            refuse(InputError(f"{task.task}: it cannot be stopped early ({error_message(error)}); leave it out"))
         return MANAGER
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:

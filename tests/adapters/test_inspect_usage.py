@@ -206,6 +206,31 @@ def test_the_measures_of_a_running_task_have_the_clusters_that_they_have_after_i
     assert live.value == pytest.approx(after.se)
 
 
+def test_a_retried_run_has_no_measures_of_its_last_try_alone(canned, tmp_path, warned):
+    """Inspect tells nobody what the answers have used that it takes over from an earlier try."""
+    from inspect_ai import eval_retry
+
+    fail = [True]
+
+    def answer(state):
+        if fail[0] and state.sample_id == "q5":
+            raise RuntimeError("the server is gone")
+        return "yes"
+
+    @inspect_ai.task(name="retried")
+    def retried():
+        return canned.task(answer=answer)
+
+    on = {"noise": True, "noise_measures": "time"}
+    first = canned.eval(retried(), tmp_path / "first", max_samples=1, metadata=on)[0]
+    assert first.status == "error"
+    fail[0] = False
+    again = canned.quietly(eval_retry, first, log_dir=str(tmp_path / "again"), display="none", max_samples=1)[0]
+    assert (again.status, again.results.completed_samples) == ("success", 12)
+    assert [es.name for es in again.results.scores] == ["match"]
+    assert any("5 of 12 answers have used is not known here" in text for text in warned())
+
+
 @pytest.mark.parametrize("kind", ["eval", "json"])
 def test_export_adds_measures_and_twice_changes_nothing(canned, spending, tmp_path, kind):
     source = Path(canned.eval(spending(), tmp_path / "in", epochs=2, log_format=kind)[0].location)

@@ -305,10 +305,8 @@ class TaskAnswers:
         if self.answers.repeats == 1:
             return of_single_answers(es.reducer)
         reduced = {} if self.log is None else self.log.reductions.get((es.scorer, es.reducer), {})
-        values = [reduced.get(key) for key in self.answers.keys]
-        if es.name != es.scorer:
-            values = [value.get(es.name) if isinstance(value, dict) else value for value in values]
-        read = numbers(values)
+        values = map(reduced.get, self.answers.keys)
+        read = numbers([value.get(es.name) if isinstance(value, dict) else value for value in values])
         return None if read.words or not reduced else lambda _: read.values.copy()
 
 

@@ -227,19 +227,24 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     inject.replace_all([(results.scores[index], part) for index, part in fresh.items()])
     live.told = _headline_first(live, results, fresh)
     if live.flag.measures:
-        warnings += _add_measures(live, results)
+        warnings += _add_measures(live, results, len(answers.rows))
     if live.stopper is not None:
         live.stopper.inject(results)
         warnings += full_benchmark(live, results, gathered)
     return warnings
 
 
-def _add_measures(live: Live, results: EvalResults) -> list[str]:
+def _add_measures(live: Live, results: EvalResults, n_scored: int) -> list[str]:
     """Append the noise of the measures that are asked for; what the user should know, one sentence each."""
     task, names = live.spec.task, live.flag.measures
     samples, places = list(live.usage.values()), list(live.usage)
-    if not samples:
-        return [f"{task}: no answer has a usage, so its measures have no error bars"]
+    lacking = n_scored - sum(not used.get("error") for used in samples)
+    if lacking > 0:
+        return [
+            f"{task}: what {lacking} of {n_scored} answers have used is not known here (they are of an earlier try, or "
+            "scored again), so its measures have no error bars; `harness-noise export LOG -o DIR --measure NAME` adds "
+            "them"
+        ]
     header = header_of({"eval": live.spec.model_dump(mode="json")}, Faults())
     answers = grid([name for name, _ in places], [epoch for _, epoch in places], order=live.spec.dataset.sample_ids)
     notes: list[str] = []
@@ -248,10 +253,9 @@ def _add_measures(live: Live, results: EvalResults) -> list[str]:
     first = live.told[0][0].cluster if live.told else None
     if open_ and first is not None:  # as after the run: the clusters of the first score
         clusters = known.labels_or_none(first)
-    part = Scores(task, SCORE, "none", Questions(answers.keys, "sample id"), answers.fill(np.zeros(len(samples))))
-    parts, remarks = usage.with_usage(
-        [replace(part, clusters=clusters[0], cluster_spec=clusters[1])], header, samples, answers, names, None
-    )
+    nothing = answers.fill(np.zeros(len(samples)))
+    part = Scores(task, SCORE, "none", Questions(answers.keys, "sample id"), nothing, *clusters)
+    parts, remarks = usage.with_usage([part], header, samples, answers, names, None)
     run = Run(model=header.model, name=live.spec.eval_id, harness="inspect", scores=tuple(parts))
     run = with_record(run, *recorded(_record(results)))
     try:

@@ -70,7 +70,6 @@ class ScoreRow:
     name: str
     scorer: str
     reducer: str | None
-    params: Mapping[str, Any]
     metrics: Mapping[str, NativeMetric]
 
     def without_values(self) -> ScoreRow:
@@ -232,7 +231,7 @@ def uncomputed(header: Header, scores: Mapping[str, Sequence[Any]]) -> Header:
         for name in [key for key in keys if None not in by_key] or [scorer]:
             known = by_key.get(None) or by_key.get(name) or by_key.get("*") or {}
             metrics = {metric: NativeMetric(metric, math.nan, None, params, None) for metric, params in known.items()}
-            rows.append(ScoreRow(name, scorer, None, {}, metrics))
+            rows.append(ScoreRow(name, scorer, None, metrics))
     return replace(header, scores=rows, computed=False)
 
 
@@ -291,7 +290,6 @@ def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
                 name=name,
                 scorer=scorer if isinstance(scorer, str) else name,
                 reducer=reducer if isinstance(reducer, str) else None,
-                params=object_of(row.get("params"), "params of results.scores", faults),
                 metrics=_metrics(row.get("metrics"), faults),
             )
         )

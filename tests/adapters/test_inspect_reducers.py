@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import harness_noise as hn
-from harness_noise_adapters.inspect_logs import grid
+from harness_noise_adapters.inspect_logs import gather
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
@@ -38,7 +38,7 @@ GRADES = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.5, math.nan])
 @given(GRADES, st.sampled_from(sorted(NATIVE)))
 def test_of_one_answer_every_reducer_is_inspects_own(grade, name):
     assume(not math.isnan(grade))  # there is no value
-    reduce = grid.of_single_answers(name)
+    reduce = gather.of_single_answers(name)
     if name.endswith(("_2", "_3")):
         assert reduce is None
         return

@@ -39,8 +39,7 @@ from . import inject, private, usage
 from .clusters import TaskClusters, spec_for
 from .export import Placed, rewrite
 from .flags import Flag
-from .gather import GatheredMeans, TaskAnswers, gather
-from .grid import AnswerGrid, grid
+from .gather import AnswerGrid, GatheredMeans, TaskAnswers, gather, grid
 from .records import RECORD, Faults, header_of, headline_of, interrupted, is_headline
 from .stopper import Live, current
 

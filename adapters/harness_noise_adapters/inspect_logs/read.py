@@ -23,8 +23,7 @@ from . import inject, logfile
 from .clusters import TaskClusters, natural, outer_fields, spec_for
 from .finding import logs_in
 from .flags import cluster_text
-from .gather import GatheredMeans, TaskAnswers, gather, names_cluster
-from .grid import AnswerGrid, grid
+from .gather import AnswerGrid, GatheredMeans, TaskAnswers, gather, grid, names_cluster
 from .identity import PART, LogIdentity, marks, still_fits
 from .logfile import LogFile, SampleLog
 from .records import RECORD, Faults, Header, Keep, SampleQuestion, is_headline, object_of, uncomputed

@@ -29,7 +29,7 @@ from harness_noise.settings import Settings
 
 from ..stopping_options import StoppingOptions, checked, whole_number
 from .flags import Flag
-from .grid import numbers
+from .gather import numbers
 from .identity import fingerprint
 from .inject import append_record
 

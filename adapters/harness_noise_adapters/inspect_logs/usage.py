@@ -14,7 +14,7 @@ from harness_noise.data.measures import usage_of
 from harness_noise.data.scores import Scores, Usage
 from harness_noise.io.measures import CACHED_USAGE
 
-from .grid import AnswerGrid
+from .gather import AnswerGrid
 from .records import USAGE, Header
 
 if TYPE_CHECKING:

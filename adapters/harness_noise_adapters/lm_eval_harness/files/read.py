@@ -175,11 +175,7 @@ def score_answers(path: Path, wanted: Wanted, native: Native, samples: Samples) 
     whole = {metric for (metric, _), column in samples.columns.items() if column.raw is not None}
     # scores per repeat in the file are numbers: a metric that is no mean has none
     # one score to each of several answers is none of single answers: it is tried, or refused, as it was at first
-    several = any(
-        max(column.uneven.counts if column.uneven is not None else (column.width,)) > 1
-        for column in samples.columns.values()
-    )
-    scored = samples.scored and several
+    scored = samples.scored and any(max(column.counts) > 1 for column in samples.columns.values())
     only = whole if scored else None
     if samples.answers == 1 or only == set() or all(metric == "bypass" for metric, _ in samples.columns):
         return []

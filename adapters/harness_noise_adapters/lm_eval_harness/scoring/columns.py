@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,12 @@ class Column:
 
     values: array[float] = field(default_factory=lambda: array("d"))
     """The scores, row after row; NaN where one is no number."""
-    size: int = 0
-    """Rows."""
-    width: int = 1
-    """Scores of a row, while `uneven` is None."""
-    uneven: Uneven | None = None
-    """None as long as row i is document i, all rows have as many scores, and the first is lm-eval's own value."""
+    rows: array[int] = field(default_factory=lambda: array("i"))
+    """The document of each row."""
+    counts: array[int] = field(default_factory=lambda: array("i"))
+    """How many scores each row has."""
+    own: array[float] = field(default_factory=lambda: array("d"))
+    """The values that lm-eval itself aggregates, one for each row; NaN where they are no numbers."""
     raw: list[tuple[Any, list[Any]]] | None = None
     """Row → lm-eval's own value and those per repeat, whatever they are; None where nobody wants them."""
     kinds: set[str] = field(default_factory=set)
@@ -40,85 +39,27 @@ class Column:
         if self.raw is not None:
             self.raw.append((own, list(repeats or (own,))))
         if repeats:
-            scores = self._scores(repeats)
+            self._extend(repeats)
         else:
             self.kinds.add(kind)
-            scores = (value,)
-        if self.uneven is None:
-            if not self.size:
-                self.width = len(scores)
-            same = scores[0] == value or (scores[0] != scores[0] and value != value)
-            if not (same and document == self.size and len(scores) == self.width):
-                own_values = self.values[:: self.width]
-                self.uneven = Uneven(array("l", range(self.size)), array("l", [self.width]) * self.size, own_values)
-        if self.uneven is not None:
-            self.uneven.rows.append(document)
-            self.uneven.counts.append(len(scores))
-            self.uneven.own.append(value)
-        self.values.extend(scores)
-        self.size += 1
+            self.values.append(value)
+        self.rows.append(document)
+        self.counts.append(len(repeats or (own,)))
+        self.own.append(value)
 
-    def extend(self, documents: Sequence[int], own: Sequence[Any], repeats: Sequence[Any]) -> None:
-        """Many rows; at once where they are as they mostly are."""
-        if not self._extended(documents, own, repeats):
-            for document, value, scores in zip(documents, own, repeats, strict=True):
-                self.add(document, value, scores if type(scores) is list else None)
-
-    def _extended(self, documents: Sequence[int], own: Sequence[Any], repeats: Sequence[Any]) -> bool:
-        if self.uneven is not None or self.raw is not None or set(map(type, own)) != {float}:
-            return False
-        if documents != range(self.size, self.size + len(own)):
-            return False
-        kinds = set(map(type, repeats))
-        if kinds == {list}:
-            widths = set(map(len, repeats))
-            if len(widths) > 1 or 0 in widths or [scores[0] for scores in repeats] != own:
-                return False
-            try:
-                values = array("d", chain.from_iterable(repeats))
-            except (TypeError, OverflowError):
-                return False
-            width = widths.pop()
-        elif kinds == {type(None)}:
-            values, width = array("d", own), 1
-        else:
-            return False
-        if self.size and width != self.width:
-            return False
-        self.kinds.add("number")
-        self.width = width
-        self.values += values
-        self.size += len(own)
-        return True
-
-    def _scores(self, repeats: Sequence[Any]) -> Sequence[float]:
+    def _extend(self, repeats: Sequence[Any]) -> None:
         try:
-            scores = array("d", repeats)
+            self.values += array("d", repeats)
+            self.kinds.add("number")
         except (TypeError, OverflowError):
             scalars = list(map(scalar, repeats))
             self.kinds.update(kind for kind, _ in scalars)
-            return [value for _, value in scalars]
-        self.kinds.add("number")
-        return scores
-
-    @property
-    def rows(self) -> Sequence[int]:
-        """The document of each row."""
-        return range(self.size) if self.uneven is None else self.uneven.rows
-
-    @property
-    def own(self) -> Sequence[float]:
-        """The values that lm-eval itself aggregates, one for each row; NaN where they are no numbers."""
-        if self.uneven is not None:
-            return self.uneven.own
-        return self.values if self.width == 1 else self.values[:: self.width]
+            self.values.extend(value for _, value in scalars)
 
     def own_mean(self) -> float | None:
-        own = self.own if self.dropped is None else [value for value in self.own if value != self.dropped]
-        if own and (total := sum(own)) == total:
-            return total / len(own)
-        n = sum(value == value for value in own)
-        return sum(value for value in own if value == value) / n if n else None
+        """The mean of lm-eval's own values; None where there is none."""
+        own = [value for value in self.own if value == value != self.dropped]
+        return sum(own) / len(own) if own else None
 
     def own_values(self, n: int) -> list[float | None]:
         """What lm-eval aggregates, by document."""
@@ -151,36 +92,23 @@ class Column:
             return values, asked
         own = np.asarray(self.own)
         applies = np.zeros((n, 1), dtype=np.bool_)
-        applies[np.asarray(self.rows, dtype=np.intp)[~np.isnan(own) & (own != self.dropped)]] = True
+        applies[np.asarray(self.rows)[~np.isnan(own) & (own != self.dropped)]] = True
         return np.where(applies, values, np.nan), asked & applies
 
     def _matrix(self, n: int) -> tuple[FloatArray, BoolArray]:
-        if self.uneven is None and self.size == n > 0:
-            table = np.frombuffer(self.values).reshape(n, self.width)
+        rows, counts = np.asarray(self.rows), np.asarray(self.counts)
+        K = int(counts.max(initial=1))
+        if len(rows) == n > 0 and (counts == K).all() and (rows == np.arange(n)).all():
+            table = np.frombuffer(self.values).reshape(n, K)
             table.flags.writeable = False
             return table, np.broadcast_to(np.True_, table.shape)
-        rows = np.asarray(self.rows, dtype=np.intp)
-        counts = np.full(self.size, self.width) if self.uneven is None else np.asarray(self.uneven.counts)
-        K = int(counts.max(initial=1))
         check_grid(n, K, len(self.values), "the samples file")
         out = np.full((n, K), np.nan)
         repeat = np.arange(len(self.values)) - np.repeat(np.cumsum(counts) - counts, counts)
         out[np.repeat(rows, counts), repeat] = np.asarray(self.values)
         asked = np.ones(out.shape, dtype=np.bool_)
-        asked[rows] = np.arange(out.shape[1]) < counts[:, None]
+        asked[rows] = np.arange(K) < counts[:, None]
         return out, asked
-
-
-@dataclass(slots=True)
-class Uneven:
-    """What a column has to know of each row that is not as regular as most are."""
-
-    rows: array[int]
-    """The row's document."""
-    counts: array[int]
-    """How many scores it has."""
-    own: array[float]
-    """The value that lm-eval itself aggregates; NaN where it is no number."""
 
 
 def scalar(value: Any) -> tuple[str, float]:

@@ -239,7 +239,7 @@ def _drop(task: TaskFacts, columns: Mapping[Key, Column]) -> None:
 
 def _drops(task: TaskFacts, key: Key, column: Column) -> bool:
     aggregation = task.aggregations.get(key[0], Aggregation())
-    if not column.size or not (key[0].isdecimal() or not aggregation.registered) or min(column.own) != NOT_APPLIED:
+    if not column.own or not (key[0].isdecimal() or not aggregation.registered) or min(column.own) != NOT_APPLIED:
         return False
     rest = [value for value in column.own if value != NOT_APPLIED]
     value = task.reported.get(key)

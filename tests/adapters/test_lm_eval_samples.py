@@ -197,24 +197,6 @@ def test_two_keys_of_one_hash_are_two_documents(monkeypatch):
     assert index.unique_keys() == occurrences((*keys, *keys))
 
 
-# choices
-
-
-def test_the_texts_of_choices_are_cut_out_of_a_line():
-    texts = [" a \u00e9", ' "b", "arg_1": ', " }}, ", ""]
-    asked = {f"gen_args_{i}": {"arg_0": 'One "context"', "arg_1": text} for i, text in enumerate(texts)}
-    for ascii_only in (True, False):
-        data = json.dumps(line(arguments=asked), ensure_ascii=ascii_only).encode()
-        assert scan.choice_texts(data, json.loads) == tuple(texts)
-    for other in (
-        asked | {"gen_args_3": {"arg_0": "another", "arg_1": "d"}},
-        asked | {"gen_args_3": {"arg_0": 'One "context"', "arg_1": {"until": []}}},
-        asked | {"gen_args_3": {"arg_0": 'One "context"', "arg_1": "d", "arg_2": "e"}},
-        asked | {"gen_args_5": {"arg_0": 'One "context"', "arg_1": "e"}},
-    ):
-        assert scan.choice_texts(json.dumps(line(arguments=other)).encode(), json.loads) is None
-
-
 # what is refused
 
 

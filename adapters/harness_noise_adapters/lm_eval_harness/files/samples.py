@@ -32,7 +32,6 @@ from .scan import (
     Scan,
     Wanted,
     changed,
-    choice_texts,
     may_be_rounded,
     metrics_of,
     stamp,
@@ -347,7 +346,7 @@ def read_samples(path: Path, wanted: Wanted) -> Samples:
             full = whole_row(line, json.loads, path, number) if may_be_rounded(row.get("target")) else row
             arguments = full.get("arguments")
             if log.by_text and arguments is None:
-                arguments = choice_texts(line, loads) or whole_row(line, loads, path, number).get("arguments")
+                arguments = whole_row(line, loads, path, number).get("arguments")
             log.add(document, full, arguments)
         if wanted.brier and BRIER in row:
             row[BRIER] = brier_score(row, wanted.doubled)

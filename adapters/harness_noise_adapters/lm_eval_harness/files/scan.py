@@ -165,34 +165,6 @@ def _head(line: bytes, start: int, target: bool) -> bytes:
     return line[:start] if position < 0 else line[:stop] + line[position:start]
 
 
-def choice_texts(line: bytes, loads: Callable[[bytes], Any]) -> tuple[str, ...] | None:
-    """The texts of the choices of a line that asks for all in one context; None for any other line."""
-    start = line.find(_CONTEXT_0) + len(_CONTEXT_0)
-    stop = line.find(_CHOICE, start)
-    context = line[start : stop + len(_CHOICE)]
-    if start < len(_CONTEXT_0) or stop < 0:
-        return None
-    parts: list[bytes] = []
-    position = start
-    while line.startswith(context, position):
-        position += len(context)
-        following = b'}, "gen_args_%d": {"arg_0": ' % (len(parts) + 1)
-        end = line.find(following, position)
-        parts.append(line[position:end] if end >= 0 else line[position : line.find(b'}}, "resps": ', position)])
-        if end < 0:
-            break
-        position = end + len(following)
-    else:
-        return None
-    try:
-        texts = loads(b"[" + b",".join(parts) + b"]")
-    except (ValueError, RecursionError):
-        return None
-    if len(texts) != len(parts) or set(map(type, texts)) != {str}:
-        return None
-    return tuple(texts)
-
-
 def whole_row(line: bytes, loads: Callable[[bytes], Any], path: Path, number: int) -> Row:
     row = load_line(path, number, line, DAMAGED, loads)
     if not isinstance(row, dict) or not {"doc_id", "doc", "doc_hash"} & row.keys():
@@ -212,7 +184,6 @@ def may_be_rounded(value: Any) -> bool:
         return True
 
 
-_CONTEXT_0, _CHOICE = _BULK + b'{"arg_0": ', b', "arg_1": '
 _BEGINNING, _DOC, _TARGET, _INNER = b'{"doc_id": ', b', "doc": ', b', "target": ', b'"doc_id": '
 
 

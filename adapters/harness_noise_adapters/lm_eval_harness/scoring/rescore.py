@@ -250,21 +250,27 @@ def _filter_name(step: Any) -> str:
     return str(getattr(getattr(step, "func", step), "__name__", ""))
 
 
+def right_answers(metric: str, values: Sequence[Any], K: int) -> list[list[float]] | None:
+    """(n, K) zeros and ones of which pass@1 is `values`, c right of K in a random order, for theirs is unknown; None
+    where the metric, or a value, is no such share."""
+    if K == 1 or not _PASS_AT_1.fullmatch(metric) or not all(isinstance(value, (int, float)) for value in values):
+        return None
+    right = np.asarray(values, dtype=np.float64) * K
+    if not (abs(right - right.round()) < 1e-9).all():
+        return None
+    answers: list[list[float]] = (
+        np.random.default_rng(0).permuted((np.arange(K) < right.round()[:, None]).astype(np.float64), axis=1).tolist()
+    )
+    return answers
+
+
 def expand(scores: FilterScores, K: int) -> FilterScores:
-    """Right answers c of K, where pass@1 says c/K; their pass_order is unknown, so it is drawn."""
+    """The scores with the right answers that pass@1 tells of in the place of its values."""
     if K == 1:
         return scores
-    draw = np.random.default_rng(0)
-    values = dict(scores.values)
-    for metric, column in scores.native.items():
-        if not _PASS_AT_1.fullmatch(metric) or not all(isinstance(value, (int, float)) for value in column):
-            continue
-        right = np.asarray(column, dtype=np.float64) * K
-        if not (abs(right - right.round()) < 1e-9).all():
-            continue
-        block = (np.arange(K) < right.round()[:, None]).astype(np.float64)
-        values[metric] = draw.permuted(block, axis=1).tolist()
-    return FilterScores(scores.name, values, scores.native, first=False, mean=True, notes=scores.notes)
+    known = {metric: right_answers(metric, column, K) for metric, column in scores.native.items()}
+    values = scores.values | {metric: answers for metric, answers in known.items() if answers is not None}
+    return replace(scores, values=values, first=False, mean=True)
 
 
 def _join(known: list[list[Any]] | None, more: list[list[Any]], native_K: int) -> list[list[Any]]:

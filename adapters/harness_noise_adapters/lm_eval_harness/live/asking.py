@@ -8,7 +8,7 @@ be evaluated block by block, and in the end as one run over all the questions th
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from copy import deepcopy
@@ -45,8 +45,10 @@ class Asking:
         self._evaluate, self._arguments, self.tasks = evaluate, arguments, tasks
         self._built: dict[str, dict[int, list[Any]]] = {}
         """Task → document → its requests."""
-        self._answers: dict[int, tuple[Any, list[Any]]] = {}
-        """id(request) → the request, so that no other one gets its id, and its answers in the order of asking."""
+        self._answers: defaultdict[int, list[Any]] = defaultdict(list)
+        """id of a request → its answers in the order of asking."""
+        self._sent: list[Any] = []
+        """All requests, so that no other one gets the id of one of them."""
         self._answering = False
         """While the model answers, what it asks of itself is no request of lm-eval's."""
         self.model_failed = False
@@ -124,27 +126,26 @@ class Asking:
         def answers(requests: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
             if self._answering:
                 return call(requests, *args, **kwargs)
-            numbered = list(_numbered(requests))
-            there = {id(request): len(self._answers.get(id(request), ("", ()))[1]) for request in requests}
-            fresh = [request for request, number in numbered if number >= there[id(request)]]
+            seen: Counter[int] = Counter()
+            numbered = []  # lm-eval sends a request several times for several answers
+            for request in requests:
+                numbered.append((id(request), seen[id(request)]))
+                seen[id(request)] += 1
+            fresh = [
+                request
+                for request, (key, number) in zip(requests, numbered, strict=True)
+                if number >= len(self._answers[key])
+            ]
             if fresh:
-                self.model_failed = True
-                self._answering = True
+                self.model_failed = self._answering = True
                 try:
                     given = list(call(fresh, *args, **kwargs))
                 finally:
                     self._answering = False
                 self.model_failed = False
+                self._sent += fresh
                 for request, answer in zip(fresh, given, strict=True):
-                    self._answers.setdefault(id(request), (request, []))[1].append(answer)
-            return [self._answers[id(request)][1][number] for request, number in numbered]
+                    self._answers[id(request)].append(answer)
+            return [self._answers[key][number] for key, number in numbered]
 
         return answers
-
-
-def _numbered(requests: Sequence[Any]) -> Iterator[tuple[Any, int]]:
-    """Every request with how often it came before: lm-eval sends one several times for several answers."""
-    seen: Counter[int] = Counter()
-    for request in requests:
-        yield request, seen[id(request)]
-        seen[id(request)] += 1

@@ -20,9 +20,9 @@ import inspect
 import json
 import random
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
 from harness_noise.errors import error_message
@@ -59,37 +59,6 @@ def seed_of(base: object, prompt: str, occurrence: int) -> int:
     """A seed in [0, 2³¹) for the n-th repeat of a prompt."""
     digest = hashlib.sha256(f"{base}|{prompt}|{occurrence}".encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:4], "big") >> 1
-
-
-class Reseeder:
-    """Gives every repeated prompt of one run a seed of its own.
-
-    One object serves all rounds of a run, so that occurrences are counted across them.
-    """
-
-    def __init__(self, lm: Any) -> None:
-        self.lm = innermost(lm)
-        self.occurrences: Counter[str] = Counter()
-
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        """Within it the model's payloads for generation carry our seeds; restored after."""
-        if not sends_payloads(self.lm):
-            yield
-            return
-        original = self.lm._create_payload
-
-        def create(messages: Any, *args: Any, **kwargs: Any) -> Any:
-            payload = original(messages, *args, **kwargs)
-            # no seed, or an explicit null: the server draws by itself
-            if kwargs.get("generate", args[0] if args else False) and payload.get("seed") is not None:
-                prompt = json.dumps(messages, sort_keys=True, default=str)
-                self.occurrences[prompt] += 1
-                payload["seed"] = seed_of(payload["seed"], prompt, self.occurrences[prompt])
-            return payload
-
-        with patched(self.lm, "_create_payload", create):
-            yield
 
 
 @contextmanager
@@ -205,14 +174,14 @@ class Repeats:
         self.notes: list[str] = []
         self.interrupted = False
         """Whether the user stopped the further answers."""
-        self._further: dict[int, tuple[Any, list[Any]]] = {}
-        """id(instance) → the instance, so that no other one gets its id, and its further answers."""
+        self._further: defaultdict[int, list[Any]] = defaultdict(list)
+        """id of a request → its further answers; `_asked` holds the request, so that no other one gets its id."""
         self._answering = False
         """While the model answers, what it asks of itself is no request of lm-eval's."""
         self._done = 0, 0
         """Rounds of further answers that are there, and that were to be asked."""
-        self._seeds = Reseeder(lm)
-        """One of all rounds: equal prompts of two blocks are further answers, too."""
+        self._occurrences: Counter[str] = Counter()
+        """How often each prompt was asked further, in all rounds: equal prompts of two blocks count together."""
         self._asked: list[Any] = []
         """The harness's own requests by now."""
         self._task_of: dict[int, str] = {}
@@ -341,7 +310,7 @@ class Repeats:
                 if len(answers) != len(asked):
                     raise ValueError(f"{len(answers)} answers to {len(asked)} requests")
                 for request, answer in zip(asked, answers, strict=True):
-                    self._further.setdefault(id(request), (request, []))[1].append(answer)
+                    self._further[id(request)].append(answer)
                 self._done = done, len(rounds)
 
     def _stopped(self, error: BaseException) -> None:
@@ -369,14 +338,10 @@ class Repeats:
             own = request.repeats or 1
             # padding for other ranks repeats whole blocks
             if id(request) in ours and seen[id(request)] % own == 0:
-                for repeat in range(own + len(self._more(request)), self.counts[ours[id(request)]][1]):
+                for repeat in range(own + len(self._further[id(request)]), self.counts[ours[id(request)]][1]):
                     rounds.setdefault(0 if at_once else repeat, []).append(request)
             seen[id(request)] += 1
         return [rounds[key] for key in sorted(rounds)]
-
-    def _more(self, request: Any) -> list[Any]:
-        """The further answers of a request by now."""
-        return self._further.get(id(request), (request, []))[1]
 
     def _ours(self) -> dict[int, str]:
         """id of every request that is asked again, of this block and those before → its task."""
@@ -392,7 +357,7 @@ class Repeats:
             stack.enter_context(same_random_state())
             stack.enter_context(patched(self, "_answering", True))
             if self.reseed:
-                stack.enter_context(self._seeds.active())
+                stack.enter_context(self._reseeded(lm))
             if lm is not self.lm:
                 from lm_eval.api.model import CacheHook
 
@@ -400,6 +365,23 @@ class Repeats:
             if self._batch_sizes.longest is not None:
                 stack.enter_context(patched(lm, _DETECT, lambda *_args, **_kwargs: self._batch_sizes.longest))
             yield
+
+    def _reseeded(self, lm: Any) -> AbstractContextManager[None]:
+        """Within it the model's payloads for generation carry seeds of ours."""
+        if not sends_payloads(lm):
+            return nullcontext()
+        original = lm._create_payload
+
+        def create(messages: Any, *args: Any, **kwargs: Any) -> Any:
+            payload = original(messages, *args, **kwargs)
+            # no seed, or an explicit null: the server draws by itself
+            if kwargs.get("generate", args[0] if args else False) and payload.get("seed") is not None:
+                prompt = json.dumps(messages, sort_keys=True, default=str)
+                self._occurrences[prompt] += 1
+                payload["seed"] = seed_of(payload["seed"], prompt, self._occurrences[prompt])
+            return payload
+
+        return patched(lm, "_create_payload", create)
 
     def _filter(self, task: Any) -> Any:
         original = task.apply_filters
@@ -420,7 +402,7 @@ class Repeats:
         whole = []
         for request in task.instances:
             own = request.repeats or 1
-            if more := self._more(request):
+            if more := self._further[id(request)]:
                 K = self.counts[self._task_of[id(request)]][1]
                 whole.append((request, [*request.resps[:own], *more[: K - own]]))
         for request, answers in whole:

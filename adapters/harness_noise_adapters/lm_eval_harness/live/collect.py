@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from harness_noise.arrays import HashArray
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller
+from harness_noise.data.clusters import ClusterSpec, labeller
 from harness_noise.data.questions import Questions, occurrences, text_hash
 from harness_noise.data.scores import Run, Weighting, with_groups
 from harness_noise.errors import InputError
@@ -328,30 +328,6 @@ def cluster_labels(
         asked[name] = AskedQuestions([row["doc_id"] for row in rows], [row["target_hash"] for row in rows], labels)
     given = None if options.cluster == ClusterSpec() else options.cluster
     return out | clusters(given, asked, notes, flag=options.named("cluster"), whole=True)
-
-
-def first_missing(tasks: Mapping[str, Any], spec: ClusterSpec) -> tuple[list[str], list[str]]:
-    """What is wrong with the cluster fields before the run starts.
-
-    Returns:
-        (errors, warnings): a field that the user named and the documents lack is an error; a preset
-        that does not fit is a warning.
-    """
-    errors: list[str] = []
-    warnings: list[str] = []
-    for name, task in tasks.items():
-        wanted = resolve(spec, name)
-        if wanted is None or wanted == "task" or is_parallel(wanted):
-            continue
-        docs = getattr(task, "task_docs", None)
-        doc = next(iter(docs if docs is not None else task.eval_docs), None)
-        if doc is None:
-            continue
-        try:
-            labeller(wanted)(doc)
-        except MissingFieldError as error:
-            (warnings if spec.for_task(name) == "auto" else errors).append(f"{name}: {error}")
-    return errors, warnings
 
 
 def _group_rows(groups: NativeGroups, results: Mapping[str, Any]) -> Iterator[GroupRow]:

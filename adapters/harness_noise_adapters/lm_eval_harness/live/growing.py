@@ -99,7 +99,7 @@ class Growing:
 
     def __init__(self, asking: Asking, groups: NativeGroups, repeats: Repeats, session: Any) -> None:
         self.asking, self.tasks, self.repeats, self.session = asking, asking.tasks, repeats, session
-        self.others: Others = session.others()
+        self.others: Others = session.others
         self.options: Options = session.options
         self.notes: list[str] = []
         population = Population(

@@ -352,7 +352,6 @@ def per_sample(collected: Collected) -> Iterator[tuple[str, int, dict[str, list[
     """Task and number of every logged sample, its scores per repeat and its cluster."""
     measured = {(part.task, part.scorer, part.metric): part for part in collected.run.scores}
     for name, task_scores in collected.tasks.items():
-        clusters = collected.clusters.get(name)
         for scorer, positions in task_scores.positions.items():
             columns = {
                 metric: [scores[: len(raw)] for scores, raw in zip(part.values.tolist(), answers, strict=True)]
@@ -361,7 +360,7 @@ def per_sample(collected: Collected) -> Iterator[tuple[str, int, dict[str, list[
             }
             for i, position in enumerate(positions):
                 scores = {metric: values[i] for metric, values in columns.items()}
-                yield name, position, scores, None if clusters is None else clusters[i]
+                yield name, position, scores, None if task_scores.clusters is None else task_scores.clusters[i]
 
 
 def model_name(lm: Any) -> str | None:

@@ -221,7 +221,7 @@ def gather(task: TaskFacts, columns: Mapping[Key, Column], budget: aggregates.Ca
         else:
             whole = _whole(task, measured, reason, budget, out.notes)
             out.skipped.append(whole) if isinstance(whole, Skipped) else out.corpus.append(whole)
-    scores = with_passes(scores, task.own_answers)
+    scores = with_passes(scores)
     out.scores += [*scores, *_probabilities(task, scores, out.left_out)]
 
 

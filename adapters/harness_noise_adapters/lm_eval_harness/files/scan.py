@@ -58,7 +58,7 @@ def rows(
     number = 0
     try:
         with path.open("rb", buffering=_BUFFER) as file:
-            before = _stamp(path, file)
+            before = stamp(path, file)
             for line in _lines(path, file):
                 number += 1
                 if number == 1 and line.startswith(POINTER):
@@ -78,7 +78,7 @@ def rows(
                 if row is None:
                     row, end = whole_row(line, loads, path, number), len(line)
                 yield number, line, row, end
-            if _stamp(path, file) != before:
+            if stamp(path, file) != before:
                 raise changed(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
@@ -101,21 +101,15 @@ def _of_array(path: Path, file: IO[bytes]) -> Iterator[bytes]:
         raise InputError(f"{path}: not JSON that can be read ({error}){DAMAGED}") from None
 
 
-def _stamp(path: Path, file: IO[bytes]) -> tuple[float, float]:
-    """Size and time of what is being read, which a new file of the same name does not change."""
-    try:
-        status = os.fstat(file.fileno())
-    except (OSError, AttributeError):  # a file that is not on a disk of this machine
-        return stamp(path)
-    return status.st_size, status.st_mtime
+def stamp(path: Path, file: IO[bytes] | None = None) -> tuple[float, float]:
+    """Size and time of a file, which tell whether it is still the one that was read; −1 if there is none.
 
-
-def stamp(path: Path) -> tuple[float, float]:
-    """Size and time of a file, which tell whether it is still the one that was read; −1 if there is none."""
+    Of an open `file`, those of what is being read, which a new file of the same name does not change.
+    """
     try:
-        status = path.stat()
-    except OSError:
-        return -1, -1
+        status = path.stat() if file is None else os.fstat(file.fileno())
+    except (OSError, AttributeError):
+        return (-1, -1) if file is None else stamp(path)  # a file that is not on a disk of this machine
     return status.st_size, status.st_mtime
 
 

@@ -257,7 +257,7 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[S
         own = _own_value(measured, min(task.own_answers, task.taken.get(key[1], task.own_answers)))
         if own.together and (note := f"{task.name}: {at_once(own.together, K)}") not in notes:
             notes.append(note)  # where answers were scored, that has said so
-    differ = K > 1 and not _same_scores(values)
+    differ = bool((np.fmin.reduce(values, axis=1) < np.fmax.reduce(values, axis=1)).any())
     texts = task.texts() if differ else None
     known = None if texts is None or texts.shape != values.shape else np.where(np.isnan(values), 0, texts)
     part = Scores(
@@ -391,14 +391,6 @@ def _probabilities(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str
         else:
             out += [] if values is None else [choices.beside(part, values)]
     return out
-
-
-def _same_scores(values: FloatArray) -> bool:
-    """Whether there are several scores to a question, and all of them agree on every question."""
-    if values.shape[1] == 1:
-        return False
-    low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
-    return not (low < high).any()
 
 
 def _means(values: FloatArray) -> tuple[float, float]:

@@ -103,38 +103,6 @@ def raised(tasks: Mapping[str, Any], wanted: Mapping[str, int]) -> dict[str, int
     }
 
 
-class BatchSizes:
-    """The largest batch sizes that a model has found, so that it does not look for them again.
-
-    lm-eval looks for one in every call, which for a run in blocks is one search for each block. What fits holds for
-    all requests that are no longer than those it was found with.
-    """
-
-    def __init__(self) -> None:
-        self.longest: Any = None
-        """For the longest requests that the model takes; None: not known."""
-        self._found: list[tuple[tuple[int, int], Any]] = []
-        """Lengths of what it was found with, and the size."""
-
-    def remembering(self, detect: Callable[..., Any], *, reuse: bool) -> Callable[..., Any]:
-        """lm-eval's search, which keeps what it finds; `reuse`: and does not search for what it knows."""
-
-        def detected(requests: Any = None, pos: int = 0) -> Any:
-            if not requests:
-                if not reuse or self.longest is None:
-                    self.longest = detect()
-                return self.longest
-            _, context, continuation = requests[pos]
-            lengths = len(context) + len(continuation), max(len(context), len(continuation))
-            for known, size in reversed(self._found) if reuse else ():
-                if lengths[0] <= known[0] and lengths[1] <= known[1]:
-                    return size
-            self._found.append((lengths, detect(requests, pos)))
-            return self._found[-1][1]
-
-        return detected
-
-
 class Repeats:
     """The further answers of one call of `evaluate`.
 
@@ -188,7 +156,10 @@ class Repeats:
         """id of every request that is asked again → its task."""
         self._call: Callable[[Sequence[Any]], Any] | None = None
         """Asks the model as the harness did."""
-        self._batch_sizes = BatchSizes()
+        self._longest: Any = None
+        """The largest batch of the longest requests that the model takes; None: not known."""
+        self._batches: list[tuple[tuple[int, int], Any]] = []
+        """Lengths of requests, and the largest batch that was found with them."""
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -200,9 +171,29 @@ class Repeats:
                 stack.enter_context(patched(self.lm, GENERATE, self._generate(self.lm.generate_until)))
             model = innermost(self.lm)
             if (self.tasks or self.in_blocks) and callable(detect := getattr(model, _DETECT, None)):
-                remembering = self._batch_sizes.remembering(detect, reuse=self.in_blocks)
-                stack.enter_context(patched(model, _DETECT, remembering))
+                stack.enter_context(patched(model, _DETECT, self._remembering(detect)))
             yield
+
+    def _remembering(self, detect: Callable[..., Any]) -> Callable[..., Any]:
+        """lm-eval's search for the largest batch, which it makes in every call: for a run in blocks one for each block.
+
+        What fits holds for all requests that are no longer than those it was found with.
+        """
+
+        def detected(requests: Any = None, pos: int = 0) -> Any:
+            if not requests:
+                if not self.in_blocks or self._longest is None:
+                    self._longest = detect()
+                return self._longest
+            _, context, continuation = requests[pos]
+            lengths = len(context) + len(continuation), max(len(context), len(continuation))
+            for known, size in reversed(self._batches) if self.in_blocks else ():
+                if lengths[0] <= known[0] and lengths[1] <= known[1]:
+                    return size
+            self._batches.append((lengths, detect(requests, pos)))
+            return self._batches[-1][1]
+
+        return detected
 
     def in_rounds(self, names: Iterable[str]) -> None:
         """Ask these tasks only as often as they ask themselves, until `more` wants another round."""
@@ -362,8 +353,8 @@ class Repeats:
                 from lm_eval.api.model import CacheHook
 
                 stack.enter_context(patched(lm, "cache_hook", CacheHook(None)))
-            if self._batch_sizes.longest is not None:
-                stack.enter_context(patched(lm, _DETECT, lambda *_args, **_kwargs: self._batch_sizes.longest))
+            if self._longest is not None:
+                stack.enter_context(patched(lm, _DETECT, lambda *_args, **_kwargs: self._longest))
             yield
 
     def _reseeded(self, lm: Any) -> AbstractContextManager[None]:

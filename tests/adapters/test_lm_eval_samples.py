@@ -15,8 +15,8 @@ from harness_noise.errors import InputError
 from harness_noise_adapters.lm_eval_harness.files import scan
 from harness_noise_adapters.lm_eval_harness.files.samples import read_samples
 from harness_noise_adapters.lm_eval_harness.files.scan import Index, Wanted
-from harness_noise_adapters.lm_eval_harness.scoring import columns as columns_module
-from harness_noise_adapters.lm_eval_harness.scoring.columns import Column
+from harness_noise_adapters.lm_eval_harness.scoring import gather as gather_module
+from harness_noise_adapters.lm_eval_harness.scoring.gather import Column
 
 
 def line(i=0, **changes) -> dict:
@@ -179,12 +179,12 @@ def test_a_column_holds_each_row_as_it_came(rows, keep):
     column = Column(raw=[] if keep else None)
     for i, (own, repeats) in enumerate(rows):
         column.add(i, own, repeats)
-    expected = [columns_module.scalar(own)[1] for own, _ in rows]
+    expected = [gather_module.scalar(own)[1] for own, _ in rows]
     np.testing.assert_array_equal(column.own, expected)
     assert column.raw is None or repr([own for own, _ in column.raw]) == repr([own for own, _ in rows])
     matrix, asked = column.matrix(len(rows))
     for row, wanted, (own, repeats) in zip(matrix, asked, rows, strict=True):
-        np.testing.assert_array_equal(row[wanted], [columns_module.scalar(item)[1] for item in repeats or (own,)])
+        np.testing.assert_array_equal(row[wanted], [gather_module.scalar(item)[1] for item in repeats or (own,)])
         assert np.isnan(row[~wanted]).all()
 
 

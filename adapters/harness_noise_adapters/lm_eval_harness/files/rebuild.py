@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from harness_noise.errors import InputError
 
-from ..scoring.columns import Column
+from ..scoring.gather import Column
 from ..scoring.rescore import patched, rescore, right_answers
 from .samples import Samples
 from .scan import Row, Scan, Wanted

@@ -25,7 +25,7 @@ from harness_noise.errors import FinalError, InputError
 
 from ...records import loads
 from ..scoring.choices import BRIER, Log, brier_score
-from ..scoring.columns import Column
+from ..scoring.gather import Column
 from .results import CLUSTER, SCORES
 from .scan import (
     Row,

@@ -17,8 +17,7 @@ from harness_noise.errors import InputError
 
 from ..scoring import aggregates, choices
 from ..scoring.clusters import AskedQuestions, Labels, clusters, is_parallel, resolve
-from ..scoring.columns import Column
-from ..scoring.gather import BYPASS, Aggregation, Gathered, GroupRow, Key, OwnValue, TaskFacts, gather, reported
+from ..scoring.gather import BYPASS, Aggregation, Column, Gathered, GroupRow, Key, OwnValue, TaskFacts, gather, reported
 from ..scoring.gather import groups as in_groups
 from ..scoring.rescore import (
     FilterScores,

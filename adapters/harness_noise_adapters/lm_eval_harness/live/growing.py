@@ -23,11 +23,10 @@ from harness_noise.results.rows import Analysis
 from harness_noise.results.sequential import Drawn
 from harness_noise.settings import Settings
 
-from .asking import Asking
 from .collect import NativeGroups, collect
 from .options import Options
 from .population import Grown, Population, Unit, scores_of
-from .repeats import Repeats
+from .repeats import Asking, Repeats
 
 MOST_REPEATS = 16
 """Answers per question at which `auto` ends, whether more would pay or not."""

@@ -91,7 +91,7 @@ def _eight_models(adapter: Any, out: Path, log: TextIO) -> list[Path]:
 
     _title(f"{adapter.name}: all pairs of eight models")
     with _harness(log, told=False):
-        folder = adapter.demo_many(out, [model for model in MODELS if model not in PAIR])
+        folder = adapter.demo(out, lambda _: None, [model for model in MODELS if model not in PAIR])[0].parent
     asked = ["harness-noise", "arena", str(folder), "--html", str(out / "arena")]
     click.echo(_typed(asked))
     result = arena(folder)

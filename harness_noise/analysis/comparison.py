@@ -20,6 +20,7 @@ from ..results.forms import merge_notes
 from ..results.rows import ByQuestion, Comparison, Difference, Flip
 from ..settings import Settings
 from ..stats.contrast import question_stats
+from .corpus import corpus_difference
 from .difference import run_difference
 from .evidence import Compared, RowDecision, decided
 from .repeats import copies
@@ -95,7 +96,7 @@ def _of_pair(
             notes += said.missing
     for whole_a, whole_b in wholes:
         with _collected(left_out):
-            row = _of_corpus(whole_a, whole_b, run_a, run_b, settings)
+            row = corpus_difference(whole_a, whole_b, run_a, run_b, settings)
             rows.append(replace(row, family=family.get(whole_a.task, "")))
     if left_out and not rows:
         raise left_out[0]
@@ -125,13 +126,6 @@ def _collected(errors: list[NothingSharedError]) -> Iterator[None]:
         yield
     except NothingSharedError as error:
         errors.append(error)
-
-
-def _of_corpus(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> RowDecision:
-    """A − B of a metric that is no mean; most comparisons have none, and do without what it loads."""
-    from .corpus import corpus_difference
-
-    return corpus_difference(a, b, run_a, run_b, settings)
 
 
 def _both(a: Iterable[AnyScores], b: Iterable[AnyScores]) -> list[tuple[AnyScores, AnyScores]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from ..errors import InputError
 from ..io.joining import check_clusters
 from ..results.diagnostics import OF_ALL_ANSWERS, UNSPLIT
 from ..results.forms import finite, merge_notes
-from ..results.rows import PEOPLE, Analysis, Estimate
+from ..results.rows import PEOPLE, Analysis, Estimate, estimate
 from ..results.sequential import looks_of
 from ..settings import Settings
 from ..stats import intervals
@@ -25,6 +24,7 @@ from ..stats.labels import n_labelled
 from ..stats.moments import Moments, intraclass_correlation, skewness
 from ..stats.tests import detectable_distance, welch_p
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SKEWED, SKEWED_MEASURE, SLACK, short_of
+from .corpus import estimate_corpus
 from .judge_flips import judge_notes, with_judge
 from .missing import MISSING_SHARE, mean_if_missing
 from .ranges import Ends, score_range
@@ -235,17 +235,14 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
     for group in run.groups:
         parts = group_parts(run, group)
         if parts is None:
-            estimates.append(_skipped(run, group.name, group.metric, group.scorer, group.native, settings))
+            estimates.append(_skipped(run, (group.name, group.metric, group.scorer), group.native, settings))
         else:
             estimates.append(estimate_of(parts, run, settings, group=group))
-    if run.corpus:
-        from .corpus import estimate_corpus
-
-        estimates += [estimate_corpus(item, run, settings) for item in run.corpus]
+    estimates += [estimate_corpus(item, run, settings) for item in run.corpus]
     notes += _without_range(estimates)
     reasons: dict[str, list[str]] = {}
     for item in run.skipped:
-        estimates.append(_skipped(run, item.task, item.metric, item.scorer, item.native, settings))
+        estimates.append(_skipped(run, item.key, item.native, settings))
         reasons.setdefault(item.reason, []).append(f"{item.task} {item.metric}")
     for reason, names in reasons.items():
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
@@ -267,25 +264,10 @@ def _without_range(estimates: Iterable[Estimate]) -> list[str]:
     ]
 
 
-def _skipped(run: Run, task: str, metric: str, scorer: str, native: float | None, settings: Settings) -> Estimate:
-    empty: dict[str, Any] = dict.fromkeys(
-        (
-            "se",
-            "ci_low",
-            "ci_high",
-            "df",
-            "se_total",
-            "se_data",
-            "se_prediction",
-            "se_naive",
-            "var_data",
-            "var_prediction",
-            "design_effect",
-            "n_effective",
-            "icc",
-        )
-    )
-    return Estimate(
+def _skipped(run: Run, key: tuple[str, str, str], native: float | None, settings: Settings) -> Estimate:
+    """The row of a task, metric and scorer that has the harness's own value alone."""
+    task, metric, scorer = key
+    return estimate(
         task=task,
         metric=metric,
         scorer=scorer,
@@ -296,13 +278,12 @@ def _skipped(run: Run, task: str, metric: str, scorer: str, native: float | None
         n_clusters=0,
         repeats_min=0,
         repeats_max=0,
-        mean=finite(native),
+        mean=native,
         level=settings.level,
         interval="none",
         estimator=settings.se,
         diagnostics=("skipped_metric",),
         estimand=settings.estimand,
-        **empty,
     )
 
 

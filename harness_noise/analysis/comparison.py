@@ -10,7 +10,6 @@ from typing import TypeVar
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..data.matching import pair
 from ..data.native_values import agreed_pairs
 from ..data.questions import QuestionText
 from ..data.scores import CorpusScores, Group, Run, Scores
@@ -21,10 +20,9 @@ from ..results.rows import ByQuestion, Comparison, Difference, Flip
 from ..settings import Settings
 from ..stats.contrast import question_stats
 from .corpus import corpus_difference
-from .difference import run_difference
-from .evidence import Compared, RowDecision, decided
+from .difference import Compared, RowDecision, decided, run_difference
 from .repeats import copies
-from .sample import group_parts, named_repeats
+from .sample import group_parts, named_repeats, scored_pairs
 
 AnyScores = TypeVar("AnyScores", Scores, CorpusScores)
 
@@ -84,7 +82,7 @@ def _of_pair(
         with _collected(left_out):
             row, said = run_difference(Compared([one], [other], run_a, run_b), settings)
             rows.append(replace(row, family=family.get(one.task, "")))
-            notes += [*said.pairing, *said.missing]
+            notes += said
             if n_questions and not settings.unpaired:
                 listed, remarks = flipped(one, other, (run_a, run_b), n_questions)
                 flips += listed
@@ -93,7 +91,7 @@ def _of_pair(
         with _collected(left_out):
             row, said = run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)
             rows.append(row)
-            notes += said.missing
+            notes += said
     for whole_a, whole_b in wholes:
         with _collected(left_out):
             row = corpus_difference(whole_a, whole_b, run_a, run_b, settings)
@@ -214,12 +212,9 @@ def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference
 
 def _question_means(one: Scores, other: Scores) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
     """Rows of A and of B, and the means there, of the questions that both have scored."""
-    matches = pair(one.questions, other.questions)
-    rows_a, rows_b = np.array(matches.rows_a, dtype=np.intp), np.array(matches.rows_b, dtype=np.intp)
-    with np.errstate(invalid="ignore"):
-        mean_a, mean_b = question_stats(one.values).mean[rows_a], question_stats(other.values).mean[rows_b]
-    keep = np.isfinite(mean_a) & np.isfinite(mean_b)
-    return rows_a[keep], rows_b[keep], mean_a[keep], mean_b[keep]
+    found = scored_pairs(one, other)
+    rows_a, rows_b = np.array(found.rows_a, dtype=np.intp), np.array(found.rows_b, dtype=np.intp)
+    return rows_a, rows_b, question_stats(one.values).mean[rows_a], question_stats(other.values).mean[rows_b]
 
 
 def flipped(one: Scores, other: Scores, runs: tuple[Run, Run], limit: int) -> tuple[list[Flip], list[str]]:

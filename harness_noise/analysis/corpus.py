@@ -34,7 +34,7 @@ from ..stats.flips import effective_flips
 from ..stats.moments import Moments, undefined_moments
 from ..stats.tests import detectable_distance
 from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
-from .evidence import RowDecision, by_bootstrap
+from .difference import RowDecision, by_bootstrap
 from .ranges import outside
 from .sample import noise_fields
 

@@ -35,12 +35,10 @@ from ..stats.intervals import critical, wilson
 from ..stats.moments import upper_variance
 from ..stats.planning import noncentrality
 from .comparison import compare_runs, matched_scores
-from .difference import run_difference
+from .difference import Compared, decided, run_difference
 from .drawing import NOT_RANDOM, STOPPED
-from .evidence import Compared, decided
 from .mean import analyze_run, estimate_of
-from .missing import worst_case
-from .ranges import Ends, score_range
+from .ranges import Ends, score_range, worst_case
 from .repeats import as_repeats, copies, once
 from .sample import codes_of
 

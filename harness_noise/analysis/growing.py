@@ -24,11 +24,10 @@ from ..stats.contrast import question_stats
 from ..stats.partial import positions_look_random
 from ..stats.sequential import critical_values
 from .comparison import matched_scores
-from .matching import align
 from .observed import Observed, observe_difference
 from .partial import part_of, with_all_of_b, with_answers
 from .references import benchmark_order, block_of, joined, same_run, within
-from .sample import group_parts, group_shares
+from .sample import align, group_parts, group_shares
 from .sequential import ALL_ASKED, CANNOT, NOT_DECIDED, Looks, LookState, StoppingRule, Taken, whole_questions
 
 KIND = "looks"

@@ -9,13 +9,11 @@ from typing import TypeAlias
 import numpy as np
 
 from ..data.fields import Fields, Value, numeral
-from ..data.matching import pair
 from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError
 from ..stats.arrays import FloatArray, IntArray
-from .matching import align
-from .sample import Sample, sample
+from .sample import Sample, align, is_scored, sample, scored_pairs, taken
 
 Runs: TypeAlias = tuple[Run] | tuple[Run, Run]
 
@@ -53,12 +51,10 @@ def known(parts: Sequence[Scores], runs: Runs) -> WithFields | None:
 
     Of a field that both runs have, the values of the first count.
     """
-    at = [np.arange(len(parts[0].questions))]
+    at = [np.flatnonzero(is_scored(parts[0]))]
     if len(parts) == 2:
-        found = pair(parts[0].questions, parts[1].questions)
+        found = scored_pairs(*parts)
         at = [np.array(found.rows_a, dtype=np.intp), np.array(found.rows_b, dtype=np.intp)]
-    scored = np.all([~np.isnan(part.values[rows]).all(axis=1) for part, rows in zip(parts, at, strict=True)], axis=0)
-    at = [rows[scored] for rows in at]
     found_fields = [
         part.questions.fields.take(rows)
         for part, rows in zip(parts, at, strict=True)
@@ -118,22 +114,6 @@ def _merged(found: Sequence[Fields]) -> Fields:
         values |= {key: column for key, column in fields.values.items() if any(value is not None for value in column)}
     auto = dict.fromkeys(name for fields in found for name in fields.auto if name in values)
     return Fields(values, tuple(auto), tuple(dict.fromkeys(name for fields in found for name in fields.names)))
-
-
-def taken(part: Scores, rows: IntArray) -> Scores:
-    """The scores of some questions; the harness's own value is not of these."""
-    found = part.arrays(lambda x: x[rows])
-    return replace(
-        part,
-        questions=Questions(tuple(part.questions.keys[i] for i in rows), part.questions.kind),
-        **found,
-        clusters=None if part.clusters is None else tuple(part.clusters[i] for i in rows),
-        factors=None,
-        native=None,
-        n_missing=int(np.isnan(found["values"]).sum()) if part.n_missing else 0,
-        missing={},
-        n_zero=0,
-    )
 
 
 def numbers(values: Sequence[object]) -> FloatArray | None:

@@ -25,9 +25,8 @@ from ..stats.moments import Moments, intraclass_correlation, skewness
 from ..stats.tests import detectable_distance, welch_p
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SKEWED, SKEWED_MEASURE, SLACK, short_of
 from .corpus import estimate_corpus
-from .judge_flips import judge_notes, with_judge
-from .missing import MISSING_SHARE, mean_if_missing
-from .ranges import Ends, score_range
+from .judges import judge_notes, with_judge
+from .ranges import MISSING_SHARE, Ends, mean_if_missing, score_range
 from .sample import (
     Sample,
     codes_of,

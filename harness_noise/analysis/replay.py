@@ -19,11 +19,10 @@ from ..stats.contrast import Contrast, Design, QuestionStats, question_stats
 from ..stats.flips import extended
 from ..stats.moments import moments
 from ..stats.partial import Part
-from .matching import align
 from .observed import Observed, of_equal
 from .partial import with_all_of_b, with_answers
 from .ranges import score_range
-from .sample import kernel
+from .sample import align, kernel
 from .sequential import NOT_DECIDED, Look, LookState, Order, StoppingRule, Taken
 
 ORDERS = 200
@@ -81,7 +80,7 @@ class Pair:
             c,
             plan,
             a.shares,
-            score_range((a, b), settings),
+            score_range((a.ends, b.ends), settings),
             settings,
             parts_a[0].higher_is_better,
             np.empty((len(a), 0)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
+from itertools import compress, repeat
 from operator import is_, ne
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..data.clusters import CROSS, both_ways, in_words
 from ..data.labels import LabelColumns
+from ..data.matching import Pairing, pair, same_partition
 from ..data.native_values import MISMATCH, fitting, is_proportion, is_reproduced, native_mean, reproduces
 from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores
@@ -43,7 +44,7 @@ from ..stats.labels import FEW_LABELLED, alone_variance, bias_of, contrast_of, n
 from ..stats.moments import Moments, fixed_columns, moment_columns, ratio_skewness, undefined_moments, with_runs
 from ..stats.runs import RunComponent, run_component
 from ..stats.tolerances import FEW_DF, short_of
-from .ranges import hull
+from .ranges import Ends, hull
 
 SHARED_NOISE_P = 0.05
 """Below this p of the F test, repeats that should be independent are said not to be: one sound run in twenty, and of
@@ -103,6 +104,11 @@ class Sample:
     def n_answers(self) -> IntArray:
         """(n,) scored answers of each question, of the judge where labels correct it."""
         return self.stats.count if self.corrected is None else self.corrected.n_answers
+
+    @property
+    def ends(self) -> Ends:
+        """What `score_range` looks at."""
+        return Ends(self.name, self.values, self.bounds, self.proportion)
 
     def take(self, index: IntArray) -> Sample:
         return replace(
@@ -218,16 +224,89 @@ def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sam
     )
 
 
+def is_scored(part: Scores) -> BoolArray:
+    """(n,) the questions with a score, be it infinite, which is refused later."""
+    return np.asarray(~np.isnan(part.values).all(axis=1))
+
+
+def scored_pairs(one: Scores, other: Scores) -> Pairing:
+    """Which questions of A are which of B, of those that both have scored."""
+    found = pair(one.questions, other.questions)
+    both = is_scored(one)[found.rows_a] & is_scored(other)[found.rows_b]
+    return replace(found, rows_a=list(compress(found.rows_a, both)), rows_b=list(compress(found.rows_b, both)))
+
+
+def taken(part: Scores, rows: Sequence[int] | IntArray) -> Scores:
+    """The scores of some questions; the harness's own value is not of these."""
+    found = part.arrays(lambda x: x[rows])
+    return replace(
+        part,
+        questions=Questions(tuple(part.questions.keys[i] for i in rows), part.questions.kind),
+        **found,
+        clusters=None if part.clusters is None else tuple(part.clusters[i] for i in rows),
+        factors=None,
+        native=None,
+        n_missing=int(np.isnan(found["values"]).sum()) if part.n_missing else 0,
+        missing={},
+        n_zero=0,
+        corrected=None if part.corrected is None else part.corrected.take(rows),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aligned:
+    """Two samples on the same questions, in the same order, and what was left out."""
+
+    a: Sample
+    b: Sample
+    only_a: int
+    only_b: int
+    different_prompts: bool
+    cluster: str | None
+    notes: tuple[str, ...]
+
+
+def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[float] | None) -> Aligned:
+    """Reduce each task to the questions that both runs scored."""
+    kept_a, kept_b, notes = [], [], []
+    only_a = only_b = 0
+    prompts = False
+    for one, other in zip(parts_a, parts_b, strict=True):
+        found = scored_pairs(one, other)
+        rows_a, rows_b = found.rows_a, found.rows_b
+        only_a += int(is_scored(one).sum()) - len(rows_a)
+        only_b += int(is_scored(other).sum()) - len(rows_b)
+        if found.note is not None:
+            notes.append(f"{one.task}: {found.note}")
+        if one.questions.prompts is not None and other.questions.prompts is not None:
+            pa, pb = one.questions.prompts, other.questions.prompts
+            prompts |= any(pa[i] != pb[j] for i, j in zip(rows_a, rows_b, strict=True))
+        mine, theirs = taken(one, rows_a), taken(other, rows_b)
+        if mine.clusters and theirs.clusters and not same_partition(mine.clusters, theirs.clusters):
+            notes.append(f"{one.task}: the two runs cluster the questions differently; A's clusters count")
+        # of the same questions B's clusters are A's, where A has none
+        first = mine if mine.clusters is not None else theirs
+        kept_a.append(replace(mine, clusters=first.clusters, cluster_spec=first.cluster_spec, outer=first.outer))
+        kept_b.append(replace(theirs, clusters=first.clusters, cluster_spec=first.cluster_spec))
+    spec = next((part.cluster_spec for part in kept_a if part.cluster_spec), None)
+    a, b = sample(kept_a, shares), sample(kept_b, shares)
+    return Aligned(a, b, only_a, only_b, prompts, spec, tuple(notes))
+
+
+def in_order_of(questions: Questions, part: Scores) -> FloatArray:
+    """(n, K) the scores of these n questions, NaN where `part` has none."""
+    same = pair(questions, part.questions)
+    out = np.full((len(questions), part.values.shape[1]), np.nan)
+    out[same.rows_a] = part.values[same.rows_b]
+    return out
+
+
 def below(blocks: Sequence[FloatArray]) -> FloatArray:
     """One below the other, padded with NaN to the largest K."""
     if len(blocks) == 1:
         return blocks[0]
-    out = np.full((sum(map(len, blocks)), max(block.shape[1] for block in blocks)), np.nan)
-    start = 0
-    for block in blocks:
-        out[start : start + len(block), : block.shape[1]] = block
-        start += len(block)
-    return out
+    K = max(block.shape[1] for block in blocks)
+    return np.concatenate([np.pad(x, ((0, 0), (0, K - x.shape[1])), constant_values=np.nan) for x in blocks])
 
 
 def group_parts(run: Run, group: Group) -> list[Scores] | None:

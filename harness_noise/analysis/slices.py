@@ -22,8 +22,7 @@ from ..stats import slices as by_slice
 from ..stats.arrays import FloatArray, IntArray
 from ..stats.tolerances import FEW_DF, short_of
 from .comparison import matched_scores
-from .difference import run_difference
-from .evidence import Compared, RowDecision, decided
+from .difference import Compared, RowDecision, decided, run_difference
 from .known import Runs, WithFields, check_known, known, numbers, text_of, together
 from .mean import estimate_of
 from .ranges import score_range
@@ -162,7 +161,7 @@ def _one(cut: _Cut, settings: Settings) -> _Slices:
         )
     d = samples[0].stats.mean if len(samples) == 1 else samples[0].stats.mean - samples[1].stats.mean
     joint = by_slice.joint(d, cut.codes, plan.clusters)
-    bounds = score_range(samples, settings)
+    bounds = score_range([one.ends for one in samples], settings)
     noise = np.where(joint.identified, by_slice.pooled_unit(joint) / joint.sizes, np.nan)
     drawn = by_slice.shrink(joint.means, noise, settings.level)
     width = np.inf if bounds is None else bounds[1] - bounds[0]

@@ -11,7 +11,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
-from harness_noise.analysis import mean, missing, sample
+from harness_noise.analysis import mean, ranges, sample
 from harness_noise.cli.flags import in_flags
 from harness_noise.report.text import render as rendered
 from harness_noise.results.diagnostics import DIAGNOSTICS, explained
@@ -45,7 +45,7 @@ def test_the_docs_say_what_to_do_in_the_words_of_the_screen(root: Path) -> None:
         ("few_failures", tolerances.FEW_FAILURES, "fewer than 10"),
         ("partly_single_repeat", tolerances.FEWEST_REPEATED, "at least (10|ten)"),
         ("single_repeat", tolerances.FEWEST_REPEATED, "fewer than (10|ten)"),
-        ("missing_matters", missing.MISSING_SHARE, "more than a third"),
+        ("missing_matters", ranges.MISSING_SHARE, "more than a third"),
         ("single_repeats_differ", mean.BORROWED_P, "p < .05"),
         ("shared_repeat_noise", sample.SHARED_NOISE_P, "p < .05"),
         ("first_answer_differs", sample.FIRST_ANSWER_P, "p < .005"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,6 +33,13 @@ class WithFields:
     @property
     def name(self) -> str:
         return self.parts[0].title
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a row of a result says of it: task, metric, scorer and models."""
+        first, models = self.parts[0], [run.model for run in self.runs]
+        of_models = {"model_a": models[0], "model_b": models[1] if len(models) > 1 else None}
+        return {"task": first.task, "metric": first.metric, "scorer": first.scorer, **of_models}
 
     def samples(self) -> list[Sample]:
         """Each run's question statistics, with the clusters that they share."""
@@ -143,7 +150,10 @@ def check_known(items: Iterable[WithFields], specs: Sequence[str], option: str) 
         if spec == "auto":
             continue
         if not any(value is not None for item in items for value in item.fields.values.get(spec, ())):
-            names = dict.fromkeys(name for item in items for name in item.fields.names)
-            raise InputError(
-                f"{option} {spec}: no question has it; the fields are {', '.join(list(names)[:40]) or '(none)'}"
-            )
+            raise InputError(f"{option} {spec}: no question has it; the fields are {field_names(items)}")
+
+
+def field_names(items: Iterable[WithFields]) -> str:
+    """The fields that there are, for a message."""
+    names = dict.fromkeys(name for item in items for name in item.fields.names)
+    return ", ".join(list(names)[:40]) or "(none)"

@@ -198,40 +198,27 @@ class RowDecision:
         """The row with these fields, too."""
         return replace(self, fields={**self.fields, **fields})
 
-    def decided(self, verdict: str, p_adjusted: float, codes: Iterable[str] = ()) -> Difference:
-        """The row with its verdict."""
-        numbers = {name: float(column[0]) for name, column in self.decision.numbers().items()}
-        return difference(
-            **dict(self.fields)
-            | numbers
-            | {
-                "verdict": verdict,
-                "p_adjusted": p_adjusted,
-                "interval": str(self.decision.interval[0]),
-                "diagnostics": tuple(sorted(self.codes.union(codes))),
-            }
-        )
-
 
 def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]:
     """The rows with their adjusted p-values and the verdicts that follow from them."""
     if not rows:
         return []
     ahead = [((row.fields["diff"] or 0.0) > 0) == (row.fields["higher_is_better"] is not False) for row in rows]
-    verdicts = decision.apply_adjustment(
-        Decision.of_all([row.decision for row in rows]),
-        np.array(ahead, dtype=np.bool_),
-        settings,
-        [row.family for row in rows],
-    )
-    return [
-        row.decided(
-            verdicts.words[verdicts.codes[i]],
-            float(verdicts.p_adjusted[i]),
-            ("not_after_adjustment",) if verdicts.lost_to_adjustment[i] else (),
-        )
-        for i, row in enumerate(rows)
-    ]
+    own = Decision.of_all([row.decision for row in rows])
+    verdicts = decision.apply_adjustment(own, np.array(ahead, dtype=np.bool_), settings, [row.family for row in rows])
+    out = []
+    for i, row in enumerate(rows):
+        lost = {"not_after_adjustment"} if verdicts.lost_to_adjustment[i] else set()
+        fields = {
+            **row.fields,
+            **{name: float(column[i]) for name, column in own.numbers().items()},
+            "verdict": verdicts.words[verdicts.codes[i]],
+            "p_adjusted": float(verdicts.p_adjusted[i]),
+            "interval": str(own.interval[i]),
+            "diagnostics": tuple(sorted(row.codes | lost)),
+        }
+        out.append(difference(**fields))
+    return out
 
 
 def row_of(

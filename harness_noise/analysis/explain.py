@@ -19,7 +19,7 @@ from ..results.forms import finite, merge_notes
 from ..settings import Settings
 from ..stats import decision
 from ..stats.arrays import BoolArray, FloatArray
-from ..stats.contrast import Design, QuestionStats, contrast, repeat_codes
+from ..stats.contrast import Design, QuestionStats, repeat_codes
 from ..stats.flips import effective_flips
 from ..stats.intervals import t_limits
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
@@ -106,15 +106,8 @@ def _explained(
         columns += _columns(kept, spec, spec in categories)
     X = np.column_stack([column.values for column in columns])
     _check(kept, columns, X)
-    samples = kept.samples()
-    plan = samples[0].design()
-    if plan.crossed is not None:
-        raise InputError(
-            f"{item.name}: explain knows clusters of one kind, and these questions are clustered in two crossed ways: "
-            "name one of the two with `cluster`"
-        )
+    c, samples, plan = kept.contrast("explain knows")
     stats = [one.stats for one in samples]
-    c = contrast(stats, [1.0, -1.0][: len(samples)])
     of_repeats = {code for code, has in repeat_codes(stats).items() if has.any()}
     first = regress(c.d, X, plan.clusters)
     if plan.clustered:

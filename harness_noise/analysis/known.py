@@ -13,6 +13,7 @@ from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError
 from ..stats.arrays import FloatArray, IntArray
+from ..stats.contrast import Contrast, Design, contrast
 from .sample import Sample, align, is_scored, sample, scored_pairs, taken
 
 Runs: TypeAlias = tuple[Run] | tuple[Run, Run]
@@ -47,6 +48,21 @@ class WithFields:
             return [sample(self.parts)]
         both = align(self.parts[:1], self.parts[1:], None)
         return [both.a, both.b]
+
+    def contrast(self, who: str) -> tuple[Contrast, list[Sample], Design]:
+        """The means of the questions, or their differences, with what they are made of and the design.
+
+        Raises:
+            InputError: clusters in two crossed ways; `who` says what does not know these.
+        """
+        samples = self.samples()
+        plan = samples[0].design()
+        if plan.crossed is not None:
+            raise InputError(
+                f"{self.name}: {who} clusters of one kind, and these questions are clustered in two crossed ways: name "
+                "one of the two with `cluster`"
+            )
+        return contrast([one.stats for one in samples], [1.0, -1.0][: len(samples)]), samples, plan
 
     def take(self, rows: IntArray) -> WithFields:
         """Some of the questions."""

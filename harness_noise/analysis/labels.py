@@ -25,7 +25,7 @@ from .drawing import draw, drawing_chances
 from .partial import part_of
 from .ranges import Ends, score_range
 from .references import benchmark_order
-from .sample import in_order_of, scored_pairs, stack
+from .sample import in_order_of, scored_pairs, stack, taken, texts_of
 
 FEWEST = 2
 """Labelled questions (clusters) of a task below which it has no standard error of its own."""
@@ -580,11 +580,8 @@ def label_sample(
     n = sum(len(task) for task in tasks)
     if n < 2:
         raise InputError(f"{some_of(names, 3)}: fewer than two questions have a scored answer of every run")
-    strata = np.repeat(np.arange(len(tasks)), [len(task) for task in tasks])
-    labels = stack([task.first for task in tasks]).labels
-    if labels is not None:
-        start = np.cumsum([0, *(len(task.first.questions) for task in tasks)])
-        labels = tuple(labels[start[t] + i] for t, task in enumerate(tasks) for i in task.rows[0])
+    whole = stack([taken(task.first, task.rows[0]) for task in tasks])
+    strata, labels = whole.strata, whole.labels
     expected = np.concatenate([task.expected() for task in tasks])
     chances = drawing_chances(size, expected, labels, strata) if by_score else None
     drawn = draw(n, size, labels, strata, seed=seed, chances=chances)
@@ -659,13 +656,8 @@ class _Task:
         """For each run, what its log says of the questions that were drawn."""
         out = []
         for part, rows in zip(self.parts, self.rows, strict=True):
-            told: Sequence[QuestionText] = ()
-            if part.questions.log is not None:
-                try:
-                    told = part.questions.log.read([rows[i] for i in drawn.tolist()], part.scorer)
-                except InputError as error:
-                    notes.append(f"{NO_TEXT}: {error}")
-            out.append(dict(zip(drawn.tolist(), told, strict=False)))
+            told = texts_of(part, [rows[i] for i in drawn.tolist()], notes, NO_TEXT)
+            out.append(dict(zip(drawn.tolist(), told, strict=True)))
             if not any(text.answers for text in told):
                 notes.append(f"{part.task}: {NO_TEXT}")
         return out

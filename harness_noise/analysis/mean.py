@@ -11,7 +11,7 @@ import numpy as np
 from ..data.clusters import in_words
 from ..data.native_values import agreed
 from ..data.scores import Group, Run, Scores, causes_of
-from ..errors import InputError
+from ..errors import InputError, some_of
 from ..io.joining import check_clusters
 from ..results.diagnostics import OF_ALL_ANSWERS, UNSPLIT
 from ..results.forms import finite, merge_notes
@@ -60,8 +60,6 @@ def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, e
             f"{data.name}: interval clopper-pearson is exact only for 0/1 scores with one answer per question and "
             "no clusters: use `interval='korn-graubard'`, its extension"
         )
-    if m.variance is None or m.df is None or m.mean is None:
-        return "none"
     name = ("t" if ends is None else "wilson") if wanted == "auto" else wanted
     if not m.zero_variance:
         return name
@@ -87,11 +85,8 @@ def _interval(
 ) -> tuple[intervals.Limits[float] | None, str, float]:
     """The interval, its name, and how far its end on the side of the long tail was moved, in standard errors."""
     name = _interval_name(data, m, plan, settings, ends)
-    if name == "none":
-        return None, name, 0.0
-    assert m.variance is not None
-    assert m.df is not None
-    assert m.mean is not None
+    if name == "none" or m.variance is None or m.df is None or m.mean is None:
+        return None, "none", 0.0
     se, t = math.sqrt(m.variance), float(intervals.critical(settings.level, m.df))
     of_questions = settings.questions_are == "population" and settings.repeats_are == "answers"
     # of fewer clusters the skewness is hardly known, and `few_clusters` warns
@@ -109,7 +104,7 @@ def _interval(
         # its own quantiles know the tail, which is only told
         long_tail = intervals.tail_shift(gamma, 0.0, t, least) if name == "bootstrap-t" else 0.0
         return intervals.within(ci, low, high), name, long_tail
-    assert ends is not None
+    assert ends is not None  # else the name is none of these
     # a vote has one value per question, but is made of more answers than are at hand to cap it, and of fixed
     # questions only the answers' own variance is left, which no number of answers caps
     free = (bool(UNSPLIT & set(m.diagnostics)) and data.uses_all_repeats) or settings.questions_are == "fixed"
@@ -228,9 +223,8 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
     """All estimates of one run, in the order of the run: tasks, groups, corpus metrics, then what was skipped."""
     estimates = [with_judge(estimate_of([part], run, settings), part) for part in run.scores]
     notes = [*run.notes, *named_repeats(run.scores, settings), *judge_notes(estimates)]
-    notes += [
-        note for part, row in zip(run.scores, estimates, strict=True) for note in outer_note(part, row.diagnostics)
-    ]
+    for part, row in zip(run.scores, estimates, strict=True):
+        notes += outer_note(part, row.diagnostics)
     for group in run.groups:
         parts = group_parts(run, group)
         if parts is None:
@@ -244,23 +238,19 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
         estimates.append(_skipped(run, item.key, item.native, settings))
         reasons.setdefault(item.reason, []).append(f"{item.task} {item.metric}")
     for reason, names in reasons.items():
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        notes.append(f"no error bar for {', '.join(names[:3])}{more}: {reason}")
+        notes.append(f"no error bar for {some_of(names, 3)}: {reason}")
     return Analysis(settings.to_dict(), tuple(estimates), tuple(notes), **looks_of([run]))
 
 
-def _without_range(estimates: Iterable[Estimate]) -> list[str]:
+def _without_range(rows: Iterable[Estimate]) -> list[str]:
     """One sentence for the metrics that have no interval because 0 (or 1) throughout may be of any scale."""
-    names = [
-        f"{item.task} {item.metric}".strip()
-        for item in estimates
-        if "zero_variance" in item.diagnostics and item.range is None and item.mean in (0.0, 1.0)
-    ]
-    return names and [
-        f"{', '.join(dict.fromkeys(names))}: every score is the same, and nothing "
-        "says what range the metric has, so there is no interval: give it with `range=(0, 1)`, or 0 and 100 for a "
-        "percentage"
-    ]
+    constant = [row for row in rows if "zero_variance" in row.diagnostics and row.mean in (0.0, 1.0)]
+    names = dict.fromkeys(f"{row.task} {row.metric}".strip() for row in constant if row.range is None)
+    said = (
+        "every score is the same, and nothing says what range the metric has, so there is no interval: give it with "
+        "`range=(0, 1)`, or 0 and 100 for a percentage"
+    )
+    return [f"{', '.join(names)}: {said}"] if names else []
 
 
 def _skipped(run: Run, key: tuple[str, str, str], native: float | None, settings: Settings) -> Estimate:

@@ -16,7 +16,7 @@ from ..data.clusters import CROSS, both_ways, in_words
 from ..data.labels import LabelColumns
 from ..data.matching import Pairing, pair, same_partition
 from ..data.native_values import MISMATCH, fitting, is_proportion, is_reproduced, native_mean, reproduces
-from ..data.questions import Questions
+from ..data.questions import Questions, QuestionText
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.diagnostics import OF_ALL_ANSWERS
@@ -236,6 +236,16 @@ def scored_pairs(one: Scores, other: Scores) -> Pairing:
     return replace(found, rows_a=list(compress(found.rows_a, both)), rows_b=list(compress(found.rows_b, both)))
 
 
+def texts_of(part: Scores, rows: Sequence[int], notes: list[str], otherwise: str) -> Sequence[QuestionText]:
+    """What the log says of the questions in these rows; nothing, and a note, where it cannot be read."""
+    if part.questions.log is not None and rows:
+        try:
+            return part.questions.log.read(rows, part.scorer)
+        except InputError as error:
+            notes.append(f"{otherwise}: {error}")
+    return [QuestionText()] * len(rows)
+
+
 def taken(part: Scores, rows: Sequence[int] | IntArray) -> Scores:
     """The scores of some questions; the harness's own value is not of these."""
     found = part.arrays(lambda x: x[rows])
@@ -332,13 +342,13 @@ def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
         group: with this run's own value; None for one task.
     """
     codes = {code for part in parts for code in part.diagnostics}
-    means = [] if group is None or group.native is None else [native_mean(part) for part in parts]
-    ours = None
-    if group is not None and means and None not in means:
-        sizes = [int((~np.isnan(part.values)).any(axis=1).sum()) for part in parts]
-        ours = float(np.average(np.array(means, dtype=np.float64), weights=group_shares(parts, group) or sizes))
-    wrong = ours is not None and group is not None and group.native is not None and not reproduces(ours, group.native)
-    return codes | {MISMATCH} if wrong or not all(map(is_reproduced, parts)) else codes
+    wrong = not all(map(is_reproduced, parts))
+    means = [None] if group is None or group.native is None else [native_mean(part) for part in parts]
+    if group is not None and group.native is not None and None not in means:
+        sizes = [int(is_scored(part).sum()) for part in parts]
+        ours = np.average(np.array(means, dtype=np.float64), weights=group_shares(parts, group) or sizes)
+        wrong |= not reproduces(float(ours), group.native)
+    return codes | {MISMATCH} if wrong else codes
 
 
 def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | None:
@@ -362,47 +372,43 @@ def kernel(
     stats, components, found = [], [], set[str]()
     for run in runs:
         component = run_component(run.values, plan.weights, plan.strata)
-        if settings.repeats_are == "runs":
-            if component is None:
-                raise InputError(
-                    f"{run.name}: `repeats_are='runs'` needs at least two runs of each model, and in every task two "
-                    "questions that all of them answered; without that the variance between runs is not known"
-                )
-            components.append(component)
-            known = run.stats
-            stats.append(replace(component.stats, identical=known.identical, answers_differ=known.answers_differ))
-        else:
+        if settings.repeats_are == "answers":
             stats.append(run.stats)
             found |= _moving_together(run, component)
-    c, codes = contrast(stats, coefficients, plan.strata), repeat_codes(stats, plan.strata)
-    identified = split_known(codes)
-    if settings.questions_are == "fixed":
-        if codes["single_repeat"].any():
+            continue
+        if component is None:
+            raise InputError(
+                f"{run.name}: `repeats_are='runs'` needs at least two runs of each model, and in every task two "
+                "questions that all of them answered; without that the variance between runs is not known"
+            )
+        components.append(component)
+        known = run.stats
+        stats.append(replace(component.stats, identical=known.identical, answers_differ=known.answers_differ))
+    c, flags = contrast(stats, coefficients, plan.strata), repeat_codes(stats, plan.strata)
+    identified, fixed = split_known(flags), settings.questions_are == "fixed"
+    if fixed:
+        if flags["single_repeat"].any():
             raise InputError(
                 f"{runs[0].name}: `questions_are='fixed'` asks how much the answers to these questions vary, which one "
                 "answer per question cannot say: run it with K > 1 repeats, join several runs with `as_repeats`, or "
                 "leave this metric out with `metrics`"
             )
         columns = fixed_columns(stats, coefficients, c, plan, identified=identified)
-        codes["identical_repeats"] |= identified & np.isnan(columns.variance)
-        codes |= variance_flags(columns, plan, fixed=True)
-        return c, replace(columns.row(), diagnostics=said(codes, found))
-    columns = moment_columns(c, plan, settings.se, identified=identified)
-    m = columns.row()
-    if wider_outside(runs[0], c, plan, m, settings):
-        found.add("inner_clusters")
-    codes |= variance_flags(columns, plan)
-    labels = labels_of(runs, coefficients)
+        flags["identical_repeats"] |= identified & np.isnan(columns.variance)
+    else:
+        columns = moment_columns(c, plan, settings.se, identified=identified)
+    flags |= variance_flags(columns, plan, fixed=fixed)
+    m, labels = columns.row(), labels_of(runs, coefficients)
+    found |= {"inner_clusters"} if not fixed and wider_outside(runs[0], c, plan, m, settings) else set()
     if labels is not None:
         m = with_labels(m, labels, plan)
         of_labels = {"few_clusters": few_labels(labels, m, plan), "zero_variance": m.zero_variance}
-        kept = {*said(codes, found)} - {"single_repeat", *of_labels}
-        return c, replace(m, diagnostics=tuple(sorted(kept.union(code for code, has in of_labels.items() if has))))
-    whole = with_runs(m, components, coefficients) if components else m
-    if whole is not m:
-        columns = whole.columns()
-        codes |= noise_flags(columns.df, zero=columns.zero_variance, var_data=columns.var_data)
-    return c, replace(whole, diagnostics=said(codes, found))
+        flags |= {code: np.array([has]) for code, has in (of_labels | {"single_repeat": False}).items()}
+    elif components and (whole := with_runs(m, components, coefficients)) is not m:
+        m, columns = whole, whole.columns()
+        flags |= noise_flags(columns.df, zero=columns.zero_variance, var_data=columns.var_data)
+    codes = found.union(code for code, has in flags.items() if has[0])
+    return c, replace(m, diagnostics=tuple(sorted(codes)))
 
 
 def labels_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> LabelColumns | None:
@@ -439,14 +445,9 @@ def correction(
         mean_judge=float(plan.weights @ of.judge),
         bias=None if bias is None else finite(bias[0]),
         bias_se=None if bias is None else root(bias[1]),
-        gain=None if alone is None or not m.variance else finite(alone / m.variance),
+        gain=finite(alone / m.variance) if alone and m.variance else None,
         r2=finite(r_squared(of)),
     )
-
-
-def said(codes: Mapping[str, BoolArray], more: Iterable[str] = ()) -> tuple[str, ...]:
-    """The codes of one row, sorted."""
-    return tuple(sorted({code for code, has in codes.items() if has[0]}.union(more)))
 
 
 def wider_outside(data: Sample, c: Contrast, plan: Design, m: Moments, settings: Settings) -> bool:

@@ -159,14 +159,8 @@ class _Slices:
 
 
 def _slices_of(cut: _Cut, settings: Settings) -> _Slices:
-    samples, runs = cut.item.samples(), cut.item.runs
-    plan = samples[0].design()
-    if plan.crossed is not None:
-        raise InputError(
-            f"{cut.item.name}: slices know clusters of one kind, and these questions are clustered in two crossed "
-            "ways: name one of the two with `cluster`"
-        )
-    d = samples[0].stats.mean if len(samples) == 1 else samples[0].stats.mean - samples[1].stats.mean
+    c, samples, plan = cut.item.contrast("slices know")
+    d, runs = c.d, cut.item.runs
     joint = by_slice.joint(d, cut.codes, plan.clusters)
     bounds = score_range([one.ends for one in samples], settings)
     noise = np.where(joint.identified, by_slice.pooled_unit(joint) / joint.sizes, np.nan)

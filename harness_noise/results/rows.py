@@ -50,7 +50,8 @@ class JudgeCorrection:
     bias_se: float | None
     """Standard error of `bias`."""
     gain: float | None
-    """How many times the variance of the labels alone is that of the corrected mean."""
+    """How many times the variance of the labels alone is that of the corrected mean; null where all labels are the
+    same, so that theirs is not known."""
     r2: float | None
     """The share of the labels' variance that the judge predicts; null where the labels are too few to use the judge."""
 

@@ -67,7 +67,7 @@ def label_sample(
     ----------
     Särndal, Swensson & Wretman (1992), "Model Assisted Survey Sampling", §3.6.
     """
-    from ..analysis.label_sample import label_sample as sample
+    from ..analysis.labels import label_sample as sample
     from ..io.sources import listed
     from ..report.text import write_label_sample
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ..analysis.known import WithFields, taken
+from ..analysis.known import WithFields
 from ..analysis.mean import analyze_run
-from ..analysis.missing import MISSING_SHARE, n_unscored
-from ..analysis.ranges import Ends, check_margin, widths
+from ..analysis.ranges import MISSING_SHARE, Ends, check_margin, n_unscored, widths
 from ..analysis.sample import (
     RATIO_UNDEFINED,
     SHARED_NOISE_P,
@@ -24,6 +23,7 @@ from ..analysis.sample import (
     group_shares,
     labels_of,
     own_group,
+    taken,
 )
 from ..analysis.slices import divided
 from ..arrays import AnyArray

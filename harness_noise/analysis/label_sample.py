@@ -12,7 +12,7 @@ from ..data.matching import pair
 from ..data.questions import QuestionText
 from ..data.scores import Run, Scores
 from ..errors import InputError, some_of
-from ..results.labels import LabelRow, LabelSample
+from ..results.explanation import LabelRow, LabelSample
 from ..settings import Settings
 from ..stats.arrays import FloatArray, IntArray
 from ..stats.contrast import cluster_codes, question_stats

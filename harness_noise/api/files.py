@@ -7,21 +7,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..data.measures import SCORE
+from ..data.scores import Run
 from ..errors import InputError, check_kind
+from ..io import registry
+from ..io.atomic import write_text
+from ..io.paths import PathInput, is_url
+from ..io.sources import Source, listed, names
+from ..results.arena import Arena
+from ..results.plan import Plan
+from ..results.rows import Analysis, Comparison
 from ..settings import Settings
 from .keywords import Choices, Request
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..data.scores import Run
-    from ..io.paths import PathInput
-    from ..io.sources import Source
     from ..leaderboard.profiles import NamedProfile
-    from ..results.arena import Arena
     from ..results.explanation import LabelSample
-    from ..results.plan import Plan
-    from ..results.rows import Analysis, Comparison
 
 
 def adapters(format_file: str | Path | None = None) -> dict[str, str]:
@@ -42,8 +45,6 @@ def adapters(format_file: str | Path | None = None) -> dict[str, str]:
     InputError
         The file of formats cannot be used; says which entry.
     """
-    from ..io import registry
-
     return registry.described(None if format_file is None else str(format_file))
 
 
@@ -96,7 +97,6 @@ def write_profile(result: Arena, path: str | Path, *, with_questions: bool = Fal
         No benchmark has close models, or the file must not be replaced.
     """
     from ..leaderboard import profiles
-    from ..results.arena import Arena
 
     check_kind("write_profile", result, Arena)
     check_profile_path(path, force=force)
@@ -137,10 +137,6 @@ def write_html(result: Analysis | Comparison | Arena, place: str | Path, *, comm
     InputError
         A place that cannot be written.
     """
-    from ..io.atomic import write_text
-    from ..results.arena import Arena
-    from ..results.rows import Analysis, Comparison
-
     check_kind("write_html", result, Analysis, Comparison, Arena)
     place = Path(place)
     if isinstance(result, Arena):
@@ -173,9 +169,6 @@ def write_figures(result: Arena | Plan, place: str | Path) -> list[Path]:
     InputError
         A place that cannot be written.
     """
-    from ..results.arena import Arena
-    from ..results.plan import Plan
-
     check_kind("write_figures", result, Arena, Plan)
     if isinstance(result, Plan):
         from ..report import planning
@@ -240,15 +233,10 @@ def export(
     ----------
     As `analyze`.
     """
-    from ..data.measures import SCORE
-    from ..io import registry
-    from ..io.paths import is_url
-    from ..io.sources import names as several
-
     if (output is None) == (not in_place):
         raise InputError("say where to write: `output` DIR for another folder, or `in_place=True`")
     if choices.get("measures"):  # they join the scores
-        choices["measures"] = (SCORE, *several(choices["measures"]))
+        choices["measures"] = (SCORE, *names(choices["measures"]))
     request = Request.of("export", settings, choices)
     if form is not None:
         return _in_another_form(run, output, form, request)
@@ -271,11 +259,11 @@ def export(
             for note in notes:
                 error.add_note(note)
             raise
-        names = {file.name for file in files}
+        changed = {file.name for file in files}
         notes += [
-            f"{name}: nothing to add beside its own values, so it is not changed"
-            for name in remarks.added
-            if name.name not in names
+            f"{path}: nothing to add beside its own values, so it is not changed"
+            for path in remarks.added
+            if path.name not in changed
         ]
         written += files
         means += remarks.means if files else []
@@ -284,8 +272,6 @@ def export(
 
 def _in_another_form(run: PathInput, output: str | Path | None, form: str, request: Request) -> Exported:
     """Write every run at a place in the format of another adapter."""
-    from ..io import registry
-
     able = [name for name in registry.names() if hasattr(registry.load(name), "make")]
     if form not in able or output is None:
         raise InputError(f"`form` {form}: runs can be written as {', '.join(able)}, into the folder `output`")
@@ -373,7 +359,6 @@ def label_sample(
     Särndal, Swensson & Wretman (1992), "Model Assisted Survey Sampling", §3.6.
     """
     from ..analysis.label_sample import label_sample as sample
-    from ..io.sources import listed
     from ..report.text import write_label_sample
 
     request = Request.of("label", settings, choices)

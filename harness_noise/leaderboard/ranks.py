@@ -1,9 +1,11 @@
-"""Which ranks the models of a board may have, how stable their order is, and which questions still tell them apart."""
+"""Which models of a board may be the best, which ranks they may have, how stable their order is, and who is on the
+frontier of score and cost."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -138,32 +140,28 @@ def _dead(scores: FloatArray) -> BoolArray | None:
     return same
 
 
-@dataclass(frozen=True, slots=True)
-class Passes:
-    """pass@k and pass^k of one model, k → value and standard error."""
+def passes(values: FloatArray, whole: Design) -> dict[str, dict[int, float]]:
+    """pass@k and pass^k from (N, K) scores of 0 and 1, as a `Model` has them; nothing without a question.
 
-    at: dict[int, float]
-    at_se: dict[int, float]
-    hat: dict[int, float]
-    hat_se: dict[int, float]
-
-
-def passes(values: FloatArray, whole: Design) -> Passes | None:
-    """pass@k from (N, K) scores of 0 and 1; None without a question. Crossed clusters have no standard errors."""
+    Crossed clusters have no standard errors.
+    """
     scored = ~np.isnan(values).all(axis=1)
     values = values[scored]
     if len(values) == 0:
-        return None
+        return {}
     plan = sub_design(whole, np.flatnonzero(scored))
     ks = steps_of_k(int((~np.isnan(values)).sum(axis=1).min()))
     each = np.concatenate(pass_curves(values, ks), axis=1)
     means = each.mean(axis=0)
     S = cluster_scores((each - means).T, plan)
-    at, hat = (dict(zip(ks, part.tolist(), strict=True)) for part in np.split(means, 2))
-    if S is None or whole.crossed is not None:
-        return Passes(at, {}, hat, {})
-    at_se, hat_se = np.split(np.sqrt((S * S).sum(axis=1)), 2)
-    return Passes(at, dict(zip(ks, at_se.tolist(), strict=True)), hat, dict(zip(ks, hat_se.tolist(), strict=True)))
+    known = S is not None and whole.crossed is None
+    se = np.sqrt((S * S).sum(axis=1)) if S is not None and known else np.zeros(0)
+
+    def by_k(columns: FloatArray) -> dict[int, float]:
+        return dict(zip(ks, columns.tolist(), strict=False))
+
+    at, hat, at_se, hat_se = map(by_k, (*np.split(means, 2), *np.split(se, 2)))
+    return {"pass_at_k": at, "pass_at_k_se": at_se, "pass_hat_k": hat, "pass_hat_k_se": hat_se}
 
 
 POWER = 0.8
@@ -292,10 +290,114 @@ def _needs(pair: Difference) -> tuple[int | None, int | None]:
     def enough(k: int) -> bool:
         return detectable_effect(v.at(k), pair.n_questions, alpha, POWER, noise.units) <= effect
 
-    if not enough(MOST_REPEATS):
-        return questions, None
-    low, high = 0, MOST_REPEATS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return questions, high
+    fewest = bisect_left(range(1, MOST_REPEATS + 1), True, key=enough) + 1
+    return questions, fewest if fewest <= MOST_REPEATS else None
+
+
+def best_p(pairs: Pairs, M: int, higher: bool = True) -> FloatArray:
+    """(M,) p-value of "no rival is better" for every model; NaN where no rival can be tested.
+
+    It is the smallest one-sided p over the M − 1 rivals, times M − 1 (Bonferroni). For the model that
+    is best in truth the hypothesis holds, so the models with p ≥ α contain it with probability ≥ 1 − α
+    without any further correction: Hsu's (1981) comparison with the best, by single tests.
+    """
+    p = rival_p(pairs, M, higher)
+    known = (~np.isnan(p)).any(axis=1)
+    out = np.full(M, np.nan)
+    out[known] = np.minimum(1.0, (M - 1) * np.nanmin(p[known], axis=1))
+    return out
+
+
+def rival_p(pairs: Pairs, M: int, higher: bool = True) -> FloatArray:
+    """(M, M) one-sided p-value of "this rival (column) is not better than this model (row)"; NaN where untested."""
+    c = pairs.columns
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = c["diff"] / c["se"] * (1.0 if higher else -1.0)
+        b_better = decision.below(t, c["df"])
+        a_better = decision.below(-t, c["df"])
+        sure = c["se"] == 0
+        ahead = c["diff"] * (1.0 if higher else -1.0)
+        half = np.where(np.isnan(c["p_sign"]), 1.0, c["p_sign"]) / 2
+        b_better = np.where(sure, np.where(ahead < 0, half, 1.0), b_better)
+        a_better = np.where(sure, np.where(ahead > 0, half, 1.0), a_better)
+    p = np.full((M, M), np.nan)
+    p[pairs.a, pairs.b], p[pairs.b, pairs.a] = b_better, a_better
+    return p
+
+
+def with_frontier(result: Arena, measure: str, level: float) -> Arena:
+    """The arena whose models say whether they are on the frontier of their score and a measure.
+
+    Args:
+        result: with the benchmarks of both.
+        measure: its name, as a row has it.
+        level: of the intervals; α is 1 − level.
+
+    Raises:
+        InputError: no benchmark has both.
+    """
+    boards = tuple(_with_frontier(board, _beside(board, result, measure), 1 - level) for board in result.boards)
+    if all(board.beside is None for board in boards):
+        have = ", ".join(dict.fromkeys(board.benchmark.metric for board in result.boards))
+        raise InputError(
+            f"`frontier` {measure}: no benchmark has a score and this measure of two models; there are {have}"
+        )
+    return replace(result, boards=boards, settings={**result.settings, "frontier": measure})
+
+
+def _beside(board: BenchmarkResult, result: Arena, measure: str) -> BenchmarkResult | None:
+    """The measure of a benchmark's task; None of a benchmark that is itself a measure."""
+    row = board.benchmark
+    if board.pairs.common["unit"] is not None:
+        return None
+    scorers = (row.scorer, "none")
+    same = [x for x in result.boards if (x.benchmark.task, x.benchmark.metric) == (row.task, measure)]
+    same = [x for x in same if x.pairs.common["unit"] is not None and x.benchmark.scorer in scorers]
+    return next(iter(same), None)
+
+
+def _with_frontier(board: BenchmarkResult, other: BenchmarkResult | None, alpha: float) -> BenchmarkResult:
+    if other is None:
+        return board
+    names = [model.model for model in board.models]
+    score = rival_p(board.pairs, len(names), board.pairs.common["higher_is_better"] is not False)
+    cost = _of_names(other, names)
+    both = np.fmax(np.where(np.isnan(score), 1.0, score), np.where(np.isnan(cost), 1.0, cost))
+    np.fill_diagonal(both, np.nan)
+    told = ~np.isnan(score) & ~np.isnan(cost)
+    models = tuple(
+        _placed(model, both[m], np.fmin(score[:, m], cost[:, m]), names, alpha) if told[m].any() else model
+        for m, model in enumerate(board.models)
+    )
+    return replace(board, models=models, beside=other)
+
+
+def _of_names(board: BenchmarkResult, names: list[str]) -> FloatArray:
+    """(M, M) `rival_p` of a board for models in another order; NaN where it does not have them."""
+    own = [model.model for model in board.models]
+    p = rival_p(board.pairs, len(own), board.pairs.common["higher_is_better"] is not False)
+    place = [own.index(name) if name in own else -1 for name in names]
+    out = np.pad(p, ((0, 1), (0, 1)), constant_values=np.nan)[np.ix_(place, place)]
+    np.fill_diagonal(out, np.nan)
+    return out
+
+
+def _placed(model: Model, both: FloatArray, either: FloatArray, names: list[str], alpha: float) -> Model:
+    """A model with its place.
+
+    A rival dominates it if tests of both, each at α, reject "not better" (an intersection–union test [Berger]), with
+    Holm's method over rivals: a model that none dominates is called dominated in at most α of cases. It is on the
+    frontier if it is shown to beat each rival in one of both (Holm over the two; over rivals no adjustment is needed).
+
+    Args:
+        model: of the board.
+        both: (M,) p-value of "this rival is not better in both"; NaN of the model itself.
+        either: (M,) the smaller p-value of "the model is not better than this rival" of the two.
+        names: (M,) of the models.
+        alpha: level of each test.
+    """
+    rivals = np.flatnonzero(~np.isnan(both))
+    beaten = rivals[decision.adjusted(both[rivals], "holm") <= alpha]
+    sure = bool((2 * np.where(np.isnan(either[rivals]), 1.0, either[rivals]) <= alpha).all())
+    place = "no" if len(beaten) else "yes" if sure else "open"
+    return replace(model, frontier=place, beaten_by=tuple(names[m] for m in beaten))

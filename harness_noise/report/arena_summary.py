@@ -125,10 +125,11 @@ def sentences(board: BenchmarkResult) -> list[str]:
         best = [shorten(model, NAME) for model in row.best]
         level = percent(board.pairs.common["level"])
         if len(best) == 1:
-            out.append(f"{name}: {best[0]} is the best of {row.n_models} models ({level}).")
+            told = f"{name}: {best[0]} is the best of {row.n_models} models ({level})."
         else:
             these = f"{len(best)} of {row.n_models} models are not significantly worse than the best"
-            out.append(f"{name}: {these} ({level}): {some_of(best, 8)}.")
+            told = f"{name}: {these} ({level}): {some_of(best, 8)}."
+        out.append(told + _only_for_the_best(board))
     if odd := [shorten(item.model, NAME) for item in board.models if "mean_mismatch" in item.diagnostics]:
         out = [f"{out[0].rstrip('.') if out else name}; {', '.join(odd[:8])}: {ODD}."]
     if row.se_total is not None:
@@ -150,6 +151,23 @@ def sentences(board: BenchmarkResult) -> list[str]:
         ]
         out.append("; ".join([text, ", ".join(found)] if found else [text]) + ".")
     return [*out, *_frontier_sentence(board, name), *rank_sentences(board, name), *_adjustment(board, name)]
+
+
+def _only_for_the_best(board: BenchmarkResult) -> str:
+    """A sentence on the models that cannot be the best although no pair's verdict shows them to be worse."""
+    pairs = board.pairs
+    worse = {*pairs.a[pairs.verdict == decision.B].tolist(), *pairs.b[pairs.verdict == decision.A].tolist()}
+    names = [
+        shorten(model.model, NAME)
+        for m, model in enumerate(board.models)
+        if model.among_best is False and m not in worse
+    ]
+    if not names:
+        return ""
+    return (
+        " That is tested one-sided and for the best alone; the verdicts of the pairs, which are two-sided, do not show "
+        f"that {some_of(names, 4)} {'is' if len(names) == 1 else 'are'} worse than another model."
+    )
 
 
 def _adjustment(board: BenchmarkResult, name: str) -> list[str]:

@@ -19,8 +19,8 @@ from harness_noise.analysis.repeats import as_repeats
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run, Scores
 from harness_noise.errors import InputError
-from harness_noise.leaderboard.benchmark import best_p
 from harness_noise.leaderboard.build import arena, distinct_names
+from harness_noise.leaderboard.ranks import best_p
 from harness_noise.report import terminal, text
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings

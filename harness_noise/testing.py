@@ -16,7 +16,7 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from copy import deepcopy
@@ -24,7 +24,7 @@ from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from unittest.mock import patch
 
 import numpy as np
@@ -37,6 +37,8 @@ from .io.joining import select
 from .io.registry import LAST
 from .io.workers import travelling
 
+Checked: TypeAlias = tuple[dict[str, Any], Callable[[Scores], bool]]
+"""Options, and what scores are read with them."""
 ABSENT = "no_such_field"
 """A name that no file has."""
 GARBAGE = {
@@ -126,9 +128,7 @@ def check_adapter(
             *checked.writing(),
             *checked.missing(),
             *checked.selection(),
-            *checked.clusters(cluster),
-            *checked.keys(question),
-            *checked.factors(factor),
+            *checked.options(cluster, question, factor),
         ]
     if printed.getvalue():
         problems.append(f"prints to standard output, where results go: {printed.getvalue()[:80]!r}")
@@ -280,7 +280,7 @@ class _Checked:
 
     def missing(self) -> Iterator[str]:
         """`missing="zero"`: an answer without a score is wrong."""
-        zero = self._obeyed_or_refused("missing", missing="zero")
+        zero = self._obeyed_or_refused(missing="zero")
         for old, new in _pairs(self.once, zero):
             filled = np.isnan(old.values) & ~np.isnan(new.values)
             others = ~filled & ~np.isnan(new.values)
@@ -298,58 +298,42 @@ class _Checked:
                 options = ReadOptions(**wanted)
                 yield from _unlike(f"read {wanted}", [select(run, options)], [select(found, options) for found in less])
 
-    def clusters(self, field: str | None) -> Iterator[str]:
-        """`cluster`: none, the task, a field, and one that nobody has."""
-        for run in self._obeyed_or_refused("cluster", cluster="none"):
-            yield from (f"cluster=none: {item.task} has clusters" for item in run.scores if item.clusters is not None)
-        for run in self._obeyed_or_refused("cluster", cluster="task"):
-            yield from (
-                f"cluster=task: {item.task} is not one" for item in run.scores if len(set(item.clusters or ())) != 1
-            )
-        if field is not None:
-            for item in (item for run in self.read(cluster=field) for item in run.scores):
-                if item.clusters is None or not item.cluster_spec:
-                    yield f"cluster={field}: {item.task} has no clusters, or does not say which"
-        yield from self._refused(cluster=ABSENT)
+    def options(self, cluster: str | None, question: str | None, factor: str | None) -> Iterator[str]:
+        """`cluster`, `columns` and `factors` by a field, and by one that nobody has; no clusters, and the task's."""
+        refusable: list[Checked] = [
+            ({"cluster": "none"}, lambda item: item.clusters is None),
+            ({"cluster": "task"}, lambda item: len(set(item.clusters or ())) == 1),
+            # the analysis refuses a factor that is not there
+            ({"factors": (ABSENT,)}, lambda item: ABSENT not in (item.factors or {})),
+        ]
+        by_field: list[tuple[str | None, Checked]] = [
+            (cluster, ({"cluster": cluster}, lambda item: bool(item.clusters and item.cluster_spec))),
+            (question, ({"columns": {"question": question}}, lambda item: item.questions.kind == "question")),
+            (factor, ({"factors": (factor,)}, lambda item: factor in (item.factors or {}))),
+        ]
+        readings = [(self._obeyed_or_refused(**options), options, holds) for options, holds in refusable]
+        readings += [(self.read(**options), options, holds) for field, (options, holds) in by_field if field]
+        for runs, options, holds in readings:
+            for item in (item for run in runs for item in run.scores):
+                if not holds(item):
+                    yield f"{_said(options)}: not obeyed in {item.task}, {item.metric}"
+        for options in ({"cluster": ABSENT}, {"columns": {"question": ABSENT}}):
+            try:
+                self.read(**options)
+            except InputError as error:
+                if ABSENT not in str(error):
+                    yield f"{_said(options)}: the refusal does not say what is not there: {error}"
+            else:
+                yield f"{_said(options)}: neither obeyed nor refused"
 
-    def keys(self, field: str | None) -> Iterator[str]:
-        """`columns`: the field of the question, and one that nobody has."""
-        if field is not None:
-            for run in self.read(columns={"question": field}):
-                for item in run.scores:
-                    if item.questions.kind != "question":
-                        yield f"columns question={field}: the keys of {item.task} are called {item.questions.kind!r}"
-        yield from self._refused(columns={"question": ABSENT})
-
-    def factors(self, field: str | None) -> Iterator[str]:
-        """`factors`: on every score, and none that is not there."""
-        if field is not None:
-            for item in (item for run in self.read(factors=(field,)) for item in run.scores):
-                if field not in (item.factors or {}):
-                    yield f"factors={field}: {item.task}, {item.metric} has no levels of it"
-        for run in self._obeyed_or_refused("factors", factors=(ABSENT,)):  # the analysis refuses what is not there
-            yield from (
-                f"factors={ABSENT}: made up for {item.task}" for item in run.scores if ABSENT in (item.factors or {})
-            )
-
-    def _obeyed_or_refused(self, what: str, **options: Any) -> list[Run]:
+    def _obeyed_or_refused(self, **options: Any) -> list[Run]:
         """The runs; none where the option is refused in words."""
         try:
             return self.read(**options)
         except InputError as error:
             if not str(error).strip():
-                raise AssertionError(f"{what}: refused without words") from error
+                raise AssertionError(f"{_said(options)}: refused without words") from error
             return []
-
-    def _refused(self, **options: Any) -> Iterator[str]:
-        said = ", ".join(f"{name}={value}" for name, value in options.items())
-        try:
-            self.read(**options)
-        except InputError as error:
-            if ABSENT not in str(error):
-                yield f"{said}: the refusal does not say what is not there: {error}"
-        else:
-            yield f"{said}: neither obeyed nor refused"
 
     def in_parts(self) -> Iterator[str]:
         """Parts that travel, in an order that stays; together they are the whole."""
@@ -440,6 +424,10 @@ def _listed(backwards: bool) -> Iterator[None]:
 
     with patch.multiple(os, scandir=Entries, listdir=lambda *of: sorted(listdir(*of), reverse=backwards)):
         yield
+
+
+def _said(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
 def _bare(run: Run) -> Run:

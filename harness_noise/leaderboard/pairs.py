@@ -319,7 +319,7 @@ def pairs_of(
     if higher is None:
         unknown = "the run does not say whether higher or lower is better; higher is taken to be better"
         notes.append(f"{first.metric}: {unknown}")
-    common = {
+    common: dict[str, Any] = {
         "task": task,
         "metric": first.metric,
         "scorer": first.scorer,
@@ -332,34 +332,23 @@ def pairs_of(
     }
     width = widths([Ends.of(items) for items in parts], settings)[a, b]
     numbers, verdicts = decided(c, board.table, common, width, settings)
-    flags = {code: c.flags.get(code, np.False_) | has for code, has in _codes(measured, board, c, group).items()}
-    flags |= {"identical_scores": c.leads.same, "not_after_adjustment": verdicts.lost_to_adjustment}
-    if first.unit is not None and not fixed:
-        flags["skewed"] = flags.get("skewed", np.False_) | _skewed(board.table, a, b)
-    if not all_count_as_zero(settings.missing):
-        flags["missing_matters"] = _missing_matters(parts, board, c, width)
     n_missing = np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp)
-    numbers |= {"n_missing": n_missing[a] + n_missing[b]}
+    numbers["n_missing"] = n_missing[a] + n_missing[b]
     if judges is None:
         common["judge"] = None
     else:
         nothing = np.full(len(c), np.nan)
         numbers |= dict.fromkeys(("p_sign", "wins_a", "wins_b", "ties", "correlation"), nothing) | {"judge": judges}
-    return (
-        Pairs(
-            tuple(item.name for item in measured),
-            tuple(item.run.name for item in measured),
-            tuple(map(causes_of, parts)),
-            common,
-            a,
-            b,
-            numbers,
-            verdicts.codes,
-            verdicts.words,
-            {code: has for code, has in (c.flags | flags).items() if has.any()},
-        ),
-        notes,
-    )
+    flags = _codes(measured, board, c, group)
+    flags |= {"identical_scores": c.leads.same, "not_after_adjustment": verdicts.lost_to_adjustment}
+    if first.unit is not None and not fixed:
+        flags["skewed"] = flags.get("skewed", np.False_) | _skewed(board.table, a, b)
+    if not all_count_as_zero(settings.missing):
+        flags["missing_matters"] = _missing_matters(parts, board, c, width)
+    names = (tuple(item.name for item in measured), tuple(item.run.name for item in measured))
+    flags = {code: has for code, has in flags.items() if has.any()}
+    missing = tuple(map(causes_of, parts))
+    return Pairs(*names, missing, common, a, b, numbers, verdicts.codes, verdicts.words, flags), notes
 
 
 def decided(
@@ -450,16 +439,16 @@ def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Co
 
 
 def _codes(measured: Sequence[MeasuredRun], board: Grid, columns: Columns, group: Group | None) -> dict[str, BoolArray]:
-    """Diagnostics of the runs, as pairs have them."""
+    """The diagnostics of the pairs' own numbers, and those of their runs."""
     a, b = columns.a, columns.b
     each = [
         item.codes(group) | ({RATIO_UNDEFINED} if data.undefined else set())
         for item, data in zip(measured, board.samples, strict=True)
     ]
-    out: dict[str, BoolArray] = {}
+    out = dict(columns.flags)
     for code in sorted(set().union(*each)):
         has = np.array([code in codes for codes in each])
-        out[code] = has[a] | has[b]
+        out[code] = out.get(code, np.False_) | has[a] | has[b]
     out["shared_repeat_noise"] = _shared_noise(board, columns)
     if board.prompts is not None:
         kinds, which = np.unique(board.prompts, axis=1, return_inverse=True)

@@ -118,10 +118,11 @@ def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Rows as a table."""
     import pandas as pd
 
-    return pd.DataFrame([{key: storable(value) for key, value in item.items()} for item in rows])
+    table = pd.DataFrame([{key: _storable(value) for key, value in item.items()} for item in rows])
+    return table.fillna({name: 0 for name in table if str(name).startswith("missing_")})
 
 
-def storable(value: Any) -> Any:
+def _storable(value: Any) -> Any:
     """A text without halves of surrogate pairs, which JSON can spell and no column of text can hold."""
     return _HALF.sub("\ufffd", value) if isinstance(value, str) else value
 

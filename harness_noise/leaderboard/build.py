@@ -32,7 +32,7 @@ from ..settings import Settings
 from ..stats import benchmark, decision, planning
 from ..stats.arrays import BoolArray, FloatArray
 from ..stats.pairs import Table
-from .pairs import Grid, MeasuredRun, grid, pairs_of
+from .pairs import Grid, MeasuredRun, grid, pairs_of, square
 from .ranks import best_p, passes, ranked
 
 CLOSE = 5.0
@@ -292,15 +292,11 @@ def _questions(common: Mapping[str, Any], board: Grid, solved: BoolArray | None,
 def _models(
     measured: Sequence[MeasuredRun], group: Group | None, board: Grid, pairs: Pairs, settings: Settings
 ) -> tuple[Model, ...]:
-    higher = pairs.common["higher_is_better"] is not False
-    M = len(measured)
-    n = pairs.columns["n_questions"]
-    share = np.full((M, M), np.nan)
+    higher = pairs.sign > 0
     with np.errstate(invalid="ignore", divide="ignore"):
-        rate = (pairs.columns["wins_a"] + pairs.columns["ties"] / 2) / n
-    rate = rate if higher else 1 - rate
-    share[pairs.a, pairs.b], share[pairs.b, pairs.a] = rate, 1 - rate
-    p_best = best_p(pairs, M, higher)
+        rate = (pairs.columns["wins_a"] + pairs.columns["ties"] / 2) / pairs.columns["n_questions"]
+    share = square(pairs, rate, 1 - rate) if higher else square(pairs, 1 - rate, rate)
+    p_best = best_p(pairs)
     alpha = 1 - settings.level
     out = []
     for m, item in enumerate(measured):
@@ -345,7 +341,7 @@ def _benchmark(
         if solved is not None:
             beta = c["se_total"] / np.sqrt(planning.beta_variance(p, float(solved.mean())) / n)
     tested = ~np.isnan(c["se"]) & ~np.isnan(size)
-    steps = _steps(models, pairs, common["higher_is_better"] is not False)
+    steps = _steps(models, pairs)
     return Benchmark(
         task=common["task"],
         metric=common["metric"],
@@ -382,29 +378,23 @@ def _extreme(values: FloatArray, which: Any) -> float | None:
     return float(which(values)) if len(values) else None
 
 
-def _steps(models: tuple[Model, ...], pairs: Pairs, higher: bool) -> tuple[Step, ...]:
+def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:
     """Adjacent sizes of every family that the names show, the larger less the smaller."""
     families: dict[str, list[tuple[float, int]]] = {}
     for i, model in enumerate(models):
         found = benchmark.size_of(model.model)
         if found is not None:
             families.setdefault(found[0], []).append((found[1], i))
-    M = len(models)
+    gains, ses = pairs.sign * pairs.columns["diff"], pairs.columns["se_total"]
+    gain_of, se_of = square(pairs, gains, -gains), square(pairs, ses, ses)
     out = []
     for family, members in families.items():
         members.sort()
         for (small_size, i), (large_size, j) in pairwise(members):
-            low, high = min(i, j), max(i, j)
-            k = low * (2 * M - low - 1) // 2 + high - low - 1
-            diff, se = float(pairs.columns["diff"][k]), float(pairs.columns["se_total"][k])
-            if small_size == large_size or not se > 0 or np.isnan(diff):
-                continue
-            gain = (diff if j < i else -diff) * (1.0 if higher else -1.0)
-            out.append(
-                Step(
-                    family=family, small=models[i].model, large=models[j].model, diff=gain, se_total=se, ratio=gain / se
-                )
-            )
+            gain, se = float(gain_of[j, i]), float(se_of[j, i])
+            if small_size != large_size and se > 0 and not np.isnan(gain):
+                names = {"small": models[i].model, "large": models[j].model}
+                out.append(Step(family=family, **names, diff=gain, se_total=se, ratio=gain / se))
     return tuple(out)
 
 

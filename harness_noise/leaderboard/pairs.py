@@ -377,6 +377,13 @@ def decided(
     return {**numbers, "interval": found.interval, "p_adjusted": verdicts.p_adjusted}, verdicts
 
 
+def square(pairs: Pairs, a_less_b: AnyArray, b_less_a: AnyArray) -> FloatArray:
+    """(M, M) a value for each ordered pair of models, row less column, from those of A − B and of B − A; else NaN."""
+    out = np.full((len(pairs.names), len(pairs.names)), np.nan)
+    out[pairs.a, pairs.b], out[pairs.b, pairs.a] = a_less_b, b_less_a
+    return out
+
+
 def _with_labels(columns: Columns, board: Grid) -> AnyArray | None:
     """(P,) what labels say of the judge of each pair, whose moments then know the labels; None where there are none."""
     if all(item.corrected is None for item in board.samples):

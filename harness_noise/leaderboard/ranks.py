@@ -23,6 +23,7 @@ from ..stats.pairs import Table
 from ..stats.passk import pass_curves, steps_of_k
 from ..stats.planning import detectable_effect, required_units
 from ..stats.ranks import RankSets, chosen_by_half, from_decisions, rank_sets, stability
+from .pairs import square
 
 FEWEST_TOP = 2
 """Models that the top is made of at least, where nobody says how many."""
@@ -48,13 +49,13 @@ def ranked(
         settings: level and seed.
         top: K of `--top`.
     """
-    sign = -1.0 if row_lower(models) else 1.0
+    sign = pairs.sign
     means = np.array([np.nan if model.mean is None else sign * model.mean for model in models])
     # what labels add to a corrected value is the variance of few questions, which no flip of signs and no resample sees
     corrected = pairs.common["estimand"] == PEOPLE
     simple = _sums(table) if settings.questions_are == "population" and not corrected else None
     if simple is None:
-        sets, method = from_decisions(_by_holm(pairs, len(models), sign, settings)), "holm"
+        sets, method = from_decisions(_by_holm(pairs, settings)), "holm"
     else:
         rng = np.random.default_rng(settings.seed)
         sets, method = rank_sets(sign * simple[0], settings.level, rng), "bootstrap"
@@ -89,11 +90,6 @@ def ranked(
     )
 
 
-def row_lower(models: Sequence[Model]) -> bool:
-    """Whether less is better."""
-    return any(model.higher_is_better is False for model in models)
-
-
 def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
     """(G, M) scores by cluster and (G,) questions; None where not every model has every question, or there are tasks.
 
@@ -106,14 +102,13 @@ def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
     return sum_by(plan.clusters, table.mean.T, plan.n_clusters).T, sizes
 
 
-def _by_holm(pairs: Pairs, M: int, sign: float, settings: Settings) -> BoolArray:
+def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
     """(M, M) decisions of the pairs' own p-values, by Holm's method over all of them."""
     p = decision.adjusted(pairs.columns["p_value"], "holm")
     with np.errstate(invalid="ignore"):
         told = p < 1 - settings.level
-        ahead = sign * pairs.columns["diff"] > 0
-    better = np.zeros((M, M), dtype=np.bool_)
-    better[pairs.a, pairs.b], better[pairs.b, pairs.a] = told & ahead, told & ~ahead
+        ahead = pairs.sign * pairs.columns["diff"] > 0
+    better: BoolArray = square(pairs, told & ahead, told & ~ahead) == 1
     return better
 
 
@@ -203,7 +198,7 @@ def _selection(board: BenchmarkResult, seed: int) -> Selection | None:
             f"{board.key[0]}: `select` splits whole clusters of one kind, and these questions are clustered in two "
             "crossed ways: name one of them with `cluster`"
         )
-    sign = -1.0 if row_lower(board.models) else 1.0
+    sign = board.pairs.sign
     values, plan = sign * board.scores[np.ix_(shared, known)], sub_design(plan, shared)
     names = [board.models[m].model for m in known]
     means = plan.weights @ values
@@ -239,8 +234,7 @@ def _rows(board: BenchmarkResult) -> list[Budget]:
     known = [model for model in board.models if model.mean is not None]
     if not known:
         return []
-    sign = -1 if board.pairs.common["higher_is_better"] is False else 1
-    best = max(known, key=lambda model: sign * (model.mean or 0.0))
+    best = max(known, key=lambda model: board.pairs.sign * (model.mean or 0.0))
     rivals = {(model.model, model.run) for model in known if model.among_best and model is not best}
     out = []
     for pair in board.pairs:
@@ -294,35 +288,30 @@ def _needs(pair: Difference) -> tuple[int | None, int | None]:
     return questions, fewest if fewest <= MOST_REPEATS else None
 
 
-def best_p(pairs: Pairs, M: int, higher: bool = True) -> FloatArray:
+def best_p(pairs: Pairs) -> FloatArray:
     """(M,) p-value of "no rival is better" for every model; NaN where no rival can be tested.
 
     It is the smallest one-sided p over the M − 1 rivals, times M − 1 (Bonferroni). For the model that
     is best in truth the hypothesis holds, so the models with p ≥ α contain it with probability ≥ 1 − α
     without any further correction: Hsu's (1981) comparison with the best, by single tests.
     """
-    p = rival_p(pairs, M, higher)
-    known = (~np.isnan(p)).any(axis=1)
-    out = np.full(M, np.nan)
-    out[known] = np.minimum(1.0, (M - 1) * np.nanmin(p[known], axis=1))
-    return out
+    smallest: FloatArray = np.fmin.reduce(rival_p(pairs), axis=1)
+    return np.minimum(1.0, (len(pairs.names) - 1) * smallest)
 
 
-def rival_p(pairs: Pairs, M: int, higher: bool = True) -> FloatArray:
+def rival_p(pairs: Pairs) -> FloatArray:
     """(M, M) one-sided p-value of "this rival (column) is not better than this model (row)"; NaN where untested."""
     c = pairs.columns
     with np.errstate(invalid="ignore", divide="ignore"):
-        t = c["diff"] / c["se"] * (1.0 if higher else -1.0)
+        ahead = c["diff"] * pairs.sign
+        t = ahead / c["se"]
         b_better = decision.below(t, c["df"])
         a_better = decision.below(-t, c["df"])
         sure = c["se"] == 0
-        ahead = c["diff"] * (1.0 if higher else -1.0)
         half = np.where(np.isnan(c["p_sign"]), 1.0, c["p_sign"]) / 2
         b_better = np.where(sure, np.where(ahead < 0, half, 1.0), b_better)
         a_better = np.where(sure, np.where(ahead > 0, half, 1.0), a_better)
-    p = np.full((M, M), np.nan)
-    p[pairs.a, pairs.b], p[pairs.b, pairs.a] = b_better, a_better
-    return p
+    return square(pairs, b_better, a_better)
 
 
 def with_frontier(result: Arena, measure: str, level: float) -> Arena:
@@ -360,7 +349,7 @@ def _with_frontier(board: BenchmarkResult, other: BenchmarkResult | None, alpha:
     if other is None:
         return board
     names = [model.model for model in board.models]
-    score = rival_p(board.pairs, len(names), board.pairs.common["higher_is_better"] is not False)
+    score = rival_p(board.pairs)
     cost = _of_names(other, names)
     both = np.fmax(np.where(np.isnan(score), 1.0, score), np.where(np.isnan(cost), 1.0, cost))
     np.fill_diagonal(both, np.nan)
@@ -375,9 +364,8 @@ def _with_frontier(board: BenchmarkResult, other: BenchmarkResult | None, alpha:
 def _of_names(board: BenchmarkResult, names: list[str]) -> FloatArray:
     """(M, M) `rival_p` of a board for models in another order; NaN where it does not have them."""
     own = [model.model for model in board.models]
-    p = rival_p(board.pairs, len(own), board.pairs.common["higher_is_better"] is not False)
     place = [own.index(name) if name in own else -1 for name in names]
-    out = np.pad(p, ((0, 1), (0, 1)), constant_values=np.nan)[np.ix_(place, place)]
+    out = np.pad(rival_p(board.pairs), ((0, 1), (0, 1)), constant_values=np.nan)[np.ix_(place, place)]
     np.fill_diagonal(out, np.nan)
     return out
 

@@ -165,8 +165,8 @@ def _only_for_the_best(board: BenchmarkResult) -> str:
     if not names:
         return ""
     return (
-        " That is tested one-sided and for the best alone; the verdicts of the pairs, which are two-sided, do not show "
-        f"that {some_of(names, 4)} {'is' if len(names) == 1 else 'are'} worse than another model."
+        " That is tested one-sided and for the best alone; tested two-sided, as the pairs are, "
+        f"{some_of(names, 4)} {'is' if len(names) == 1 else 'are'} not shown to be worse than another model."
     )
 
 

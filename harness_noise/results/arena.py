@@ -202,6 +202,11 @@ class Pairs(Sequence[Difference]):
     flags: Mapping[str, AnyArray]
     """Diagnostic code → which pairs have it."""
 
+    @property
+    def sign(self) -> float:
+        """−1 where less is better, else 1."""
+        return -1.0 if self.common["higher_is_better"] is False else 1.0
+
     def __len__(self) -> int:
         return len(self.a)
 

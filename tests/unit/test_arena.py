@@ -80,7 +80,7 @@ def test_the_best_set_holds_the_best_model_as_often_as_it_says() -> None:
 def test_p_best_is_the_smallest_one_sided_p_times_the_rivals() -> None:
     runs = board(M=4)
     found = arena(runs, Settings())
-    ours = best_p(found.boards[0].pairs, 4)
+    ours = best_p(found.boards[0].pairs)
     worst = []
     for run in runs[1:]:
         pair = compare_runs([(run, runs[0])], Settings()).comparisons[0]

@@ -82,7 +82,7 @@ def test_a_model_that_is_only_excluded_from_the_best_is_named_beside_the_verdict
     assert found.benchmark.best == ("a",)
     assert found.pairs.find("a", "b").verdict == "not separable"
     assert sentences(found)[0] == (
-        "t (acc): a is the best of 4 models (95 %). That is tested one-sided and for the best alone; the verdicts of "
-        "the pairs, which are two-sided, do not show that b is worse than another model."
+        "t (acc): a is the best of 4 models (95 %). That is tested one-sided and for the best alone; tested two-sided, "
+        "as the pairs are, b is not shown to be worse than another model."
     )
     assert "one-sided" not in " ".join(sentences(replace(found, pairs=hn.arena(runs, adjust="none").boards[0].pairs)))

@@ -104,4 +104,5 @@ def test_a_folder_of_links_stands_for_what_they_lead_to(tmp_path: Path) -> None:
     (here / "table.csv").write_text("question,score\nq,1\n")
     (here / "notes.txt").write_text("a note")
     runs, errors = adapters.read_what_can_be([here])
-    assert ([run.harness for run in runs], errors) == (["lm-eval", "table"], [])
+    assert ([run.harness for run in runs], errors) == (["table", "lm-eval"], [])
+    assert [run.harness for run in adapters.read(here)] == ["table", "lm-eval"]

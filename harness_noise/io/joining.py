@@ -117,24 +117,22 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
     where = _common([run.path for run in kept], place)
 
     def owned(name: str) -> tuple[Any, ...]:
-        return tuple(item for run in kept for item in getattr(run, name) if owners[run.harness, item.task] is run)
+        items = ((run, item) for run in kept for item in getattr(run, name))
+        found = ((run, item, item["task"] if isinstance(item, Mapping) else item.task) for run, item in items)
+        return tuple(item for run, item, task in found if owners.get((run.harness, task), run) is run)
 
+    by_task: dict[str, Any] = {
+        name: owned(name) for name in ("scores", "parts", "corpus", "skipped", "sequential", "drawn")
+    }
     return [
         replace(
             kept[0],
             name=where,
             path=where,
             date=max(run.date for run in kept),
-            scores=owned("scores"),
-            parts=owned("parts"),
-            corpus=owned("corpus"),
-            skipped=owned("skipped"),
             groups=tuple(_groups(kept, owners)),
-            sequential=tuple(
-                item for run in kept for item in run.sequential if owners.get((run.harness, item["task"]), run) is run
-            ),
-            drawn=tuple(item for run in kept for item in run.drawn if owners[run.harness, item["task"]] is run),
             notes=notes,
+            **by_task,
         )
     ]
 

@@ -122,14 +122,10 @@ def _recognised(path: Path) -> list[str]:
     found = found or [name for name in names() if (adapter := _load_or_warn(name)) and _below(adapter, path)]
     if found:
         return found
-    if path.is_dir():
-        raise InputError(
-            f"{path}: no run in this folder for any adapter ({', '.join(names())}); expected an lm-eval "
-            "results_….json, Inspect logs (.eval, .json), or score tables (CSV, JSONL, Parquet)"
-        )
     raise InputError(
-        f"{path}: not a run that any adapter reads ({', '.join(names())}); expected an lm-eval results or "
-        "samples file, an Inspect log, or a table (CSV, JSONL, Parquet) with the columns question and score"
+        f"{path}: {'not a run' if is_file else 'a folder without a run'} that any adapter reads "
+        f"({', '.join(names())}); expected lm-eval results or samples files, Inspect logs (.eval, .json), or score "
+        "tables (CSV, JSONL, Parquet) with the columns question and score"
     )
 
 
@@ -167,11 +163,9 @@ def read_labels(source: PathInput | pd.DataFrame | Sequence[Mapping[str, Any]]) 
         InputError: the table cannot be used.
     """
     table: Any = load(LAST)
-    if is_frame(source):
-        return cast("LabelFile", table.read_labels(None, rows_of(source)))
     if is_path(source):
         return cast("LabelFile", table.read_labels(resolve_path(cast("PathInput", source))))
-    return cast("LabelFile", table.read_labels(None, source))
+    return cast("LabelFile", table.read_labels(None, rows_of(source) if is_frame(source) else source))
 
 
 def _of_each_file(options: ReadOptions) -> ReadOptions:

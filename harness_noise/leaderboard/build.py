@@ -307,15 +307,12 @@ def _models(
         rates = share[m][~np.isnan(share[m])]
         known = not np.isnan(p_best[m])
         right = board.table.binary and higher and group is None
-        by_k = passes(board.samples[m].values, board.table.plan) if right else {}
+        by_k: dict[str, Any] = passes(board.samples[m].values, board.table.plan) if right else {}
         out.append(
             Model(
                 **{field: getattr(estimate, field) for field in Estimate.__dataclass_fields__} | {"model": item.name},
                 win_rate=float(rates.mean()) if len(rates) else None,
-                pass_at_k=by_k.get("pass_at_k"),
-                pass_at_k_se=by_k.get("pass_at_k_se"),
-                pass_hat_k=by_k.get("pass_hat_k"),
-                pass_hat_k_se=by_k.get("pass_hat_k_se"),
+                **{"pass_at_k": None} | by_k,
                 among_best=bool(p_best[m] >= alpha) if known else None,
                 p_best=float(p_best[m]) if known else None,
             )

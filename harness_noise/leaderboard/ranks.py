@@ -149,8 +149,7 @@ def passes(values: FloatArray, whole: Design) -> dict[str, dict[int, float]]:
     each = np.concatenate(pass_curves(values, ks), axis=1)
     means = each.mean(axis=0)
     S = cluster_scores((each - means).T, plan)
-    known = S is not None and whole.crossed is None
-    se = np.sqrt((S * S).sum(axis=1)) if S is not None and known else np.zeros(0)
+    se = np.zeros(0) if S is None or whole.crossed is not None else np.sqrt((S * S).sum(axis=1))
 
     def by_k(columns: FloatArray) -> dict[int, float]:
         return dict(zip(ks, columns.tolist(), strict=False))
@@ -172,7 +171,7 @@ def with_budget(arena: Arena) -> Arena:
     """
     if arena.settings.get("questions_are") == "fixed":
         raise InputError("a budget counts questions that would be added: not with `questions_are='fixed'`")
-    return replace(arena, budget=tuple(row for board in arena.boards for row in _rows(board)))
+    return replace(arena, budget=tuple(row for board in arena.boards for row in _budget(board)))
 
 
 def with_selection(arena: Arena, seed: int) -> Arena:
@@ -230,38 +229,32 @@ def _selected(row: Selection) -> str:
     )
 
 
-def _rows(board: BenchmarkResult) -> list[Budget]:
-    known = [model for model in board.models if model.mean is not None]
+def _budget(board: BenchmarkResult) -> list[Budget]:
+    """What tells the best model from each rival that is not shown to be worse, the largest difference first."""
+    pairs, known = board.pairs, [m for m, model in enumerate(board.models) if model.mean is not None]
     if not known:
         return []
-    best = max(known, key=lambda model: board.pairs.sign * (model.mean or 0.0))
-    rivals = {(model.model, model.run) for model in known if model.among_best and model is not best}
-    out = []
-    for pair in board.pairs:
-        sides = [(pair.model_a, pair.run_a), (pair.model_b, pair.run_b)]
-        if (best.model, best.run) not in sides:
+    best = max(known, key=lambda m: pairs.sign * (board.models[m].mean or 0.0))
+    rows = []
+    for i in np.flatnonzero((pairs.a == best) | (pairs.b == best)).tolist():
+        rival, pair = board.models[int(pairs.a[i] + pairs.b[i]) - best], pairs[i]
+        if not rival.among_best:
             continue
-        other = sides[1 - sides.index((best.model, best.run))]
-        if other in rivals:
-            out.append(_row(pair, best.model, other[0]))
-    return sorted(out, key=lambda row: abs(row.diff or 0.0), reverse=True)
-
-
-def _row(pair: Difference, best: str, other: str) -> Budget:
-    questions, repeats = _needs(pair)
-    lead = None if pair.diff is None else (pair.diff if pair.model_a == best else -pair.diff)
-    return Budget(
-        task=pair.task,
-        metric=pair.metric,
-        scorer=pair.scorer,
-        best=best,
-        model=other,
-        diff=lead,
-        n_questions=pair.n_questions,
-        repeats=min(pair.repeats_a, pair.repeats_b),
-        more_questions=None if questions is None else max(0, questions - pair.n_questions),
-        more_repeats=None if repeats is None else max(0, repeats - min(pair.repeats_a, pair.repeats_b)),
-    )
+        questions, repeats = _needs(pair)
+        K = min(pair.repeats_a, pair.repeats_b)
+        rows.append(
+            Budget(
+                *board.key,
+                best=board.models[best].model,
+                model=rival.model,
+                diff=None if pair.diff is None else (pair.diff if pairs.a[i] == best else -pair.diff),
+                n_questions=pair.n_questions,
+                repeats=K,
+                more_questions=None if questions is None else max(0, questions - pair.n_questions),
+                more_repeats=None if repeats is None else max(0, repeats - K),
+            )
+        )
+    return sorted(rows, key=lambda row: abs(row.diff or 0.0), reverse=True)
 
 
 def _needs(pair: Difference) -> tuple[int | None, int | None]:

@@ -14,7 +14,7 @@ from ..arrays import rows_of
 from ..data.questions import QuestionText
 from ..data.scores import EDITS, Label, LabelFile, Run, Scores, answer_id
 from ..errors import InputError, some_of
-from ..results.labels import LabelRow, LabelSample
+from ..results.explanation import LabelRow, LabelSample
 from ..settings import Settings
 from ..stats.arrays import FloatArray, IntArray
 from ..stats.contrast import cluster_codes, question_stats

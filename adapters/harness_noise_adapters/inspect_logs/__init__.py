@@ -34,13 +34,13 @@ class InspectAdapter:
         return read_with(self, path, options)
 
     def parts(self, path: Path) -> list[Path]:
-        """The logs at `path`; see `harness_noise.io.protocol.AdapterInParts`."""
-        from .finding import logs_in
+        """The logs at `path`, and sets of shards; see `harness_noise.io.protocol.AdapterInParts`."""
+        from .finding import parts_in
 
-        return logs_in(path) if path.is_dir() else [path]
+        return parts_in(path) if path.is_dir() else [path]
 
     def read_part(self, part: Path, options: ReadOptions) -> PartRead:
-        """One log."""
+        """One log, or the folder of a set of shards."""
         from .read import read_one
 
         return read_one(part, options)

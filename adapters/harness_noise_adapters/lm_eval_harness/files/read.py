@@ -24,7 +24,6 @@ from harness_noise.errors import InputError
 from harness_noise.settings import counts_as_zero
 
 from ..scoring import aggregates, choices
-from ..scoring.aggregates import CallingTime
 from ..scoring.clusters import AskedQuestions, clusters, is_parallel, resolve
 from ..scoring.gather import Aggregation, Gathered, GroupRow, TaskFacts, gather, groups
 from . import outputs, rebuild
@@ -244,13 +243,13 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     spec = None if options.cluster is None else ClusterSpec.parse(options.cluster)
     samples: dict[str, Samples] = {}
     known: dict[str, Wanted] = {}
-    gathered, budget = Gathered(notes=notes), CallingTime()
+    gathered = Gathered(notes=notes)
     for task in tasks:
         if task in output.samples:
             wanted = known[task] = wanted_of(native, task, spec, options)
             samples[task] = read_samples(output.samples[task], wanted)
             notes += score_answers(output.samples[task], wanted, native, samples[task])
-            gather(task_facts(native, samples[task], task), samples[task].columns, budget, gathered)
+            gather(task_facts(native, samples[task], task), samples[task].columns, gathered)
             notes += cut_short(native, task, samples[task], [part for part in gathered.scores if part.task == task])
         else:
             gathered.skipped += [

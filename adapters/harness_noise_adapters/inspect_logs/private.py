@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from copy import copy
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.errors import error_message
@@ -155,13 +156,11 @@ def _not_renewed(log: EvalLog, error: BaseException) -> None:
 
 def options() -> Any | None:
     """The `TaskRunOptions` of the task that awaits us; None where there are none of the kind that we know."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "task_run" and frame.f_globals.get("__name__") == _RUN:
             running = frame.f_locals.get("options")
             return running if hasattr(getattr(running, "task", None), "early_stopping") else None
-        if frame.f_back is None:
-            return None
         frame = frame.f_back
     return None
 

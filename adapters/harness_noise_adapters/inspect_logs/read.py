@@ -13,6 +13,7 @@ from harness_noise.analysis import drawing
 from harness_noise.arrays import BoolArray
 from harness_noise.data.clusters import MissingFieldError, labeller, text_label
 from harness_noise.data.fields import FieldReader, Fields
+from harness_noise.data.native_values import UNNAMED
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
 from harness_noise.errors import FinalError, InputError
@@ -206,7 +207,9 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
     notes += gathered.notes + _remarks(header, len(rows))
     if len(log_file.paths) > 1:
         notes.append(f"{path}: {len(log_file.paths)} shards, read as one run")
-    scores, n_first = _headline_first(header, gathered)
+    gathered.means.sort(key=lambda mean: not is_headline(header.headline, header.scores[mean.index]))
+    scores = [mean.scores for mean in gathered.means]
+    heads = [mean.scores for mean in gathered.means if is_headline(header.headline, header.scores[mean.index])]
     if options.usage:
         scores, remarks = with_usage(scores, header, rows.usage, answers, options.usage, task.excluded)
         notes += remarks
@@ -225,7 +228,9 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
             replace(part, outer=outer_fields(part, metadata), factors=_factors(part, header, options))
             for part in scores
         ),
-        headline=frozenset((header.task, part.metric, part.scorer) for part in scores[:n_first]),
+        headline=frozenset(
+            (header.task, name, part.scorer) for part in heads for name in (part.metric, *(part.names or ()), UNNAMED)
+        ),
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),
     )
@@ -241,13 +246,6 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
         run, sequential = replace(run, notes=(*run.notes, told)), []
     run = drawing.with_record(run, sequential, drawn)
     return LogRun(path, header, run, gathered, marks(rows.marks))
-
-
-def _headline_first(header: Header, gathered: GatheredMeans) -> tuple[list[Scores], int]:
-    """The scores of a log, those of its headline first, and how many these are."""
-    heads = [mean for mean in gathered.means if is_headline(header.headline, header.scores[mean.index])]
-    others = [mean for mean in gathered.means if not is_headline(header.headline, header.scores[mean.index])]
-    return [mean.scores for mean in (*heads, *others)], len(heads)
 
 
 def _still_decided(header: Header, task: TaskAnswers) -> bool:

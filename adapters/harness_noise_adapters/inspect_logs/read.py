@@ -48,18 +48,19 @@ def read_one(path: Path, options: ReadOptions) -> PartRead:
     try:
         log = read_log(path, options)
     except _NotAskedError as error:
-        return PartRead((error.run,))
+        skipped, where = Skipped(error.header.task, "", "", "it was not asked for"), str(path)
+        run = Run(error.header.model, where, "inspect", where, skipped=(skipped,), date=error.header.created)
+        return PartRead((run,))
     head = log.header
     asked = (head.task, head.task_id, head.model, *head.dataset)
     return PartRead((log.run,), LogIdentity(path, asked, log.answers, head.computed or head.status == "success"))
 
 
+@dataclass(eq=False)
 class _NotAskedError(Exception):
-    """The log's task is not one that `--task` names; `run` says which it is."""
+    """The log's task is not one that `--task` names."""
 
-    def __init__(self, run: Run) -> None:
-        super().__init__(run.name)
-        self.run = run
+    header: Header
 
 
 def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
@@ -92,8 +93,12 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
 
     def accept(header: Header) -> tuple[str, ...]:
         if options.tasks and not any(fnmatchcase(header.task, name) for name in options.tasks):
-            raise _NotAskedError(_unread(path, header))
-        _finished(path, header)
+            raise _NotAskedError(header)
+        if header.status == "started" and not header.scores:
+            raise InputError(
+                f"{path}: the eval has not finished (status started); wait for it, or finish it with "
+                f"`inspect eval-retry {path}`"
+            )
         return _spec(header, options)[0] or "cluster", key or "", *options.fields
 
     keep = Keep(key is not None, bool(options.usage), options.apart, options.edits)
@@ -102,27 +107,11 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
     return assemble(path, log_file, options)
 
 
-def _unread(path: Path, header: Header) -> Run:
-    """The run of a log that is not read any further."""
-    skipped = (Skipped(header.task, "", "", "it was not asked for"),)
-    where = str(path)
-    return Run(model=header.model, name=where, harness="inspect", path=where, date=header.created, skipped=skipped)
-
-
 def _factors(part: Scores, header: Header, options: ReadOptions) -> dict[str, tuple[tuple[str, ...], ...]] | None:
     """The task's arguments as what each answer was made with; None where no factor is asked for."""
     n, K = part.values.shape
     labels = {name: text_label(header.task_args[name]) for name in options.factors if name in header.task_args}
     return {name: ((label,) * K,) * n for name, label in labels.items()} if options.factors else None
-
-
-def _finished(path: Path, header: Header) -> None:
-    """Refuse a log that may still be written."""
-    if header.status == "started" and not header.scores:
-        raise InputError(
-            f"{path}: the eval has not finished (status started); wait for it, or finish it with "
-            f"`inspect eval-retry {path}`"
-        )
 
 
 def _scored(path: Path, log_file: LogFile) -> Header:

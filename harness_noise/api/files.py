@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..data.scores import Run
     from ..io.paths import PathInput
     from ..leaderboard.profiles import NamedProfile
+    from ..report.columns import Words
     from ..results.arena import Arena
     from ..results.plan import Plan
     from ..results.rows import Analysis, Comparison
@@ -112,7 +113,9 @@ def check_profile_path(path: str | Path, *, force: bool = False) -> None:
         )
 
 
-def write_html(result: Analysis | Comparison | Arena, place: str | Path, *, command: str | None = None) -> list[Path]:
+def write_html(
+    result: Analysis | Comparison | Arena, place: str | Path, *, command: str | None = None, words: Words = str
+) -> list[Path]:
     """Write a result as HTML: one page, or of an arena a folder with a page of each benchmark.
 
     Parameters
@@ -123,6 +126,8 @@ def write_html(result: Analysis | Comparison | Arena, place: str | Path, *, comm
         The file; of an arena the folder.
     command
         How the result was made, for the foot of the page.
+    words
+        A function that rewrites each sentence and each piece of advice, which name parameters in backticks.
 
     Returns
     -------
@@ -135,18 +140,16 @@ def write_html(result: Analysis | Comparison | Arena, place: str | Path, *, comm
         A place that cannot be written.
     """
     from ..io.atomic import write_text
+    from ..report import html
     from ..results.arena import Arena
     from ..results.rows import Analysis, Comparison
 
     check_kind("write_html", result, Analysis, Comparison, Arena)
     place = Path(place)
     if isinstance(result, Arena):
-        from ..report import arena_html
-
-        return arena_html.write(result, place, command)
-    from ..report import html
-
-    write_text(place, html.page(result, command=command, questions=getattr(result, "by_question", ())))
+        return html.write_arena(result, place, command, words)
+    asked = getattr(result, "by_question", ())
+    write_text(place, html.page(result, command=command, questions=asked, words=words))
     return [place]
 
 

@@ -7,9 +7,9 @@ from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run
 from harness_noise_adapters.lm_eval_harness.scoring.aggregates import CallingTime
 from harness_noise_adapters.lm_eval_harness.scoring.choices import LeftOutError
-from harness_noise_adapters.lm_eval_harness.scoring.columns import Column
 from harness_noise_adapters.lm_eval_harness.scoring.gather import (
     Aggregation,
+    Column,
     Gathered,
     GroupRow,
     OwnValue,

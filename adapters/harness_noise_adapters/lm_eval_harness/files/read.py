@@ -34,17 +34,18 @@ from .samples import Samples, SamplesLog, read_samples
 from .scan import Wanted, changed, rows, stamp
 
 
-def wanted_of(native: Native, task: str, spec: str | None, options: ReadOptions) -> Wanted:
+def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: ReadOptions) -> Wanted:
     """What is to be read of a task's samples file.
 
     Args:
         native: what the results file says.
         task: its name.
-        spec: what is looked up in each document for its cluster; None where nothing is.
+        spec: the clusters that the user names; None where nothing was said.
         options: the user's.
     """
     config, aggregations = native.config(task), native.aggregations(task)
     key, repeats = options.columns.get("question"), config.get("repeats")
+    cluster = None if spec is None else resolve(spec, task)
     plain = config.get("output_type") == "multiple_choice" and config.get("process_results") is None
     asked = not options.metrics or any(fnmatchcase(choices.METRIC, pattern) for pattern in options.metrics)
     return Wanted(
@@ -53,7 +54,7 @@ def wanted_of(native: Native, task: str, spec: str | None, options: ReadOptions)
         effective=native.effective.get(task, 0),
         repeats=repeats if isinstance(repeats, int) and repeats > 0 else 0,
         media=bool(config.get("doc_to_image") or config.get("doc_to_audio")),
-        cluster=None if spec is None else labeller(spec, task),
+        cluster=None if cluster is None or is_parallel(cluster) else labeller(cluster, task),
         key=None if key is None else labeller(key),
         fields=options.fields,
         raw=frozenset(
@@ -120,12 +121,6 @@ def _aggregation(name: str | None) -> Aggregation:
     return Aggregation(name, function=partial(aggregates.registered, name))
 
 
-def asked_questions(native: Native, samples: Samples, task: str) -> AskedQuestions:
-    """The questions of a task, as far as clusters go."""
-    spec = native.carried_spec.get(task, CLUSTER)
-    return AskedQuestions(samples.doc_ids, samples.targets, samples.clusters, spec, samples.unlabelled)
-
-
 def group_rows(native: Native) -> Iterator[GroupRow]:
     """The rows of the groups; the file does not say how they are weighted."""
     for name in native.group_names():
@@ -175,11 +170,7 @@ def score_answers(path: Path, wanted: Wanted, native: Native, samples: Samples) 
     whole = {metric for (metric, _), column in samples.columns.items() if column.raw is not None}
     # scores per repeat in the file are numbers: a metric that is no mean has none
     # one score to each of several answers is none of single answers: it is tried, or refused, as it was at first
-    several = any(
-        max(column.uneven.counts if column.uneven is not None else (column.width,)) > 1
-        for column in samples.columns.values()
-    )
-    scored = samples.scored and several
+    scored = samples.scored and any(max(column.counts) > 1 for column in samples.columns.values())
     only = whole if scored else None
     if samples.answers == 1 or only == set() or all(metric == "bypass" for metric, _ in samples.columns):
         return []
@@ -264,7 +255,7 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     gathered, budget = Gathered(notes=notes), CallingTime()
     for task in tasks:
         if task in output.samples:
-            wanted = known[task] = wanted_of(native, task, _looked_up(spec, task), options)
+            wanted = known[task] = wanted_of(native, task, spec, options)
             samples[task] = read_samples(output.samples[task], wanted)
             notes += score_answers(output.samples[task], wanted, native, samples[task])
             gather(task_facts(native, samples[task], task), samples[task].columns, budget, gathered)
@@ -281,7 +272,13 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
             "or give the scores of the answers as a table with the columns question and score"
         )
     notes += limited(native, list(samples))
-    labels = clusters(spec, {task: asked_questions(native, of_task, task) for task, of_task in samples.items()}, notes)
+    asked = {
+        task: AskedQuestions(
+            found.doc_ids, found.targets, found.clusters, native.carried_spec.get(task, CLUSTER), found.unlabelled
+        )
+        for task, found in samples.items()
+    }
+    labels = clusters(spec, asked, notes)
     gathered.skipped += unread
     rows = list(group_rows(native)) if output.only is None else []
     run = gathered.run(
@@ -302,12 +299,6 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
 def _nested(part: Scores, source: Samples) -> Scores:
     """The scores with the fields that contain the clusters, where these are the ones of the samples file."""
     return replace(part, outer=source.outer) if part.clusters == source.clusters else part
-
-
-def _looked_up(spec: ClusterSpec | None, task: str) -> str | None:
-    """What is looked up in each document for its cluster; None where nothing is, or the index counts."""
-    wanted = None if spec is None else resolve(spec, task)
-    return None if is_parallel(wanted) else wanted
 
 
 def zeros_for_missing(reading: Reading, options: ReadOptions) -> Run:

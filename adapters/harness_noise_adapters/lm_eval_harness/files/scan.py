@@ -40,8 +40,6 @@ _ADDRESS = re.compile(rb" at 0x[0-9a-fA-F]+>")
 _BUFFER = 1 << 20
 """Bytes; lines are longer than the usual 8 kB, and then reading them costs four times as much."""
 Row = dict[str, Any]
-ScannedRow = tuple[int, Row, int, str, bool]
-"""Number of the line, row, number of the document, filter, whether the document is new."""
 
 
 def rows(
@@ -60,7 +58,7 @@ def rows(
     number = 0
     try:
         with path.open("rb", buffering=_BUFFER) as file:
-            before = _stamp(path, file)
+            before = stamp(path, file)
             for line in _lines(path, file):
                 number += 1
                 if number == 1 and line.startswith(POINTER):
@@ -80,7 +78,7 @@ def rows(
                 if row is None:
                     row, end = whole_row(line, loads, path, number), len(line)
                 yield number, line, row, end
-            if _stamp(path, file) != before:
+            if stamp(path, file) != before:
                 raise changed(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
@@ -103,21 +101,15 @@ def _of_array(path: Path, file: IO[bytes]) -> Iterator[bytes]:
         raise InputError(f"{path}: not JSON that can be read ({error}){DAMAGED}") from None
 
 
-def _stamp(path: Path, file: IO[bytes]) -> tuple[float, float]:
-    """Size and time of what is being read, which a new file of the same name does not change."""
-    try:
-        status = os.fstat(file.fileno())
-    except (OSError, AttributeError):  # a file that is not on a disk of this machine
-        return stamp(path)
-    return status.st_size, status.st_mtime
+def stamp(path: Path, file: IO[bytes] | None = None) -> tuple[float, float]:
+    """Size and time of a file, which tell whether it is still the one that was read; −1 if there is none.
 
-
-def stamp(path: Path) -> tuple[float, float]:
-    """Size and time of a file, which tell whether it is still the one that was read; −1 if there is none."""
+    Of an open `file`, those of what is being read, which a new file of the same name does not change.
+    """
     try:
-        status = path.stat()
-    except OSError:
-        return -1, -1
+        status = path.stat() if file is None else os.fstat(file.fileno())
+    except (OSError, AttributeError):
+        return (-1, -1) if file is None else stamp(path)  # a file that is not on a disk of this machine
     return status.st_size, status.st_mtime
 
 
@@ -167,34 +159,6 @@ def _head(line: bytes, start: int, target: bool) -> bytes:
     return line[:start] if position < 0 else line[:stop] + line[position:start]
 
 
-def choice_texts(line: bytes, loads: Callable[[bytes], Any]) -> tuple[str, ...] | None:
-    """The texts of the choices of a line that asks for all in one context; None for any other line."""
-    start = line.find(_CONTEXT_0) + len(_CONTEXT_0)
-    stop = line.find(_CHOICE, start)
-    context = line[start : stop + len(_CHOICE)]
-    if start < len(_CONTEXT_0) or stop < 0:
-        return None
-    parts: list[bytes] = []
-    position = start
-    while line.startswith(context, position):
-        position += len(context)
-        following = b'}, "gen_args_%d": {"arg_0": ' % (len(parts) + 1)
-        end = line.find(following, position)
-        parts.append(line[position:end] if end >= 0 else line[position : line.find(b'}}, "resps": ', position)])
-        if end < 0:
-            break
-        position = end + len(following)
-    else:
-        return None
-    try:
-        texts = loads(b"[" + b",".join(parts) + b"]")
-    except (ValueError, RecursionError):
-        return None
-    if len(texts) != len(parts) or set(map(type, texts)) != {str}:
-        return None
-    return tuple(texts)
-
-
 def whole_row(line: bytes, loads: Callable[[bytes], Any], path: Path, number: int) -> Row:
     row = load_line(path, number, line, DAMAGED, loads)
     if not isinstance(row, dict) or not {"doc_id", "doc", "doc_hash"} & row.keys():
@@ -214,9 +178,7 @@ def may_be_rounded(value: Any) -> bool:
         return True
 
 
-_CONTEXT_0, _CHOICE = _BULK + b'{"arg_0": ', b', "arg_1": '
 _BEGINNING, _DOC, _TARGET, _INNER = b'{"doc_id": ', b', "doc": ', b', "target": ', b'"doc_id": '
-_HALF = (1 << 32) - 1
 
 
 def doc_hash_of(doc: Any) -> str:
@@ -226,64 +188,42 @@ def doc_hash_of(doc: Any) -> str:
 
 
 class Index:
-    """Numbers the documents of a file: (doc_hash, occurrence), apart for each filter.
-
-    A hash table with open addressing beside the packed keys; a dict of strings would take ten times the
-    memory.
-    """
+    """Numbers the documents of a file: (doc_hash, occurrence), apart for each filter."""
 
     def __init__(self) -> None:
         self.keys = Hashes()
         """The doc_hash of each document; a further occurrence has that of the first."""
-        self._hashes = array("I")
-        """Half of Python's own hash of each key, which nobody who makes a file can foresee."""
-        self._slots = array("i", [-1]) * 1024
-        """Numbers of documents, at most half of the places taken."""
-        self._seen: dict[str, bytearray] = {}
-        """Filter → whether each document, by its first occurrence, has come."""
+        self._first: dict[int | str, int] = {}
+        """Python's own hash of a key, a third of the memory of the key, or the key where two have one hash → its first
+        occurrence."""
+        self._seen: dict[str, array[int]] = {}
+        """Filter → how often the key of each document, by its first occurrence, has come."""
         self._again: dict[int, list[int]] = {}
         """First occurrence → the further ones."""
-        self._past: dict[tuple[str, int], int] = {}
-        """(filter, first occurrence) → how many of the further ones have come."""
-
-    def __len__(self) -> int:
-        return len(self._hashes)
 
     def find(self, key: str, scorer: str) -> tuple[int, bool]:
         """The document's number, and whether it is new. Order within a filter tells duplicates apart."""
-        slots, known = self._slots, len(self._hashes)
-        wanted = hash(key) & _HALF
-        mask = len(slots) - 1
-        slot = wanted & mask
-        while (first := slots[slot]) >= 0:
-            if self._hashes[first] == wanted and self.keys[first] == key:
-                break
-            slot = slot + 1 & mask
-        else:
-            slots[slot] = first = known
-            self._append(key, wanted)
-        seen = self._seen.get(scorer)
-        if seen is None:
-            seen = self._seen[scorer] = bytearray()
-        if first == len(seen):
-            seen.append(1)
-            return first, first == known
-        if first > len(seen):
-            seen.extend(bytes(first + 1 - len(seen)))
+        document = n = len(self.keys)
+        first = self._first.setdefault(hash(key), n)
+        if first < n and self.keys[first] != key:
+            first = self._first.setdefault(key, n)
+        seen = self._seen.setdefault(scorer, array("I"))
+        seen.extend([0] * (first + 1 - len(seen)))
+        others = self._again.setdefault(first, []) if seen[first] else []
         if not seen[first]:
-            seen[first] = 1
-            return first, first == known
-        others = self._again.setdefault(first, [])
-        past = self._past.get((scorer, first), 0)
-        self._past[scorer, first] = past + 1
-        if past == len(others):
-            others.append(known)
-            self._append(key, wanted)
-        return others[past], others[past] == known
+            document = first
+        elif seen[first] <= len(others):
+            document = others[seen[first] - 1]
+        else:
+            others.append(n)
+        seen[first] += 1
+        if document == n:
+            self.keys.append(key)
+        return document, document == n
 
     def distinct(self) -> int:
         """How many different keys there are."""
-        return len(self) - sum(map(len, self._again.values()))
+        return len(self.keys) - sum(map(len, self._again.values()))
 
     def unique_keys(self) -> Sequence[str]:
         """The keys, with the further occurrences numbered. It ends the numbering of documents."""
@@ -299,20 +239,6 @@ class Index:
         for number, name in renamed.items():
             self.keys.replace(number, name)
         return self.keys
-
-    def _append(self, key: str, hashed: int) -> None:
-        self.keys.append(key)
-        self._hashes.append(hashed)
-        if 2 * len(self._hashes) <= len(self._slots):
-            return
-        self._slots = slots = array("i", [-1]) * (2 * len(self._slots))
-        mask = len(slots) - 1
-        further = {number for others in self._again.values() for number in others}
-        for number, slot in enumerate(self._hashes):
-            if number not in further:
-                while slots[slot & mask] >= 0:
-                    slot += 1
-                slots[slot & mask] = number
 
 
 _HASHES = ("doc_hash", "prompt_hash", "target_hash")

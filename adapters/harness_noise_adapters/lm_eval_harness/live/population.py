@@ -134,6 +134,8 @@ class Population:
     notes: list[str] = field(default_factory=list)
     carried: dict[str, tuple[Labels, str | None]] = field(default_factory=dict)
     """Task → the clusters that come from the run it is compared with: of all its documents."""
+    clustered: dict[tuple[str, bool], list[str]] = field(default_factory=dict)
+    """How the run that it is compared with is clustered, and whether the user refuses that → which tasks."""
 
     def units(self, rule: StoppingRule | None) -> list[Unit]:
         """What stops together, each with its order; without a rule one block."""
@@ -159,19 +161,17 @@ class Population:
 
     def _members(self) -> list[tuple[str, list[str], Metrics | None]]:
         """The groups that are in no other one, and the tasks outside of any."""
-        asked = {
-            name: [task for task in self.tasks if fnmatchcase(task, pattern)]
+        groups: dict[str, tuple[list[str], Metrics]] = {
+            name: ([task for task in self.tasks if fnmatchcase(task, pattern)], ())
             for name, pattern in self.options.groups.items()
         }
-        native = {name: list(members) for name, (members, configs) in self.groups.items() if configs}
-        members_of = asked | native
-        outer = {
-            name: members
-            for name, members in members_of.items()
-            if members and not any(set(members) < set(other) for other in members_of.values())
-        }
+        groups |= {name: (members, _averaged(configs)) for name, (members, configs) in self.groups.items() if configs}
+        units: list[tuple[str, list[str], Metrics | None]] = []
         owner: dict[str, str] = {}
-        for name, members in outer.items():
+        for name, (members, metrics) in groups.items():
+            if not members or any(set(members) < set(other) for other, _ in groups.values()):
+                continue
+            units.append((name, members, metrics))
             for task in members:
                 if task in owner:
                     raise InputError(
@@ -179,18 +179,11 @@ class Population:
                         "decides when it has enough questions: run them one after the other, or leave one out"
                     )
                 owner[task] = name
-        units = [(name, members, self._metrics(name)) for name, members in outer.items()]
         return [*units, *((task, [task], None) for task in self.tasks if task not in owner)]
 
-    def _metrics(self, name: str) -> Metrics:
-        configs = self.groups[name][1] if name in self.groups else ()
-        return tuple(
-            (str(group_setting(config, "metric")), "size" if group_setting(config, "weight_by_size") else "equal")
-            for config in configs
-        )
-
     def _known(self) -> dict[str, TaskQuestions]:
-        rows = {name: _rows(task, self._parallel(name)) for name, task in self.tasks.items()}
+        cluster = self.options.cluster
+        rows = {name: _rows(task, is_parallel(resolve(cluster, name))) for name, task in self.tasks.items()}
         as_asked = {name: TaskScores(name, {"": docs}, {}) for name, docs in rows.items()}
         labels = cluster_labels(as_asked, self.options, [], {})  # what there is to say is said after the run
         tasks = {}
@@ -204,39 +197,26 @@ class Population:
                 )
             task = TaskQuestions(name, np.arange(len(docs)), questions, clusters, spec, len(docs))
             tasks[name] = task if self.against is None else self._shared(task, self.against)
-        self._say_clusters()
+        option, name = self.options.named("cluster"), "" if self.against is None else self.against.name
+        for (spec, refused), names in self.clustered.items():
+            self.notes.append(about_clusters(some_of(sorted(names), 1), spec, name, option, refused=refused))
         return tasks
 
     def _carried(self, task: str, questions: Questions) -> tuple[Labels, str | None] | tuple[None, None]:
         """The clusters of the run compared with, for a task of which nothing says `none`."""
         theirs = self._theirs(task)
-        if theirs is None or self.options.cluster.for_task(task) == "none":
+        if theirs is None or theirs.clusters is None:
             return None, None
-        clusters = carried(questions, theirs, self.options.named("cluster"))
-        if clusters is None:
+        refused = self.options.cluster.for_task(task) == "none"
+        self.clustered.setdefault((theirs.cluster_spec or "cluster", refused), []).append(task)
+        labels = None if refused else carried(questions, theirs, self.options.named("cluster"))
+        if labels is None:
             return None, None
-        self.carried[task] = clusters
-        return clusters
-
-    def _say_clusters(self) -> None:
-        """Which tasks have the clusters of the run compared with, and which must not."""
-        said: dict[tuple[str, bool], list[str]] = {}
-        for task in self.tasks:
-            theirs = self._theirs(task)
-            refused = self.options.cluster.for_task(task) == "none"
-            if theirs is not None and theirs.clusters is not None and (refused or task in self.carried):
-                said.setdefault((theirs.cluster_spec or "cluster", refused), []).append(task)
-        assert self.against is not None or not said
-        option = self.options.named("cluster")
-        for (spec, refused), names in said.items():
-            name = "" if self.against is None else self.against.name
-            self.notes.append(about_clusters(some_of(sorted(names), 1), spec, name, option, refused=refused))
+        self.carried[task] = labels
+        return labels
 
     def _theirs(self, task: str) -> Scores | None:
         return None if self.against is None else scores_of(self.against, task)
-
-    def _parallel(self, task: str) -> bool:
-        return is_parallel(resolve(self.options.cluster, task))
 
     def _shared(self, task: TaskQuestions, against: Run) -> TaskQuestions:
         """Only the questions that the other run has answered: no other counts in the comparison."""
@@ -292,7 +272,12 @@ class Population:
                         keys = {i: task.questions.keys[rows[i][1]] for i in mine}
                         known = task.chances or {}  # of the run compared with, of whose part this is one
                         task.chances = {key: known.get(key, 1.0) * float(each[i]) for i, key in keys.items()}
-                self._check_drawn(name, tasks, {of_task[i] for i in kept})
+                drawn = {of_task[i] for i in kept}
+                if missing := [task.name for number, task in enumerate(tasks) if number not in drawn]:
+                    raise InputError(
+                        f"a part of {self.options.sample} has no question of {some_of(missing, 1)}: take a larger part "
+                        "of the questions"
+                    )
             rows, of_task = [rows[i] for i in kept], [of_task[i] for i in kept]
             if rule is None:
                 order = Order((np.arange(len(rows)),), (len(rows),), seed)
@@ -336,13 +321,13 @@ class Population:
         ]
         return replace(rule, asking="depth")
 
-    def _check_drawn(self, name: str, tasks: Sequence[TaskQuestions], drawn: set[int]) -> None:
-        if missing := [task.name for number, task in enumerate(tasks) if number not in drawn]:
-            raise InputError(
-                f"a part of {self.options.sample} has no question of {missing[0]}"
-                + (f" and {len(missing) - 1} other tasks" if len(missing) > 1 else "")
-                + ": take a larger part of the questions"
-            )
+
+def _averaged(configs: Iterable[Any]) -> Metrics:
+    """What lm-eval's configurations of a group average, and how."""
+    return tuple(
+        (str(group_setting(config, "metric")), "size" if group_setting(config, "weight_by_size") else "equal")
+        for config in configs
+    )
 
 
 def _label(task: TaskQuestions, number: int, document: int) -> str:

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.arrays import FloatArray
 from harness_noise.data.scores import Scores
 from harness_noise.stats.passk import pass_at_k
 
@@ -250,21 +249,27 @@ def _filter_name(step: Any) -> str:
     return str(getattr(getattr(step, "func", step), "__name__", ""))
 
 
+def right_answers(metric: str, values: Sequence[Any], K: int) -> list[list[float]] | None:
+    """(n, K) zeros and ones of which pass@1 is `values`, c right of K in a random order, for theirs is unknown; None
+    where the metric, or a value, is no such share."""
+    if K == 1 or not _PASS_AT_1.fullmatch(metric) or not all(isinstance(value, (int, float)) for value in values):
+        return None
+    right = np.asarray(values, dtype=np.float64) * K
+    if not (abs(right - right.round()) < 1e-9).all():
+        return None
+    answers: list[list[float]] = (
+        np.random.default_rng(0).permuted((np.arange(K) < right.round()[:, None]).astype(np.float64), axis=1).tolist()
+    )
+    return answers
+
+
 def expand(scores: FilterScores, K: int) -> FilterScores:
-    """Right answers c of K, where pass@1 says c/K; their pass_order is unknown, so it is drawn."""
+    """The scores with the right answers that pass@1 tells of in the place of its values."""
     if K == 1:
         return scores
-    draw = np.random.default_rng(0)
-    values = dict(scores.values)
-    for metric, column in scores.native.items():
-        if not _PASS_AT_1.fullmatch(metric) or not all(isinstance(value, (int, float)) for value in column):
-            continue
-        right = np.asarray(column, dtype=np.float64) * K
-        if not (abs(right - right.round()) < 1e-9).all():
-            continue
-        block = (np.arange(K) < right.round()[:, None]).astype(np.float64)
-        values[metric] = draw.permuted(block, axis=1).tolist()
-    return FilterScores(scores.name, values, scores.native, first=False, mean=True, notes=scores.notes)
+    known = {metric: right_answers(metric, column, K) for metric, column in scores.native.items()}
+    values = scores.values | {metric: answers for metric, answers in known.items() if answers is not None}
+    return replace(scores, values=values, first=False, mean=True)
 
 
 def _join(known: list[list[Any]] | None, more: list[list[Any]], native_K: int) -> list[list[Any]]:
@@ -275,10 +280,10 @@ def _join(known: list[list[Any]] | None, more: list[list[Any]], native_K: int) -
     return [a + b for a, b in zip(known, more, strict=True)]
 
 
-def identical_answers(rows: Sequence[Row], K: int) -> bool:
-    """Whether every document got K times the same answer, though K > 1 were asked for."""
+def identical_answers(rows: Sequence[Row], K: int) -> bool | None:
+    """Whether every document got K times the same answer; None where each was asked for one."""
     repeated = [answers[:K] for row in rows for answers in row["resps"] if len(answers) > 1]
-    return bool(repeated) and all(map(_all_same, repeated))
+    return all(map(_all_same, repeated)) if K > 1 and repeated else None
 
 
 def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
@@ -347,13 +352,12 @@ def vote_name(metric: str, K: int) -> str:
     return f"{metric}@{K}"
 
 
-def with_passes(parts: Iterable[Scores], K: int) -> list[Scores]:
-    """The scores of one task, with pass@k for every k ≤ K that its answers tell.
+def with_passes(parts: Iterable[Scores]) -> list[Scores]:
+    """The scores of one task, with pass@k for every k up to the number of its answers, where single ones are known.
 
     Args:
         parts: of one task; pass@1 as (n, K) zeros and ones where single answers are known, pass@k for
             k > 1 as one value per question.
-        K: answers per question that the harness's own values were made of.
     """
     out: list[Scores] = []
     scorers: dict[str, dict[int, Scores]] = {}
@@ -362,16 +366,14 @@ def with_passes(parts: Iterable[Scores], K: int) -> list[Scores]:
         out.append(replace(part, diagnostics=(*part.diagnostics, USES_ALL)) if k > 1 else part)
         if k:
             scorers.setdefault(part.scorer, {})[k] = out[-1]
-    for named in scorers.values():
-        out += _further(named, K)
-    return out
+    return out + [part for named in scorers.values() for part in _further(named)]
 
 
-def _further(named: dict[int, Scores], K: int) -> list[Scores]:
+def _further(named: dict[int, Scores]) -> list[Scores]:
     lowest = min(named)
     first = named[lowest]
-    answers = first.values if first.values.shape[1] > 1 else _answers_behind(first.values, lowest, K)
-    if answers is None or not np.isin(answers[~np.isnan(answers)], (0.0, 1.0)).all():
+    answers = first.values
+    if answers.shape[1] == 1 or not np.isin(answers[~np.isnan(answers)], (0.0, 1.0)).all():
         return []
     counts = (~np.isnan(answers)).sum(axis=1)
     most = int(counts[counts > 0].min(initial=answers.shape[1]))
@@ -388,25 +390,6 @@ def _further(named: dict[int, Scores], K: int) -> list[Scores]:
         for k in range(lowest + 1, most + 1)
         if k not in named
     ]
-
-
-def _answers_behind(values: FloatArray, k: int, K: int) -> FloatArray | None:
-    """(n, K) answers of which pass@k is `values`; None if it is that of no c of K.
-
-    Where more than K − k are right pass@k is 1, and so is every pass@j with j ≥ k, which is all that
-    the answers are used for.
-    """
-    if k > K:
-        return None
-    ladder = (np.arange(K) < np.arange(K + 1)[:, None]).astype(np.float64)
-    near = np.abs(values - pass_at_k(ladder, k)) < 1e-9  # (n, K + 1)
-    missing = np.isnan(values[:, 0])
-    if not (near.any(axis=1) | missing).all():
-        return None
-    right = K - near[:, ::-1].argmax(axis=1)
-    answers: FloatArray = ladder[right]
-    answers[missing] = np.nan
-    return answers
 
 
 def vote(part: Scores, own: Sequence[float | None], value: float | None, K: int) -> Scores:

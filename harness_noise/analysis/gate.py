@@ -665,32 +665,29 @@ def against_floors(
     rows = list(analysis.estimates)
     if isinstance(floors, Floor):
         return _beside(run, [of_floor(row, floors, bar, settings) for row in rows]), list(analysis.notes)
-    out, seen = [], set()
+    out, seen = [], set[str]()
+    members = {group.name: group.tasks for group in run.groups}
     for key, floor in floors.items():
         fits = [row for row in rows if all(want in ("", have) for want, have in zip(key, row.key, strict=True))]
         if len(fits) == 1:
-            seen.add(fits[0].task)
-            members = next((group.tasks for group in run.groups if group.name == fits[0].task), ())
-            sizes = [len(part.questions) for part in (*run.scores, *run.parts) if part.task in members]
+            task = fits[0].task
+            sizes = [len(part.questions) for part in (*run.scores, *run.parts) if part.task in members.get(task, ())]
             out.append(of_floor(fits[0], floor, bar, settings, sizes))
+            seen.add(task)
             continue
         reason = "the thresholds name it, and the run lacks it"
         if fits:
             reason = f"the thresholds do not say which: {', '.join(f'{row.metric},{row.scorer}' for row in fits)}"
         out.append(unjudged(key, reason, quantity="A", model=run.model))
-    within = {task for group in run.groups if group.name in seen for task in group.tasks}
-    for task in dict.fromkeys(row.task for row in rows):
-        if task not in seen | within and not any(task == key[0] for key in floors):
-            first = next(row for row in rows if row.task == task)
-            if not any(task == group.name and {*group.tasks} <= seen for group in run.groups):
-                out.append(
-                    unjudged(
-                        (task, first.metric, first.scorer),
-                        "it ran, and the thresholds do not name it",
-                        quantity="A",
-                        model=run.model,
-                    )
-                )
+    named = seen | {key[0] for key in floors}
+    named |= {name for name, tasks in members.items() if {*tasks} <= seen}
+    named |= {task for name, tasks in members.items() if name in seen for task in tasks}
+    first: dict[str, Estimate] = {}
+    for row in rows:
+        if row.task not in named:
+            first.setdefault(row.task, row)
+    reason = "it ran, and the thresholds do not name it"
+    out += [unjudged(row.key, reason, quantity="A", model=run.model) for row in first.values()]
     return out, list(analysis.notes)
 
 

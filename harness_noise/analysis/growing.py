@@ -100,12 +100,10 @@ def observe(
     plain = with_answers(plain, aligned.a.stats, aligned.b.stats, aligned.a.design().weights)
     if settings.se != OF_RESIDUALS:
         return plain
-    runs = [_unclustered(run) for run in references]
     blocks = []
     for one, other in zip(parts_a, parts_b, strict=True):
-        theirs = other if one.clusters is None else replace(other, clusters=None, cluster_spec=None)
         try:
-            block = block_of(one, runs, theirs)
+            block = block_of(one, references, other, other if one.clusters is None else one)
         except InputError:  # questions that nobody else has: only what both have answered counts
             if unequal:
                 raise
@@ -114,15 +112,6 @@ def observe(
         blocks.append(block.of_known())
     names = [name for name in blocks[0].names if all(name in block.names for block in blocks)]
     return with_all_of_b(plain, *joined(blocks, names, shares, drawn=True))
-
-
-def _unclustered(run: Run) -> Run:
-    """A reference, whose clusters do not count."""
-
-    def bare(parts: Sequence[Scores]) -> tuple[Scores, ...]:
-        return tuple(replace(part, clusters=None, cluster_spec=None) for part in parts)
-
-    return replace(run, scores=bare(run.scores), parts=bare(run.parts))
 
 
 def look(

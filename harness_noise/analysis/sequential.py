@@ -114,12 +114,6 @@ class Order:
     seed: int | None
     rounds: tuple[IntArray, ...] = ()
     """Which answer to its question each of them is, from 1; empty where a block holds all answers of its questions."""
-    wanted: int = 0
-    """Looks that were asked for."""
-
-    @property
-    def n_total(self) -> int:
-        return self.counts()[-1]
 
     @property
     def n_answers_total(self) -> int:
@@ -152,10 +146,6 @@ class Order:
         """Questions asked at each look."""
         new = [int((rounds == 1).sum()) for rounds in self.rounds] if self.rounds else map(len, self.blocks)
         return list(accumulate(new))
-
-    def within(self, rows: IntArray) -> Order:
-        """The order of these questions of a larger set."""
-        return replace(self, blocks=tuple(rows[block] for block in self.blocks))
 
     def first_look_after(self, number: int) -> Order:
         """The order with its first `number` blocks as one."""
@@ -340,7 +330,6 @@ class StoppingRule:
             tuple(int(asked[cut]) for cut in kept),
             None if shuffled else self.seed,
             () if repeats is None else tuple(rounds[start:stop] for start, stop in where),
-            self._most(),
         )
 
     def _answers(self, queue: IntArray, repeats: ArrayLike) -> tuple[IntArray, IntArray]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..data.scores import Run
     from ..results.rows import Comparison, Difference
     from ..stats.combine import Combined
-    from ..stats.tests import Skew
+    from ..stats.decision import Skew
 
 
 def combined(result: Comparison, pairs: Iterable[tuple[Run, Run]]) -> Comparison:
@@ -40,7 +40,7 @@ def combine(rows: Iterable[Difference], skews: Sequence[Skew | None] = ()) -> tu
         InputError: fewer than two rows, or several metrics.
     """
     from ..stats.combine import equal_weights, inverse_variance, refused_as_skewed, stouffer, wilcoxon
-    from ..stats.tests import skewed_alike
+    from ..stats.decision import skewed_alike
 
     pairs = [(row, skew) for row, skew in zip_longest(rows, skews) if row is not None and row.diff is not None]
     found = [row for row, _ in pairs]

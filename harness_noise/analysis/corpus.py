@@ -25,8 +25,8 @@ from ..settings import Settings, check_scale
 from ..stats import decision, intervals
 from ..stats.arrays import FloatArray
 from ..stats.contrast import cluster_codes
+from ..stats.decision import detectable_distance
 from ..stats.moments import data_limit
-from ..stats.tests import detectable_distance
 from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
 from .corpus_noise import CorpusNoise, Side, noise_of, side_of, swap_p
 from .evidence import RowDecision, by_bootstrap

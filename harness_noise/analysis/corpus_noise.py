@@ -20,7 +20,7 @@ from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.cluster_variance import Variance, cells, clustered_variance
 from ..stats.contrast import cluster_codes, design
 from ..stats.decision import noise_codes
-from ..stats.flips import effective_flips
+from ..stats.intervals import effective_flips
 from ..stats.tolerances import ROUNDING
 
 _LEFT_OUT = 200

@@ -12,14 +12,13 @@ from ..data.matching import pair_runs
 from ..errors import InputError, NothingSharedError
 from ..results.rows import PEOPLE
 from ..settings import Settings, all_count_as_zero
-from ..stats import tests
 from ..stats.arrays import FloatArray, blank
 from ..stats.contrast import Contrast, Design, question_stats
 from ..stats.decision import Differences, noise_codes, two_sided
-from ..stats.differences import Leads, Sides, correlation, far_limits, leads, paired
 from ..stats.intervals import Limits, agresti_caffo
-from ..stats.moments import Moments, moments, with_new_run
-from ..stats.runs import run_component
+from ..stats.moments import Moments, moments, run_component, with_new_run
+from ..stats.pairs import Leads, Sides, correlation, far_limits, leads, paired, sides_of
+from ..stats.ranks import answers_above
 from .evidence import Compared, Evidence, RowDecision, row_of
 from .matching import Aligned, align
 from .missing import MISSING_SHARE, difference_if_missing
@@ -120,7 +119,8 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
     if judge is not None:  # corrected values are no scores of a question
         of = blank(Leads, 1)
     elif not (a.empty or b.empty):
-        wins = wins if a.ratio else tests.expected_wins(a.values, b.values)
+        above = answers_above((a.values, b.values))
+        wins = wins if a.ratio else (above[0, 1], above[1, 0])
         correlated = correlation(a.stats.mean[None, :], b.stats.mean[None, :]).item()
     sides = _sides((pairing.only_a, pairing.only_b), (a, b), (m_a, m_b), correlated, wins)
     spec = in_words(pairing.cluster) if clustered else None
@@ -143,10 +143,8 @@ def _sides(
 ) -> Sides:
     """What the runs of one difference are by themselves, (1,)."""
     top = [np.array([x.n_answers.max(initial=0)]) for x in samples]
-    (a, b), more = (m.columns() for m in each), [np.array([x]) for x in (correlated, *wins)]
-    return Sides(
-        np.array([only[0]]), np.array([only[1]]), top[0], top[1], a.mean, b.mean, a.variance, b.variance, *more
-    )
+    out = sides_of([np.array([n]) for n in only], top, [m.columns() for m in each], np.array([correlated]))
+    return replace(out, wins_a=np.array([wins[0]]), wins_b=np.array([wins[1]]))
 
 
 _OF_RUNS = {"shared_repeat_noise", "zero_variance", "few_clusters"}

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import FloatArray, stacked
 from ..data.scores import Group, Run, Scores, causes_of
 from ..results.diagnostics import OF_ALL_ANSWERS
 from ..results.rows import Difference, difference
 from ..settings import Settings
 from ..stats import decision
-from ..stats.arrays import FloatArray
 from ..stats.contrast import Design
-from ..stats.decision import Decision, Differences, by_sign
-from ..stats.differences import Leads, Sides, difference_columns
+from ..stats.decision import Decision, Differences, Skew, by_sign, skew_of
 from ..stats.intervals import Limits
 from ..stats.moments import Moments, is_skewed
-from ..stats.tests import Skew, skew_of
+from ..stats.pairs import Leads, Sides, difference_columns
 from .ranges import Ends, score_range
 from .sample import codes_of, own_group
 
@@ -103,7 +102,7 @@ class Evidence:
         if settings.interval == "bootstrap-t" and varies:
             test = replace(test, limits=self._studentised(), interval="bootstrap-t")
         if settings.test == "wild" and varies:
-            from ..stats.wild import by_wild, wild_test
+            from ..stats.resampling import by_wild, wild_test
 
             wild = wild_test(*self.samples[0], settings.resamples, np.random.default_rng(settings.seed))
             test = by_wild([(np.arange(1), wild)], 1, settings)
@@ -214,7 +213,7 @@ def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]
         return []
     ahead = [((row.fields["diff"] or 0.0) > 0) == (row.fields["higher_is_better"] is not False) for row in rows]
     verdicts = decision.apply_adjustment(
-        Decision.of_all([row.decision for row in rows]),
+        stacked([row.decision for row in rows]),
         np.array(ahead, dtype=np.bool_),
         settings,
         [row.family for row in rows],

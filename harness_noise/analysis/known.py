@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..data.fields import Fields, Value, numeral
+from ..data.clusters import Fields, Value, numeral
 from ..data.matching import pair
 from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores, causes_of
@@ -98,6 +98,7 @@ def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
         task=group.name,
         questions=Questions(tuple(map("\x1f".join, zip(of_task, keys, strict=True))), parts[0].questions.kind),
         values=whole.values,
+        gradings=None,
         clusters=tuple(of_task) if whole.between_tasks else whole.labels,
         cluster_spec=next((part.cluster_spec for part in parts if part.clusters is not None), None),
         bounds=whole.bounds,
@@ -122,18 +123,9 @@ def _merged(found: Sequence[Fields]) -> Fields:
 
 def taken(part: Scores, rows: IntArray) -> Scores:
     """The scores of some questions; the harness's own value is not of these."""
-    found = part.arrays(lambda x: x[rows])
-    return replace(
-        part,
-        questions=Questions(tuple(part.questions.keys[i] for i in rows), part.questions.kind),
-        **found,
-        clusters=None if part.clusters is None else tuple(part.clusters[i] for i in rows),
-        factors=None,
-        native=None,
-        n_missing=int(np.isnan(found["values"]).sum()) if part.n_missing else 0,
-        missing={},
-        n_zero=0,
-    )
+    out = part.take(rows)
+    n_missing = int(np.isnan(out.values).sum()) if part.n_missing else 0
+    return replace(out, native=None, n_missing=n_missing, missing={}, n_zero=0)
 
 
 def numbers(values: Sequence[object]) -> FloatArray | None:

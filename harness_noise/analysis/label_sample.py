@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..data.labels import answer_id
 from ..data.matching import pair
 from ..data.questions import QuestionText
-from ..data.scores import Run, Scores
+from ..data.scores import Run, Scores, answer_id
 from ..errors import InputError, some_of
 from ..results.labels import LabelRow, LabelSample
 from ..settings import Settings

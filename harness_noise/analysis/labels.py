@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from ..data.labels import EDITS, Label, LabelFile, answer_id
-from ..data.scores import Run, Scores
+from ..data.scores import EDITS, Label, LabelFile, Run, Scores, answer_id
 from ..errors import InputError, some_of
 from ..settings import Settings
-from ..stats.arrays import FloatArray, IntArray
+from ..stats.arrays import FloatArray, IntArray, rows_of
 from ..stats.contrast import cluster_codes, question_stats
 from ..stats.labels import corrected_values
 from ..stats.partial import IN_A_ROW, NOT_RANDOM_Z, Part, positions_look_random
@@ -394,7 +393,7 @@ def _scores_of(
                 repeats_named=None,
                 repeats_are_runs=False,
                 diagnostics=tuple(sorted(codes.union(part.diagnostics))),
-                corrected=columns.take(rows),
+                corrected=rows_of(columns, rows),
             )
         )
     return out

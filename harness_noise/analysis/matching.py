@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import Any
 
 import numpy as np
 
@@ -51,11 +50,10 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
         theirs = clusters if other.clusters is None else [other.clusters[j] for j in rows_b]
         if clusters is not None and theirs is not None and not same_partition(clusters, theirs):
             notes.append(f"{one.task}: the two runs cluster the questions differently; A's clusters count")
-        keys = Questions(tuple(one.questions.keys[i] for i in rows_a), one.questions.kind)
+        part_a, part_b = one.take(rows_a), other.take(rows_b)
         outer = one.outer if one.clusters is not None else other.outer
-        same: dict[str, Any] = {"questions": keys, "clusters": clusters, "cluster_spec": spec}
-        kept_a.append(replace(one, **_values(one, rows_a), **same, outer=outer))
-        kept_b.append(replace(other, **_values(other, rows_b), **same))
+        kept_a.append(replace(part_a, clusters=clusters, cluster_spec=spec, outer=outer))
+        kept_b.append(replace(part_b, questions=part_a.questions, clusters=clusters, cluster_spec=spec))
     spec = next((part.cluster_spec for part in kept_a if part.cluster_spec), None)
     a, b = sample(kept_a, shares), sample(kept_b, shares)
     return Aligned(a, b, only_a, only_b, prompts, spec, tuple(notes))
@@ -67,12 +65,6 @@ def in_order_of(questions: Questions, part: Scores) -> FloatArray:
     out = np.full((len(questions), part.values.shape[1]), np.nan)
     out[same.rows_a] = part.values[same.rows_b]
     return out
-
-
-def _values(part: Scores, rows: list[int]) -> dict[str, Any]:
-    """The values of some questions, and what corrected them."""
-    corrected = None if part.corrected is None else part.corrected.take(rows)
-    return part.arrays(lambda x: x[rows]) | {"corrected": corrected}
 
 
 def _shared_clusters(

@@ -124,7 +124,7 @@ def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[str]) -> t
         more = sum(other.values.shape[1] for other in others)
         wider = replace(scores, usage={}).arrays(lambda x, n=more: np.pad(x, ((0, 0), (0, n)), constant_values=np.nan))  # type: ignore[misc]
         texts = None if scores.texts is None else Gradings(np.pad(scores.texts, ((0, 0), (0, more))))
-        scores = replace(scores, **wider, gradings=texts)
+        scores = replace(scores, **wider | {"gradings": texts})
         for other in others:
             scores = _append(scores, used, other, first, notes)
             used += other.values.shape[1]
@@ -173,8 +173,7 @@ def _distinct(scores: Scores) -> Scores:
     if "identical_repeats" not in scores.diagnostics:
         return scores
     rest = tuple(code for code in scores.diagnostics if code != "identical_repeats")
-    texts = None if scores.texts is None else Gradings(scores.texts[:, :1])
-    return replace(scores, **scores.arrays(lambda x: x[:, :1]), diagnostics=rest, gradings=texts)
+    return replace(scores, **scores.answers_at(np.s_[:, :1]), diagnostics=rest)
 
 
 def _append(one: Scores, used: int, other: Scores, run: Run, notes: list[str]) -> Scores:

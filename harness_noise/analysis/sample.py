@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data.clusters import CROSS, both_ways, in_words
-from ..data.labels import LabelColumns
 from ..data.native_values import MISMATCH, fitting, is_proportion, is_reproduced, native_mean, reproduces
 from ..data.questions import Questions
-from ..data.scores import Group, Run, Scores
+from ..data.scores import Group, LabelColumns, Run, Scores
 from ..errors import InputError
 from ..results.diagnostics import OF_ALL_ANSWERS
 from ..results.forms import finite
 from ..results.rows import JudgeCorrection
 from ..settings import Settings
-from ..stats.arrays import BoolArray, FloatArray, IntArray
+from ..stats.arrays import BoolArray, FloatArray, IntArray, rows_of
 from ..stats.cluster_variance import clustered_variance
 from ..stats.contrast import (
     Contrast,
@@ -37,11 +36,19 @@ from ..stats.contrast import (
     with_crossed,
 )
 from ..stats.decision import noise_flags
-from ..stats.differences import noise_columns, variance_flags
 from ..stats.intervals import critical
 from ..stats.labels import FEW_LABELLED, alone_variance, bias_of, contrast_of, n_labelled, r_squared, with_labels
-from ..stats.moments import Moments, fixed_columns, moment_columns, ratio_skewness, undefined_moments, with_runs
-from ..stats.runs import RunComponent, run_component
+from ..stats.moments import (
+    Moments,
+    RunComponent,
+    fixed_columns,
+    moment_columns,
+    ratio_skewness,
+    run_component,
+    undefined_moments,
+    with_runs,
+)
+from ..stats.pairs import noise_columns, variance_flags
 from ..stats.tolerances import FEW_DF, short_of
 from .ranges import hull
 
@@ -112,7 +119,7 @@ class Sample:
             per=None if self.per is None else self.per[index],
             labels=None if self.labels is None else tuple(self.labels[i] for i in index),
             strata=self.strata[index],
-            corrected=None if self.corrected is None else self.corrected.take(index),
+            corrected=None if self.corrected is None else rows_of(self.corrected, index),
         )
 
     @property

@@ -166,9 +166,8 @@ class Request:
             InputError: a keyword that is not obeyed, or a value out of range.
         """
         from ..data.clusters import joined
-        from ..data.labels import EDITS
         from ..data.measures import parsed
-        from ..data.scores import ReadOptions
+        from ..data.scores import EDITS, ReadOptions
         from ..io.sources import names
 
         cluster = choices.get("cluster")

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from ..analysis.known import WithFields, taken
 from ..analysis.mean import analyze_run
@@ -36,11 +37,9 @@ from ..settings import Settings, all_count_as_zero
 from ..stats import benchmark, decision, planning
 from ..stats.arrays import BoolArray, FloatArray, IntArray, blank, put
 from ..stats.contrast import sub_design
-from ..stats.differences import Leads
 from ..stats.labels import with_labels
-from ..stats.moments import is_skewed
-from ..stats.pairs import Columns, Table, every_pair, pair_columns
-from ..stats.runs import shared_noise_p
+from ..stats.moments import is_skewed, shared_noise_p
+from ..stats.pairs import Columns, Leads, Table, every_pair, pair_columns
 from .pairs import Facts, Grid, decided, grid
 from .ranks import passes, ranked
 
@@ -98,7 +97,7 @@ def _renamed(item: MeasuredRun, group: Group | None, task: str) -> MeasuredRun:
 
 def _sets(table: Table) -> list[list[int]]:
     """The runs that share questions, directly or by way of others."""
-    asked = (table.count > 0).astype(np.float32)
+    asked = (table.stats.count.T > 0).astype(np.float32)
     linked = asked.T @ asked > 0
     sets: list[list[int]] = []
     left = list(range(len(linked)))
@@ -340,7 +339,7 @@ def _models(
         estimate = analyze_run(alone, settings).estimates[0]
         rates = share[m][~np.isnan(share[m])]
         known = not np.isnan(p_best[m])
-        right = board.table.binary and higher and group is None
+        right = board.table.answers is None and higher and group is None
         by_k = passes(board.samples[m].values, board.table.plan) if right else None
         out.append(
             Model(
@@ -376,8 +375,8 @@ def rival_p(pairs: Pairs, M: int, higher: bool = True) -> FloatArray:
     c = pairs.columns
     with np.errstate(invalid="ignore", divide="ignore"):
         t = c["diff"] / c["se"] * (1.0 if higher else -1.0)
-        b_better = decision.below(t, c["df"])
-        a_better = decision.below(-t, c["df"])
+        b_better = special.stdtr(c["df"], t)
+        a_better = special.stdtr(c["df"], -t)
         sure = c["se"] == 0
         ahead = c["diff"] * (1.0 if higher else -1.0)
         half = np.where(np.isnan(c["p_sign"]), 1.0, c["p_sign"]) / 2

@@ -21,9 +21,8 @@ from ..results.arena import Pairs
 from ..settings import Settings
 from ..stats import decision
 from ..stats.arrays import BoolArray, FloatArray, IntArray
-from ..stats.contrast import question_stats
-from ..stats.differences import difference_columns, paired
-from ..stats.pairs import Columns, Table, wild_pairs
+from ..stats.contrast import QuestionStats, question_stats
+from ..stats.pairs import Columns, Table, difference_columns, paired
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,21 +62,20 @@ def grid(tasks: Sequence[Sequence[Scores]], shares: Sequence[float] | None = Non
         samples = [item.take(np.flatnonzero(keep)) for item in samples]
     if ratio:
         samples = _ratios(samples)
-    mean, var, count = (
-        np.stack([getattr(item.stats, name) for item in samples], axis=1) for name in ("mean", "var", "count")
-    )
+    mean, var, count = (np.stack([getattr(item.stats, name) for item in samples]) for name in ("mean", "var", "count"))
     binary = all(bool((np.isnan(x.values) | (x.values == 0) | (x.values == 1)).all()) for x in samples)
     place = np.cumsum(keep) - 1
     order = tuple(place[rows[scored[rows, m]]] for m, rows in enumerate(whole.rows))
     table = Table(
-        mean,
-        var,
-        count,
+        QuestionStats(
+            mean,
+            var,
+            count,
+            np.array([item.stats.identical for item in samples]),
+            np.array([item.stats.answers_differ for item in samples]),
+        ),
         samples[0].design(),
-        np.array([item.stats.identical for item in samples]),
-        np.array([item.stats.answers_differ for item in samples]),
-        answers=None if binary or not (count > 1).any() else tuple(item.values for item in samples),
-        binary=binary,
+        answers=None if binary else tuple(item.values for item in samples),
         order=None if all((np.diff(rows) > 0).all() for rows in order) else order,
     )
     prompts = None
@@ -330,7 +328,7 @@ def decided(c: Columns, table: Table, facts: Facts, settings: Settings) -> Pairs
     if settings.test == "sign":
         test = decision.by_sign(of.p_zero)
     elif settings.test == "wild":
-        from ..stats.wild import by_wild
+        from ..stats.resampling import by_wild, wild_pairs
 
         test = by_wild(wild_pairs(table, c, settings), len(c), settings)
     found = decision.decide(of, settings, test)

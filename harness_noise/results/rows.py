@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..stats.arrays import FloatArray
     from ..stats.combine import Combined
-    from ..stats.tests import Skew
+    from ..stats.decision import Skew
     from .sequential import Drawn, FullRow, Sequential
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.data.fields import Fields
+from harness_noise.data.clusters import Fields
 from harness_noise.report import figures, slices, terminal
 
 RNG = np.random.default_rng(8)

@@ -259,6 +259,7 @@ def _joined(parts: Sequence[Scores]) -> Scores:
         parts[0],
         questions=questions,
         values=np.concatenate(values),
+        gradings=None,
         native=None,
         factors=None,
         n_missing=sum(part.n_missing for part in parts),

@@ -106,7 +106,8 @@ def add(
     firsts = [samples[i]["metadata"] for i in answers.first]
     labels, words = try_clusters(header.task, answers.keys, firsts, notes)(spec)
     nothing = answers.fill(np.zeros(len(samples)))
-    part = Scores(header.task, SCORE, "none", Questions(answers.keys, "sample id"), nothing, labels, words)
+    questions = Questions(answers.keys, "sample id")
+    part = Scores(header.task, SCORE, "none", questions, nothing, clusters=labels, cluster_spec=words)
     names = flag.measures
     parts, remarks = with_usage([part], header, samples, answers, names, None)
     run = Run(model=header.model, name=task.eval_id, harness="inspect", scores=tuple(parts))

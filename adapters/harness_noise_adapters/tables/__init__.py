@@ -26,7 +26,7 @@ from .presets import all_presets
 from .questions import Key, Pooled, TableAnswers, clusters_of, fields_of, hashed, levels_of, refuse_one_question, settle
 
 if TYPE_CHECKING:
-    from harness_noise.data.labels import LabelFile
+    from harness_noise.data.scores import LabelFile
 
 
 class TableAdapter(ReadOnly):

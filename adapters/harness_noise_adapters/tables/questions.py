@@ -16,8 +16,16 @@ from typing import Any
 
 from harness_noise.arrays import FloatArray
 from harness_noise.data.answers import MetricAnswers
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, resolved, text_label, value_of
-from harness_noise.data.fields import FieldReader, Fields
+from harness_noise.data.clusters import (
+    ClusterSpec,
+    FieldReader,
+    Fields,
+    MissingFieldError,
+    labeller,
+    resolved,
+    text_label,
+    value_of,
+)
 from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Hashes, content_hash, occurrences
 from harness_noise.data.scores import ReadOptions, Scores

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 from harness_noise.arrays import HashArray
-from harness_noise.data.clusters import MissingFieldError, OuterFields
-from harness_noise.data.fields import FieldReader, Fields
+from harness_noise.data.clusters import FieldReader, Fields, MissingFieldError, OuterFields
 from harness_noise.data.questions import Hashes, QuestionText, content_hash, excerpt, occurrences, text_hash
 from harness_noise.errors import FinalError, InputError
 

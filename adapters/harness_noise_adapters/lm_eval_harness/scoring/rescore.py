@@ -416,6 +416,7 @@ def vote(part: Scores, own: Sequence[float | None], value: float | None, K: int)
         part,
         metric=vote_name(part.metric, K),
         values=values,
+        gradings=None,
         native=value,
         native_is_first=False,
         n_missing=int(np.isnan(values).sum()),

@@ -330,7 +330,8 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
         (_, m_a), (_, m_b) = (kernel([x], [1.0], plan, settings) for x in (a, b))
         of, differences = observed_pair(c, m, plan, compared.bounds(settings), settings, runs_of_one=b.runs_of_one)
         if a.ratio:
-            _check_sign(settings, a.name)
+            if settings.test == "sign":
+                raise InputError(f"{a.name}: no question has a ratio of sums, so none has a sign: use `test='t'`")
             of = blank(Leads, 1)
         evidence = Evidence(m, settings, differences, [(c.d, plan)])
         clustered = plan.clustered and settings.questions_are == "population"
@@ -348,12 +349,6 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
     spec = in_words(pairing.cluster) if clustered else None
     more = {} if judge is None else {"judge": judge, "estimand": PEOPLE, "p_sign": None}
     return row_of(compared, evidence, of, sides, codes, clustered, cluster=spec, **more)
-
-
-def _check_sign(settings: Settings, name: str) -> None:
-    """Refuse the sign test of a ratio, which no question has a value of."""
-    if settings.test == "sign":
-        raise InputError(f"{name}: no question has a ratio of sums, so none has a sign: use `test='t'`")
 
 
 def _sides(

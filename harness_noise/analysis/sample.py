@@ -246,12 +246,12 @@ def texts_of(part: Scores, rows: Sequence[int], notes: list[str], otherwise: str
     return [QuestionText()] * len(rows)
 
 
-def taken(part: Scores, rows: Sequence[int] | IntArray) -> Scores:
-    """The scores of some questions; the harness's own value is not of these."""
+def taken(part: Scores, rows: Sequence[int] | IntArray, questions: Questions | None = None) -> Scores:
+    """The scores of some questions, which another run may have named; the harness's own value is not of these."""
     found = part.arrays(lambda x: x[rows])
     return replace(
         part,
-        questions=Questions(tuple(part.questions.keys[i] for i in rows), part.questions.kind),
+        questions=questions or Questions(tuple(part.questions.keys[i] for i in rows), part.questions.kind),
         **found,
         clusters=None if part.clusters is None else tuple(part.clusters[i] for i in rows),
         factors=None,
@@ -291,7 +291,8 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
         if one.questions.prompts is not None and other.questions.prompts is not None:
             pa, pb = one.questions.prompts, other.questions.prompts
             prompts |= any(pa[i] != pb[j] for i, j in zip(rows_a, rows_b, strict=True))
-        mine, theirs = taken(one, rows_a), taken(other, rows_b)
+        mine = taken(one, rows_a)
+        theirs = taken(other, rows_b, mine.questions)
         if mine.clusters and theirs.clusters and not same_partition(mine.clusters, theirs.clusters):
             notes.append(f"{one.task}: the two runs cluster the questions differently; A's clusters count")
         # of the same questions B's clusters are A's, where A has none

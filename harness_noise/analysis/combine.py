@@ -15,8 +15,8 @@ from ..results.rows import Comparison, Difference
 from ..settings import Settings, check_scale
 from ..stats import combine as methods
 from ..stats import decision
+from ..stats.decision import Skew, skewed_alike
 from ..stats.intervals import agresti_caffo
-from ..stats.tests import Skew, skewed_alike
 from .difference import RowDecision, decided, one_row
 
 

@@ -30,9 +30,9 @@ from ..stats import decision, intervals, resampling
 from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.cluster_variance import Variance, cells, clustered_variance
 from ..stats.contrast import cluster_codes, design
-from ..stats.flips import effective_flips
+from ..stats.decision import detectable_distance
+from ..stats.intervals import effective_flips
 from ..stats.moments import Moments, undefined_moments
-from ..stats.tests import detectable_distance
 from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
 from .difference import RowDecision, by_bootstrap
 from .ranges import outside

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import stacked
 from ..data.clusters import in_words
 from ..data.matching import pair_runs
 from ..data.scores import Group, Run, Scores, causes_of
@@ -17,15 +18,14 @@ from ..errors import InputError, NothingSharedError
 from ..results.diagnostics import OF_ALL_ANSWERS
 from ..results.rows import PEOPLE, Difference, difference
 from ..settings import Settings, all_count_as_zero
-from ..stats import decision, resampling, tests
+from ..stats import decision, resampling
 from ..stats.arrays import FloatArray, blank
 from ..stats.contrast import Contrast, Design, question_stats
-from ..stats.decision import Decision, Differences, by_sign, noise_codes, two_sided
-from ..stats.differences import Leads, Sides, correlation, difference_columns, far_limits, leads, paired
+from ..stats.decision import Decision, Differences, Skew, by_sign, noise_codes, skew_of, two_sided
 from ..stats.intervals import Limits, agresti_caffo
-from ..stats.moments import MomentColumns, Moments, is_skewed, moments, with_new_run
-from ..stats.runs import run_component
-from ..stats.tests import Skew, skew_of
+from ..stats.moments import MomentColumns, Moments, is_skewed, moments, run_component, with_new_run
+from ..stats.pairs import Leads, Sides, correlation, difference_columns, far_limits, leads, paired, sides_of
+from ..stats.ranks import answers_above
 from .ranges import MISSING_SHARE, Ends, check_margin, difference_if_missing, scales_differ, score_range
 from .sample import (
     Aligned,
@@ -128,7 +128,7 @@ class Evidence:
         if settings.interval == "bootstrap-t" and varies:
             test = replace(test, limits=one_row(self._studentised()), interval="bootstrap-t")
         if settings.test == "wild" and varies:
-            from ..stats.wild import by_wild, wild_test
+            from ..stats.resampling import by_wild, wild_test
 
             wild = wild_test(*self.samples[0], settings.resamples, np.random.default_rng(settings.seed))
             test = by_wild([(np.arange(1), wild)], 1, settings)
@@ -196,7 +196,7 @@ def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]
     if not rows:
         return []
     ahead = [((row.fields["diff"] or 0.0) > 0) == (row.fields["higher_is_better"] is not False) for row in rows]
-    own = Decision.of_all([row.decision for row in rows])
+    own = stacked([row.decision for row in rows])
     verdicts = decision.apply_adjustment(own, np.array(ahead, dtype=np.bool_), settings, [row.family for row in rows])
     out = []
     for i, row in enumerate(rows):
@@ -339,7 +339,8 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
     if judge is not None:  # corrected values are no scores of a question
         of = blank(Leads, 1)
     elif not (a.empty or b.empty):
-        wins = wins if a.ratio else tests.expected_wins(a.values, b.values)
+        above = answers_above((a.values, b.values))
+        wins = wins if a.ratio else (above[0, 1], above[1, 0])
         correlated = correlation(a.stats.mean[None, :], b.stats.mean[None, :]).item()
     sides = _sides((pairing.only_a, pairing.only_b), (a, b), (m_a, m_b), correlated, wins)
     spec = in_words(pairing.cluster) if clustered else None
@@ -356,10 +357,8 @@ def _sides(
 ) -> Sides:
     """What the runs of one difference are by themselves, (1,)."""
     top = [np.array([x.n_answers.max(initial=0)]) for x in samples]
-    (a, b), more = (m.columns() for m in each), [np.array([x]) for x in (correlated, *wins)]
-    return Sides(
-        np.array([only[0]]), np.array([only[1]]), top[0], top[1], a.mean, b.mean, a.variance, b.variance, *more
-    )
+    out = sides_of([np.array([n]) for n in only], top, [m.columns() for m in each], np.array([correlated]))
+    return replace(out, wins_a=np.array([wins[0]]), wins_b=np.array([wins[1]]))
 
 
 _OF_RUNS = {"shared_repeat_noise", "zero_variance", "few_clusters"}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from ..data.clusters import in_words
 from ..data.scores import Run, Scores
@@ -20,8 +21,7 @@ from ..settings import Settings
 from ..stats import decision
 from ..stats.arrays import BoolArray, FloatArray
 from ..stats.contrast import Design, QuestionStats, repeat_codes
-from ..stats.flips import effective_flips
-from ..stats.intervals import t_limits
+from ..stats.intervals import effective_flips, t_limits
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
 from ..stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING, short_of
 from .comparison import matched_scores
@@ -248,7 +248,7 @@ def _row(
             limits = t_limits(estimate, se, df, level)
             low, high = float(limits.low), float(limits.high)
             statistic = estimate / se
-            p = float(2 * decision.below(-abs(statistic), df))
+            p = float(2 * special.stdtr(df, -abs(statistic)))
     return Coefficient(
         **about,
         field=column.field,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..data.fields import Fields, Value, numeral
+from ..data.clusters import Fields, Value, numeral
 from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError
@@ -117,6 +117,7 @@ def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
         task=group.name,
         questions=Questions(tuple(map("\x1f".join, zip(of_task, keys, strict=True))), parts[0].questions.kind),
         values=whole.values,
+        gradings=None,
         clusters=tuple(of_task) if whole.between_tasks else whole.labels,
         cluster_spec=next((part.cluster_spec for part in parts if part.clusters is not None), None),
         bounds=whole.bounds,

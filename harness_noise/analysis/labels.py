@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from ..data.labels import EDITS, Label, LabelFile, answer_id
+from ..arrays import rows_of
 from ..data.questions import QuestionText
-from ..data.scores import Run, Scores
+from ..data.scores import EDITS, Label, LabelFile, Run, Scores, answer_id
 from ..errors import InputError, some_of
-from ..results.labels import LabelRow, LabelSample
+from ..results.explanation import LabelRow, LabelSample
 from ..settings import Settings
 from ..stats.arrays import FloatArray, IntArray
 from ..stats.contrast import cluster_codes, question_stats
@@ -396,7 +396,7 @@ def _scores_of(
                 repeats_named=None,
                 repeats_are_runs=False,
                 diagnostics=tuple(sorted(codes.union(part.diagnostics))),
-                corrected=columns.take(rows),
+                corrected=rows_of(columns, rows),
             )
         )
     return out

@@ -20,9 +20,9 @@ from ..results.sequential import looks_of
 from ..settings import Settings
 from ..stats import intervals
 from ..stats.contrast import Contrast, Design, sub_design
+from ..stats.decision import detectable_distance, welch_p
 from ..stats.labels import n_labelled
 from ..stats.moments import Moments, intraclass_correlation, skewness
-from ..stats.tests import detectable_distance, welch_p
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SKEWED, SKEWED_MEASURE, SLACK, short_of
 from .corpus import estimate_corpus
 from .judges import judge_notes, with_judge

@@ -14,7 +14,7 @@ from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..settings import Settings
 from ..stats.decision import Differences
-from ..stats.flips import ExtendedSample
+from ..stats.intervals import ExtendedSample
 from ..stats.moments import Moments
 from ..stats.sequential import normal_z, student_t
 from ..stats.tolerances import ROUNDING

@@ -238,8 +238,7 @@ def _distinct(scores: Scores) -> Scores:
     if "identical_repeats" not in scores.diagnostics:
         return scores
     rest = tuple(code for code in scores.diagnostics if code != "identical_repeats")
-    texts = None if scores.texts is None else Gradings(scores.texts[:, :1])
-    return replace(scores, **scores.arrays(lambda x: x[:, :1]), diagnostics=rest, gradings=texts)
+    return replace(scores, **scores.answers_at(np.s_[:, :1]), diagnostics=rest)
 
 
 def _apart(task: str, run: Run) -> str:

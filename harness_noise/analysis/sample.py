@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import rows_of
 from ..data.clusters import CROSS, both_ways, in_words
-from ..data.labels import LabelColumns
 from ..data.matching import Pairing, pair, same_partition
 from ..data.native_values import MISMATCH, fitting, is_proportion, is_reproduced, native_mean, reproduces
 from ..data.questions import Questions, QuestionText
-from ..data.scores import Group, Run, Scores
+from ..data.scores import Group, LabelColumns, Run, Scores
 from ..errors import InputError
 from ..results.diagnostics import OF_ALL_ANSWERS
 from ..results.forms import finite
@@ -38,11 +38,19 @@ from ..stats.contrast import (
     with_crossed,
 )
 from ..stats.decision import noise_flags
-from ..stats.differences import noise_columns, variance_flags
 from ..stats.intervals import critical
 from ..stats.labels import FEW_LABELLED, alone_variance, bias_of, contrast_of, n_labelled, r_squared, with_labels
-from ..stats.moments import Moments, fixed_columns, moment_columns, ratio_skewness, undefined_moments, with_runs
-from ..stats.runs import RunComponent, run_component
+from ..stats.moments import (
+    Moments,
+    RunComponent,
+    fixed_columns,
+    moment_columns,
+    ratio_skewness,
+    run_component,
+    undefined_moments,
+    with_runs,
+)
+from ..stats.pairs import noise_columns, variance_flags
 from ..stats.tolerances import FEW_DF, short_of
 from .ranges import Ends, hull
 
@@ -118,7 +126,7 @@ class Sample:
             per=None if self.per is None else self.per[index],
             labels=None if self.labels is None else tuple(self.labels[i] for i in index),
             strata=self.strata[index],
-            corrected=None if self.corrected is None else self.corrected.take(index),
+            corrected=None if self.corrected is None else rows_of(self.corrected, index),
         )
 
     @property
@@ -246,21 +254,11 @@ def texts_of(part: Scores, rows: Sequence[int], notes: list[str], otherwise: str
     return [QuestionText()] * len(rows)
 
 
-def taken(part: Scores, rows: Sequence[int] | IntArray, questions: Questions | None = None) -> Scores:
-    """The scores of some questions, which another run may have named; the harness's own value is not of these."""
-    found = part.arrays(lambda x: x[rows])
-    return replace(
-        part,
-        questions=questions or Questions(tuple(part.questions.keys[i] for i in rows), part.questions.kind),
-        **found,
-        clusters=None if part.clusters is None else tuple(part.clusters[i] for i in rows),
-        factors=None,
-        native=None,
-        n_missing=int(np.isnan(found["values"]).sum()) if part.n_missing else 0,
-        missing={},
-        n_zero=0,
-        corrected=None if part.corrected is None else part.corrected.take(rows),
-    )
+def taken(part: Scores, rows: Sequence[int] | IntArray) -> Scores:
+    """The scores of some questions; the harness's own value is not of these."""
+    out = part.take(rows)
+    n_missing = int(np.isnan(out.values).sum()) if part.n_missing else 0
+    return replace(out, native=None, n_missing=n_missing, missing={}, n_zero=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -291,8 +289,8 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
         if one.questions.prompts is not None and other.questions.prompts is not None:
             pa, pb = one.questions.prompts, other.questions.prompts
             prompts |= any(pa[i] != pb[j] for i, j in zip(rows_a, rows_b, strict=True))
-        mine = taken(one, rows_a)
-        theirs = taken(other, rows_b, mine.questions)
+        mine = one.take(rows_a)
+        theirs = other.take(rows_b, mine.questions)
         if mine.clusters and theirs.clusters and not same_partition(mine.clusters, theirs.clusters):
             notes.append(f"{one.task}: the two runs cluster the questions differently; A's clusters count")
         # of the same questions B's clusters are A's, where A has none

@@ -191,8 +191,8 @@ def pair_runs(one: Scores, other: Scores) -> tuple[Scores, Scores, str]:
         )
     at_a, at_b = map(list, zip(*columns, strict=True))
     return (
-        replace(one, **one.arrays(lambda x: x[:, at_a]), factors=None),
-        replace(other, **other.arrays(lambda x: x[:, at_b]), factors=None),
+        replace(one, **one.answers_at(np.s_[:, at_a]), factors=None),
+        replace(other, **other.answers_at(np.s_[:, at_b]), factors=None),
         f"{one.task}, {one.metric}: {how}",
     )
 

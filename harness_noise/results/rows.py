@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ..data.scores import Measured
-from .display import Shown
-from .forms import Document, finite, row
+from .forms import Document, Shown, finite, row
 from .gate import Gate
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..stats.arrays import FloatArray
     from ..stats.combine import Combined
-    from ..stats.tests import Skew
+    from ..stats.decision import Skew
     from .sequential import Drawn, FullRow, Sequential
 
 

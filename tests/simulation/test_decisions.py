@@ -17,8 +17,7 @@ from harness_noise.settings import Settings
 from harness_noise.stats import decision
 from harness_noise.stats.arrays import FloatArray, rows_of
 from harness_noise.stats.cluster_variance import Cells
-from harness_noise.stats.flips import Extension
-from harness_noise.stats.intervals import t_limits
+from harness_noise.stats.intervals import Extension, t_limits
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from harness_noise.settings import Settings
 from harness_noise.stats import decision
 from harness_noise.stats.arrays import rows_of
 from harness_noise.stats.decision import Differences, apply_adjustment, decide
-from harness_noise.stats.flips import ExtendedSample
+from harness_noise.stats.intervals import ExtendedSample
 
 
 def drawn(P: int = 40) -> Differences:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .api.looks import boundaries, compare_in_sequence, estimate_from_part
     from .api.plan import plan
     from .api.runs import analyze, arena, compare, explain, factors, read
-    from .data.fields import Fields
+    from .data.clusters import Fields
     from .data.questions import Questions
     from .data.scores import CorpusScores, Group, Run, Scores
     from .leaderboard.profiles import NamedProfile, Profile
@@ -50,7 +50,7 @@ _HOME = {
     "leaderboard.profiles": "NamedProfile Profile",
     "data.questions": "Questions",
     "data.scores": "CorpusScores Group Run Scores",
-    "data.fields": "Fields",
+    "data.clusters": "Fields",
     "settings": "Settings",
 }
 """Module → the public names in it."""

@@ -19,6 +19,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from ..data.matching import pair
 from ..data.native_values import MISMATCH, agreed_pairs
@@ -38,8 +39,7 @@ from ..stats.planning import noncentrality
 from .comparison import compare_runs, matched_scores
 from .drawing import NOT_RANDOM, STOPPED
 from .mean import analyze_run
-from .missing import worst_case
-from .ranges import Ends, score_range
+from .ranges import Ends, score_range, worst_case
 from .repeats import as_repeats, copies, once
 from .sample import codes_of
 
@@ -877,7 +877,7 @@ def self_test(rows: Sequence[Candidate], gate: Gate, stored: Sequence[StoredVerd
     def stopped(loss: float) -> float:
         """The share that does not pass."""
         t = (z + (slack - loss) / se) / s
-        p = decision.below(t if gate.rule == "regression" else -t, df)
+        p = special.stdtr(df, t if gate.rule == "regression" else -t)
         ordered = np.sort(p, axis=1) * (np.arange(len(se), 0, -1) if gate.adjust == "holm" else 1)
         if gate.rule == "regression":
             return float((ordered[:, 0] < gate.alpha).mean())

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from ..leaderboard.profiles import NamedProfile
+    from ..report.columns import Words
     from ..results.explanation import LabelSample
 
 
@@ -115,7 +116,9 @@ def check_profile_path(path: str | Path, *, force: bool = False) -> None:
         )
 
 
-def write_html(result: Analysis | Comparison | Arena, place: str | Path, *, command: str | None = None) -> list[Path]:
+def write_html(
+    result: Analysis | Comparison | Arena, place: str | Path, *, command: str | None = None, words: Words = str
+) -> list[Path]:
     """Write a result as HTML: one page, or of an arena a folder with a page of each benchmark.
 
     Parameters
@@ -126,6 +129,8 @@ def write_html(result: Analysis | Comparison | Arena, place: str | Path, *, comm
         The file; of an arena the folder.
     command
         How the result was made, for the foot of the page.
+    words
+        A function that rewrites each sentence and each piece of advice, which name parameters in backticks.
 
     Returns
     -------
@@ -137,15 +142,14 @@ def write_html(result: Analysis | Comparison | Arena, place: str | Path, *, comm
     InputError
         A place that cannot be written.
     """
+    from ..report import html
+
     check_kind("write_html", result, Analysis, Comparison, Arena)
     place = Path(place)
     if isinstance(result, Arena):
-        from ..report import arena_html
-
-        return arena_html.write(result, place, command)
-    from ..report import html
-
-    write_text(place, html.page(result, command=command, questions=getattr(result, "by_question", ())))
+        return html.write_arena(result, place, command, words)
+    asked = getattr(result, "by_question", ())
+    write_text(place, html.page(result, command=command, questions=asked, words=words))
     return [place]
 
 
@@ -358,7 +362,7 @@ def label_sample(
     ----------
     Särndal, Swensson & Wretman (1992), "Model Assisted Survey Sampling", §3.6.
     """
-    from ..analysis.label_sample import label_sample as sample
+    from ..analysis.labels import label_sample as sample
     from ..report.text import write_label_sample
 
     request = Request.of("label", settings, choices)

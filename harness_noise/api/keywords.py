@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
-from ..data import clusters, labels
+from ..data import clusters
 from ..data.measures import SCORE, parsed
-from ..data.scores import ReadOptions, Run
+from ..data.scores import EDITS, ReadOptions, Run
 from ..errors import InputError
 from ..io.paths import PathInput, is_path
 from ..io.registry import read_labels, those_with
@@ -181,13 +181,13 @@ class Request:
         reading |= {name: dict(choices.get(name) or {}) for name in ("groups", "columns")}
         formats, about = choices.get("format_file"), _about_labels(choices, chosen, own)
         graded_by = about.get("labels_scorer")
-        if graded_by and reading["scorers"] and graded_by != labels.EDITS:
+        if graded_by and reading["scorers"] and graded_by != EDITS:
             reading["scorers"] += (graded_by,)
         reading |= {
             "measures": parsed(reading["measures"]),
             "apart": as_repeats or bool(choices.get("apart")),
             "format_file": None if formats is None else str(formats),
-            "edits": graded_by == labels.EDITS,
+            "edits": graded_by == EDITS,
         }
         options = ReadOptions(cluster=chosen.cluster, missing=chosen.missing, **(reading | read))
         more = {name: choices[name] for name in ("progress", "say") if name in choices}

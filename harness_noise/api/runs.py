@@ -299,7 +299,7 @@ def _of_numbers(sides: Sequence[Any], models: Sequence[str], references: Any, re
     called, settings = tuple(models) or ("A", "B"), request.settings
     profiles: list[Any] = listed(references)
     if all(isinstance(side, tuple) for side in sides):
-        from ..analysis.counts import compare_counts
+        from ..analysis.combine import compare_counts
 
         if len(sides) != 2:
             raise InputError(f"{len(sides)} counts are given: compare two, as 74/100 66/100")

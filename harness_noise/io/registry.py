@@ -22,7 +22,7 @@ from .protocol import PartRead
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..data.labels import LabelFile
+    from ..data.scores import LabelFile
     from .protocol import Adapter, AdapterInParts
 
 T = TypeVar("T")

@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from ..analysis.known import WithFields, taken
+from ..analysis.known import WithFields
 from ..analysis.mean import analyze_run
 from ..analysis.repeats import copies, once
-from ..analysis.sample import group_parts, own_group
+from ..analysis.sample import group_parts, own_group, taken
 from ..analysis.slices import divided, slices_of_runs
 from ..data.matching import Pairing, pair
 from ..data.native_values import agreed
@@ -242,7 +242,7 @@ def _renamed(item: MeasuredRun, group: Group | None, task: str) -> MeasuredRun:
 
 def _sets(table: Table) -> list[list[int]]:
     """The runs that share questions, directly or by way of others."""
-    asked = (table.count > 0).astype(np.float32)
+    asked = (table.stats.count.T > 0).astype(np.float32)
     n, which = connected_components(asked.T @ asked > 0, directed=False)
     return [np.flatnonzero(which == i).tolist() for i in range(n)]
 
@@ -306,7 +306,7 @@ def _models(
         estimate = analyze_run(alone, settings).estimates[0]
         rates = share[m][~np.isnan(share[m])]
         known = not np.isnan(p_best[m])
-        right = board.table.binary and higher and group is None
+        right = board.table.answers is None and higher and group is None
         by_k: dict[str, Any] = passes(board.samples[m].values, board.table.plan) if right else {}
         out.append(
             Model(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.fields import numeral
+from ..data.clusters import numeral
 from ..data.scores import Run
 from ..errors import InputError, some_of
 from ..results.arena import Arena, BenchmarkResult, Checkpoint

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.missing import MISSING_SHARE, n_unscored
-from ..analysis.ranges import Ends, check_margin, widths
+from ..analysis.ranges import MISSING_SHARE, Ends, check_margin, n_unscored, widths
 from ..analysis.sample import (
     RATIO_UNDEFINED,
     SHARED_NOISE_P,
@@ -37,12 +36,10 @@ from ..results.rows import PEOPLE
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
 from ..stats.arrays import BoolArray, FloatArray, IntArray, blank, put
-from ..stats.contrast import question_stats, sub_design
-from ..stats.differences import Leads, difference_columns, paired
+from ..stats.contrast import QuestionStats, question_stats, sub_design
 from ..stats.labels import with_labels
-from ..stats.moments import is_skewed
-from ..stats.pairs import Columns, Table, every_pair, pair_columns, wild_pairs
-from ..stats.runs import shared_noise_p
+from ..stats.moments import is_skewed, shared_noise_p
+from ..stats.pairs import Columns, Leads, Table, difference_columns, every_pair, pair_columns, paired
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,21 +88,20 @@ def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
         samples = [item.take(np.flatnonzero(keep)) for item in samples]
     if ratio:
         samples = _ratios(samples)
-    mean, var, count = (
-        np.stack([getattr(item.stats, name) for item in samples], axis=1) for name in ("mean", "var", "count")
-    )
+    mean, var, count = (np.stack([getattr(item.stats, name) for item in samples]) for name in ("mean", "var", "count"))
     binary = all(bool((np.isnan(x.values) | (x.values == 0) | (x.values == 1)).all()) for x in samples)
     place = np.cumsum(keep) - 1
     order = tuple(place[rows[scored[rows, m]]] for m, rows in enumerate(whole.rows))
     table = Table(
-        mean,
-        var,
-        count,
+        QuestionStats(
+            mean,
+            var,
+            count,
+            np.array([item.stats.identical for item in samples]),
+            np.array([item.stats.answers_differ for item in samples]),
+        ),
         samples[0].design(),
-        np.array([item.stats.identical for item in samples]),
-        np.array([item.stats.answers_differ for item in samples]),
-        answers=None if binary or not (count > 1).any() else tuple(item.values for item in samples),
-        binary=binary,
+        answers=None if binary else tuple(item.values for item in samples),
         order=None if all((np.diff(rows) > 0).all() for rows in order) else order,
     )
     prompts = None
@@ -367,7 +363,7 @@ def decided(
     if settings.test == "sign":
         test = decision.by_sign(of.p_zero)
     elif settings.test == "wild":
-        from ..stats.wild import by_wild
+        from ..stats.resampling import by_wild, wild_pairs
 
         test = by_wild(wild_pairs(table, c, settings), len(c), settings)
     found = decision.decide(of, settings, test)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy import special
 
 from ..analysis.pilots import Noise, from_runs
 from ..errors import InputError
@@ -298,8 +299,8 @@ def rival_p(pairs: Pairs) -> FloatArray:
     with np.errstate(invalid="ignore", divide="ignore"):
         ahead = c["diff"] * pairs.sign
         t = ahead / c["se"]
-        b_better = decision.below(t, c["df"])
-        a_better = decision.below(-t, c["df"])
+        b_better = special.stdtr(c["df"], t)
+        a_better = special.stdtr(c["df"], -t)
         sure = c["se"] == 0
         half = np.where(np.isnan(c["p_sign"]), 1.0, c["p_sign"]) / 2
         b_better = np.where(sure, np.where(ahead < 0, half, 1.0), b_better)

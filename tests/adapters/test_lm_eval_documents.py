@@ -235,7 +235,7 @@ def test_an_arena_goes_on_without_texts(tmp_path):
     assert list(found.pairs) == list(whole.pairs)
 
 
-# lines whose documents are passed over
+# lines without their bulk
 
 ANY = st.recursive(
     st.none() | st.integers(-3, 3) | st.sampled_from([', "target": ', '"doc_id": ', "é", "}", "]"]),
@@ -248,17 +248,17 @@ ANY = st.recursive(
 
 
 @given(ANY, ANY, st.booleans(), st.booleans())
-def test_a_row_without_its_document_says_nothing_wrong(doc, target, choices, inner):
+def test_a_row_without_its_bulk_says_nothing_wrong(doc, target, choices, inner):
     if inner:
         doc = {"log": row(5, doc=doc) | {"target": 77}, "more": doc}
     full = row(3, doc=doc) | {"target": target}
     line = json.dumps(full).encode() + b"\n"
-    found, _ = scan._cut(line, json.loads, documents=False, choices=choices)
+    found, _ = scan._cut(line, json.loads, choices=choices)
     if found is None:
         return
-    assert found.items() >= {name: full[name] for name in ("doc_id", "doc_hash", "filter", "metrics", "acc")}.items()
+    names = ("doc_id", "doc", "target", "doc_hash", "filter", "metrics", "acc")
+    assert found.items() >= {name: full[name] for name in names}.items()
     if choices:
-        assert found["target"] == target
         assert found["filtered_resps"] == full["filtered_resps"]
     assert {name: full[name] for name in found} == found
 
@@ -270,15 +270,6 @@ def test_two_lines_run_together_are_refused(tmp_path):
     path.write_text(path.read_text() + torn)
     with pytest.raises(InputError, match="line 4: not JSON"):
         hn.read(path)
-
-
-def test_a_damaged_document_costs_its_text_only_when_it_is_asked_for(tmp_path):
-    path = write(tmp_path, "a", [row(i) for i in range(N)])
-    data = path.read_bytes()
-    path.write_bytes(data.replace(b"Question 7?", b"Question \xff\xfe?"))
-    questions = hn.read(path)[0].scores[0].questions
-    with pytest.raises(InputError, match="line 8: not JSON"):
-        _ = questions.inputs
 
 
 def test_doc_ids_are_read_from_what_is_left(tmp_path):

@@ -10,15 +10,14 @@ import pytest
 from scipy import stats
 
 from harness_noise import estimate_difference
-from harness_noise.analysis.evidence import RowDecision, decided
+from harness_noise.analysis.difference import RowDecision, decided
 from harness_noise.analysis.gate import gated
 from harness_noise.results.rows import Comparison
 from harness_noise.settings import Settings
 from harness_noise.stats import decision
 from harness_noise.stats.arrays import FloatArray, rows_of
 from harness_noise.stats.cluster_variance import Cells
-from harness_noise.stats.flips import Extension
-from harness_noise.stats.intervals import t_limits
+from harness_noise.stats.intervals import Extension, t_limits
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -71,31 +72,25 @@ class HarborAdapter(ReadOnly):
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """One Run for each agent, its version, model and settings."""
         folder = path.parent if path.is_file() else path
-        trials, notes = _trials(folder, options)
-        job = _job(folder, notes)
-        planned = field(job, "n_total_trials")
-        if isinstance(planned, int) and planned > len(trials):
-            notes.append(f"{folder}: of {planned} trials of the job {len(trials)} are read")
-        systems: dict[str, Answers] = {}
-        rewards: dict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
+        trials, job, notes = _trials(folder, options)
         auto = {trial["source"]: "repository" for trial in trials}
         auto |= {trial["source"]: None for trial in trials if "repository" not in trial}
-        for trial in trials:
-            rewards[trial["system"], trial["source"], trial["key"]] |= dict.fromkeys(trial["rewards"] or ())
+        groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         for trial in sorted(trials, key=lambda trial: str(trial["started"])):
-            system, source = trial["system"], trial["source"]
+            groups[trial["system"], trial["source"]].append(trial)
+        keys = Counter(group[0]["key"] for group in groups.values())
+        systems: dict[str, Answers] = {}
+        for (system, source), group in groups.items():
             if system not in systems:
                 systems[system] = Answers(folder, options, kind="task", auto=auto.get)
                 systems[system].notes += notes
-            for name in rewards[system, source, trial["key"]] or ("reward",):
-                value = trial["cause"] if trial["cause"] and trial["lost"] else (trial["rewards"] or {}).get(name)
+            names = list(dict.fromkeys(name for trial in group for name in trial["rewards"])) or ["reward"]
+            for trial, name in product(group, names):
+                value = trial["lost"] if trial["lost"] is not None else trial["rewards"].get(name)
                 systems[system].add(source, name, "none", trial["question"], None, value, trial)
-        of_key = Counter(key for _, _, key in rewards)
-        for (system, source, key), names in rewards.items():
-            mine = [trial for trial in trials if (trial["system"], trial["source"]) == (system, source)]
-            for name, value in _means(job, key, names).items() if of_key[key] == 1 else ():
-                if not _counts_invalid(mine, name, value):
-                    systems[system].describe(source, name, "none", native=value, native_of_answers=True)
+            for name in names if keys[group[0]["key"]] == 1 else ():
+                native = _native(job, group, name, alone=len(names) == 1)
+                systems[system].describe(source, name, "none", native=native, native_of_answers=True)
         date = str(field(job, "started_at") or "")
         return [answers.run(system, self.name, date=date) for system, answers in systems.items()]
 
@@ -108,27 +103,32 @@ def _kind(path: Path) -> str:
     return "trial" if b'"trial_name"' in start else "job" if b'"n_total_trials"' in start else ""
 
 
-def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], list[str]]:
-    """The trials of a folder, and what is to be said of those that cannot be read."""
-    if _kind(folder / RESULT) == "trial":
-        return [_trial(folder / RESULT)], []
-    trials: list[dict[str, Any]] = []
-    notes, unfinished = [], 0
+def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], Any, list[str]]:
+    """The trials of a folder, what the job says of itself, and what is to be said of those that cannot be read."""
+    kind = _kind(folder / RESULT)
+    if kind == "trial":
+        return [_trial(folder / RESULT)], None, []
+    notes, unfinished, found = [], 0, {}
     for child in sorted(folder.iterdir(), key=lambda child: child.name):
-        if (child / RESULT).is_file():
-            try:
-                trials.append(_trial(child / RESULT))
-            except InputError as error:
-                if options.strict:
-                    raise
-                notes.append(f"left out: {error}")
-        else:
-            unfinished += (child / "config.json").is_file()
+        file = child / RESULT if child.name != RESULT else child
+        try:
+            if file.is_file() and (file is not child or kind == "job"):
+                found[file] = document(file, DAMAGED) if file is child else _trial(file)
+            else:
+                unfinished += (child / "config.json").is_file()
+        except InputError as error:
+            if options.strict:
+                raise
+            notes.append(f"left out: {error}")
+    job = found.pop(folder / RESULT, None)
     if unfinished:
         notes.append(f"{folder}: {unfinished} trials have no {RESULT}: they are still running, or were lost")
-    if not trials:
+    if not found:
         raise InputError(f"{folder}: no trial in it has a result{f' ({notes[0]})' if notes else DAMAGED}")
-    return trials, notes
+    planned = field(job, "n_total_trials")
+    if isinstance(planned, int) and planned > len(found):
+        notes.append(f"{folder}: of {planned} trials of the job {len(found)} are read")
+    return list(found.values()), job, notes
 
 
 def _trial(path: Path) -> dict[str, Any]:
@@ -147,26 +147,27 @@ def _trial(path: Path) -> dict[str, Any]:
     raised = [text for step in steps if isinstance(text := field(step, "exception_info", "exception_type"), str)]
     causes = [CAUSES.get(text.removesuffix("Error")) for text in raised]
     invalid = next((cause for cause in causes if cause in INVALID), None)
+    cause = invalid or (*causes, None)[0]
     trial = {
         "question": f"{name} ({str(checksum)[-12:]})" if checksum else name, "task_name": name, "source": source,
         "system": "/".join(str(label) for label in labels if label) + (f" ({said})" if said else ""),
         "key": "__".join(str(part) for part in (agent, model, source) if part), "exception": (*raised, "none")[0],
-        "cause": invalid or (*causes, None)[0], "lost": not rewards or invalid is not None,
+        "lost": cause if invalid or not rewards else None,
         "started": field(found, "started_at") or "", "checksum": checksum,
-        "rewards": rewards and {key: score(value, f"{path}, {key}") for key, value in rewards.items()},
+        "rewards": {key: score(value, f"{path}, {key}") for key, value in (rewards or {}).items()},
     }  # fmt: skip
     if INSTANCE.fullmatch(name):
         trial["repository"] = name.rpartition("-")[0]
-    usage = [field(step, "agent_result") or {} for step in steps]
-    for cost in COSTS:
-        known = [value for each in usage if (value := number(field(each, cost))) is not None]
+    contexts = (
+        [found["agent_result"]] if field(found, "agent_result") else [field(step, "agent_result") for step in steps]
+    )
+    for cost in COSTS:  # as in TrialResult.compute_token_cost_totals
+        known = [value for context in contexts if (value := number(field(context, cost))) is not None]
         trial |= {cost: sum(known)} if known else {}
     span = field(found, "agent_execution")
-    try:
+    with suppress(ValueError, TypeError):  # not known, or one of them is without its time zone
         begun, ended = (datetime.fromisoformat(str(field(span, end))) for end in ("started_at", "finished_at"))
         trial["seconds"] = (ended - begun).total_seconds()
-    except (ValueError, TypeError):  # not known, or one of them is without its time zone
-        pass
     return trial
 
 
@@ -185,27 +186,13 @@ def _settings(known: Any, version: Any, task: str) -> str:
     return ", ".join(out)
 
 
-def _counts_invalid(trials: list[dict[str, Any]], name: str, native: float) -> bool:
-    """Whether the job's mean has rewards that are not valid, so that it is of other answers than ours."""
-    values = [(trial["rewards"] or {}).get(name) or 0.0 for trial in trials]
-    return any(trial["rewards"] and trial["lost"] for trial in trials) and reproduces(fmean(values), native)
+def _native(job: Any, group: list[dict[str, Any]], name: str, *, alone: bool) -> float | None:
+    """The job's own mean of a reward, in which a trial without one counts as 0; one reward alone is called mean.
 
-
-def _job(folder: Path, notes: list[str]) -> Any:
-    """What the job says of itself; None of a trial alone, and of a job that was killed."""
-    if _kind(folder / RESULT) != "job":
-        return None
-    try:
-        return document(folder / RESULT, DAMAGED)
-    except InputError as error:
-        notes.append(f"{error}; its trials are read without it")
-        return None
-
-
-def _means(job: Any, key: str, names: Iterable[str]) -> dict[str, float]:
-    """The job's own mean of each reward, in which a trial without one counts as 0; one reward alone is called mean."""
-    metrics = field(job, "stats", "evals", key, "metrics")
-    known = metrics[0] if isinstance(metrics, list) and metrics else None
-    alone = len([*names]) == 1
-    means = {name: number(field(known, "mean" if alone else name)) for name in names}
-    return {name: value for name, value in means.items() if value is not None}
+    None also where that mean has rewards that are not valid, so that it is of other answers than ours.
+    """
+    metrics = field(job, "stats", "evals", group[0]["key"], "metrics")
+    native = number(field(metrics[0], "mean" if alone else name)) if isinstance(metrics, list) and metrics else None
+    values = [trial["rewards"].get(name) or 0.0 for trial in group]
+    invalid = any(trial["rewards"] and trial["lost"] is not None for trial in group)
+    return None if native is None or (invalid and reproduces(fmean(values), native)) else native

@@ -9,6 +9,7 @@ import click
 
 from ..errors import InputError
 from . import options
+from .flags import in_flags
 
 
 @options.command(
@@ -101,7 +102,7 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
     options.show(result, choices)
     written: list[Path] = []
     if pages is not None:
-        written += write_html(result, pages, command=options.typed())
+        written += write_html(result, pages, command=options.typed(), words=in_flags)
     if pictures is not None:
         written += write_figures(result, pictures)
     if tables is not None:

@@ -171,33 +171,27 @@ def loads(data: bytes) -> Any:
     decode, encode = _codec()
     try:
         value = decode(data)
-        if _colons(encode(value)) == _colons(data):  # a name that was dropped took its colon with it
+        if byte_count(encode(value), b":") == byte_count(data, b":"):  # a name that was dropped took its colon with it
             return value
     except (ValueError, TypeError):  # NaN, half a surrogate, deep nesting, or no JSON
         pass
     return json.loads(data, object_pairs_hook=_once)
 
 
-def loads_lines(lines: Sequence[bytes]) -> list[Any]:
-    """The JSON value of each line, as `loads` has it, but at once.
+def loads_lines(lines: bytes) -> Any:
+    """The JSON values of lines, as `loads` has them, but at once.
 
     Raises:
-        ValueError: as `loads`.
+        ValueError: as `loads`; or a line is empty.
     """
-    decode, encode = _codec()
-    try:
-        values = list(map(decode, lines))
-        if _colons(encode(values)) == _colons(b"".join(lines)):
-            return values
-    except (ValueError, TypeError):
-        pass
-    return list(map(loads, lines))
+    return loads(b"[" + lines.rstrip(b"\r\n").replace(b"\n", b",") + b"]")  # no string of JSON has a line break
 
 
-def _colons(data: bytes) -> int:
+def byte_count(data: bytes, byte: bytes) -> int:
+    """How often a byte comes, several times as fast as `data.count`."""
     import numpy as np
 
-    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord(":")))  # several times as fast as `count`
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord(byte)))
 
 
 LARGEST = 1 << 29

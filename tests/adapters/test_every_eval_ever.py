@@ -163,6 +163,29 @@ def test_export_fills_the_uncertainty_and_changes_nothing_else(file: Path, tmp_p
     assert filled[0]["num_samples"] == 12
 
 
+USED = {
+    "token_usage": {"input_tokens": 90, "output_tokens": 10, "total_tokens": 100, "input_tokens_cache_write": None,
+                    "input_tokens_cache_read": 30, "reasoning_tokens": 4},
+    "performance": {"latency_ms": 1500.0, "time_to_first_token_ms": None},
+}  # fmt: skip
+
+
+def test_the_usage_of_a_sample_is_a_measure(tmp_path: Path) -> None:
+    file = write(tmp_path, [sample(i, 1.0, **(USED if i else {})) for i in range(4)], [result("accuracy", 1.0)])
+    known = {"input_tokens": 90, "output_tokens": 10, "cache_read_tokens": 30, "reasoning_tokens": 4, "time": 1.5}
+    rows = hn.analyze(file, measures=[*known], missing="drop").estimates
+    assert {row.metric: (row.mean, row.n_questions) for row in rows} == {name: (x, 3) for name, x in known.items()}
+    cost = hn.analyze(file, measures=["cost"], prices=["input=1,output=10,cache_read=0.1"]).estimates[0]
+    assert cost.mean == pytest.approx((60 + 3 + 100) / 1e6)
+
+
+def test_the_usage_that_is_read_has_the_names_of_the_schema() -> None:
+    module = pytest.importorskip("every_eval_ever", reason="every-eval-ever is not installed (Python ≥ 3.12)")
+    schema = json.loads((Path(module.__file__).parent / "schemas" / "instance_level_eval.schema.json").read_text())
+    for part, names in USED.items():
+        assert names.keys() <= schema["properties"][part]["properties"].keys()
+
+
 def test_a_run_of_another_harness_is_written_in_this_format_and_read_again(tmp_path: Path) -> None:
     found = [trial(f"task-{i}", k, float((i + k) % 3 == 0)) for i in range(8) for k in range(2)]
     found[5] |= trial("task-2", 1, None, "VerifierTimeoutError")

@@ -168,6 +168,36 @@ def test_what_the_trials_cost_can_be_asked_for(folder: Path) -> None:
     assert fields.values["seconds"][0] == 20.0
 
 
+def usages() -> list[dict]:
+    """What agents used: in one step, in several, in both places, and not said."""
+    used = {"n_input_tokens": 1000, "n_cache_tokens": 400, "n_output_tokens": 50, "cost_usd": 0.5}
+    steps = [{"step_name": f"s{i}", "agent_result": used | {"cost_usd": i / 4}} for i in range(3)]
+    return [
+        {"agent_result": used},
+        {"agent_result": None, "step_results": steps},
+        {"agent_result": used, "step_results": steps},
+        {"agent_result": None},
+    ]
+
+
+USAGE = {"input_tokens": [1000, 3000, 1000], "cache_read_tokens": [400, 1200, 400], "output_tokens": [50, 150, 50],
+         "cost": [0.5, 0.75, 0.5]}  # fmt: skip
+
+
+def test_the_usage_of_an_agent_is_that_of_the_trial_or_the_sum_of_its_steps(tmp_path: Path) -> None:
+    folder = job(tmp_path / "job", [trial(f"task-{i}", 0, **used) for i, used in enumerate(usages())])
+    rows = {row.metric: row for row in hn.analyze(folder, measures=list(USAGE)).estimates}
+    for name, values in USAGE.items():
+        assert (rows[name].n_questions, rows[name].mean) == (3, pytest.approx(np.mean(values)))
+
+
+def test_usage_is_what_harbor_s_own_model_of_a_trial_sums_up() -> None:
+    result = pytest.importorskip("harbor.models.trial.result", reason="harbor is not installed (Python ≥ 3.12)")
+    found = [result.TrialResult.model_validate(trial(f"task-{i}", 0, **used)) for i, used in enumerate(usages())]
+    totals = [each.compute_token_cost_totals() for each in found]
+    assert totals == [*zip(*USAGE.values(), strict=True), (None,) * 4]
+
+
 def damaged(folder: Path, text: str | bytes) -> Path:
     (folder / "task-2__1" / "result.json").write_bytes(text.encode() if isinstance(text, str) else text)
     return folder

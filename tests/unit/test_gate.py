@@ -26,7 +26,7 @@ from harness_noise.report.columns import by_test
 from harness_noise.report.sentences import sentence
 from harness_noise.results.rows import Comparison, Difference
 from harness_noise.settings import Settings
-from harness_noise.stats import tests
+from harness_noise.stats.decision import holm
 
 
 def run(model: str, tasks: dict[str, np.ndarray], groups: tuple[Group, ...] = (), metric: str = "acc") -> Run:
@@ -62,7 +62,7 @@ class TestFamilies:
         }  # fmt: skip
         for members in (("a",), ("b", "c"), ("alone", "all", "some")):
             rows = [by_task[task][1] for task in members]
-            expected = tests.holm([row.p_value for row in rows])
+            expected = holm([row.p_value for row in rows])
             assert [row.p_adjusted for row in rows] == pytest.approx(list(expected))
 
     def test_all_pairs_with_a_baseline_are_in_one_family(self) -> None:
@@ -162,7 +162,7 @@ class TestGate:
         pair = two({"a": -0.1, "b": -0.05, "c": -0.02}, (group,))
         found = gated(compare_runs([pair], Settings()))
         p = [row.p_value for row in found.rows]
-        assert [row.p_adjusted for row in found.rows] == pytest.approx(list(tests.holm(p)))
+        assert [row.p_adjusted for row in found.rows] == pytest.approx(list(holm(p)))
         plain = gated(compare_runs([pair], Settings(adjust="none")))
         assert [row.p_adjusted for row in plain.rows] == [row.p_value for row in plain.rows]
         assert sorted(row.p_value for row in plain.rows) == sorted(p)

@@ -66,12 +66,5 @@ class InspectAdapter:
 
         return inspect_run.run(models, out, show)
 
-    def demo_many(self, out: Path, models: Sequence[SimulatedModel]) -> Path:
-        """One log per model, for many models; returns the folder with all logs."""
-        from . import demo as inspect_run
-
-        inspect_run.run(models, out, lambda _: None)
-        return out / "inspect"
-
 
 adapter = InspectAdapter()

@@ -253,7 +253,9 @@ def _add_measures(live: Live, results: EvalResults, n_scored: int) -> list[str]:
     if open_ and first is not None:  # as after the run: the clusters of the first score
         clusters = known.labels_or_none(first)
     nothing = answers.fill(np.zeros(len(samples)))
-    part = Scores(task, SCORE, "none", Questions(answers.keys, "sample id"), nothing, *clusters)
+    labels, spec = clusters
+    questions = Questions(answers.keys, "sample id")
+    part = Scores(task, SCORE, "none", questions, nothing, clusters=labels, cluster_spec=spec)
     parts, remarks = usage.with_usage([part], header, samples, answers, names, None)
     run = Run(model=header.model, name=live.spec.eval_id, harness="inspect", scores=tuple(parts))
     run = with_record(run, *recorded(_record(results)))

@@ -11,8 +11,7 @@ import numpy as np
 
 from harness_noise.analysis import drawing
 from harness_noise.arrays import BoolArray
-from harness_noise.data.clusters import MissingFieldError, labeller, text_label
-from harness_noise.data.fields import FieldReader, Fields
+from harness_noise.data.clusters import FieldReader, Fields, MissingFieldError, labeller, text_label
 from harness_noise.data.native_values import UNNAMED
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped

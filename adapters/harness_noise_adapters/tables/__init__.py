@@ -6,27 +6,29 @@ notes say what was taken for what. `--columns` says the rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.data.clusters import OuterFields
-from harness_noise.data.measures import usage_of
-from harness_noise.data.questions import Questions, QuestionText
-from harness_noise.data.scores import ReadOptions, Run
+from harness_noise.data.scores import ReadOptions, Run, Scores
 from harness_noise.errors import InputError, parameter
 
 from ..records import ReadOnly
-from .columns import HEAD, TASK, TableColumns, cell_text, odd_scores
+from .cells import BESIDE, Cells, Key
+from .columns import HEAD, MOST_COUNTED, TableColumns, answers_of, cell_text
 from .files import Record, Rows, has_rows, records, stem, suffix_of
-from .formats import FormatReader, opened
-from .presets import all_presets
-from .questions import Key, Pooled, TableAnswers, clusters_of, fields_of, hashed, levels_of, refuse_one_question, settle
+from .formats import RowReader, format_reader
+from .presets import Cause, Getter, Preset, Recognised, ScorePath, all_presets, recognised
+from .questions import Pooled, refuse_one_question, settle
 
 if TYPE_CHECKING:
-    from harness_noise.data.labels import LabelFile
+    from harness_noise.data.scores import LabelFile
 
 
 class TableAdapter(ReadOnly):
@@ -50,8 +52,7 @@ class TableAdapter(ReadOnly):
 
     def read_rows(self, name: str, rows: Sequence[Record], options: ReadOptions) -> list[Run]:
         """The models of a table in memory, called `name`."""
-        place: Any = Rows(name, rows)  # what is read is asked for its name only
-        return read(place, options)
+        return read(Rows(name, rows), options)
 
     def read_labels(self, path: Path | None, rows: Sequence[Record] = ()) -> LabelFile:
         """People's labels from a file, or from rows in memory."""
@@ -63,7 +64,7 @@ class TableAdapter(ReadOnly):
 adapter = TableAdapter()
 
 
-def read(path: Path, options: ReadOptions) -> list[Run]:
+def read(path: Path | Rows, options: ReadOptions) -> list[Run]:
     """The runs in a table, one for each model, in the order in which they appear.
 
     A repeat column tells a question's answers apart; without one, its rows are its answers in order.
@@ -72,142 +73,138 @@ def read(path: Path, options: ReadOptions) -> list[Run]:
         InputError: the file is damaged or empty, a column is missing or ambiguous, a score is not a
             number, or one repeat of a question has two scores; says file, line and what to do.
     """
-    chosen = _columns_of(path, options.columns)
-    known, whole = opened(path, options.format_file, chosen)
+    return reader_of(path, options, _columns_of(path, options.columns)).read()
+
+
+def reader_of(path: Path | Rows, options: ReadOptions, chosen: Mapping[str, str]) -> RowReader:
+    """The reader of a file: by the preset of its format, else by its columns."""
+    known, whole = recognised(path, options.format_file, chosen)
+    reader: RowReader
     if known is not None:
-        return FormatReader(known, options, chosen).read()
-    inside = chosen.pop("rows", None)
-    rest = records(path, inside, whole)
-    head = list(islice(rest, HEAD))
-    if not head:
-        raise InputError(f"{path}: the table has no rows")
-    columns = TableColumns.of(path, [record for _, record in head], chosen, inside)
-    table = _TableReader(path, columns, options)
-    for line, record in chain(head, rest):
-        table.add(line, columns.filled(record))
-    if columns.odd:
-        raise odd_scores(columns.odd)
-    return table.runs()
-
-
-class _TableReader:
-    """What the rows of one file have said so far."""
-
-    def __init__(self, path: Path, columns: TableColumns, options: ReadOptions) -> None:
-        self.path, self.columns, self.options = path, columns, options
-        own = columns.names.get("cluster")
-        self.cluster, self.spec = clusters_of(
-            path, options, None if own is None else (own, lambda record: record.get(own)), self._task
+        reader = format_reader(known, options, chosen, RowReader)
+    else:
+        inside = chosen.get("rows")
+        head = [record for _, record in islice(records(path, inside, whole), HEAD)]
+        if not head:
+            raise InputError(f"{path}: the table has no rows")
+        columns = TableColumns.of(path, head, {name: chosen[name] for name in chosen if name != "rows"})
+        names = columns.names
+        preset = Preset(
+            name="table",
+            reads="a table",
+            when=(),
+            question=(columns.question,),
+            score=(ScorePath(names["score"], bounds=(0.0, 1.0) if columns.right_or_wrong else ()),),
+            text=columns.wording or "",
+            target=columns.target,
+            answer=columns.answer,
         )
-        self.models: dict[str, dict[Key, TableAnswers]] = {}
+        others: dict[str, Any] = {
+            name: names.get(name, "") for name in ("model", "task", "metric", "scorer", "repeat", "cluster")
+        }
+        preset = replace(preset, **others)
+        reader = TableReader(Recognised(path, preset, {}, inside=inside, whole=whole), options, columns)
+    reader.again = partial(reader_of, path, options, chosen)
+    return reader
+
+
+class TableReader(RowReader):
+    """What the rows of a table have said so far, whose columns are known by their names."""
+
+    def __init__(self, source: Recognised, options: ReadOptions, columns: TableColumns) -> None:
+        self.columns = columns
+        super().__init__(source, options, {})
+        score, words = columns.names["score"], columns.words
+        self.rules = [replace(self.rules[0], get=lambda row: row.get(score), metric="score")]
+        self.words: Getter = (lambda row: None) if words is None else lambda row: cell_text(row.get(words))
+        self.question = lambda row: cell_text(row.get(columns.question)) or self.words(row)
+        self.strict, self.detailed = False, True
+        self.used = {theirs for ours, theirs in columns.names.items() if ours != "cluster"}
+        self.outer = defaultdict(partial(OuterFields, columns.unused))
+        self.measurable = columns.numeric
         known = (*options.fields, *options.usage, *(() if options.cluster is None else (options.cluster,)))
-        self.pooled = None if options.factors else Pooled(path, columns, known)  # `factors` asks what else makes noise
-        self.outer: dict[str, OuterFields] = {}
-        """Task → which columns contain its clusters."""
+        self.pooled = None if options.factors else Pooled(self.path, columns, known)  # `factors` asks for other noise
+        self.n_rows = self.n_counted = 0
 
-    def _task(self, record: Record) -> str:
-        return self.columns.text(record, "task") or TASK
+    def of(self, spec: str) -> Getter | None:
+        return (lambda row: row.get(spec)) if spec else None
 
-    def add(self, line: int, record: Record) -> None:
-        """One row."""
-        path, columns = self.path, self.columns
-        for name in ("model", "task"):
-            if name in columns.names and columns.text(record, name) is None:
-                raise InputError(f"{path}, line {line}: no {columns.names[name]!r}, though the table has that column")
-        model = columns.text(record, "model") or stem(path)
-        key = (
-            self._task(record),
-            columns.text(record, "metric") or "score",
-            columns.text(record, "scorer") or "none",
-        )
-        cells = self.models.setdefault(model, {}).setdefault(key, TableAnswers())
-        question = cells.name(*columns.question_of(path, line, record))
-        if columns.wording is not None and question not in cells.numbers:
-            cells.hashes.append(hashed(record.get(columns.wording)))
-        label = None if self.cluster is None else self.cluster(record, line)
-        if label is not None:
-            if key[0] not in self.outer:
-                self.outer[key[0]] = OuterFields(columns.unused)
-            self.outer[key[0]].add(question, label, record)
-        levels = levels_of(path, line, record, self.options.factors)
-        (scores, count), repeat = columns.scores(path, line, record), columns.text(record, "repeat")
-        if count > 1:
-            cells.question(path, question, label, line)
-            cells.counts.setdefault(question, []).append((int(scores[0]), count))
-        elif len(scores) == 1:
-            number = cells.add(path, question, repeat, scores[0], cluster=label, levels=levels, line=line)
-            if self.options.usage:
-                cells.measure(path, number, usage_of(record, self.options.usage, path, line))
-        else:
-            for j, score in enumerate(scores):
-                which = None if repeat is None else f"{repeat}.{j}"
-                cells.add(path, question, which, score, cluster=label, levels=levels, line=line)
-        if self.options.fields:
-            cells.records.setdefault(question, []).append(record)
-        if repeat is None and "repeat" in columns.names:
-            raise InputError(
-                f"{path}, line {line}: no {columns.names['repeat']!r}, which tells the answers apart; if it does not, "
-                f"say {parameter('columns', {'repeat': 'none'})}, and the rows of a question are its answers in order"
-            )
+    def rows(self) -> Iterator[Record]:
+        return map(self.columns.filled, super().rows())
+
+    def add(self, line: int, row: Record) -> None:
+        record, names = self.columns.filled(row), self.columns.names
+        for name in ("model", "task", "repeat"):
+            if name in names and cell_text(record.get(names[name])) is None:
+                advice = f", which tells the answers apart; if it does not, say {parameter('columns', {name: 'none'})}"
+                raise InputError(
+                    f"{self.path}, line {line}: no {names[name]!r}, though the table has that column"
+                    + (f"{advice}, and the rows of a question are its answers in order" if name == "repeat" else "")
+                )
+        super().add(line, record)
         if self.pooled is not None:
-            self.pooled.add(line, record)
+            self.pooled.add(record)
+        self.n_rows += 1
 
-    def runs(self) -> list[Run]:
-        path, columns = self.path, self.columns
-        tables = [cells for of_model in self.models.values() for cells in of_model.values()]
-        settled = settle(path, columns, tables)
-        tables = [settled.of(cells) for cells in tables]
-        refuse_one_question(path, columns, tables)
+    def answer(self, cells: Cells, question: str, row: Record, line: int, value: Any, cause: Cause | None) -> None:
+        words = self.words(row)
+        if words is not None and cells.words.setdefault(question, words) != words:
+            question = f"{question}{BESIDE}{words}"
+            cells.words[question] = words
+        answers = [value]
+        if self.columns.count is not None:
+            right, n = self.columns.counted(self.path, line, row)
+            answers = [1.0] * right + [0.0] * (n - right)
+            self._count(n, line)
+        elif (several := answers_of(value)) is not None:
+            self.columns.lists, answers = True, several or [nan]
+        for part, each in enumerate(answers):
+            super().answer(cells, question, row, line, each, cause)
+            cells.rows.append(self.n_rows)
+            if len(answers) > 1 and self.repeat is not None:
+                _, repeat, cluster, levels = cells.about[-1]
+                cells.about[-1] = line, f"{repeat}.{part}", cluster, levels
+
+    def _count(self, n: int, line: int) -> None:
+        """Take note of answers that are only counted, of which nobody knows which is which."""
+        self.n_counted += n
+        if self.n_counted > MOST_COUNTED:
+            raise InputError(
+                f"{self.path}, line {line}: the rows so far stand for {self.n_counted} answers, more than "
+                f"{MOST_COUNTED}: split the file by model or task"
+            )
+        if n > 1 and (self.options.factors or self.options.usage):
+            name = "factors" if self.options.factors else "measures"
+            raise InputError(
+                f"{self.path}: counts of right answers do not say which answer is which: `{name}` needs rows"
+            )
+
+    def finish(self) -> None:
+        tables, notes = list(self.tables.values()), []
+        if self.n_counted <= self.n_rows:
+            notes = settle(self.path, self.columns, tables)
+            refuse_one_question(self.path, self.columns, tables)
         if self.pooled is not None:
             self.pooled.ask(tables)
-        notes = [columns.note(path, (*self.options.fields, *self.options.usage)), *settled.notes]
-        return [
-            self._run(model, {key: settled.of(cells) for key, cells in of_model.items()}, notes)
-            for model, of_model in self.models.items()
-        ]
+        self.used |= {self.columns.question}
+        self.notes = [self.columns.note(self.path, (*self.options.fields, *self.options.usage)), *notes]
 
-    def _questions(self, model: str, key: Key, cells: TableAnswers) -> Questions:
-        used = {theirs for ours, theirs in self.columns.names.items() if ours != "cluster"}
-        records = {question: cells.records.get(question, []) for question in cells.numbers}
-        known = fields_of(self.path, key[0], records, used, self.options.fields)
-        said = zip(("model", "task", "metric", "scorer"), (model, *key), strict=True)
-        names, keys = self.columns.names, tuple(cells.numbers)
-        log = TableLog(self.path, self.columns, tuple(text if name in names else None for name, text in said), keys)
-        told = self.columns.wording is not None and "" not in cells.hashes.odd()
-        return Questions(keys, inputs=cells.hashes if told else None, fields=known, log=log)
+    def scores(self, model: str, key: Key, cells: Cells, notes: list[str]) -> Scores:
+        part = super().scores(model, key, cells, notes)
+        if self.n_counted <= self.n_rows:
+            return part
+        import numpy as np
 
-    def _run(self, model: str, cells: Mapping[Key, TableAnswers], notes: Sequence[str]) -> Run:
-        bounds = (0.0, 1.0) if self.columns.right_or_wrong else None
-        scores = [
-            found.scores(
-                self.path,
-                key,
-                self.options,
-                cluster_spec=self.spec(key[0]),
-                outer=self.outer[key[0]].found() if key[0] in self.outer else None,
-                bounds=bounds,
-                questions=self._questions(model, key, found),
-                repeats_named=self.columns.cause if self.columns.cause and found.shares_labels() else None,
-            )
-            for key, found in cells.items()
-        ]
-        twice = [
-            f"{task}: {found.twice} rows say again what another row said and are left out"
-            for (task, _, _), found in cells.items()
-            if found.twice
-        ]
-        return Run(
-            model=model,
-            name=str(self.path),
-            harness="table",
-            path=str(self.path),
-            scores=tuple(scores),
-            measurable=self.columns.numeric,
-            notes=(*notes, *twice),
-        )
+        # counts do not tell the order of the answers: draw one, or repeat 1 would always be right
+        return replace(part, values=np.random.default_rng(0).permuted(part.values, axis=1))
+
+    def repeats_named(self, cells: Cells, conditions: int) -> str | None:
+        rows = cells.distinct()
+        shared = len({label for _, label in rows}) <= 2 * max(Counter(place for place, _ in rows).values(), default=0)
+        return self.columns.cause if shared else None
 
 
-def _columns_of(path: Path, given: Mapping[str, str]) -> dict[str, str]:
+def _columns_of(path: Path | Rows, given: Mapping[str, str]) -> dict[str, str]:
     """What `--columns` says of this file: `score=COL` of every file, `FILE:score=COL` of the one of that name."""
     everywhere = {name: column for name, column in given.items() if ":" not in name}
     for name, column in given.items():
@@ -215,50 +212,3 @@ def _columns_of(path: Path, given: Mapping[str, str]) -> dict[str, str]:
         if file and file in (path.name, stem(path), str(path)):
             everywhere[ours] = column
     return everywhere
-
-
-TARGETS = ("target", "gold", "ground_truth", "expected", "expected_answer", "reference_answer", "correct_answer")
-ANSWERS = ("response", "completion", "output", "prediction", "model_answer", "model_output", "generated", "answer")
-"""Names of columns, in lower case, in the order in which one is taken."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableLog:
-    """Read again where somebody asks; see `harness_noise.data.questions.AnswerSource`."""
-
-    path: Path
-    columns: TableColumns
-    key: tuple[str | None, ...]
-    """What the rows say of model, task, metric and scorer; None where the table has no such column."""
-    keys: Sequence[str]
-
-    def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
-        """What is told of these questions, by their place; of names that were made up (`name#2`) nothing."""
-        wanted: dict[str, list[Record]] = {self.keys[row]: [] for row in rows}
-        for line, raw in records(self.path, self.columns.rows):
-            record = self.columns.filled(raw)
-            question = self.columns.question_of(self.path, line, record)[0]
-            if question in wanted and self._is_ours(record):
-                wanted[question].append(record)
-        return [self._told(wanted[self.keys[row]]) for row in rows]
-
-    def _is_ours(self, record: Record) -> bool:
-        names = ("model", "task", "metric", "scorer")
-        return all(
-            known is None or self.columns.text(record, name) == known
-            for name, known in zip(names, self.key, strict=True)
-        )
-
-    def _told(self, found: Sequence[Record]) -> QuestionText:
-        if not found:
-            return QuestionText()
-        plain = {str(name).strip().lower().replace(" ", "_"): name for name in found[0]}
-        free = [name for name in plain if plain[name] not in self.columns.names.values()]
-        target = next((plain[name] for name in TARGETS if name in free), None)
-        answer = next((plain[name] for name in ANSWERS if name in free and plain[name] != target), None)
-        words = self.columns.words
-        return QuestionText(
-            text=None if words is None else cell_text(found[0].get(words)),
-            target=None if target is None else cell_text(found[0].get(target)),
-            answers=() if answer is None else tuple(cell_text(record.get(answer)) or "" for record in found),
-        )

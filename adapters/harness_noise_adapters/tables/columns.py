@@ -7,12 +7,10 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import nan
 from pathlib import Path
 from typing import Any
 
-from harness_noise.data.clusters import text_label
-from harness_noise.data.fields import AUTO
+from harness_noise.data.clusters import AUTO, text_label
 from harness_noise.data.measures import numeric_fields
 from harness_noise.data.native_values import is_proportion
 from harness_noise.errors import InputError, parameter
@@ -113,8 +111,6 @@ NAMES: dict[str, tuple[str, ...]] = {
     "cluster": ("cluster", "cluster_id"),
 }  # fmt: skip
 """Our column → the names it goes by, in lower case; the first is ours and wins over the others."""
-TASK = "table"
-"""The task of a table without a task column: the same in every file, so that two files compare."""
 NEXT: dict[str, tuple[str, ...]] = {
     "score": (
         "success", "is_success", "successful", "solved", "is_solved", "resolved", "is_resolved", "is_passed", "reward",
@@ -123,6 +119,9 @@ NEXT: dict[str, tuple[str, ...]] = {
     "repeat": ("trial_id", "attempt_id", "rollout", "rollout_id", "sample_index", "repeat_id", "run_id"),
 }  # fmt: skip
 """Further names, which count where none of the others is there."""
+TARGETS = ("target", "gold", "ground_truth", "expected", "expected_answer", "reference_answer", "correct_answer")
+ANSWERS = ("response", "completion", "output", "prediction", "model_answer", "model_output", "generated", "answer")
+"""Names of columns, in the order in which one is taken."""
 NEEDED = ("question", "score")
 OFF = "none"
 """What is said of a column that is not to be taken."""
@@ -155,19 +154,16 @@ class TableColumns:
     """eval-arena's number of answers, where `score` is the share of them that was right."""
     chosen: tuple[str, ...] = ()
     """The file's columns that the user named."""
-    counted: int = 0
-    """Answers that counts have stood for so far."""
     lists: bool = False
     """Whether a cell has held the scores of several answers."""
-    odd: dict[str, NoScoreError] = field(default_factory=dict)
-    """Cells that are no scores, and why."""
     words: str | None = None
     """The column with the words of the question, where `question` is an id beside it."""
     wording: str | None = None
     """The column whose words verify that two runs mean the same question: `words`, `question` itself or a prompt."""
 
-    rows: str | None = None
-    """The path to the rows inside the objects of a JSON file."""
+    target: str = ""
+    answer: str = ""
+    """The columns with the right answer and the model's, where there are such."""
     specs: dict[str, Getter] = field(default_factory=dict)
     """Columns that are no columns of the file, but a dotted path or a template of them."""
     off: tuple[str, ...] = ()
@@ -180,7 +176,7 @@ class TableColumns:
         return self.names["question"]
 
     @classmethod
-    def of(cls, path: Path, head: Sequence[Record], chosen: Mapping[str, str], rows: str | None = None) -> TableColumns:
+    def of(cls, path: Path | Rows, head: Sequence[Record], chosen: Mapping[str, str]) -> TableColumns:
         have = list(dict.fromkeys(name for record in head for name in record))
         unknown = [name for name in chosen if name not in NAMES]
         if unknown:
@@ -227,6 +223,8 @@ class TableColumns:
         wording = words or _telling(names["question"], "question" in chosen, free, plain, head)
         used = {*names.values(), count, words}
         unused = [name for name in have if name not in used and not mentioned(name, tuple(specs))]
+        others = {plain[name]: name for name in reversed(have) if name not in names.values()}
+        target = next((others[name] for name in TARGETS if name in others), "")
         return cls(
             names,
             unused,
@@ -234,7 +232,8 @@ class TableColumns:
             tuple(chosen.values()),
             words=words,
             wording=wording,
-            rows=rows,
+            target=target,
+            answer=next((others[name] for name in ANSWERS if others.get(name, target) != target), ""),
             specs=specs,
             off=tuple(off),
             numeric=tuple(name for name in numeric_fields(head[0]) if name in unused),
@@ -243,14 +242,6 @@ class TableColumns:
     def filled(self, record: Record) -> Record:
         """A row with what the SPECs among the columns say of it."""
         return _filled(record, self.specs) if self.specs else record
-
-    def question_of(self, path: Path, line: int, record: Record) -> tuple[str, str | None]:
-        """What names a row's question, and the words beside it."""
-        words = None if self.words is None else cell_text(record.get(self.words))
-        question = cell_text(record.get(self.question)) or words
-        if question is None:
-            raise InputError(f"{path}, line {line}: no {self.question!r}, which identifies the question")
-        return question, words
 
     @property
     def right_or_wrong(self) -> bool:
@@ -263,45 +254,21 @@ class TableColumns:
         name = self.names.get("repeat", "")
         return name if _CAUSE.search(name.lower()) else None
 
-    def text(self, record: Record, name: str) -> str | None:
-        return cell_text(record.get(self.names[name])) if name in self.names else None
-
-    def scores(self, path: Path, line: int, record: Record) -> tuple[list[float], int]:
-        """The scores of a row, several where its cell is a list; or eval-arena's right answers, and of how many."""
-        name = self.names["score"]
-        cell = record.get(name)
-        try:
-            if self.count is None and (several := answers_of(cell)) is not None:
-                self.lists = True
-                return [score_of(path, line, name, item) for item in several] or [nan], 0
-            score = score_of(path, line, name, cell)
-        except NoScoreError as error:
-            self.odd.setdefault(repr(cell), error)
-            if len(self.odd) > MOST_ODD:
-                raise odd_scores(self.odd) from None
-            return [nan], 0
-        if self.count is None:
-            return [score], 0
-        count = score_of(path, line, self.count, record.get(self.count))
-        right = score * count
-        if count != count or count < 1 or count != round(count) or not 0 <= score <= 1:
-            raise InputError(
-                f"{path}, line {line}: {self.names['score']} must be a share in [0, 1] of {self.count} ≥ 1 answers"
-            )
-        self.counted += round(count)
-        if self.counted > MOST_COUNTED:
-            raise InputError(
-                f"{path}, line {line}: the rows so far stand for {self.counted} answers, more than {MOST_COUNTED}: "
-                "split the file by model or task"
-            )
+    def counted(self, path: Path | Rows, line: int, record: Record) -> tuple[int, int]:
+        """Eval-arena's right answers, and of how many."""
+        name, of = self.names["score"], str(self.count)
+        share, count = (score_of(path, line, column, record.get(column)) for column in (name, of))
+        right = share * count
+        if count != count or count < 1 or count != round(count) or not 0 <= share <= 1:
+            raise InputError(f"{path}, line {line}: {name} must be a share in [0, 1] of {of} ≥ 1 answers")
         if abs(right - round(right)) > 1e-6 * max(1.0, count):
             raise InputError(
-                f"{path}, line {line}: {score:g} of {count:g} answers is no whole number of right answers; give one "
+                f"{path}, line {line}: {share:g} of {count:g} answers is no whole number of right answers; give one "
                 "row for each answer instead"
             )
-        return [float(round(right))], round(count)
+        return round(right), round(count)
 
-    def note(self, path: Path, specs: Sequence[str] = ()) -> str:
+    def note(self, path: Path | Rows, specs: Sequence[str] = ()) -> str:
         """Which columns were taken, and which were not, also not for a SPEC of what is known of the questions."""
         taken = [f"{theirs} as {ours}" for ours, theirs in self.names.items() if ours != theirs]
         text = f"{path.name}: took {', '.join(taken)}" if taken else f"{path.name}: columns taken by their names"
@@ -322,7 +289,9 @@ def plain_name(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip()).lower().replace(" ", "_").replace("-", "_")
 
 
-def _named(path: Path, ours: str, known: Sequence[str], free: Sequence[str], plain: Mapping[str, str]) -> str | None:
+def _named(
+    path: Path | Rows, ours: str, known: Sequence[str], free: Sequence[str], plain: Mapping[str, str]
+) -> str | None:
     """The one column that goes by a known name; ours wins, two others are ambiguous."""
     found = [name for name in free if plain[name] in known]
     found = found or [name for name in free if plain[name] in NEXT.get(ours, ())]
@@ -376,7 +345,7 @@ def _words(value: Any) -> str | None:
     return cell_text(value) if isinstance(value, str) else None
 
 
-def _no_score(path: Path, have: Sequence[str], head: Sequence[Record], plain: Mapping[str, str]) -> str:
+def _no_score(path: Path | Rows, have: Sequence[str], head: Sequence[Record], plain: Mapping[str, str]) -> str:
     known = {*NAMES["question"], *LAST_RESORT, *NAMES["repeat"], *NAMES["cluster"]}
     nested = [f"{name}.{key}" for name in have for key in _keys(record.get(name) for record in head)]
     cells = {name: list(map(getter(name), head)) for name in (*have, *nested)}

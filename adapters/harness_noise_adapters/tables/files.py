@@ -9,14 +9,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, AnyStr
 
 from harness_noise.data.clusters import MissingFieldError, value_of
 from harness_noise.errors import InputError, parameter
-from harness_noise.io.paths import load, load_line, loads_lines, reason
+from harness_noise.io.paths import POINTER, byte_count, load, load_line, loads_lines, reason, refuse_pointer
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 
@@ -27,8 +26,10 @@ LONGEST_LINE = 1 << 26
 _BUFFER = 1 << 20
 """Bytes; lines are longer than the usual 8 kB, and then reading them costs four times as much."""
 _BATCH = 4096
-_DECODED = 1 << 15
+_DECODED = 1 << 17
 """Bytes of lines that are decoded at once; more would not stay in the processor's cache."""
+_FILTERED = 1 << 20
+"""Bytes of lines of which most are left out."""
 _SPARE_BYTES, _TIMES = 1 << 28, 100
 """Bytes that a packed table may unpack to in any case, and for each packed byte."""
 _SPARE_ROWS, _ROWS_PER_BYTE = 1_000_000, 32
@@ -41,10 +42,6 @@ class Rows:
 
     name: str
     rows: Sequence[Record]
-
-    @property
-    def stem(self) -> str:
-        return self.name
 
     def __str__(self) -> str:
         return self.name
@@ -148,46 +145,43 @@ def readable(path: Path | Rows) -> Iterator[None]:
         raise InputError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
 
 
-def lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file with their numbers, without those that are empty."""
+def _blocks(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
+    """Whole lines of a file, many at a time, with the number of the first."""
     with _opened(path) as file:
-        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
-            if len(line) == LONGEST_LINE:
-                raise _endless(path, number)
-            if not line.isspace():
-                yield number, line
-
-
-def object_of(path: Path, number: int, line: bytes) -> Any:
-    """The JSON object that a line is."""
-    return _object(path, f"line {number}", load_line(path, number, line, DAMAGED))
+        number = 1
+        while data := file.read(size):
+            if not data.endswith(b"\n"):
+                data += (rest := file.readline(LONGEST_LINE))
+                if len(rest) == LONGEST_LINE:
+                    raise _endless(path, number + byte_count(data, b"\n"))
+            yield number, data
+            number += byte_count(data, b"\n")
 
 
 def objects(
     path: Path, unwanted: Callable[[bytes], bool] | None = None
-) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
+) -> Iterator[tuple[Sequence[int], list[dict[str, Any]]]]:
     """The objects of a file with one to a line, some at a time, and their numbers; without lines that are unwanted."""
-    numbers: list[int] = []
-    data: list[bytes] = []
-    size = 0
-    for number, line in lines(path):
-        if unwanted is None or not unwanted(line):
-            numbers.append(number)
-            data.append(line)
-            size += len(line)
-            if size > _DECODED:
-                yield numbers, _objects(path, numbers, data)
-                numbers, data, size = [], [], 0
-    if data:
-        yield numbers, _objects(path, numbers, data)
+    for first, data in _blocks(path, _DECODED if unwanted is None else _FILTERED):
+        numbers: Sequence[int] = range(first, first + byte_count(data, b"\n") + (not data.endswith(b"\n")))
+        if unwanted is not None:
+            lines = {
+                number: line for number, line in enumerate(data.rstrip(b"\n").split(b"\n"), first) if not unwanted(line)
+            }
+            numbers, data = list(lines), b"\n".join(lines.values())
+        with suppress(ValueError, RecursionError):
+            values = loads_lines(data)
+            if len(values) == len(numbers) and set(map(type, values)) <= {dict}:
+                yield numbers, values
+                continue
+        kept = {number: line for number, line in zip(numbers, data.split(b"\n"), strict=False) if line.strip()}
+        yield list(kept), [_object_of(path, number, line) for number, line in kept.items()]  # says what is wrong
 
 
-def _objects(path: Path, numbers: Sequence[int], data: Sequence[bytes]) -> list[dict[str, Any]]:
-    with suppress(ValueError, RecursionError):
-        values = loads_lines(data)
-        if set(map(type, values)) == {dict}:
-            return values
-    return [object_of(path, number, line) for number, line in zip(numbers, data, strict=True)]  # says what is wrong
+def _object_of(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    if line.startswith(POINTER):
+        refuse_pointer(path)
+    return _object(path, f"line {number}", load_line(path, number, line, DAMAGED))
 
 
 DAMAGED = "; is the file damaged or truncated?"

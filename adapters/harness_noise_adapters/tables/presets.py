@@ -11,12 +11,13 @@ import os
 import re
 import tomllib
 from ast import literal_eval
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,7 +25,7 @@ from harness_noise.data.clusters import MissingFieldError, is_plain, labeller, v
 from harness_noise.errors import FinalError, InputError
 from harness_noise.settings import CAUSES
 
-from .files import Record, Rows, is_lines, objects, records, suffix_of
+from .files import Record, Rows, document, is_lines, objects, readable, records, suffix_of
 
 T = TypeVar("T")
 Getter = Callable[[Any], Any]
@@ -93,6 +94,9 @@ class Preset:
     answer: str = ""
     model: str = ""
     task: str = ""
+    metric: str = ""
+    """Where a row says its metric, in place of the name of a score."""
+    scorer: str = ""
     repeat: str = ""
     shared_repeats: bool = False
     """Whether a repeat shares a cause with the repeats of that name of all other questions."""
@@ -205,6 +209,17 @@ def getter(spec: str) -> Getter:
     return first
 
 
+def column(spec: str, get: Getter, rows: Sequence[Any]) -> list[Any]:
+    """The values at a path in many rows, as its getter has them, but faster where all rows have one."""
+    values: Iterable[Any] = rows
+    if not set(spec) & set(" *|{@"):
+        for part in spec.split("."):
+            values = map(itemgetter(part), values)
+        with suppress(KeyError, TypeError, IndexError):
+            return list(values)
+    return list(map(get, rows))
+
+
 def _single(path: str) -> Getter:
     if not is_plain(path):
         label = labeller(path)
@@ -282,7 +297,7 @@ def holds(where: Mapping[str, Any]) -> Callable[[Any], bool]:
         if isinstance(wanted, str) and wanted != ANY and not set(path) & set(".*|{"):
             return lambda row: row.get(path) == wanted  # most rows of a log are asked this
         if wanted == ANY:
-            return lambda row: (value := get(row)) is not False and not is_empty(value)
+            return lambda row: (value := get(row)) is not None and value is not False and not is_empty(value)
         values = wanted if isinstance(wanted, list) else [wanted]
         if "*" in path:
             return lambda row: any(value in values for _, _, value in spread(path, row))
@@ -312,6 +327,10 @@ class Recognised:
     """What is said of the whole file, as far as it has been read."""
     found: Any = None
     """The list of rows of a JSON document."""
+    inside: str | None = None
+    """Of a table without a format, the path to the rows inside the objects of a JSON file."""
+    whole: Any = None
+    """The document that such a JSON file is."""
 
     @property
     def strict(self) -> bool:
@@ -325,10 +344,10 @@ class Recognised:
                 if not isinstance(row, dict):
                     raise InputError(f"{self.path}, entry {number}: not an object, but {type(row).__name__}")
             yield range(1, len(self.found) + 1), self.found
-        elif is_lines(self.path) and isinstance(self.path, Path):
+        elif is_lines(self.path) and isinstance(self.path, Path) and self.inside is None:
             yield from self._lines(self.path)
         else:
-            rows = records(self.path)
+            rows = records(self.path, self.inside, self.whole)
             while block := list(islice(rows, _BLOCK)):
                 yield [number for number, _ in block], [row for _, row in block]
 
@@ -341,11 +360,6 @@ class Recognised:
                     raise InputError(f"{path}, line {numbers[i]}: a second {name!r}: two runs in one file; split it")
             kept = [i for i in range(len(rows)) if i not in told] if told else []
             yield ([numbers[i] for i in kept], [rows[i] for i in kept]) if told else (numbers, rows)
-
-    def rows(self) -> Iterator[tuple[int, Record]]:
-        """The rows one by one, each with its number."""
-        for numbers, rows in self.blocks():
-            yield from zip(numbers, rows, strict=True)
 
 
 def kinds(preset: Preset) -> tuple[str, set[str]] | None:
@@ -381,43 +395,50 @@ _NEAR = 100
 """Bytes within which a line says its kind, once it has named the key; one that takes more is decoded."""
 
 
-def recognised(path: Path | Rows, own: str | None, whole: Any) -> Recognised | None:
-    """The format of a file, if there is a preset of it.
+def recognised(path: Path | Rows, own: str | None, chosen: Collection[str]) -> tuple[Recognised | None, Any]:
+    """A file with its format, if there is a preset of it; and the document that a JSON file is.
 
     Args:
         path: the file.
         own: the user's file of formats.
-        whole: the document that a JSON file is.
+        chosen: columns that the user names; with others than `OURS` it is a table without a format.
 
     Raises:
         InputError: the file, or that of the formats, cannot be read.
     """
-    known = all_presets(own)
-    head: list[Record] = []
-    if whole is None:
-        if is_lines(path) and isinstance(path, Path):
-            head += next((rows for _, rows in objects(path)), [])[:_HEAD]
-        else:
-            head = [row for _, row in islice(records(path), 1)]
-    for preset in known:
-        file, found = (whole if isinstance(whole, dict) else {}), None
-        if whole is not None:
-            found = whole if isinstance(whole, list) else _list_at(whole, preset.rows)
-            row = next(iter(found or ()), None)
-        else:
-            told = [line for line in head if any(name in line for name in preset.document)]
-            file = {name: line[name] for line in told for name in preset.document if name in line}
-            row = next((line for line in head if line not in told), None)
-        about = [path.replace(OF_FILE, "") for path in preset.when if path.startswith(OF_FILE)]
-        if not all(is_there(path, file) for path in about):
-            continue
-        if about and preset.rows and isinstance(whole, dict) and found is None:
-            raise InputError(
-                f"{path}: a file of {preset.name} ({preset.reads}) with no answers in it, at {' or '.join(preset.rows)}"
-            )
-        if isinstance(row, Mapping) and all(is_there(way, row) for way in preset.when if not way.startswith(OF_FILE)):
-            return Recognised(path, preset, file, found)
-    return None
+    with readable(path):
+        whole = document(path) if isinstance(path, Path) and suffix_of(path) == ".json" else None
+        if not set(chosen) <= set(OURS):
+            return None, whole
+        head = [] if whole is not None else [row for _, row in islice(records(path), _HEAD)]
+    known = (_as_of(path, preset, whole, head) for preset in all_presets(own))
+    return next((source for source in known if source is not None), None), whole
+
+
+def _as_of(path: Path | Rows, preset: Preset, whole: Any, head: Sequence[Record]) -> Recognised | None:
+    """The file with this format; None where it is of another."""
+    if whole is not None:
+        file = whole if isinstance(whole, dict) else {}
+        found = whole if isinstance(whole, list) else _list_at(whole, preset.rows)
+        row = next(iter(found or ()), None)
+    else:
+        told = [line for line in head if any(name in line for name in preset.document)]
+        file, found = {name: line[name] for line in told for name in preset.document if name in line}, None
+        row = next((line for line in head if line not in told), None)
+    about = [path.replace(OF_FILE, "") for path in preset.when if path.startswith(OF_FILE)]
+    if not all(is_there(path, file) for path in about):
+        return None
+    if about and preset.rows and isinstance(whole, dict) and found is None:
+        raise InputError(
+            f"{path}: a file of {preset.name} ({preset.reads}) with no answers in it, at {' or '.join(preset.rows)}"
+        )
+    of_row = [way for way in preset.when if not way.startswith(OF_FILE)]
+    known = isinstance(row, Mapping) and all(is_there(way, row) for way in of_row)
+    return Recognised(path, preset, file, found) if known else None
+
+
+OURS = ("question", "model", "task", "repeat", "cluster")
+"""What a user can say of a file whose format is known; with more of them it is a table like any other."""
 
 
 def _list_at(whole: Any, places: Sequence[str]) -> list[Any] | None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError
-from .tolerances import FEWEST_REPEATED, SLACK
+from .tolerances import FEWEST_REPEATED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,15 +228,9 @@ def design(
     T = 1 if stratum_weights is None else len(stratum_weights)
     sizes = np.bincount(strata, minlength=T).astype(np.float64)
     shares = sizes / max(n, 1) if stratum_weights is None else np.asarray(stratum_weights, dtype=np.float64)
-    if n and abs(shares.sum() - 1) > SLACK:
-        raise ValueError("the weights of the tasks must sum to 1")
-    if n and (shares[sizes == 0] > 0).any():
-        raise ValueError("a task of non-zero weight has no question")
     weights = (shares / np.maximum(sizes, 1))[strata]
     if clusters is None:
         return Design(weights, strata, np.arange(n), n, clustered=False, shares=stratum_weights)
-    if len(clusters) != n:
-        raise ValueError(f"{len(clusters)} cluster labels for {n} questions")
     codes, n_clusters = cluster_codes(clusters)
     return Design(weights, strata, codes, n_clusters, clustered=True, shares=stratum_weights)
 

@@ -278,11 +278,14 @@ class Scores(OnQuestions):
         gradings = None if self.gradings is None else rows_of(self.gradings, index)
         return self.arrays(lambda x: x[index]) | {"gradings": gradings}
 
-    def take(self, rows: Sequence[int] | IntArray) -> Scores:
-        """The scores of some questions, in this order, with all that is known of each of them but factors."""
+    def take(self, rows: Sequence[int] | IntArray, questions: Questions | None = None) -> Scores:
+        """The scores of some questions, in this order, with all that is known of each of them but factors.
+
+        `questions` are the same ones as another run names them.
+        """
         return replace(
             self,
-            questions=Questions(picked(self.questions.keys, rows), self.questions.kind),
+            questions=questions or Questions(picked(self.questions.keys, rows), self.questions.kind),
             **self.answers_at(rows),
             clusters=picked(self.clusters, rows),
             factors=None,

@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Literal
 
-from ..arrays import FloatArray, HashArray, IntArray, blank, put, rows_of, stacked
+from ..arrays import FloatArray, HashArray, IntArray, blank, picked, put, rows_of, stacked
 from ..errors import FaultyScoresError, InputError, NotThereError
 from ..settings import counts_as_zero
 from .measures import to_read
@@ -285,9 +285,9 @@ class Scores(OnQuestions):
         """
         return replace(
             self,
-            questions=questions or Questions(tuple(self.questions.keys[i] for i in rows), self.questions.kind),
+            questions=questions or Questions(picked(self.questions.keys, rows), self.questions.kind),
             **self.answers_at(rows),
-            clusters=None if self.clusters is None else tuple(self.clusters[i] for i in rows),
+            clusters=picked(self.clusters, rows),
             factors=None,
             corrected=None if self.corrected is None else rows_of(self.corrected, rows),
         )

@@ -274,16 +274,15 @@ LEVELS = 3
 def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
     """The runs in a folder that is none itself, for an adapter that reads each in one go; by the alphabet.
 
-    An adapter that reads in parts walks its folders itself; of score tables only those that lie in the folder count.
+    An adapter that reads in parts walks its folders itself.
     """
     if hasattr(adapter, "parts") or levels == 0 or not folder.is_dir():
         return []
-    deeper = 0 if adapter.name == LAST else levels - 1
     found: list[Path] = []
     for child in sorted(folder.iterdir()):
         if child.name.startswith(".") or child.is_symlink() or not exists(child):
             continue
-        found += [child] if adapter.sniff(child) else _below(adapter, child, deeper)
+        found += [child] if adapter.sniff(child) else _below(adapter, child, levels - 1)
     return found
 
 

@@ -62,9 +62,7 @@ def test_a_fault_in_a_look_leaves_the_random_part_as_it_is():
     assert asked == list(range(10, 40))
     (drawn,) = stopper.record()["drawn"]
     assert (drawn["n_asked"], drawn["n_total"], drawn["stopped_early"]) == (30, N, False)
-    assert stopper.summary() == [
-        "t: not decided at the last look (7 of 30 questions)", "t: a random part, 30 of 50 questions",
-    ]  # fmt: skip
+    assert stopper.summary() == ["t: a random part, 30 of 50 questions"]
 
 
 def test_after_a_fault_nothing_is_said_to_be_decided_or_under_way():
@@ -72,7 +70,7 @@ def test_after_a_fault_nothing_is_said_to_be_decided_or_under_way():
     asked = [i for i in range(N) if answer(stopper, i, value="sorry" if i == 27 else None)]
     assert len(asked) == N
     assert stopper.sequential.n_asked == 20
-    assert stopper.summary() == ["t: not decided at the last look (20 of 50 questions)"]
+    assert stopper.summary() == []
     assert "drawn" not in stopper.record()
 
 
@@ -81,14 +79,14 @@ def test_what_was_under_way_is_told_only_where_something_was():
     for i in range(N):
         answer(stopper, i, value=5.0 + i % 3)
     assert stopper.sequential.decision == "A better" or stopper.sequential.decision == "B better"
-    n, said = stopper.sequential.n_asked, stopper.summary()
-    assert said == [f"t: decided after {n} of 50 questions ({stopper.sequential.decision})"]
+    n = stopper.sequential.n_asked
+    assert stopper.summary() == []
     stopper = made()
     assert stopper.reason(f"q{N - 1}", 1) is None  # it is under way from the start
     for i in range(N - 1):
         answer(stopper, i, value=5.0 + i % 3)
     (text,) = stopper.summary()
-    assert "; 1 more were under way" in text
+    assert "1 answers were under way" in text
     (drawn,) = stopper.record()["drawn"]
     assert (drawn["n_asked"], drawn["stopped_early"]) == (n + 1, True)
 

@@ -73,7 +73,7 @@ def test_the_flag_stops_a_run_that_is_decided(canned, tmp_path, warned, weak):
     assert found["decision"] == "A better"
     assert (found["task"], found["metric"], found["scorer"]) == ("coins", "accuracy", "match")
     assert len(looks(warned)) == found["look"]
-    assert any(f"decided after {found['n_asked']} of {N} questions (A better)" in text for text in warned())
+    assert any(f"look {found['look']} of 20, {found['n_asked']} of {N} questions" in text for text in warned())
     assert looks(warned)[0].startswith(f"look 1 of 20, 7 of {N} questions, A − B ")
     asked = answers(log)
     assert found["n_asked"] <= len(asked) < N

@@ -463,14 +463,13 @@ class GatheredMeans:
 
     unreadable: list[str] = field(default_factory=list)
     """Why a mean over repeats is among `skipped`, one sentence each."""
-    own_clusters: bool = False
-    """Whether a scorer's own stderr has named its clusters."""
+    own_clusters: dict[str, list[str]] = field(default_factory=dict)
+    """Cluster that a scorer's own stderr names → the means that have it."""
 
 
 def gather(task: TaskAnswers) -> GatheredMeans:
     """The Scores of every mean over repeats and questions that the EvalScores report."""
     out = GatheredMeans()
-    clustered: dict[str, list[str]] = {}
     for i, label in _labels(task.eval_scores, task.answers.repeats).items():
         es = task.eval_scores[i]
         reduce = task.reduce(es)
@@ -479,17 +478,14 @@ def gather(task: TaskAnswers) -> GatheredMeans:
             reason = f"its reducer {es.reducer} is not a mean over repeats"
             out.skipped.append(_skipped(task, label, es, (), reason))
         else:
-            _gather(task, i, label, _How(task.answers, reduce, task.not_counted), out, clustered)
-    for key, of_key in clustered.items():
+            _gather(task, i, label, _How(task.answers, reduce, task.not_counted), out)
+    for key, of_key in out.own_clusters.items():
         out.notes.append(f"{task.name}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
-    out.own_clusters = bool(clustered)
     return out
 
 
-def _gather(
-    task: TaskAnswers, i: int, label: str, how: _How, out: GatheredMeans, clustered: dict[str, list[str]]
-) -> None:
-    """The means of one EvalScore, by its number; `clustered` learns which of them have clusters of their own."""
+def _gather(task: TaskAnswers, i: int, label: str, how: _How, out: GatheredMeans) -> None:
+    """Add the means of one EvalScore, by its number."""
     es = task.eval_scores[i]
     reported = reported_means(es, task.raw, how.mean_of, every=task.log is not None)
     means = sum(bool(part.metrics) for part in reported)
@@ -506,7 +502,7 @@ def _gather(
         clusters, shared = task.clusters, own_cluster(es, part.key)
         if task.own is not None and shared is not None and (by_key := task.own(shared))[0] is not None:
             clusters = by_key
-            clustered.setdefault(shared, []).append(called)
+            out.own_clusters.setdefault(shared, []).append(called)
         scores = replace(mean.scores, clusters=clusters[0], cluster_spec=clusters[1])
         out.means.append(replace(mean, scores=scores, key=key))
         out.notes += [f"{task.name}: {called}: {mean.note}"] if mean.note else []

@@ -191,7 +191,8 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     answers = LiveAnswers.of(scores, _not_counted(live, scores), live.spec.dataset.sample_ids)
     if answers is None:
         return []
-    lacking = max(0, samples - _not_asked(results) - len(answers.rows))
+    left_out = 0 if results.early_stopping is None else len(results.early_stopping.early_stops)
+    lacking = max(0, samples - left_out - len(answers.rows))
     never = max(0, lacking - sum(not row for row in live.logged.values())) if _cancelled() else 0
     keys = answers.grid.keys
     warnings: list[str] = []
@@ -278,11 +279,6 @@ def _headline_first(live: Live, results: EvalResults, fresh: Placed) -> list[tup
 def _record(results: EvalResults) -> Any:
     """What we have written of the task's stopping; None where nothing stopped it."""
     return None if results.early_stopping is None else results.early_stopping.metadata.get(RECORD)
-
-
-def _not_asked(results: EvalResults) -> int:
-    """Answers that were not asked for, because the task was stopped early."""
-    return 0 if results.early_stopping is None else len(results.early_stopping.early_stops)
 
 
 def _estimates(live: Live, results: EvalResults, gathered: GatheredMeans, warnings: list[str]) -> Placed:

@@ -17,7 +17,7 @@ import numpy as np
 from harness_noise._version import __version__
 from harness_noise.analysis.growing import observe
 from harness_noise.analysis.observed import observe_mean, repeats_enough
-from harness_noise.analysis.sequential import CANNOT, NOT_DECIDED, Look, Order, StoppingRule
+from harness_noise.analysis.sequential import Look, Order, StoppingRule
 from harness_noise.arrays import IntArray
 from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions
@@ -363,22 +363,13 @@ class Stopper:
         return len({i for i, _ in self.answers()}) if self.stopped else len(self.part)
 
     def summary(self) -> list[str]:
-        """What to say at the end."""
-        out, last, counts = [], self.sequential, sum(self.sizes[: self.looked])
-        share = f"{counts:,} of {sum(self.sizes):,} {'answers' if self.epochs > 1 else 'questions'}"
-        if last is not None and last.decision == NOT_DECIDED:
-            out.append(f"{self.task}: not decided at the last look ({share})")
-        elif last is not None and counts < sum(self.sizes):
-            if last.decision == CANNOT:
-                text = f"{self.task}: stopped after {share}, because the rest cannot decide it"
-            else:
-                text = f"{self.task}: decided after {share} ({last.decision})"
-            if (more := len(self.answers()) - counts) > 0:
-                text += (
-                    f"; {more:,} more were under way, have no part in the decision and count in Inspect's own values "
-                    "(fewer are with a lower --max-samples)"
-                )
-            out.append(text)
+        """What to say at the end, beside the decision, which the looks and the closing lines tell."""
+        out = []
+        if self.stopped and (more := len(self.answers()) - sum(self.sizes[: self.looked])) > 0:
+            out.append(
+                f"{self.task}: {more:,} answers were under way when the run was stopped, have no part in the decision "
+                "and count in Inspect's own values (fewer are with a lower --max-samples)"
+            )
         if self.cut:
             out.append(f"{self.task}: it was ended before everything was asked, so what was asked is no random part")
         elif len(self.part) < len(self.questions):

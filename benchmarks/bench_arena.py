@@ -30,7 +30,7 @@ from table import Row, parser, show, size
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.leaderboard.build import arena
-from harness_noise.leaderboard.pairs import Facts, decided
+from harness_noise.leaderboard.pairs import decided
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import QuestionStats, design, question_stats
 from harness_noise.stats.pairs import Table, every_pair, pair_columns
@@ -123,12 +123,10 @@ def against_a_product() -> list[Row]:
     values = table(scores(M, 2000, 10))
     a, b = every_pair(M)
     x = np.ascontiguousarray(values.mean)
-    names = tuple(f"m{m}" for m in range(M))
 
     def every_column() -> object:
         common = {"higher_is_better": True, "cluster": None}
-        facts = Facts(names, names, ({},) * M, common, np.zeros(M, dtype=int), {}, width=1.0)
-        return decided(pair_columns(values, a, b), values, facts, Settings())
+        return decided(pair_columns(values, a, b), values, common, 1.0, Settings())
 
     product, everything = best(lambda: x.T @ x, every_column, rounds=size(9, 1))
     what = f"every column of all pairs of {M} models × 2,000, with tests"

@@ -59,7 +59,7 @@ PRESET = Preset(
         "reasoning_tokens": "token_usage.reasoning_tokens",
         "cache_read_tokens": "token_usage.input_tokens_cache_read",
         "cache_write_tokens": "token_usage.input_tokens_cache_write",
-        "time": "{{ performance.latency_ms / 1000 }}",
+        "time": "{{ performance.latency_ms / 1000 if performance.latency_ms is number }}",
     },
 )
 VERSION = "0.3.0"

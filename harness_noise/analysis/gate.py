@@ -39,8 +39,7 @@ from ..stats.planning import noncentrality
 from .comparison import compare_runs, matched_scores
 from .drawing import NOT_RANDOM, STOPPED
 from .mean import analyze_run
-from .missing import worst_case
-from .ranges import Ends, score_range
+from .ranges import Ends, score_range, worst_case
 from .repeats import as_repeats, copies, once
 from .sample import codes_of
 

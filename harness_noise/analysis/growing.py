@@ -30,12 +30,11 @@ from ..stats.contrast import Design, question_stats
 from ..stats.partial import Part, positions_look_random
 from ..stats.sequential import critical_values
 from .comparison import matched_scores
-from .matching import align
 from .observed import Observed, observe_difference, observe_samples
 from .partial import part_of, with_all_of_b, with_answers
 from .ranges import score_range
 from .references import benchmark_order, block_of, joined, same_run, within
-from .sample import Sample, group_parts, group_shares
+from .sample import Sample, align, group_parts, group_shares
 from .sequential import (
     ALL_ASKED,
     CANNOT,
@@ -374,7 +373,7 @@ class Pair:
                 "crossed ways, or by task: name one way with `cluster`"
             )
         there = np.take_along_axis(a.values, np.argsort(np.isnan(a.values), axis=1, kind="stable"), axis=1)
-        bounds = score_range((a, b), settings) or UNBOUNDED
+        bounds = score_range((a.ends, b.ends), settings) or UNBOUNDED
         a, b = replace(a, values=there, bounds=bounds), replace(b, bounds=bounds)
         return cls(a, b, plan, settings, parts_a[0].higher_is_better, np.empty((len(a), 0)))
 

@@ -19,10 +19,9 @@ from ..stats.moments import Moments
 from ..stats.sequential import normal_z, student_t
 from ..stats.tolerances import ROUNDING
 from .difference import observed_pair, pair_kernel
-from .matching import align
 from .mean import estimate_of
 from .ranges import score_range
-from .sample import Sample, group_shares, kernel, sample
+from .sample import Sample, align, group_shares, kernel, sample
 
 REPEATS_SHARE = 0.1
 """Share of V: prediction noise that is no more than this has no part in the standard error worth more answers."""
@@ -115,7 +114,7 @@ def observe_samples(a: Sample, b: Sample, settings: Settings, **names: Any) -> O
         return Observed(**names, estimate=None, se=None, units=units)
     plan = a.design()
     c, m, (a, b) = pair_kernel(a, b, plan, settings)
-    bounds = score_range((a, b), settings)
+    bounds = score_range((a.ends, b.ends), settings)
     of = observed_pair(c, m, plan, bounds, settings)[1]
     se = None if m.variance is None else math.sqrt(m.variance)
     equal = m.zero_variance

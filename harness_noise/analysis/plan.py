@@ -416,10 +416,28 @@ def _by_task(result: Plan, answers: int, tasks: Mapping[str, tuple[int, float]],
     return replace(result, by_task=tuple(rows), mde_by_task=mde, notes=(*result.notes, f"{text}."))
 
 
+def _judge_variance(pilot: Pilot, settings: Settings) -> float:
+    """The judge's own variance on one answer, the mean over the runs of a pilot.
+
+    Raises:
+        InputError: none of them tells it.
+    """
+    from .mean import analyze_run
+
+    rows = [row for row in pilot if isinstance(row, Estimate)]
+    for run in pilot:
+        rows += () if isinstance(run, (Estimate, Difference)) else analyze_run(run, settings).estimates
+    known = [row.judge_flips.variance for row in rows if row.judge_flips and row.judge_flips.of == "answers"]
+    if not known:
+        raise InputError(
+            "`cost_judge`: how noisy the judge is is not known, because no verdicts on the same text differ here: give "
+            "`sigma2_judge`, the variance of its verdicts on one answer"
+        )
+    return sum(known) / len(known)
+
+
 def _with_judge(result: Plan, pilot: Pilot, noise: Noise, asked: Asked, settings: Settings) -> Plan:
     """The plan with what another judge call is worth beside another answer and another question."""
-    from .judges import judge_variance
-
     assert asked.cost_question is not None
     assert asked.cost_answer is not None
     assert asked.cost_judge is not None
@@ -429,7 +447,7 @@ def _with_judge(result: Plan, pilot: Pilot, noise: Noise, asked: Asked, settings
             "so it cannot be compared with another judge call: plan from runs with several answers, or from `sigma2`"
         )
     v = noise.start
-    each = judge_variance(pilot, settings) if asked.sigma2_judge is None else asked.sigma2_judge
+    each = _judge_variance(pilot, settings) if asked.sigma2_judge is None else asked.sigma2_judge
     costs = asked.cost_question, asked.cost_answer, asked.cost_judge
     spent = planning.spending(v, each * v.runs, costs, result.repeats, asked.k_max)
     gains = {

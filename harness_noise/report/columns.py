@@ -181,7 +181,8 @@ class Marks:
         out = []
         for code, letter in self._letters.items():
             kinds = self._clustered.get(code, self._rows)
-            out.append((letter, code, explained(code, next(iter(kinds)) if len(kinds) == 1 else None)))
+            clustered = next(iter(kinds)) if len(kinds) == 1 else None
+            out.append((letter, code, explained(code, clustered, labelled="judge_corrected" in self._letters)))
         return tuple(out)
 
 
@@ -381,18 +382,27 @@ def estimand_line(items: Iterable[Estimate | Difference]) -> list[str]:
     """Sentences on the estimand, if it is not the mean of the scores over the population of questions."""
     rows = list(items)
     out = [THESE_QUESTIONS] if any(item.estimand == "these_questions" for item in rows) else []
-    useless = [row for row in rows if row.judge is not None and (row.judge.gain or 0.0) < GAINS_NOTHING]
-    fitted, unused = dict[str, None](), dict[str, None]()
-    for row in useless:
-        if row.judge is not None and row.judge.r2 is not None:
-            fitted[f"{what_of(row)}, R² {number(row.judge.r2, 2)}"] = None
-        else:
+    fitted, unused, worse = dict[str, None](), dict[str, None](), dict[str, None]()
+    for row in rows:
+        gain = None if row.judge is None else row.judge.gain
+        if row.judge is None or gain is None or gain >= GAINS_NOTHING:
+            continue
+        if row.judge.r2 is None:
             unused[what_of(row)] = None
+        elif gain < 1 / GAINS_NOTHING:
+            worse[f"{what_of(row)}, gain {number(gain, 2)}"] = None
+        else:
+            fitted[f"{what_of(row)}, R² {number(row.judge.r2, 2)}"] = None
     said = [f"The judge adds nothing, so the labels alone do as well: {'; '.join(fitted)}."] if fitted else []
     if unused:
         said.append(
             f"The labels alone count, and the judge is not used: {'; '.join(unused)}. To use it takes at least "
             f"{FEWEST_UNITS} labelled questions (clusters), and a judge whose scores vary."
+        )
+    if worse:
+        said.append(
+            "The corrected standard error is larger than that of the labels alone, because it allows for errors of the "
+            f"judge that so few labels do not show: {'; '.join(worse)}."
         )
     return [*out, PEOPLE_LABELS, *said] if any(row.judge is not None for row in rows) else out
 

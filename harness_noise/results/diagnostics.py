@@ -15,6 +15,8 @@ class Diagnostic(NamedTuple):
     """The last column of docs/diagnostics.md, word for word."""
     without_clusters: str = ""
     """What to do instead where questions come in no clusters."""
+    with_labels: str = ""
+    """What to do instead where people's labels correct the row."""
 
 
 _LOOK = "Look for errored answers"
@@ -130,12 +132,14 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "the difference rests on few {units}, so the interval is extended on its far side; SE and p are not affected",
         "More clusters help; more questions in the same clusters do not.",
         "More questions help.",
+        "More labels help.",
     ),
     "few_failures": Diagnostic(
         f"the wrong answers, or the right ones, add up to fewer than {FEW_FAILURES} whole {{units}}: the interval is "
         "less reliable",
         "More questions or clusters help; `interval='korn-graubard'` is the cautious choice.",
         "More questions help; `interval='korn-graubard'` is the cautious choice.",
+        "More labels help.",
     ),
     "skewed": Diagnostic(
         "a long tail on one side, and few {units} for that: a mean's interval is extended there (SE not affected) and "
@@ -218,7 +222,7 @@ UNSPLIT = frozenset(("single_repeat", "identical_repeats", "identical_scores_onl
 """Codes of what leaves data and prediction noise unsplit."""
 
 
-def explained(code: str, clustered: bool | None = None) -> str:
+def explained(code: str, clustered: bool | None = None, *, labelled: bool = False) -> str:
     """What a code says and what to do about it, in one or two sentences.
 
     Parameters
@@ -227,10 +231,12 @@ def explained(code: str, clustered: bool | None = None) -> str:
         Of `DIAGNOSTICS`; of another one there is nothing to say.
     clustered
         Whether the rows that have it count clusters; None: some do, or nobody knows.
+    labelled
+        Whether people's labels correct the rows that have it.
     """
     if code not in DIAGNOSTICS:
         return ""
-    meaning, to_do, without = DIAGNOSTICS[code]
+    meaning, to_do, without, with_labels = DIAGNOSTICS[code]
     units = "questions or clusters" if clustered is None else "clusters" if clustered else "questions"
-    do = without if without and clustered is False else to_do
+    do = with_labels if labelled and with_labels else without if without and clustered is False else to_do
     return f"{meaning.format(units=units)}.{TO_DO}{do[0].lower()}{do[1:]}"

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 from ..data.scores import Measured
-from .display import rendered
-from .forms import Document, document, json_value
+from .forms import Document, document, json_value, rendered
 
 Rule = Literal["regression", "no-loss"]
 PASS, FAIL, CANNOT = "pass", "fail", "cannot judge"

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from harness_noise import estimate_difference
-from harness_noise.analysis.evidence import RowDecision, decided
+from harness_noise.analysis.difference import RowDecision, decided
 from harness_noise.analysis.gate import gated
 from harness_noise.results.rows import Comparison
 from harness_noise.settings import Settings

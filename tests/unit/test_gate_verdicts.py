@@ -466,9 +466,9 @@ class TestKept:
             (y.estimate, y.se, y.df, y.p_value) for y in kept
         ]
 
-    @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04" + bytes(40)])
+    @pytest.mark.parametrize("content", [b"", b"not packed", b"\x1f\x8b\x08\x00" + bytes(40)])
     def test_what_cannot_be_read_is_an_error(self, tmp_path: Path, content: bytes) -> None:
-        (tmp_path / "run-1-a.npz").write_bytes(content)
+        (tmp_path / "run-1-a.json.gz").write_bytes(content)
         with pytest.raises(hn.InputError, match="not a run that `store` has kept"):
             hn.gate(pair()[0], tmp_path)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.judge_flips import judge_notes, with_judge
+from harness_noise.analysis.judges import judge_notes, with_judge
 from harness_noise.analysis.known import WithFields
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.clusters import Fields

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness_noise import as_scores
+from harness_noise.analysis.combine import compare_counts
 from harness_noise.analysis.comparison import compare_runs
-from harness_noise.analysis.counts import compare_counts
 from harness_noise.data.scores import Run
 from harness_noise.leaderboard.build import arena
 from harness_noise.settings import Settings

@@ -218,8 +218,8 @@ def test_passes_carry_their_errors():
         assert model.pass_hat_k_se[k] == pytest.approx(row.se)
     assert model.pass_at_k_se[1] == pytest.approx(model.se)
     lone = passes(np.array([[1.0, 0.0]]), design(1))
-    assert lone.at == {1: 0.5, 2: 1.0}
-    assert lone.at_se == {}  # one question: no standard error, and no 0
+    assert lone["pass_at_k"] == {1: 0.5, 2: 1.0}
+    assert lone["pass_at_k_se"] == {}  # one question: no standard error, and no 0
 
 
 def test_the_command(tmp_path):

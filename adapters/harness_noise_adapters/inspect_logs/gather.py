@@ -528,8 +528,8 @@ def _labels(eval_scores: Sequence[AnyScore], repeats: int) -> dict[int, str]:
     means: dict[tuple[str, str], int] = {}
     others: dict[int, tuple[str, str]] = {}
     for i, es in enumerate(eval_scores):
-        if _is_ours(es):
-            continue
+        if es.metrics and all(metric.group == GROUP for metric in es.metrics.values()):
+            continue  # it holds nothing but the public metric `noise`
         key = (es.scorer, es.name)
         if es.reducer not in (None, "mean"):
             others[i] = key
@@ -542,11 +542,6 @@ def _labels(eval_scores: Sequence[AnyScore], repeats: int) -> dict[int, str]:
         alone = repeats == 1 and plain[key] not in labels.values()
         labels[i] = plain[key] if alone else f"{plain[key]} ({eval_scores[i].reducer})"
     return dict(sorted(labels.items()))
-
-
-def _is_ours(es: AnyScore) -> bool:
-    """Whether it holds nothing but the public metric `noise`."""
-    return bool(es.metrics) and all(metric.group == GROUP for metric in es.metrics.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -621,8 +616,10 @@ def _mean_of(task: TaskAnswers, i: int, label: str, part: ReportedMean, how: _Ho
     if part.refused is not None or part.values is None:
         return _skipped(task, label, es, part.metrics, part.refused or "no sample has a score of this scorer")
     read = numbers(part.values)
-    if (reason := _unusable(read)) is not None:
-        return _skipped(task, label, es, part.metrics, reason)
+    if np.isinf(read.values).any():
+        return _skipped(task, label, es, part.metrics, "a score is infinite")
+    if np.isnan(read.values).all():
+        return _skipped(task, label, es, part.metrics, "no sample has a score that is a number")
     compared = _Compared.of(es, part, how.mean(read.values), comparable=not task.cancelled)
     if (reason := _refuted(task, es, how, read, compared)) is not None:
         return _skipped(task, label, es, part.metrics, reason)
@@ -719,13 +716,6 @@ def _skipped(task: TaskAnswers, label: str, es: AnyScore, metrics: Sequence[str]
     """What is said of native metrics without a mean, by the first of them, or of any of the EvalScore."""
     name = next(iter(metrics or es.metrics), "")
     return Skipped(task.name, name, label, reason, _finite(es.metrics[name].value) if name else None)
-
-
-def _unusable(read: Numbers) -> str | None:
-    """Why values have no mean; None if they have one."""
-    if np.isinf(read.values).any():
-        return "a score is infinite"
-    return "no sample has a score that is a number" if np.isnan(read.values).all() else None
 
 
 def _refuted(task: TaskAnswers, es: AnyScore, how: _How, read: Numbers, compared: _Compared) -> str | None:

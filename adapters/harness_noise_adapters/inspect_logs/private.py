@@ -16,9 +16,10 @@ import functools
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.errors import error_message
@@ -67,14 +68,36 @@ def wrap_results(add: Adding, failed: Failed) -> bool:
     try:
         from inspect_ai._eval.task import run
 
-        if is_wrapped(run, "eval_results"):
-            return True
-        known = inspect.signature(run.eval_results).parameters.keys() >= USED
+        return _wrap_results([run], current.get, add, failed)
     except Exception:  # noqa: BLE001  a private symbol may fail in any way
         return False
-    if known:
-        _wrap(run, "eval_results", functools.partial(_with_noise, current.get, add, failed))
-    return known
+
+
+def wrap_rescoring(renew: Adding) -> bool:
+    """Wrap what Inspect computes metrics again with, once; False if it is not what we know.
+
+    Args:
+        renew: adds the noise to the new results of a log.
+    """
+    try:
+        from inspect_ai._eval import score
+        from inspect_ai.log import _metric
+
+        callers = score.score_async, _metric.recompute_metrics
+        known = all("log" in inspect.signature(caller).parameters for caller in callers)
+        return known and _wrap_results([score, _metric], _log_of_caller, renew, _not_renewed)
+    except Exception:  # noqa: BLE001  private symbols may fail in any way
+        return False
+
+
+def _wrap_results(modules: Sequence[Any], subject: Callable[[], Any], add: Adding, failed: Failed) -> bool:
+    if is_wrapped(modules[0], "eval_results"):
+        return True
+    if not all(inspect.signature(module.eval_results).parameters.keys() >= USED for module in modules):
+        return False
+    for module in modules:
+        _wrap(module, "eval_results", functools.partial(_with_noise, subject, add, failed))
+    return True
 
 
 def _with_noise(
@@ -97,28 +120,6 @@ def _with_noise(
         return out
 
     return eval_results
-
-
-def wrap_rescoring(renew: Adding) -> bool:
-    """Wrap what Inspect computes metrics again with, once; False if it is not what we know.
-
-    Args:
-        renew: adds the noise to the new results of a log.
-    """
-    try:
-        from inspect_ai._eval import score
-        from inspect_ai.log import _metric
-
-        if is_wrapped(score, "eval_results"):
-            return True
-        known = all(inspect.signature(module.eval_results).parameters.keys() >= USED for module in (score, _metric))
-        callers = score.score_async, _metric.recompute_metrics
-        known = known and all("log" in inspect.signature(caller).parameters for caller in callers)
-    except Exception:  # noqa: BLE001  private symbols may fail in any way
-        return False
-    for module in (score, _metric) if known else ():
-        _wrap(module, "eval_results", functools.partial(_with_noise, _log_of_caller, renew, _not_renewed))
-    return known
 
 
 def _log_of_caller() -> EvalLog | None:
@@ -155,13 +156,11 @@ def _not_renewed(log: EvalLog, error: BaseException) -> None:
 
 def options() -> Any | None:
     """The `TaskRunOptions` of the task that awaits us; None where there are none of the kind that we know."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "task_run" and frame.f_globals.get("__name__") == _RUN:
             running = frame.f_locals.get("options")
             return running if hasattr(getattr(running, "task", None), "early_stopping") else None
-        if frame.f_back is None:
-            return None
         frame = frame.f_back
     return None
 

@@ -12,6 +12,7 @@ import numpy as np
 from harness_noise.analysis import drawing
 from harness_noise.arrays import BoolArray
 from harness_noise.data.clusters import FieldReader, Fields, MissingFieldError, labeller, text_label
+from harness_noise.data.native_values import UNNAMED
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
 from harness_noise.errors import FinalError, InputError
@@ -46,18 +47,19 @@ def read_one(path: Path, options: ReadOptions) -> PartRead:
     try:
         log = read_log(path, options)
     except _NotAskedError as error:
-        return PartRead((error.run,))
+        skipped, where = Skipped(error.header.task, "", "", "it was not asked for"), str(path)
+        run = Run(error.header.model, where, "inspect", where, skipped=(skipped,), date=error.header.created)
+        return PartRead((run,))
     head = log.header
     asked = (head.task, head.task_id, head.model, *head.dataset)
     return PartRead((log.run,), LogIdentity(path, asked, log.answers, head.computed or head.status == "success"))
 
 
+@dataclass(eq=False)
 class _NotAskedError(Exception):
-    """The log's task is not one that `--task` names; `run` says which it is."""
+    """The log's task is not one that `--task` names."""
 
-    def __init__(self, run: Run) -> None:
-        super().__init__(run.name)
-        self.run = run
+    header: Header
 
 
 def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
@@ -90,8 +92,12 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
 
     def accept(header: Header) -> tuple[str, ...]:
         if options.tasks and not any(fnmatchcase(header.task, name) for name in options.tasks):
-            raise _NotAskedError(_unread(path, header))
-        _finished(path, header)
+            raise _NotAskedError(header)
+        if header.status == "started" and not header.scores:
+            raise InputError(
+                f"{path}: the eval has not finished (status started); wait for it, or finish it with "
+                f"`inspect eval-retry {path}`"
+            )
         return _spec(header, options)[0] or "cluster", key or "", *options.fields
 
     keep = Keep(key is not None, bool(options.usage), options.apart, options.edits)
@@ -100,27 +106,11 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
     return assemble(path, log_file, options)
 
 
-def _unread(path: Path, header: Header) -> Run:
-    """The run of a log that is not read any further."""
-    skipped = (Skipped(header.task, "", "", "it was not asked for"),)
-    where = str(path)
-    return Run(model=header.model, name=where, harness="inspect", path=where, date=header.created, skipped=skipped)
-
-
 def _factors(part: Scores, header: Header, options: ReadOptions) -> dict[str, tuple[tuple[str, ...], ...]] | None:
     """The task's arguments as what each answer was made with; None where no factor is asked for."""
     n, K = part.values.shape
     labels = {name: text_label(header.task_args[name]) for name in options.factors if name in header.task_args}
     return {name: ((label,) * K,) * n for name, label in labels.items()} if options.factors else None
-
-
-def _finished(path: Path, header: Header) -> None:
-    """Refuse a log that may still be written."""
-    if header.status == "started" and not header.scores:
-        raise InputError(
-            f"{path}: the eval has not finished (status started); wait for it, or finish it with "
-            f"`inspect eval-retry {path}`"
-        )
 
 
 def _scored(path: Path, log_file: LogFile) -> Header:
@@ -205,7 +195,9 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
     notes += gathered.notes + _remarks(header, len(rows))
     if len(log_file.paths) > 1:
         notes.append(f"{path}: {len(log_file.paths)} shards, read as one run")
-    scores, n_first = _headline_first(header, gathered)
+    gathered.means.sort(key=lambda mean: not is_headline(header.headline, header.scores[mean.index]))
+    scores = [mean.scores for mean in gathered.means]
+    heads = [mean.scores for mean in gathered.means if is_headline(header.headline, header.scores[mean.index])]
     if options.usage:
         scores, remarks = with_usage(scores, header, rows.usage, answers, options.usage, task.excluded)
         notes += remarks
@@ -224,7 +216,9 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
             replace(part, outer=outer_fields(part, metadata), factors=_factors(part, header, options))
             for part in scores
         ),
-        headline=frozenset((header.task, part.metric, part.scorer) for part in scores[:n_first]),
+        headline=frozenset(
+            (header.task, name, part.scorer) for part in heads for name in (part.metric, *(part.names or ()), UNNAMED)
+        ),
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),
     )
@@ -240,13 +234,6 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
         run, sequential = replace(run, notes=(*run.notes, told)), []
     run = drawing.with_record(run, sequential, drawn)
     return LogRun(path, header, run, gathered, marks(rows.marks))
-
-
-def _headline_first(header: Header, gathered: GatheredMeans) -> tuple[list[Scores], int]:
-    """The scores of a log, those of its headline first, and how many these are."""
-    heads = [mean for mean in gathered.means if is_headline(header.headline, header.scores[mean.index])]
-    others = [mean for mean in gathered.means if not is_headline(header.headline, header.scores[mean.index])]
-    return [mean.scores for mean in (*heads, *others)], len(heads)
 
 
 def _still_decided(header: Header, task: TaskAnswers) -> bool:

@@ -339,7 +339,7 @@ def stop_early(asking: Mapping[str, Any]) -> str | None:
     """Let Inspect ask us before each sample of the task that starts here, unless its own code has seen to it.
 
     Returns:
-        Why the task must not start: this Inspect has no early stopping that we know.
+        Why the task must not start.
     """
     running = private.options()
     present = None if running is None else running.task.early_stopping
@@ -351,12 +351,12 @@ def stop_early(asking: Mapping[str, Any]) -> str | None:
         return None
     if running is None:
         return f"noise_{first}: this Inspect has no early stopping that we know"
-    refused = None
+    task = running.task.name
     if present is not None:
-        refused = "the task has an early stopping of its own: leave out one of the two"
-    elif getattr(running.task, "sample_source", None) is not None:
-        refused = "the task's samples come from a SampleSource, of which nobody knows how many there will be"
-    private.stop_with(running, Stopping(asking, None if refused is None else f"{running.task.name}: {refused}"))
+        return f"{task}: the task has an early stopping of its own: leave out one of the two"
+    if getattr(running.task, "sample_source", None) is not None:
+        return f"{task}: the task's samples come from a SampleSource, of which nobody knows how many there will be"
+    private.stop_with(running, Stopping(asking))
     return None
 
 
@@ -365,8 +365,6 @@ class Stopping:
     """Inspect's `EarlyStopping`, for any number of tasks at a time."""
 
     asking: Mapping[str, Any]
-    refused: str | None = None
-    """Why the task must not start."""
     folder: str = field(default_factory=lambda: str(Path.cwd()))
     """From which relative paths are meant."""
 
@@ -378,8 +376,6 @@ class Stopping:
         """
         from anyio import to_thread
 
-        if self.refused is not None:
-            refuse(InputError(self.refused))
         live = current.get()
         if live is None or live.spec.eval_id != task.eval_id:  # the task's code asks, and no flag is on
             settings = flag({**(task.metadata or {}), "noise": True})
@@ -399,19 +395,15 @@ class Stopping:
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         """Whether an answer is not to be asked for."""
-        stopper = current_stopper()
-        if stopper is None:
-            return None
-        try:
-            reason = stopper.reason(str(id), epoch)
-        except Exception as error:  # noqa: BLE001  a guest never takes the host down
-            stopper.fault(error)
-            return None
-        if reason is None:
-            return None
         from inspect_ai.util import EarlyStop
 
-        return EarlyStop(id=id, epoch=epoch, reason=reason)
+        stopper, reason = current_stopper(), None
+        if stopper is not None:
+            try:
+                reason = stopper.reason(str(id), epoch)
+            except Exception as error:  # noqa: BLE001  a guest never takes the host down
+                stopper.fault(error)
+        return None if reason is None else EarlyStop(id=id, epoch=epoch, reason=reason)
 
     async def complete_sample(self, id: str | int, epoch: int, scores: dict[str, SampleScore]) -> None:
         """An answer has its scores."""

@@ -24,7 +24,6 @@ from harness_noise.errors import InputError
 from harness_noise.settings import counts_as_zero
 
 from ..scoring import aggregates, choices
-from ..scoring.aggregates import CallingTime
 from ..scoring.clusters import AskedQuestions, clusters, is_parallel, resolve
 from ..scoring.gather import Aggregation, Gathered, GroupRow, TaskFacts, gather, groups
 from . import outputs, rebuild
@@ -119,14 +118,6 @@ def _aggregation(name: str | None) -> Aggregation:
     if name is None or not aggregates.is_registered(name):
         return Aggregation(name, registered=name is None or name.isidentifier())
     return Aggregation(name, function=partial(aggregates.registered, name))
-
-
-def group_rows(native: Native) -> Iterator[GroupRow]:
-    """The rows of the groups; the file does not say how they are weighted."""
-    for name in native.group_names():
-        leaves = [task for task in native.leaves(name) if task in native.table]
-        for key, value in native.reported[name].items():
-            yield GroupRow(name, key, value, leaves)
 
 
 def cut_short(native: Native, task: str, samples: Samples, scores: Sequence[Scores]) -> Iterator[str]:
@@ -252,13 +243,13 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     spec = None if options.cluster is None else ClusterSpec.parse(options.cluster)
     samples: dict[str, Samples] = {}
     known: dict[str, Wanted] = {}
-    gathered, budget = Gathered(notes=notes), CallingTime()
+    gathered = Gathered(notes=notes)
     for task in tasks:
         if task in output.samples:
             wanted = known[task] = wanted_of(native, task, spec, options)
             samples[task] = read_samples(output.samples[task], wanted)
             notes += score_answers(output.samples[task], wanted, native, samples[task])
-            gather(task_facts(native, samples[task], task), samples[task].columns, budget, gathered)
+            gather(task_facts(native, samples[task], task), samples[task].columns, gathered)
             notes += cut_short(native, task, samples[task], [part for part in gathered.scores if part.task == task])
         else:
             gathered.skipped += [
@@ -280,7 +271,11 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     }
     labels = clusters(spec, asked, notes)
     gathered.skipped += unread
-    rows = list(group_rows(native)) if output.only is None else []
+    rows = [  # the file does not say how they are weighted
+        GroupRow(name, key, value, [task for task in native.leaves(name) if task in native.table])
+        for name in (native.group_names() if output.only is None else ())
+        for key, value in native.reported[name].items()
+    ]
     run = gathered.run(
         labels,
         model=native.model() or output.path.resolve().parent.name,
@@ -290,15 +285,15 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
         date=output.date(native.results),
         groups=groups(rows, native.reported, native.effective, gathered.scores),
     )
-    run = replace(run, scores=tuple(_nested(part, samples[part.task]) for part in run.scores))
+    # the fields that contain the clusters, where these are the ones of the samples file
+    nested = [
+        replace(part, outer=samples[part.task].outer) if part.clusters == samples[part.task].clusters else part
+        for part in run.scores
+    ]
+    run = replace(run, scores=tuple(nested))
     drawn = [of_task for of_task in native.drawn if of_task["task"] in samples]
     run = with_record(run, native.looks, drawn, native.original)
     return Reading(with_groups(run, options.groups), native.results, samples, known)
-
-
-def _nested(part: Scores, source: Samples) -> Scores:
-    """The scores with the fields that contain the clusters, where these are the ones of the samples file."""
-    return replace(part, outer=source.outer) if part.clusters == source.clusters else part
 
 
 def zeros_for_missing(reading: Reading, options: ReadOptions) -> Run:

@@ -84,7 +84,7 @@ class Documents(_ReadAgain):
         """
         inputs: Hashes | None = Hashes()
         texts: list[str] = []
-        scan = Scan(self.path, self.wanted, documents=True)
+        scan = Scan(self.path, self.wanted)
         if stamp(self.path) == self.stamp:
             for _, _, row, _, _, new in scan:
                 if new:

@@ -30,8 +30,6 @@ LONGEST = 1 << 27
 _BULK = b', "arguments": {"gen_args_0": '
 _SKIPPED = frozenset(("arguments", "resps", "filtered_resps"))
 """What the bulk of a line holds; a file that has more there is decoded whole."""
-_HEAD = frozenset(("doc", "target"))
-"""What stands before the bulk, beside the doc_id."""
 _HASH, _METRICS = b', "doc_hash": "', b', "metrics": '
 _ENDS = (b', "filter": "', _HASH)
 _RESPONSES = (b', "filtered_resps": ',)
@@ -42,14 +40,11 @@ _BUFFER = 1 << 20
 Row = dict[str, Any]
 
 
-def rows(
-    path: Path, *, whole: bool = False, documents: bool = True, choices: bool = False
-) -> Iterator[tuple[int, bytes, Row, int]]:
+def rows(path: Path, *, whole: bool = False, choices: bool = False) -> Iterator[tuple[int, bytes, Row, int]]:
     """Each line of a samples file: its number, its bytes, its fields, and where its document ends in the bytes.
 
     The fields are without the bulk of the line (arguments and answers) unless `whole`; with `choices`, some
-    of the bulk is there too (filtered_resps). Without `documents`, a row may lack its `doc`, and its
-    `target` unless it is wanted for the `choices`.
+    of the bulk is there too (filtered_resps).
 
     Raises:
         InputError: a file that cannot be read or that changes meanwhile, or a line that is not a JSON
@@ -70,10 +65,9 @@ def rows(
                     )
                 if line.isspace():
                     continue
-                row, end = (None, 0) if whole else _cut(line, loads, documents, choices)
+                row, end = (None, 0) if whole else _cut(line, loads, choices)
                 if row is not None and number == 1:
-                    skipped = _SKIPPED if documents else _SKIPPED | _HEAD
-                    whole = not whole_row(line, loads, path, number).keys() <= row.keys() | skipped
+                    whole = not whole_row(line, loads, path, number).keys() <= row.keys() | _SKIPPED
                     row = None if whole else row
                 if row is None:
                     row, end = whole_row(line, loads, path, number), len(line)
@@ -119,9 +113,7 @@ def changed(path: Path) -> InputError:
     )
 
 
-def _cut(
-    line: bytes, loads: Callable[[bytes], Any], documents: bool = True, choices: bool = False
-) -> tuple[Row | None, int]:
+def _cut(line: bytes, loads: Callable[[bytes], Any], choices: bool = False) -> tuple[Row | None, int]:
     """What a line holds but for its bulk, and where that begins; None for a line that lm-eval did not write so.
 
     An unescaped quote cannot stand inside a JSON string, so what is found is a key; one of a nested
@@ -136,27 +128,13 @@ def _cut(
             if end is _HASH and line.find(_METRICS, start, stop) >= 0:  # without a filter they stand in the bulk
                 break
             try:
-                row = loads((line[:start] if documents else _head(line, start, choices)) + line[stop:])
+                row = loads(line[:start] + line[stop:])
             except (ValueError, RecursionError):
                 break
             if type(row) is dict and "doc_hash" in row and ("doc" in row or type(row["doc_hash"]) is str):
                 return row, start
             break
     return None, 0
-
-
-def _head(line: bytes, start: int, target: bool) -> bytes:
-    """The part of a line before `start` without the document, unless that holds samples of lm-eval itself.
-
-    Of a document that is left out nothing is known, not even whether it is JSON: no score depends on it.
-    """
-    stop = line.find(_DOC, len(_BEGINNING), len(_BEGINNING) + 30)
-    if stop < 0 or not line.startswith(_BEGINNING) or line.find(_INNER, stop, start) >= 0:
-        return line[:start]
-    if not target:
-        return line[:stop]
-    position = line.rfind(_TARGET, stop, start)
-    return line[:start] if position < 0 else line[:stop] + line[position:start]
 
 
 def whole_row(line: bytes, loads: Callable[[bytes], Any], path: Path, number: int) -> Row:
@@ -176,9 +154,6 @@ def may_be_rounded(value: Any) -> bool:
         )
     except RecursionError:
         return True
-
-
-_BEGINNING, _DOC, _TARGET, _INNER = b'{"doc_id": ', b', "doc": ', b', "target": ', b'"doc_id": '
 
 
 def doc_hash_of(doc: Any) -> str:
@@ -281,12 +256,10 @@ class Scan:
     The reader, the exporter and the rescoring walk the file with it and so agree on the numbers.
     """
 
-    def __init__(self, path: Path, wanted: Wanted, *, whole: bool = False, documents: bool = False) -> None:
+    def __init__(self, path: Path, wanted: Wanted, *, whole: bool = False) -> None:
         self.path, self.wanted, self.whole = path, wanted, whole
         looked_at = wanted.cluster is not None or wanted.key is not None or bool(wanted.fields)
         self.exact = whole or looked_at or bool(wanted.raw)
-        self.documents = documents or looked_at
-        """Whether each row has its document."""
         self.index = Index()
         self.media = wanted.media
         """Whether a document holds an object that is identified by its memory address."""
@@ -297,7 +270,7 @@ class Scan:
         filters, n = wanted.filters, wanted.effective
         past: dict[str, int] = {}
         likelihoods = wanted.choices or wanted.brier
-        lines = rows(self.path, whole=self.whole, documents=self.documents, choices=likelihoods)
+        lines = rows(self.path, whole=self.whole, choices=likelihoods)
         for position, (number, line, row, end) in enumerate(lines):
             key: Any = row.get("doc_hash")
             hashed = type(key) is str

@@ -235,11 +235,11 @@ def collect(
     labels = cluster_labels(scored, options, notes, carried or {})
     for name, (clustered, _) in labels.items():
         scored[name].clusters = clustered
-    gathered, budget = Gathered(notes=notes), aggregates.CallingTime()
+    gathered = Gathered(notes=notes)
     for name, task_scores in scored.items():
         native_K = 1 if task_scores.copied else repeats.get(name, (1, 1))[0]
         if columns := columns_of(task_scores, tasks[name]):
-            gather(task_facts(task_scores, tasks[name], results, native_K, columns), columns, budget, gathered)
+            gather(task_facts(task_scores, tasks[name], results, native_K, columns), columns, gathered)
         else:
             notes.append(f"{name}: the run only predicts (predict_only): nothing was scored, so it has no error bar")
     values = {name: reported(row) for name, row in results["results"].items()}
@@ -292,9 +292,9 @@ def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str
             scores = rescore(task, ensembles[key], samples, K, native_K, uneven=uneven)
             scores = without_copies(scores, native_K) if out.copied else scores
         elif all("scores_per_repeat" in row for row in samples):
-            scores = logged(key, samples)
+            scores = logged(samples)
         else:
-            scores = unrepeated(key, samples)
+            scores = unrepeated(samples)
         out.filters[key] = scores
         notes += [f"{name}, {key}: {note}" for note in scores.notes]
         if scores.mismatch:

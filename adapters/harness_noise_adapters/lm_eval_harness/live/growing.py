@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from harness_noise.analysis.drawing import with_record
@@ -18,44 +18,17 @@ from harness_noise.analysis.sequential import FEWEST_FOR_SE
 from harness_noise.data.clusters import ClusterSpec
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
-from harness_noise.io.registry import read
 from harness_noise.results.rows import Analysis
 from harness_noise.results.sequential import Drawn
 from harness_noise.settings import Settings
 
 from .collect import NativeGroups, collect
 from .options import Options
-from .population import Grown, Population, Unit, scores_of
+from .population import Grown, Others, Population, Unit, scores_of
 from .repeats import Asking, Repeats
 
 MOST_REPEATS = 16
 """Answers per question at which `auto` ends, whether more would pay or not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Others:
-    """The finished runs that a run is compared with, and that say what a part says of the whole."""
-
-    against: Run | None = None
-    references: tuple[Run, ...] = ()
-
-    @classmethod
-    def read(cls, options: Options) -> Others:
-        """Those that the options name.
-
-        Raises:
-            InputError: one cannot be read, or is several.
-        """
-        against = None
-        if options.against is not None:
-            runs = read(options.against)
-            if len(runs) > 1:
-                names = ", ".join(run.model for run in runs[:4])
-                raise InputError(
-                    f"{options.named('against', options.against)}: there are {len(runs)} runs ({names}): name one"
-                )
-            against = runs[0]
-        return cls(against, tuple(run for path in options.references for run in read(path)))
 
 
 def check_partial(options: Options, arguments: Mapping[str, Any]) -> None:
@@ -101,10 +74,8 @@ class Growing:
         self.others: Others = session.others
         self.options: Options = session.options
         self.notes: list[str] = []
-        population = Population(
-            self.tasks, groups, self.options, repeats.counts, self.others.against, self.others.references, self.notes
-        )
-        self.units = population.units(self.options.rule)
+        population = Population(self.tasks, groups, self.options, repeats.counts, self.others, self.notes)
+        self.units = population.units()
         self.carried = population.carried
         repeats.in_rounds(task.name for unit in self.units if unit.in_rounds for task in unit.tasks)
         self.notes += _several(self.units, self.options)

@@ -26,8 +26,9 @@ from harness_noise.results.rows import Analysis, Estimate
 from ..files.results import annotate, copy_of, inject
 from ..scoring.clusters import is_parallel, resolve
 from .collect import Collected, collect, flat_tasks, native_groups
-from .growing import Growing, Others, check_partial, with_references
+from .growing import Growing, check_partial, with_references
 from .options import Options
+from .population import Others
 from .repeats import GENERATE, Asking, Repeats, innermost, native_repeats, same_random_state, silent_zeros
 
 log = logging.getLogger("harness_noise")

@@ -19,6 +19,7 @@ from harness_noise.data.matching import pair
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import Group, Run, Scores, Weighting
 from harness_noise.errors import InputError, some_of
+from harness_noise.io.registry import read
 
 from ..scoring.clusters import Labels, is_parallel, resolve
 from ..scoring.rescore import Row
@@ -109,6 +110,32 @@ class Unit:
         return Group(self.name, *self.key, tuple(tasks or [task.name for task in self.tasks]), weighting)
 
 
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The finished runs that a run is compared with, and that say what a part says of the whole."""
+
+    against: Run | None = None
+    references: tuple[Run, ...] = ()
+
+    @classmethod
+    def read(cls, options: Options) -> Others:
+        """Those that the options name.
+
+        Raises:
+            InputError: one cannot be read, or is several.
+        """
+        against = None
+        if options.against is not None:
+            runs = read(options.against)
+            if len(runs) > 1:
+                names = ", ".join(run.model for run in runs[:4])
+                raise InputError(
+                    f"{options.named('against', options.against)}: there are {len(runs)} runs ({names}): name one"
+                )
+            against = runs[0]
+        return cls(against, tuple(run for path in options.references for run in read(path)))
+
+
 @dataclass(slots=True)
 class Population:
     """All questions of a run.
@@ -118,8 +145,7 @@ class Population:
         groups: see `collect.native_groups`.
         options: the user's choices.
         counts: task → (answers that lm-eval itself asks for, answers in all); without an entry one.
-        against: the run that it is compared with; None: none is.
-        references: runs that have answered all questions, by which uncertain ones are drawn more often.
+        others: the run that it is compared with, and those by which uncertain questions are drawn more often.
 
     Raises:
         InputError: two groups share tasks, too few questions to stop before the end, or the other run lacks a task.
@@ -129,21 +155,23 @@ class Population:
     groups: NativeGroups
     options: Options
     counts: Mapping[str, tuple[int, int]]
-    against: Run | None = None
-    references: Sequence[Run] = ()
+    others: Others
     notes: list[str] = field(default_factory=list)
     carried: dict[str, tuple[Labels, str | None]] = field(default_factory=dict)
     """Task → the clusters that come from the run it is compared with: of all its documents."""
     clustered: dict[tuple[str, bool], list[str]] = field(default_factory=dict)
     """How the run that it is compared with is clustered, and whether the user refuses that → which tasks."""
 
-    def units(self, rule: StoppingRule | None) -> list[Unit]:
+    @property
+    def against(self) -> Run | None:
+        return self.others.against
+
+    def units(self) -> list[Unit]:
         """What stops together, each with its order; without a rule one block."""
         known = self._known()
         self._check_metric()
         return [
-            self._unit(name, [known[task] for task in members], metrics, rule)
-            for name, members, metrics in self._members()
+            self._unit(name, [known[task] for task in members], metrics) for name, members, metrics in self._members()
         ]
 
     def _check_metric(self) -> None:
@@ -251,9 +279,8 @@ class Population:
         kept = task.n_total if whole else len(documents)
         return replace(task, documents=documents, drawn_from=kept, chances=chances)
 
-    def _unit(
-        self, name: str, tasks: Sequence[TaskQuestions], metrics: Metrics | None, rule: StoppingRule | None
-    ) -> Unit:
+    def _unit(self, name: str, tasks: Sequence[TaskQuestions], metrics: Metrics | None) -> Unit:
+        rule = self.options.rule
         rows = [(number, document) for number, task in enumerate(tasks) for document in task.documents.tolist()]
         of_task = [number for number, _ in rows]
         labels = None
@@ -296,7 +323,7 @@ class Population:
     ) -> FloatArray | None:
         """(n,) probabilities of being drawn; None where all questions have the same."""
         assert self.options.sample is not None
-        expected = [expected_scores(t.questions, t.name, self.references, self.options.metric) for t in tasks]
+        expected = [expected_scores(t.questions, t.name, self.others.references, self.options.metric) for t in tasks]
         known = [scores[document] for number, document in rows if (scores := expected[number]) is not None]
         if len(known) < len(rows):
             return None

@@ -394,10 +394,6 @@ def _f1_of_spans(sums: FloatArray) -> FloatArray:
     return np.asarray(2 * precision * recall / (precision + recall + _TINY), dtype=np.float64)
 
 
-def _span_f1(items: list[Any]) -> float:
-    return float(_f1_of_spans(np.sum([_spans_found(pair) for pair in items], axis=0)))
-
-
 def _spans_found(pair: Pair) -> tuple[int, int, int]:
     """True positives, false positives and false negatives among the named entities of one text."""
     gold, predicted = (Counter(_spans(text)) for text in pair)
@@ -451,7 +447,7 @@ def _micro_f1(items: list[Any]) -> float:
 
 
 F1_KINDS: dict[str, Callable[[list[Any]], float]] = {
-    "span F1": _span_f1,
+    "span F1": lambda items: float(_f1_of_spans(np.sum([_spans_found(pair) for pair in items], axis=0))),
     "macro F1": lambda items: float(_of_classes(items)[0].mean()),
     "weighted F1": lambda items: float(np.dot(*_of_classes(items))),
     "micro F1": _micro_f1,

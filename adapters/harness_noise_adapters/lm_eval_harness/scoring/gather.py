@@ -277,6 +277,8 @@ class Gathered:
     """Sentences for the user."""
     left_out: dict[str, list[str]] = field(default_factory=dict)
     """Why there is no acc_prob → of which tasks."""
+    budget: aggregates.CallingTime = field(default_factory=aggregates.CallingTime)
+    """For aggregations that have to be called."""
 
     def run(self, clusters: Mapping[str, tuple[Labels, str | None]], **fields: Any) -> Run:
         """The Run of all tasks.
@@ -327,13 +329,12 @@ class _Metric:
     """lm-eval's own value; None where it reports no finite number."""
 
 
-def gather(task: TaskFacts, columns: Mapping[Key, Column], budget: aggregates.CallingTime, out: Gathered) -> None:
+def gather(task: TaskFacts, columns: Mapping[Key, Column], out: Gathered) -> None:
     """Everything that is reported of one task or has scores.
 
     Args:
         task: what is known of it.
         columns: (metric, filter) → its scores.
-        budget: of the run, for aggregations that have to be called.
         out: of the run; the task is added to it.
     """
     scores: list[Scores] = []
@@ -348,7 +349,7 @@ def gather(task: TaskFacts, columns: Mapping[Key, Column], budget: aggregates.Ca
         if reason is None:
             scores += _mean_of(task, measured, out.notes)
         else:
-            whole = _whole(task, measured, reason, budget, out.notes)
+            whole = _whole(task, measured, reason, out)
             out.skipped.append(whole) if isinstance(whole, Skipped) else out.corpus.append(whole)
     scores = with_passes(scores)
     out.scores += [*scores, *_probabilities(task, scores, out.left_out)]
@@ -461,9 +462,7 @@ def _not_a_mean(task: TaskFacts, item: _Metric) -> str | None:
     return f"the mean of its values ({own:.6g}) is not the reported value ({value:.6g}): it is not aggregated as a mean"
 
 
-def _whole(
-    task: TaskFacts, measured: _Metric, reason: str, budget: aggregates.CallingTime, notes: list[str]
-) -> CorpusScores | Skipped:
+def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> CorpusScores | Skipped:
     """A metric that is made from all questions at once, by its aggregation or a kind of F1."""
     key, column, value = measured.key, measured.column, measured.value
     aggregation = task.aggregations.get(key[0], Aggregation())
@@ -485,9 +484,9 @@ def _whole(
     }
     try:
         if paired:
-            scores, kind = aggregates.pair_scores(raw, budget, **fields)
+            scores, kind = aggregates.pair_scores(raw, out.budget, **fields)
             how = "which lm-eval's task of this name uses" if value is None else "which reproduces lm-eval's own value"
-            notes.append(f"{task.name}, {key[0]}: read as {kind}, {how}")
+            out.notes.append(f"{task.name}, {key[0]}: read as {kind}, {how}")
             return scores
         assert aggregation.function is not None
         assert value is not None
@@ -500,7 +499,7 @@ def _whole(
         fields |= {"native": value if known.ours else None, "native_is_first": known.first and K > 1}
         fields |= {"answers_differ": K > 1 and task.answers_differ(), "diagnostics": _codes(task, known, K)}
         bounds = _AGGREGATION_RANGES.get(aggregation.name or "") if aggregation.registered else None
-        return aggregates.corpus_scores(raw, function, budget, bounds=bounds, **fields)
+        return aggregates.corpus_scores(raw, function, out.budget, bounds=bounds, **fields)
     except aggregates.NotPossibleError as error:
         return Skipped(task.name, *key, str(error), value)
 

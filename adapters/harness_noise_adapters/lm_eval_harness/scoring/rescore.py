@@ -39,7 +39,6 @@ _PASS_AT_1 = re.compile(r"pass(@|_at_)1")
 class FilterScores:
     """The raw metric values of one task under one filter."""
 
-    name: str
     values: dict[str, list[list[Any]]]
     """metric → document → repeat; None where a repeat has no such metric. Values are whatever the
     task's `process_results` gives: numbers for means, tuples and the like for corpus metrics."""
@@ -63,18 +62,18 @@ def native_values(rows: Sequence[Row]) -> dict[str, list[Any]]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def unrepeated(name: str, rows: Sequence[Row], note: str | None = None) -> FilterScores:
+def unrepeated(rows: Sequence[Row]) -> FilterScores:
     """The harness's own scores, as one repeat."""
     native = native_values(rows)
     values = {metric: [[value] for value in column] for metric, column in native.items()}
-    return FilterScores(name, values, native, notes=() if note is None else (note,))
+    return FilterScores(values, native)
 
 
-def logged(name: str, rows: Sequence[Row]) -> FilterScores:
+def logged(rows: Sequence[Row]) -> FilterScores:
     """The scores per repeat that lm-eval 0.5 logs by itself."""
     metrics = dict.fromkeys(metric for row in rows for metric in row["scores_per_repeat"])
     values = {metric: [list(row["scores_per_repeat"].get(metric, [None])) for row in rows] for metric in metrics}
-    return FilterScores(name, values, native_values(rows), first=False)
+    return FilterScores(values, native_values(rows), first=False)
 
 
 def rescore(
@@ -91,7 +90,6 @@ def rescore(
         native_K: how many of them the harness's own filters saw.
         uneven: whether a document may have been asked less often than others; else its answers are missing.
     """
-    name = ensemble.name
     native = native_values(rows)
     single, used = _one_by_one(ensemble, native_K)
     unsafe = bool(getattr(task, "UNSAFE_CODE", False))
@@ -100,18 +98,18 @@ def rescore(
     try:
         scored = _process(task, single, rows, range(start, K), uneven)
     except Exception as error:  # noqa: BLE001 - filters and metrics are anybody's code
-        scores = unrepeated(name, rows, f"cannot be scored answer by answer ({type(error).__name__}: {error})")
-        scores = expand(scores, native_K)
-        return scores if used == 1 or _takes_first(ensemble) else replace(scores, together=used)
+        together = 0 if used == 1 or _takes_first(ensemble) else used
+        note = f"cannot be scored answer by answer ({type(error).__name__}: {error})"
+        return replace(expand(unrepeated(rows), native_K), together=together, notes=(note,))
     metrics = dict.fromkeys([*native, *(metric for doc in scored for answer in doc for metric in answer or ())])
     values = {metric: [[answer and answer.get(metric) for answer in doc] for doc in scored] for metric in metrics}
     for metric in metrics:
         if pass_order(metric) > 1:  # a single answer has no pass@k; what a task makes of one is no score
             values[metric] = [[value] for value in native.get(metric, [None] * len(rows))]
     if unsafe:
-        known = expand(unrepeated(name, rows), native_K).values
+        known = expand(unrepeated(rows), native_K).values
         values = {metric: _join(known.get(metric), values[metric], native_K) for metric in metrics}
-        return FilterScores(name, values, native, first=native_K == 1, mean=native_K > 1)
+        return FilterScores(values, native, first=native_K == 1, mean=native_K > 1)
     return _compared(ensemble, values, native, used)
 
 
@@ -190,18 +188,17 @@ def _compared(
     ensemble: Any, values: dict[str, list[list[Any]]], native: dict[str, list[Any]], used: int
 ) -> FilterScores:
     """What the native value stands for: the first answer, the mean of its `used` answers, or neither."""
-    name = ensemble.name
     differ = {
         metric
         for metric, column in native.items()
         if not all(same(doc[0], value) for doc, value in zip(values[metric], column, strict=True))
     }
     if not differ or used == 1 or _takes_first(ensemble):
-        return FilterScores(name, values, native, mismatch=frozenset(differ))
+        return FilterScores(values, native, mismatch=frozenset(differ))
     if all(_is_mean(values[metric], native[metric], used) for metric in native):
-        return FilterScores(name, values, native, first=False, mean=True)
+        return FilterScores(values, native, first=False, mean=True)
     K = max(len(doc) for column in values.values() for doc in column)
-    return FilterScores(name, values, native, first=False, together=used, notes=(at_once(used, K),))
+    return FilterScores(values, native, first=False, together=used, notes=(at_once(used, K),))
 
 
 def at_once(used: int, K: int) -> str:

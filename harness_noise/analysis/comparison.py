@@ -11,7 +11,7 @@ import numpy as np
 
 from ..arrays import IntArray
 from ..data.native_values import agreed_pairs
-from ..data.scores import CorpusScores, Group, Run, Scores
+from ..data.scores import CorpusScores, Run, Scores
 from ..errors import InputError, NothingSharedError, some_of
 from ..io.joining import check_clusters
 from ..results.forms import merge_notes
@@ -69,7 +69,9 @@ def _of_pair(
         for group in run_a.groups
         if (parts_a := group_parts(run_a, group)) and (parts_b := group_parts(run_b, group))
     ]
-    family = _families([group for group, _, _ in groups])
+    # a group's subtasks are a family, the smallest group's where there are several; all else is the first family
+    by_size = sorted((group for group, _, _ in groups), key=lambda group: -len(group.tasks))
+    family = {task: group.name for group in by_size for task in group.tasks}
     wholes = _both(run_a.corpus, run_b.corpus)
     matched, remarks = matched_scores(run_a, run_b, alone=not groups and not wholes)
     notes = [*remarks, *copies((run_a, run_b))]
@@ -108,15 +110,6 @@ def _no_direction(rows: Sequence[RowDecision]) -> list[str]:
     unknown = dict.fromkeys(row.fields["metric"] for row in rows if row.fields["higher_is_better"] is None)
     said = "the run does not say whether higher or lower is better; higher is taken to be better"
     return [f"{', '.join(unknown)}: {said}"] if unknown else []
-
-
-def _families(groups: Sequence[Group]) -> dict[str, str]:
-    """Task → the group whose subtasks are its family, the smallest where it is in several.
-
-    Tasks that are in no group, and the rows of the groups themselves, are the first family.
-    """
-    by_size = sorted(groups, key=lambda group: -len(group.tasks))
-    return {task: group.name for group in by_size for task in group.tasks}
 
 
 def _both(a: Iterable[AnyScores], b: Iterable[AnyScores]) -> list[tuple[AnyScores, AnyScores]]:

@@ -99,12 +99,10 @@ def observe(
     plain = with_answers(plain, aligned.a.stats, aligned.b.stats, aligned.a.design().weights)
     if settings.se != OF_RESIDUALS:
         return plain
-    runs = [_unclustered(run) for run in references]
     blocks = []
     for one, other in zip(parts_a, parts_b, strict=True):
-        theirs = other if one.clusters is None else replace(other, clusters=None, cluster_spec=None)
         try:
-            block = block_of(one, runs, theirs)
+            block = block_of(one, references, other, other if one.clusters is None else one)
         except InputError:  # questions that nobody else has: only what both have answered counts
             if unequal:
                 raise
@@ -113,15 +111,6 @@ def observe(
         blocks.append(block.of_known())
     names = [name for name in blocks[0].names if all(name in block.names for block in blocks)]
     return with_all_of_b(plain, *joined(blocks, names, shares, drawn=True))
-
-
-def _unclustered(run: Run) -> Run:
-    """A reference, whose clusters do not count."""
-
-    def bare(parts: Sequence[Scores]) -> tuple[Scores, ...]:
-        return tuple(replace(part, clusters=None, cluster_spec=None) for part in parts)
-
-    return replace(run, scores=bare(run.scores), parts=bare(run.parts))
 
 
 def look(
@@ -162,14 +151,14 @@ def look(
     out, kept = [], []
     for parts_a, parts_b, group in comparisons(run_a, run_b):
         name = group.name if group is not None else parts_a[0].task
-        key = [name, parts_a[0].metric, parts_a[0].scorer]
-        earlier = known.get(tuple(key))
-        before = None if earlier is None else earlier[1]
+        key = (name, parts_a[0].metric, parts_a[0].scorer)
+        taken, before = known.get(key, (Taken(), None))
         n, total = _asked(parts_a, parts_b, before)
-        if earlier is not None and earlier[1].decision not in (NOT_DECIDED, CANNOT, ALL_ASKED):
-            taken, row = earlier
+        if before is not None and before.decision not in (NOT_DECIDED, CANNOT, ALL_ASKED):
+            row = before
         else:
-            taken, row = _next(rule, earlier, n, total, observe(parts_a, parts_b, settings, group, references=others))
+            seen = observe(parts_a, parts_b, settings, group, references=others)
+            taken, row = _next(rule, taken, before, n, total, seen)
         out.append(row)
         kept.append({"key": key, "taken": asdict(taken), "found": row.to_dict()})
     if not out:
@@ -181,18 +170,12 @@ def look(
 
 
 def _next(
-    rule: StoppingRule, earlier: tuple[Taken, Sequential] | None, n: int, total: int, observed: Observed
+    rule: StoppingRule, taken: Taken, before: Sequential | None, n: int, total: int, observed: Observed
 ) -> tuple[Taken, Sequential]:
-    """The look after the earlier one; that one again where no answer came since."""
+    """The look after `before`; that one again where no answer came since."""
     progress = whole_questions(n, total, observed)
-    taken, before = earlier or (Taken(), None)
-    if (
-        earlier is not None
-        and before is not None
-        and before.n_asked == n
-        and before.n_answers in (None, progress.answers)
-    ):
-        return earlier
+    if before is not None and before.n_asked == n and before.n_answers in (None, progress.answers):
+        return taken, before
     if before is not None and before.decision == ALL_ASKED:
         raise InputError(
             f"{before.task}, {before.metric}: the last look, at {before.n_answers:,} answers to all {total:,} "
@@ -292,7 +275,7 @@ def _answered(one: Scores, other: Scores) -> int:
     return len(both)
 
 
-def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Taken, Sequential]]:
+def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Taken, Sequential | None]]:
     """What is known of earlier looks, by task, metric and scorer."""
     if not memory.exists():
         return {}
@@ -300,7 +283,7 @@ def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Tak
         content = json.loads(memory.read_text(encoding="utf-8"))
         same = {name: content[name] for name in ("kind", "run", "against", "looks", "level", "margin", "references")}
         same |= {name: content.get(name, head[name]) for name in PINNED}  # older files do not say
-        tasks = {
+        tasks: dict[tuple[str, ...], tuple[Taken, Sequential | None]] = {
             tuple(task["key"]): (_taken(**task["taken"]), Sequential(**task["found"])) for task in content["tasks"]
         }
     except OSError as error:

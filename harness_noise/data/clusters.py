@@ -14,11 +14,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
+from ..arrays import picked
 from ..errors import FinalError, InputError, some_of
 
 CROSS = " ⨯ "
@@ -331,7 +332,7 @@ class Fields:
     def take(self, rows: Iterable[int]) -> Fields:
         """The fields of some of the questions."""
         kept = list(rows)
-        return Fields({key: [column[i] for i in kept] for key, column in self.values.items()}, self.auto, self.names)
+        return replace(self, values={key: picked(column, kept) for key, column in self.values.items()})
 
 
 class FieldReader:

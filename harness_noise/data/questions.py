@@ -9,6 +9,7 @@ from hashlib import blake2b
 from operator import eq
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+from ..arrays import picked
 from ..errors import FaultyScoresError, InputError
 from .clusters import Fields
 
@@ -131,10 +132,8 @@ class Questions:
 
     def at(self, rows: Sequence[int]) -> Questions:
         """Some of the questions, by their numbers: their keys, and the hashes that verify a match."""
-        inputs, targets = (
-            None if hashes is None else tuple(hashes[i] for i in rows) for hashes in (self.inputs, self.targets)
-        )
-        return Questions(tuple(self.keys[i] for i in rows), self.kind, inputs, targets)
+        columns = (picked(column, rows) for column in (self.inputs, self.targets))
+        return Questions(picked(self.keys, rows), self.kind, *columns)
 
     def shown(self) -> Sequence[str] | None:
         """`texts`, or None where they can no longer be read: no result depends on them."""

@@ -349,19 +349,18 @@ Claims = list[tuple[Path, list[ReadUnit]]]
 
 
 def _claims(path: PathInput) -> Claims:
-    """What adapters have at a place; a folder also stands for the folders that are linked in it."""
+    """What adapters have at a place; a folder that no harness knows also stands for those that are linked in it."""
     where = resolve_path(path)
-    inside = sorted(where.iterdir()) if not is_url(where) and where.is_dir() else []
-    places = [where, *(child for child in inside if child.is_symlink() and child.is_dir())]
-    recognised = [_attempt(_recognised, place) for place in places]
-    if isinstance(recognised[0], InputError) and all(isinstance(names, InputError) for names in recognised):
-        raise recognised[0]
-    return [
-        (place, _units(name, place))
-        for place, names in zip(places, recognised, strict=True)
-        if not isinstance(names, InputError)
-        for name in names
-    ]
+    own = _attempt(_recognised, where)
+    recognised = {where: own}
+    if isinstance(own, InputError) or own == [LAST]:
+        inside = sorted(where.iterdir()) if not is_url(where) and exists(where) and where.is_dir() else []
+        linked = [child for child in inside if child.is_symlink() and child.is_dir()]
+        recognised |= {child: _attempt(_recognised, child) for child in linked}
+    claims = [(place, names) for place, names in recognised.items() if not isinstance(names, InputError)]
+    if not claims and isinstance(own, InputError):
+        raise own
+    return [(place, _units(name, place)) for place, names in claims for name in names]
 
 
 def _units(name: str, path: Path) -> list[ReadUnit]:

@@ -118,7 +118,8 @@ def sentences(board: BenchmarkResult) -> list[str]:
     odd = [shorten(item.model, NAME) for item in board.models if "mean_mismatch" in item.diagnostics]
     if odd:
         first = [f"{first[0] if first else name}; {', '.join(odd[:8])}: {ODD}"]
-    first += _only_for_the_best(board) if best else []
+    if best and (words := _only_for_the_best(board)):
+        first = [f"{first[0]}. {words}"]
     more = [*_noise_words(board), *_frontier_words(board), *_rank_words(board), *_adjustment_words(board)]
     return [f"{line}." for line in (*first, *(f"{name}: {words}" for words in more))]
 
@@ -147,8 +148,8 @@ def _noise_words(board: BenchmarkResult) -> list[str]:
     return ["; ".join(filter(None, [text, ", ".join(ends)]))]
 
 
-def _only_for_the_best(board: BenchmarkResult) -> list[str]:
-    """A sentence on the models that cannot be the best although no pair's verdict shows them to be worse."""
+def _only_for_the_best(board: BenchmarkResult) -> str:
+    """Which models cannot be the best although no pair's verdict shows them to be worse."""
     pairs = board.pairs
     worse = {*pairs.a[pairs.verdict == decision.B].tolist(), *pairs.b[pairs.verdict == decision.A].tolist()}
     names = [
@@ -157,11 +158,11 @@ def _only_for_the_best(board: BenchmarkResult) -> list[str]:
         if model.among_best is False and m not in worse
     ]
     if not names:
-        return []
-    return [
+        return ""
+    return (
         "That is tested one-sided and for the best alone; tested two-sided, as the pairs are, "
         f"{some_of(names, 4)} {'is' if len(names) == 1 else 'are'} not shown to be worse than another model"
-    ]
+    )
 
 
 def _adjustment_words(board: BenchmarkResult) -> list[str]:

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .arrays import BoolArray, Estimator, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
+from ..settings import Estimator
 from .contrast import Design, sum_by
 from .tolerances import SLACK
 

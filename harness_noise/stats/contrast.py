@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError
-from .arrays import BoolArray, FloatArray, IntArray
 from .tolerances import FEWEST_REPEATED, SLACK
 
 

@@ -131,6 +131,16 @@ class TestRules:
         pooled, single = hn.gate(*twice, pooled=True).rows[0], hn.gate(a, b).rows[0]
         assert pooled.se == pytest.approx(single.se, rel=0.01)
 
+    def test_a_pool_has_the_clusters_that_were_named_for_its_tasks(self, tmp_path: Path) -> None:
+        rng = np.random.default_rng(0)
+        for name in "ab":
+            lines = [f"{task},q{i},k{i // 4},{rng.integers(2)}" for task in "tu" for i in range(60)]
+            (tmp_path / f"{name}.csv").write_text("\n".join(["task,question,kind,score", *lines]))
+        paths = tmp_path / "a.csv", tmp_path / "b.csv"
+        gate = hn.gate(*paths, pooled=True, cluster="t=kind")
+        each = {row.task: row.se for row in hn.compare(*paths, cluster="t=kind").rows}
+        assert gate.rows[0].se == pytest.approx(math.hypot(each["t"], each["u"]) / 2)
+
     def test_a_pool_is_of_means_over_questions_only(self) -> None:
         """What is no such mean stands beside the pool, and is no part of it: it cannot be judged, or is left out."""
         sides = pair(0.0, n=200)

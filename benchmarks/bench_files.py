@@ -141,9 +141,9 @@ def read(paths: list[str], jobs: int, compute: bool) -> dict[str, float]:
         "answers": float(sum(item.values.size for run in runs for item in run.scores)),
     }
     if compute:
-        wire = [pickle.dumps(workers._packed(run), 5) for run in runs]
+        wire = [pickle.dumps(workers.travelling(run), 5) for run in runs]
         found["wire"] = float(sum(map(len, wire)))
-        found["scores"] = float(sum(workers.pack_int8(item.values).nbytes for run in runs for item in run.scores))
+        found["scores"] = float(sum(item.values.nbytes for run in runs for item in run.scores))
         start = time.perf_counter()
         arena(runs, Settings())
         found["arena"] = time.perf_counter() - start

@@ -22,8 +22,7 @@ from scipy import special
 
 from harness_noise import estimate, estimate_difference
 from harness_noise.stats.cluster_variance import Cells
-from harness_noise.stats.flips import Extension, level_sums
-from harness_noise.stats.intervals import binomial_skewness, t_limits, tail_shift
+from harness_noise.stats.intervals import Extension, binomial_skewness, level_sums, t_limits, tail_shift
 from harness_noise.stats.tolerances import FEW_DF
 
 ICC = 0.3

@@ -23,9 +23,8 @@ from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import Contrast, Design, design
 from harness_noise.stats.decision import adjusted, decide, p_beyond
-from harness_noise.stats.differences import far_limits, leads, paired
-from harness_noise.stats.moments import moment_columns, with_new_run
-from harness_noise.stats.runs import RunComponent, run_component
+from harness_noise.stats.moments import RunComponent, moment_columns, run_component, with_new_run
+from harness_noise.stats.pairs import far_limits, leads, paired
 
 SEED = 20261123
 RIGHT, ANEW = 0.7, 0.1

@@ -33,7 +33,7 @@ from harness_noise.analysis.corpus import corpus_difference, estimate_corpus
 from harness_noise.analysis.explain import explain_runs
 from harness_noise.analysis.gate import gated
 from harness_noise.analysis.mean import analyze_run, estimate_scores
-from harness_noise.data.fields import Fields
+from harness_noise.data.clusters import Fields
 from harness_noise.data.measures import UNBOUNDED
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Group, Run, Scores
@@ -41,11 +41,10 @@ from harness_noise.results.explanation import Coefficient
 from harness_noise.results.rows import Difference, Estimate
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import Contrast, design
-from harness_noise.stats.flips import extended
-from harness_noise.stats.intervals import Limits, t_limits
+from harness_noise.stats.decision import skew_of, skewed_alike
+from harness_noise.stats.intervals import Limits, extended, t_limits
 from harness_noise.stats.moments import moments
-from harness_noise.stats.tests import skew_of, skewed_alike
-from harness_noise.stats.wild import wild_test
+from harness_noise.stats.resampling import wild_test
 
 SEED = 20261122
 BLOCK = 1000

@@ -264,7 +264,7 @@ def page(path: Path) -> None:
         "|---|---:|---:|---:|---:|---:|---|---:|---:|---:|---|",
     ]
     for name in profiles.names():
-        (one,), origin = profiles.read(name), profiles.source(name) or {}
+        one, origin = profiles.named(name)[0].profile, profiles.named(name)[0].source or {}
         clusters = "" if one.cluster is None else f"{one.n_clusters} ({one.cluster})"
         data = "?" if one.se_data is None else f"{one.se_data.median:.3f}"
         rule = one.rule_of_thumb

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from ._version import __version__
 from .errors import InputError
-from .results.display import RENDERERS
 
 TYPE_CHECKING = False  # importing typing would take longer than all of this
 if TYPE_CHECKING:
@@ -15,55 +14,43 @@ if TYPE_CHECKING:
 
     from .analysis.sample import as_scores
     from .api.arrays import combine, estimate, estimate_difference, estimate_with_labels, factor_noise, pass_at_k
-    from .api.files import Exported, adapters, export, profiles, write_figures, write_html, write_profile
+    from .api.files import Exported, adapters, export, label_sample, profiles, write_figures, write_html, write_profile
     from .api.gate import gate
     from .api.keywords import Choices
-    from .api.labels import label_sample
     from .api.looks import boundaries, compare_in_sequence, estimate_from_part
     from .api.plan import plan
     from .api.runs import analyze, arena, compare, explain, factors, read
-    from .data.fields import Fields
+    from .data.clusters import Fields
     from .data.questions import Questions
     from .data.scores import CorpusScores, Group, Run, Scores
     from .leaderboard.profiles import NamedProfile, Profile
     from .report.text import render, write_tables
     from .results.arena import Arena
-    from .results.explanation import Explanation, Factors
+    from .results.explanation import Explanation, Factors, LabelSample
     from .results.gate import Gate, GateRow
-    from .results.labels import LabelSample
     from .results.plan import Plan
     from .results.rows import Analysis, Comparison, ConfidenceInterval, Difference, Estimate
     from .settings import Settings
 
-RENDERERS.update(
-    rich="harness_noise.report.terminal:render",
-    text="harness_noise.report.terminal:text",
-    html="harness_noise.report.html:fragment",
-    markdown="harness_noise.report.text:markdown",
-    junit="harness_noise.report.gate:junit",
-)
-
 _HOME = {
     "api.runs": "analyze arena compare explain factors read",
     "api.plan": "plan",
-    "api.files": "Exported adapters export profiles write_figures write_html write_profile",
+    "api.files": "Exported adapters export label_sample profiles write_figures write_html write_profile",
     "api.gate": "gate",
     "api.keywords": "Choices",
-    "api.labels": "label_sample",
     "report.text": "render write_tables",
     "api.looks": "boundaries compare_in_sequence estimate_from_part",
     "api.arrays": "combine estimate estimate_difference estimate_with_labels factor_noise pass_at_k",
     "analysis.sample": "as_scores",
     "results.rows": "Analysis Comparison ConfidenceInterval Difference Estimate",
     "results.arena": "Arena",
-    "results.explanation": "Explanation Factors",
+    "results.explanation": "Explanation Factors LabelSample",
     "results.gate": "Gate GateRow",
-    "results.labels": "LabelSample",
     "results.plan": "Plan",
     "leaderboard.profiles": "NamedProfile Profile",
     "data.questions": "Questions",
     "data.scores": "CorpusScores Group Run Scores",
-    "data.fields": "Fields",
+    "data.clusters": "Fields",
     "settings": "Settings",
 }
 """Module → the public names in it."""

@@ -1,11 +1,16 @@
-"""The types of arrays, once for all rooms."""
+"""The types of arrays, once for all rooms, and dataclasses whose fields are columns of P rows."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
@@ -13,3 +18,31 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 HashArray: TypeAlias = NDArray[np.uint64]
 PixelArray: TypeAlias = NDArray[np.uint8]
 AnyArray: TypeAlias = NDArray[Any]
+Rows = TypeVar("Rows", bound="DataclassInstance")
+
+
+def columns_of(table: DataclassInstance) -> dict[str, Any]:
+    """The columns by the names of their fields."""
+    return {item.name: getattr(table, item.name) for item in fields(table)}
+
+
+def blank(kind: type[Rows], P: int) -> Rows:
+    """P rows to be filled in: numbers are NaN, counts 0 and flags False until then."""
+    start = {"FloatArray": (np.nan, np.float64), "IntArray": (0, np.intp), "BoolArray": (False, np.bool_)}
+    return kind(*(np.full(P, *start[str(item.type)]) for item in fields(kind)))
+
+
+def rows_of(table: Rows, index: Any) -> Rows:
+    """The table at some rows, by their numbers or whether they are meant; a column that is None stays so."""
+    return type(table)(*(None if column is None else column[index] for column in columns_of(table).values()))
+
+
+def put(table: DataclassInstance, rows: IntArray | BoolArray, part: DataclassInstance) -> None:
+    """Fill in these rows."""
+    for name, column in columns_of(part).items():
+        getattr(table, name)[rows] = column
+
+
+def stacked(parts: Sequence[Rows]) -> Rows:
+    """Several tables, one below the other."""
+    return type(parts[0])(*map(np.concatenate, zip(*(columns_of(part).values() for part in parts), strict=True)))

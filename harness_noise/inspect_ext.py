@@ -60,10 +60,10 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
             hook.task_start(data, on)
             if on is None:
                 return None
-            if on.cluster is not None and (data.spec.metadata or {}).get("noise_cluster") is not None:
+            if on.settings.cluster is not None and (data.spec.metadata or {}).get("noise_cluster") is not None:
                 from harness_noise_adapters.inspect_logs.stopping import without_cluster
 
-                if (refused := without_cluster(data.spec, on.cluster)) is not None:
+                if (refused := without_cluster(data.spec, on.settings.cluster)) is not None:
                     return refused
             if not on.asking:
                 return None
@@ -188,8 +188,8 @@ def stop_when(
     Raises:
         InputError: no such choice, or not one of `against` and `se`.
     """
-    from harness_noise_adapters.inspect_logs.asking import StoppingSettings
     from harness_noise_adapters.inspect_logs.flags import Flag
+    from harness_noise_adapters.inspect_logs.stopper import StoppingSettings
     from harness_noise_adapters.inspect_logs.stopping import Stopping
     from harness_noise_adapters.stopping_options import OF_DECIDED, OF_UNTIL
 

@@ -55,45 +55,29 @@ def all_count_as_zero(missing: str) -> bool:
     return all(counts_as_zero(missing, cause) for cause in ("", *CAUSES))
 
 
-_NO_MEAN = "{what} is for metrics that are means of question scores; leave this one out with `metrics`"
-_ONE_RUN = (
-    "{what} is for one run; a difference has t (with Bonett-Price where nothing varies) or bootstrap: use "
-    "`interval='t'`"
-)
-_ONE_MODEL = "{what} is about a difference: it is for `compare` and `arena`, and here is one model"
-_LABELS = "{what} names a field of the questions of a run; arrays have none: give labels as `clusters`"
-_ONE_ROW = "{what} is about several rows, and one difference is a family of its own: leave it out"
-_WHOLE_RUNS = "export writes whole runs: leave out {what}"
-_NO_RUNS = "{what} is about `runs`, and none is given: name a run, or leave it out"
-_THEORY = "{what} is for the Beta theory, which starts from `accuracy`: leave it out"
-REFUSALS = {
+_SENTENCES = {
     # entry points
     "read": "reading computes nothing: give {what} to `analyze` or `compare`",
-    "estimate": _ONE_MODEL,
-    "estimate.cluster": _LABELS,
-    "analyze": _ONE_MODEL,
-    "export": _ONE_MODEL,
-    **dict.fromkeys(("export.tasks", "export.metrics", "export.scorers"), _WHOLE_RUNS),
+    "estimate analyze export": "{what} is about a difference: it is for `compare` and `arena`, and here is one model",
+    "estimate.cluster estimate_difference.cluster estimate_with_labels.cluster": "{what} names a field of the "
+    "questions of a run; arrays have none: give labels as `clusters`",
+    "export.tasks export.metrics export.scorers": "export writes whole runs: leave out {what}",
     "export.as_repeats": "{what} joins several runs, which have no common file: export them one by one",
     "export.apart": "export writes the files of every run: leave out {what}",
-    "estimate_difference": _ONE_RUN,
-    "estimate_difference.cluster": _LABELS,
-    "estimate_difference.adjust": _ONE_ROW,
-    **dict.fromkeys(("compare", "gate"), _ONE_RUN),
-    **dict.fromkeys(
-        ("gate.as_repeats", "gate.apart"), "several baseline runs are told apart by themselves: leave {what} out"
-    ),
-    "arena": "arena pairs models by question and takes repeats as independent answers; for {what} use `compare` on the "
-    "pairs that need it",
+    "estimate_difference compare gate": "{what} is for one run; a difference has t (with Bonett-Price where nothing "
+    "varies) or bootstrap: use `interval='t'`",
+    "estimate_difference.adjust": "{what} is about several rows, and one difference is a family of its own: leave it "
+    "out",
+    "gate.as_repeats gate.apart": "several baseline runs are told apart by themselves: leave {what} out",
+    "arena": "arena pairs models by question and takes repeats as independent answers; for {what} use `compare` on "
+    "the pairs that need it",
     "arena.test": "arena tests every pair by t, sign or wild; {what} resamples: use `compare` for the pairs that need "
     "it",
     "explain": "a regression has CR2 standard errors and t intervals: leave {what} out",
-    **dict.fromkeys(
-        (f"{name}.{option}" for name in ("gate", "factors", "plan") for option in ("measures", "prices")),
-        "{what} is about measures beside the score, and this is about scores: leave it out, or use `compare`",
-    ),
-    "factors": "noise by factor has no clusters and no interval of a mean: leave {what} out; what questions share is a "
-    "factor, `factors` NAME=COLUMN",
+    "gate.measures gate.prices factors.measures factors.prices plan.measures plan.prices": "{what} is about measures "
+    "beside the score, and this is about scores: leave it out, or use `compare`",
+    "factors": "noise by factor has no clusters and no interval of a mean: leave {what} out; what questions share is "
+    "a factor, `factors` NAME=COLUMN",
     "factors.as_repeats": "{what} hides which run an answer is of: name it as a factor, `factors={{'run': 'run'}}`",
     "factors.apart": "every run counts by itself here: leave {what} out",
     # what `compare` and `explain` are given
@@ -105,44 +89,49 @@ REFUSALS = {
     "estimate_from_part": "what a random part says of all questions has the CR2 standard error of a regression's "
     "residuals and a t interval: leave {what} out",
     "label": "`label_sample` draws the answers that people label, and computes nothing: leave {what} out",
-    "estimate_with_labels": "a mean that labels correct has the CR2 standard error of the question values and the t or "
-    "Wilson interval: leave {what} out",
-    "estimate_with_labels.cluster": _LABELS,
+    "estimate_with_labels": "a mean that labels correct has the CR2 standard error of the question values and the t "
+    "or Wilson interval: leave {what} out",
     "labels": "with labels a mean or difference has the CR2 standard error, the t test and the t or Wilson interval: "
     "leave {what} or the labels out",
+    **dict.fromkeys(
+        ("labels.seed", "labels.resamples"),
+        "nothing is resampled where labels correct a mean, so that {what} changes nothing: leave it or the labels out",
+    ),
+    "labels.by": "labels correct the mean of a whole task, and {what} asks for parts of it: leave {what} or the labels "
+    "out",
+    "labels.references": "labels correct the mean of the questions that were asked, and {what} asks for that of "
+    "others: leave {what} or the labels out",
+    "labels.looks": "labels are drawn from a run that is finished, and {what} is about one that grows: leave {what} or "
+    "the labels out",
+    "labels.combine": "labels correct every row by itself, and {what} combines rows by their questions: leave {what} "
+    "or the labels out",
+    **dict.fromkeys(
+        ("labels.questions", "labels.by_question"),
+        "labels correct the mean of all questions and not the score of one: leave {what} or the labels out",
+    ),
     "sides": "A and B are given as `a` and `b`: leave {what} out, or give all runs as `a`",
     "baseline": "with `baseline` all given runs are A: leave {what} out",
     # what `plan` takes the noise from: runs, one row of a result, a profile, the accuracy, ω² and σ²
     "plan": "a plan is about new questions: leave {what} out",
-    **dict.fromkeys(
-        ("plan.r2", "plan_row.r2"),
-        "runs say what their judge predicts of people's `labels`: leave {what} out, and give the labels",
-    ),
+    "plan.r2 plan_row.r2": "runs say what their judge predicts of people's `labels`: leave {what} out, and give the "
+    "labels",
     "plan.sigma2": "{what} belongs to `omega2`: with `runs` it comes from the runs",
-    **dict.fromkeys(
-        (f"{form}.{name}" for form in ("plan", "plan_row") for name in ("design_effect", "cluster_size", "icc")),
-        "the runs say what their clusters are, and their data variance holds the clustering: leave {what} out",
-    ),
+    "plan.design_effect plan.cluster_size plan.icc plan_row.design_effect plan_row.cluster_size plan_row.icc": "the "
+    "runs say what their clusters are, and their data variance holds the clustering: leave {what} out",
     "plan_row": "{what} says how runs are read, and a row of a result is given: leave it out",
-    "plan_profile": _NO_RUNS,
+    "plan_profile plan_accuracy plan_numbers": "{what} is about `runs`, and none is given: name a run, or leave it out",
     "plan_profile.sigma2": "{what} belongs to `omega2`: with `references` it comes from the profile",
-    **dict.fromkeys(
-        ("plan_profile.cluster_size", "plan_profile.icc"), "the profile says what its clusters are: leave {what} out"
-    ),
-    "plan_accuracy": _NO_RUNS,
+    "plan_profile.cluster_size plan_profile.icc": "the profile says what its clusters are: leave {what} out",
     "plan_accuracy.sigma2": "{what} belongs to `omega2`: with `accuracy` it comes from a theory",
-    "plan_numbers": _NO_RUNS,
-    **{f"{form}.solved": _THEORY for form in ("plan", "plan_row", "plan_profile", "plan_numbers")},
+    "plan.solved plan_row.solved plan_profile.solved plan_numbers.solved": "{what} is for the Beta theory, which "
+    "starts from `accuracy`: leave it out",
     # metrics over all questions at once
-    "corpus": _NO_MEAN,
-    "corpus_difference": _NO_MEAN,
+    "corpus corpus_difference": "{what} is for metrics that are means of question scores; leave this one out with "
+    "`metrics`",
     # settings and data that change what the others can mean
     "unpaired": "{what} needs pairs of the same question: use t or bootstrap with `unpaired=True`",
     "unpaired.runs_shared": "{what} pairs run j of A with run j of B on the same questions: not with `unpaired=True`",
-    **dict.fromkeys(
-        ("unpaired.questions", "unpaired.by_question"),
-        "{what} is about pairs of the same question: leave it or `unpaired` out",
-    ),
+    "unpaired.questions unpaired.by_question": "{what} is about pairs of the same question: leave it or `unpaired` out",
     "wild": "`test='wild'` has an interval of its own, by inversion: leave {what} out, or use t",
     "fixed": "{what} takes the questions for a sample, and `questions_are='fixed'` does not: its standard error comes "
     "from the repeats alone, with the t test. Leave one of the two out",
@@ -151,6 +140,7 @@ REFUSALS = {
     "crossed": "{what} takes whole clusters of one kind, and these questions are clustered in two crossed ways: use "
     "`test='t'` and `interval='t'`, or name one of the two with `cluster`",
 }
+REFUSALS = {consumer: sentence for consumers, sentence in _SENTENCES.items() for consumer in consumers.split()}
 """Consumer → the sentence that refuses what it does not obey; `consumer.keyword` where one keyword needs another."""
 _WITH_ANSWERS = "estimate estimate_difference analyze compare arena"
 _DIFFERENCES = "estimate_difference compare arena corpus_difference counts profile"

@@ -15,17 +15,17 @@ import io
 import json
 import os
 import shutil
-import subprocess
-import sys
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from copy import deepcopy
 from dataclasses import replace
-from inspect import getfile
+from multiprocessing import get_context
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+from unittest.mock import patch
 
 import numpy as np
 
@@ -35,7 +35,10 @@ from .data.scores import CorpusScores, ReadOptions, Run, Scores
 from .errors import InputError
 from .io.joining import select
 from .io.registry import LAST
+from .io.workers import travelling
 
+Checked: TypeAlias = tuple[dict[str, Any], Callable[[Scores], bool]]
+"""Options, and what scores are read with them."""
 ABSENT = "no_such_field"
 """A name that no file has."""
 GARBAGE = {
@@ -73,23 +76,6 @@ OTHERS: dict[str, dict[str, Any]] = {
     },
 }
 """One small file of each format that comes with the package, by the adapter that reads it."""
-_IN_ANOTHER_PROCESS = """
-import json, pickle, sys
-from importlib.util import module_from_spec, spec_from_file_location
-sys.path[:] = {path!r}
-if {module!r} not in sys.modules:
-    try:
-        __import__({module!r})
-    except ImportError:
-        spec = spec_from_file_location({module!r}, {file!r})
-        sys.modules[{module!r}] = module = module_from_spec(spec)
-        spec.loader.exec_module(module)
-from harness_noise.data.scores import ReadOptions
-runs = pickle.loads({adapter!r}).read(pickle.loads({place!r}), ReadOptions())
-keys = [[list(item.questions.keys) for item in (*run.scores, *run.corpus)] for run in runs]
-with open({answer!r}, "w") as file:
-    json.dump([[run.model, run.name, found] for run, found in zip(runs, keys)], file)
-"""
 
 
 def check_adapter(
@@ -131,9 +117,18 @@ def check_adapter(
     with redirect_stdout(printed):
         checked = _Checked(adapter, Path(place), folder)
         problems = [
-            *checked.of_the_place(expected or {}, models),
-            *checked.of_files(),
-            *checked.of_options(cluster, question, factor),
+            *checked.sniffing(),
+            *checked.names(models),
+            *checked.scores(expected or {}),
+            *checked.native(),
+            *checked.damage(),
+            *checked.again(),
+            *checked.elsewhere(),
+            *checked.in_parts(),
+            *checked.writing(),
+            *checked.missing(),
+            *checked.selection(),
+            *checked.options(cluster, question, factor),
         ]
     if printed.getvalue():
         problems.append(f"prints to standard output, where results go: {printed.getvalue()[:80]!r}")
@@ -148,36 +143,6 @@ class _Checked:
         self.adapter, self.place, self.folder = adapter, place, folder
         self.once = self.read()
         """What was read first, for the checks that only look at it."""
-
-    def of_the_place(
-        self, expected: Mapping[tuple[str, ...], Sequence[float | None]], models: Sequence[str] | None
-    ) -> Iterator[str]:
-        """Check what the adapter says of the place itself."""
-        if not (type(self.adapter).__doc__ or "").strip():
-            yield "the class of the adapter has no docstring, whose first line says what it reads"
-        yield from self.sniffing()
-        yield from self.names()
-        found = [run.model for run in self.once]
-        if models is not None and found != list(models):
-            yield f"read: runs of {found} in place of {list(models)}"
-        yield from self.scores(expected)
-        yield from self.native()
-
-    def of_files(self) -> Iterator[str]:
-        """Check damaged files, copies, another process, parts, and what is written."""
-        yield from self.damage()
-        yield from self.again()
-        yield from self.elsewhere()
-        yield from self.in_parts()
-        yield from self.writing()
-
-    def of_options(self, cluster: str | None, question: str | None, factor: str | None) -> Iterator[str]:
-        """Check each field of `ReadOptions`."""
-        yield from self.missing()
-        yield from self.selection()
-        yield from self.clusters(cluster)
-        yield from self.keys(question)
-        yield from self.factors(factor)
 
     def read(self, place: Path | None = None, **options: Any) -> list[Run]:
         return self.adapter.read(self.place if place is None else place, ReadOptions(**options))
@@ -217,9 +182,13 @@ class _Checked:
                 path.write_bytes(data)
                 yield path
 
-    def names(self) -> Iterator[str]:
-        """There is a run, and everything in it has a name of its own."""
+    def names(self, models: Sequence[str] | None) -> Iterator[str]:
+        """There is a run, and everything in it has a name of its own; so has the adapter."""
         runs = self.once
+        if not (type(self.adapter).__doc__ or "").strip():
+            yield "the class of the adapter has no docstring, whose first line says what it reads"
+        if models is not None and [run.model for run in runs] != list(models):
+            yield f"read: runs of {[run.model for run in runs]} in place of {list(models)}"
         if not runs:
             yield "read: no run, and no InputError that says why"
         if len({(run.model, run.name) for run in runs}) < len(runs):
@@ -227,12 +196,11 @@ class _Checked:
         for run in runs:
             if not (run.model and run.name and run.harness):
                 yield f"read: a run without model, name or harness: {run.model!r}, {run.name!r}, {run.harness!r}"
-            measured: list[Any] = [*run.scores, *run.corpus]
-            rows = [item.key for item in (*measured, *run.skipped)]
+            rows = [item.key for item in (*_measured(run), *run.skipped)]
             yield from (
                 f"read: {row} is there {rows.count(row)} times" for row in dict.fromkeys(rows) if rows.count(row) > 1
             )
-            for item in measured:
+            for item in _measured(run):
                 keys = tuple(item.questions.keys)
                 if len(set(keys)) < len(keys) or not all(isinstance(key, str) and key for key in keys):
                     yield f"read: {item.task}: keys of questions that are empty, twice there or no strings"
@@ -278,60 +246,41 @@ class _Checked:
             whole = path.read_bytes()
             for data in (whole[: len(whole) // 2], whole[:-2], *(GARBAGE.values() if path in first else [b"", b"{}"])):
                 path.write_bytes(data)
-                yield from self._read_or_refused(copy, f"{path.name} of {len(data)} bytes")
+                what = f"on {path.name} of {len(data)} bytes"
+                try:
+                    if self.adapter.sniff(copy):
+                        self.read(copy)
+                except InputError as error:
+                    if not str(error).strip():
+                        yield f"read: an InputError without words {what}"
+                except Exception as error:  # noqa: BLE001 - whatever it is, it must not come
+                    yield f"read: {type(error).__name__} in place of an InputError {what}: {error}"
             path.write_bytes(whole)
-
-    def _read_or_refused(self, place: Path, what: str) -> Iterator[str]:
-        try:
-            if self.adapter.sniff(place):
-                self.read(place)
-        except InputError as error:
-            if not str(error).strip():
-                yield f"read: an InputError without words on {what}"
-        except Exception as error:  # noqa: BLE001 - whatever it is, it must not come
-            yield f"read: {type(error).__name__} in place of an InputError on {what}: {error}"
 
     def again(self) -> Iterator[str]:
         """Check that a run reads alike whenever and wherever it is read."""
-        once, twice = self.once, self.read()
-        yield from _unlike("read again", once, twice)
-        yield from (
-            f"read again: the run {a.name!r} is called {b.name!r}"
-            for a, b in zip(once, twice, strict=False)
-            if a.name != b.name
-        )
-        yield from _unlike("read from a copy", once, self.read(self.copy("copy")))
+        twice = self.read()
+        yield from _unlike("read again", self.once, twice, named=True)
+        yield from _unlike("read from a copy", self.once, self.read(self.copy("copy")))
         for backwards in (False, True):
             with _listed(backwards):
                 found = self.read()
-            yield from _unlike("read with its folders listed in another order", once, found)
+            yield from _unlike("read with its folders listed in another order", self.once, found)
 
     def elsewhere(self) -> Iterator[str]:
-        """Check that names are stable in another process, whose strings have other hashes."""
-        kind, answer = type(self.adapter), self.folder / "elsewhere.json"
-        program = _IN_ANOTHER_PROCESS.format(
-            path=sys.path,
-            module=kind.__module__,
-            file=getfile(kind),
-            adapter=bytes(ForkingPickler.dumps(self.adapter)),
-            place=bytes(ForkingPickler.dumps(self.place)),
-            answer=str(answer),
-        )
-        environment = os.environ | {"PYTHONHASHSEED": "20261122"}
-        done = subprocess.run([sys.executable, "-"], input=program.encode(), capture_output=True, env=environment)
-        if done.returncode:
-            yield f"read by another process: {done.stderr.decode(errors='replace').strip().splitlines()[-1]}"
-            return
-        for run, (model, name, keys) in zip(self.once, json.loads(answer.read_text()), strict=True):
-            if (run.model, run.name) != (model, name):
-                yield f"read by another process: {model!r}, {name!r} in place of {run.model!r}, {run.name!r}"
-            measured: list[Any] = [*run.scores, *run.corpus]
-            if keys != [list(item.questions.keys) for item in measured]:
-                yield "read by another process: other keys of questions, or in another order; is `hash` or a set in it?"
+        """Check that runs and names are the same in another process, whose strings have other hashes."""
+        what = "read by another process"
+        with patch.dict(os.environ, PYTHONHASHSEED="20261122"), ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            try:
+                found = pool.submit(_read_elsewhere, self.adapter, self.place).result()
+            except Exception as error:  # noqa: BLE001 - of a process that cannot import the adapter, too
+                yield f"{what}: {error}"
+                return
+        yield from _unlike(what, self.once, found, named=True)
 
     def missing(self) -> Iterator[str]:
         """`missing="zero"`: an answer without a score is wrong."""
-        zero = self._obeyed_or_refused("missing", missing="zero")
+        zero = self._obeyed_or_refused(missing="zero")
         for old, new in _pairs(self.once, zero):
             filled = np.isnan(old.values) & ~np.isnan(new.values)
             others = ~filled & ~np.isnan(new.values)
@@ -349,58 +298,42 @@ class _Checked:
                 options = ReadOptions(**wanted)
                 yield from _unlike(f"read {wanted}", [select(run, options)], [select(found, options) for found in less])
 
-    def clusters(self, field: str | None) -> Iterator[str]:
-        """`cluster`: none, the task, a field, and one that nobody has."""
-        for run in self._obeyed_or_refused("cluster", cluster="none"):
-            yield from (f"cluster=none: {item.task} has clusters" for item in run.scores if item.clusters is not None)
-        for run in self._obeyed_or_refused("cluster", cluster="task"):
-            yield from (
-                f"cluster=task: {item.task} is not one" for item in run.scores if len(set(item.clusters or ())) != 1
-            )
-        if field is not None:
-            for item in (item for run in self.read(cluster=field) for item in run.scores):
-                if item.clusters is None or not item.cluster_spec:
-                    yield f"cluster={field}: {item.task} has no clusters, or does not say which"
-        yield from self._refused(cluster=ABSENT)
+    def options(self, cluster: str | None, question: str | None, factor: str | None) -> Iterator[str]:
+        """`cluster`, `columns` and `factors` by a field, and by one that nobody has; no clusters, and the task's."""
+        refusable: list[Checked] = [
+            ({"cluster": "none"}, lambda item: item.clusters is None),
+            ({"cluster": "task"}, lambda item: len(set(item.clusters or ())) == 1),
+            # the analysis refuses a factor that is not there
+            ({"factors": (ABSENT,)}, lambda item: ABSENT not in (item.factors or {})),
+        ]
+        by_field: list[tuple[str | None, Checked]] = [
+            (cluster, ({"cluster": cluster}, lambda item: bool(item.clusters and item.cluster_spec))),
+            (question, ({"columns": {"question": question}}, lambda item: item.questions.kind == "question")),
+            (factor, ({"factors": (factor,)}, lambda item: factor in (item.factors or {}))),
+        ]
+        readings = [(self._obeyed_or_refused(**options), options, holds) for options, holds in refusable]
+        readings += [(self.read(**options), options, holds) for field, (options, holds) in by_field if field]
+        for runs, options, holds in readings:
+            for item in (item for run in runs for item in run.scores):
+                if not holds(item):
+                    yield f"{_said(options)}: not obeyed in {item.task}, {item.metric}"
+        for options in ({"cluster": ABSENT}, {"columns": {"question": ABSENT}}):
+            try:
+                self.read(**options)
+            except InputError as error:
+                if ABSENT not in str(error):
+                    yield f"{_said(options)}: the refusal does not say what is not there: {error}"
+            else:
+                yield f"{_said(options)}: neither obeyed nor refused"
 
-    def keys(self, field: str | None) -> Iterator[str]:
-        """`columns`: the field of the question, and one that nobody has."""
-        if field is not None:
-            for run in self.read(columns={"question": field}):
-                for item in run.scores:
-                    if item.questions.kind != "question":
-                        yield f"columns question={field}: the keys of {item.task} are called {item.questions.kind!r}"
-        yield from self._refused(columns={"question": ABSENT})
-
-    def factors(self, field: str | None) -> Iterator[str]:
-        """`factors`: on every score, and none that is not there."""
-        if field is not None:
-            for item in (item for run in self.read(factors=(field,)) for item in run.scores):
-                if field not in (item.factors or {}):
-                    yield f"factors={field}: {item.task}, {item.metric} has no levels of it"
-        for run in self._obeyed_or_refused("factors", factors=(ABSENT,)):  # the analysis refuses what is not there
-            yield from (
-                f"factors={ABSENT}: made up for {item.task}" for item in run.scores if ABSENT in (item.factors or {})
-            )
-
-    def _obeyed_or_refused(self, what: str, **options: Any) -> list[Run]:
+    def _obeyed_or_refused(self, **options: Any) -> list[Run]:
         """The runs; none where the option is refused in words."""
         try:
             return self.read(**options)
         except InputError as error:
             if not str(error).strip():
-                raise AssertionError(f"{what}: refused without words") from error
+                raise AssertionError(f"{_said(options)}: refused without words") from error
             return []
-
-    def _refused(self, **options: Any) -> Iterator[str]:
-        said = ", ".join(f"{name}={value}" for name, value in options.items())
-        try:
-            self.read(**options)
-        except InputError as error:
-            if ABSENT not in str(error):
-                yield f"{said}: the refusal does not say what is not there: {error}"
-        else:
-            yield f"{said}: neither obeyed nor refused"
 
     def in_parts(self) -> Iterator[str]:
         """Parts that travel, in an order that stays; together they are the whole."""
@@ -413,7 +346,8 @@ class _Checked:
         found: list[PartRead | InputError] = []
         for part in adapter.parts(self.place):
             try:
-                found.append(adapter.read_part(_sent(part), ReadOptions()))
+                ForkingPickler.dumps(part)  # as it goes to another process
+                found.append(adapter.read_part(deepcopy(part), ReadOptions()))
             except InputError as error:
                 found.append(error)
         joined = adapter.join(self.place, found, ReadOptions())
@@ -439,8 +373,13 @@ class _Checked:
         self.adapter.write(copy, out, lambda run: analyze_run(run, Settings()), ReadOptions())
         if _contents(out) != first:
             yield "write: a second time changes what was written"
-        written = [run for place in _places(self.adapter, out) for run in self.read(place)]
+        places = [out] if self.adapter.sniff(out) else filter(self.adapter.sniff, _files(out))
+        written = [run for place in places for run in self.read(place)]
         yield from _unlike("write", [_bare(run) for run in self.read(copy)], [_bare(run) for run in written])
+
+
+def _read_elsewhere(adapter: Adapter, place: Path) -> list[Run]:
+    return list(map(travelling, adapter.read(place, ReadOptions())))
 
 
 def _files(place: Path) -> list[Path]:
@@ -483,16 +422,12 @@ def _listed(backwards: bool) -> Iterator[None]:
         def __next__(self) -> os.DirEntry[Any]:
             return next(self.entries)
 
-    patched: Any = os
-    patched.scandir, patched.listdir = Entries, lambda *of: sorted(listdir(*of), reverse=backwards)
-    try:
+    with patch.multiple(os, scandir=Entries, listdir=lambda *of: sorted(listdir(*of), reverse=backwards)):
         yield
-    finally:
-        patched.scandir, patched.listdir = scandir, listdir
 
 
-def _places(adapter: Adapter, out: Path) -> list[Path]:
-    return [out] if adapter.sniff(out) else [path for path in _files(out) if adapter.sniff(path)]
+def _said(options: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
 def _bare(run: Run) -> Run:
@@ -509,20 +444,24 @@ def _pairs(old: Sequence[Run], new: Sequence[Run]) -> Iterator[tuple[Scores, Sco
         yield from zip(a.scores, b.scores, strict=False)
 
 
-def _unlike(what: str, old: Sequence[Run], new: Sequence[Run]) -> Iterator[str]:
-    """In what two readings of the same runs differ, but for the place where they lie."""
+def _measured(run: Run) -> list[Scores | CorpusScores]:
+    return [*run.scores, *run.corpus]
+
+
+def _unlike(what: str, old: Sequence[Run], new: Sequence[Run], *, named: bool = False) -> Iterator[str]:
+    """In what two readings of the same runs differ, but for the place where they lie, unless they are `named` alike."""
     if [run.model for run in old] != [run.model for run in new]:
         yield f"{what}: runs of {[run.model for run in new]} in place of {[run.model for run in old]}"
         return
     for a, b in zip(old, new, strict=True):
-        for kind in ("scores", "corpus"):
-            mine, theirs = getattr(a, kind), getattr(b, kind)
-            names = [[item.key for item in part] for part in (mine, theirs)]
-            if names[0] != names[1]:
-                yield f"{what}: {kind} {names[1]} in place of {names[0]}"
-                continue
-            for x, y in zip(mine, theirs, strict=True):
-                yield from (f"{what}: {x.task}, {x.metric}: other {field}" for field in _differing(x, y))
+        if named and a.name != b.name:
+            yield f"{what}: the run {a.name!r} is called {b.name!r}"
+        keys = [[item.key for item in _measured(run)] for run in (a, b)]
+        if keys[0] != keys[1]:
+            yield f"{what}: {keys[1]} in place of {keys[0]}"
+            continue
+        for x, y in zip(_measured(a), _measured(b), strict=True):
+            yield from (f"{what}: {x.task}, {x.metric}: other {field}" for field in _differing(x, y))
 
 
 def _differing(x: Scores | CorpusScores, y: Scores | CorpusScores) -> Iterator[str]:
@@ -533,9 +472,3 @@ def _differing(x: Scores | CorpusScores, y: Scores | CorpusScores) -> Iterator[s
     for field in ("clusters", "cluster_spec", "higher_is_better", "n_missing", "native"):
         if getattr(x, field) != getattr(y, field):
             yield field
-
-
-def _sent(part: object) -> Any:
-    """A part as another process gets it; an exception where it cannot be sent."""
-    ForkingPickler.dumps(part)
-    return deepcopy(part)

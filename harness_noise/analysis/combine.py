@@ -1,19 +1,23 @@
-"""What several tasks, or several pairs of models, say together."""
+"""Rows without questions of their own: two counts of right answers, and what several tasks or models say together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ..data.scores import Run
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    from ..data.scores import Run
-    from ..results.rows import Comparison, Difference
-    from ..stats.combine import Combined
-    from ..stats.tests import Skew
+from ..results.rows import Comparison, Difference
+from ..settings import Settings, check_scale
+from ..stats import combine as methods
+from ..stats import decision
+from ..stats.decision import Skew, skewed_alike
+from ..stats.intervals import agresti_caffo
+from .difference import RowDecision, decided, one_row
 
 
 def combined(result: Comparison, pairs: Iterable[tuple[Run, Run]]) -> Comparison:
@@ -23,7 +27,7 @@ def combined(result: Comparison, pairs: Iterable[tuple[Run, Run]]) -> Comparison
     return replace(result, combined=combine([row for row, _ in alone], [skew for _, skew in alone]))
 
 
-def combine(rows: Iterable[Difference], skews: Sequence[Skew | None] = ()) -> tuple[Combined, ...]:
+def combine(rows: Iterable[Difference], skews: Sequence[Skew | None] = ()) -> tuple[methods.Combined, ...]:
     """Combine differences of independent tasks or models: equal weights, Stouffer, inverse variance, Wilcoxon.
 
     The first is the default. A metric where lower is better counts with its sign turned, so that above 0
@@ -39,29 +43,76 @@ def combine(rows: Iterable[Difference], skews: Sequence[Skew | None] = ()) -> tu
     Raises:
         InputError: fewer than two rows, or several metrics.
     """
-    from ..stats.combine import equal_weights, inverse_variance, refused_as_skewed, stouffer, wilcoxon
-    from ..stats.tests import skewed_alike
-
     pairs = [(row, skew) for row, skew in zip_longest(rows, skews) if row is not None and row.diff is not None]
-    found = [row for row, _ in pairs]
-    metrics = sorted({row.metric for row in found})
-    if len(found) < 2 or len(metrics) != 1:
+    metrics = sorted({row.metric for row, _ in pairs})
+    if len(pairs) < 2 or len(metrics) != 1:
         raise InputError(
-            f"combining needs at least two differences of one metric; there are {len(found)}"
+            f"combining needs at least two differences of one metric; there are {len(pairs)}"
             + (f" of {', '.join(metrics)}" if metrics else "")
         )
-    signed = [(-1.0 if row.higher_is_better is False else 1.0) * (row.diff or 0.0) for row in found]
-    known = [(d, row.se, row.df) for d, row in zip(signed, found, strict=True) if row.se and row.df]
-    out = [wilcoxon(signed)]
+    signed = [(-1.0 if row.higher_is_better is False else 1.0) * (row.diff or 0.0) for row, _ in pairs]
+    known = [(d, row, skew) for d, (row, skew) in zip(signed, pairs, strict=True) if row.se and row.df]
+    out = [methods.wilcoxon(signed)]
     if len(known) > 1:
-        columns = [[item[i] for item in known] for i in range(3)]
-        known_skews = [
-            skew.turned() if row.higher_is_better is False else skew
-            for row, skew in pairs
-            if skew and row.se and row.df
-        ]
-        summed = [stouffer(*columns), inverse_variance(*columns)]
-        if skewed_alike(known_skews):
-            summed = [refused_as_skewed(item) for item in summed]
-        out = [equal_weights(*columns), *summed, *out]
+        diffs = [d for d, _, _ in known]
+        columns = diffs, [row.se or 0.0 for _, row, _ in known], [row.df or 0.0 for _, row, _ in known]
+        skewed = [skew.turned() if row.higher_is_better is False else skew for _, row, skew in known if skew]
+        summed = [methods.stouffer(*columns), methods.inverse_variance(*columns)]
+        if skewed_alike(skewed):
+            summed = [methods.refused_as_skewed(item) for item in summed]
+        out = [methods.equal_weights(*columns), *summed, *out]
     return tuple(out)
+
+
+def compare_counts(
+    a: tuple[int, int], b: tuple[int, int], names: tuple[str, str], settings: Settings
+) -> tuple[Difference, methods.TwoCounts]:
+    """x of n against y of m: Fisher's exact test, the pairing lost, and the interval of Agresti & Caffo (2000).
+
+    Args:
+        a: right answers and questions of A.
+        b: of B.
+        names: what to call them.
+        settings: level and margin.
+
+    Returns:
+        The row, whose statistic is the pooled z, and Fisher's test.
+
+    Raises:
+        InputError: more right answers than questions, or a margin that is not on the scale of shares.
+    """
+    (x, n), (y, m) = a, b
+    check_scale("margin", settings.margin, (0.0, 1.0), "a share of right answers", known=True)
+    try:
+        exact, z = methods.fisher_exact(x, n, y, m), methods.two_proportions(x, n, y, m)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+
+    pooled, unknown = (x + y) / (n + m), np.array([np.nan])
+    variance = np.array([pooled * (1 - pooled) * (1 / n + 1 / m)])
+    of = decision.Differences(np.array([exact.diff]), variance, df=unknown, zero=np.array([False]), p_zero=unknown)
+    each = np.array([exact.p_value]), np.array([z.statistic])
+    limits = one_row(partial(agresti_caffo, x / n, n, y / m, m))
+    test = decision.Test(*each, by_p=True, of_all=True, limits=limits, interval="agresti-caffo")
+    row = RowDecision.of(
+        decision.decide(of, settings, test),
+        {"unpaired"},
+        task="",
+        metric="counts",
+        scorer="none",
+        higher_is_better=None,
+        model_a=names[0],
+        model_b=names[1],
+        n_questions=n + m,
+        n_clusters=n + m,
+        n_only_a=n,
+        n_only_b=m,
+        repeats_a=1,
+        repeats_b=1,
+        mean_a=x / n,
+        mean_b=y / m,
+        diff=exact.diff,
+        level=settings.level,
+        test="fisher",
+    )
+    return decided([row], settings)[0], exact

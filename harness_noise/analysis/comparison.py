@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
-from ..data.matching import pair
+from ..arrays import IntArray
 from ..data.native_values import agreed_pairs
-from ..data.questions import QuestionText
 from ..data.scores import CorpusScores, Group, Run, Scores
 from ..errors import InputError, NothingSharedError, some_of
 from ..io.joining import check_clusters
@@ -20,10 +18,10 @@ from ..results.forms import merge_notes
 from ..results.rows import ByQuestion, Comparison, Difference, Flip
 from ..settings import Settings
 from ..stats.contrast import question_stats
-from .difference import run_difference
-from .evidence import Compared, RowDecision, decided
+from .corpus import corpus_difference
+from .difference import Compared, RowDecision, decided, run_difference
 from .repeats import copies
-from .sample import group_parts, named_repeats
+from .sample import group_parts, is_scored, named_repeats, scored_pairs, texts_of
 
 AnyScores = TypeVar("AnyScores", Scores, CorpusScores)
 
@@ -76,27 +74,30 @@ def _of_pair(
     matched, remarks = matched_scores(run_a, run_b, alone=not groups and not wholes)
     notes = [*remarks, *copies((run_a, run_b))]
     notes += named_repeats([part for parts in matched for part in parts], settings)
+    compared: list[Compared | tuple[CorpusScores, CorpusScores]] = [
+        *(Compared([one], [other], run_a, run_b) for one, other in matched),
+        *(Compared(parts_a, parts_b, run_a, run_b, group) for group, parts_a, parts_b in groups),
+        *wholes,
+    ]
     rows: list[RowDecision] = []
     flips: list[Flip] = []
     left_out: list[NothingSharedError] = []
-    for one, other in matched:
-        with _collected(left_out):
-            row, said = run_difference(Compared([one], [other], run_a, run_b), settings)
-            rows.append(replace(row, family=family.get(one.task, "")))
-            notes += [*said.pairing, *said.missing]
-            if n_questions and not settings.unpaired:
-                listed, remarks = flipped(one, other, (run_a, run_b), n_questions)
-                flips += listed
-                notes += remarks
-    for group, parts_a, parts_b in groups:
-        with _collected(left_out):
-            row, said = run_difference(Compared(parts_a, parts_b, run_a, run_b, group), settings)
-            rows.append(row)
-            notes += said.missing
-    for whole_a, whole_b in wholes:
-        with _collected(left_out):
-            row = _of_corpus(whole_a, whole_b, run_a, run_b, settings)
-            rows.append(replace(row, family=family.get(whole_a.task, "")))
+    for what in compared:
+        try:
+            if isinstance(what, Compared):
+                row, said = run_difference(what, settings)
+            else:
+                row, said = corpus_difference(*what, run_a, run_b, settings), []
+        except NothingSharedError as error:  # one task without a shared question must not take the others with it
+            left_out.append(error)
+            continue
+        of_group = isinstance(what, Compared) and what.group is not None
+        rows.append(row if of_group else replace(row, family=family.get(row.fields["task"], "")))
+        notes += said
+        if isinstance(what, Compared) and not of_group and n_questions and not settings.unpaired:
+            listed, remarks = flipped(what.parts_a[0], what.parts_b[0], (run_a, run_b), n_questions)
+            flips += listed
+            notes += remarks
     if left_out and not rows:
         raise left_out[0]
     return rows, flips, [*notes, *(f"left out: {error}" for error in left_out)]
@@ -116,22 +117,6 @@ def _families(groups: Sequence[Group]) -> dict[str, str]:
     """
     by_size = sorted(groups, key=lambda group: -len(group.tasks))
     return {task: group.name for group in by_size for task in group.tasks}
-
-
-@contextmanager
-def _collected(errors: list[NothingSharedError]) -> Iterator[None]:
-    """One task without a shared question must not take the others with it."""
-    try:
-        yield
-    except NothingSharedError as error:
-        errors.append(error)
-
-
-def _of_corpus(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, settings: Settings) -> RowDecision:
-    """A − B of a metric that is no mean; most comparisons have none, and do without what it loads."""
-    from .corpus import corpus_difference
-
-    return corpus_difference(a, b, run_a, run_b, settings)
 
 
 def _both(a: Iterable[AnyScores], b: Iterable[AnyScores]) -> list[tuple[AnyScores, AnyScores]]:
@@ -211,99 +196,24 @@ def difference_of_scores(a: Scores, b: Scores, settings: Settings) -> Difference
     """
     if not settings.unpaired and len(a.questions) != len(b.questions):
         raise ValueError(f"{len(a.questions)} questions in a and {len(b.questions)} in b")
-    scored = [np.isnan(part.values).sum(axis=1) < part.values.shape[1] for part in (a, b)]
-    if not settings.unpaired and not np.any(scored[0] & scored[1]):
+    if not settings.unpaired and not np.any(is_scored(a) & is_scored(b)):
         raise ValueError("no question has a score in both a and b")
     run_a, run_b = Run(model="A", name="a", harness="array"), Run(model="B", name="b", harness="array")
     return decided([run_difference(Compared([a], [b], run_a, run_b), settings)[0]], settings)[0]
 
 
-def _question_means(one: Scores, other: Scores) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    """Rows of A and of B, and the means there, of the questions that both have scored."""
-    matches = pair(one.questions, other.questions)
-    rows_a, rows_b = np.array(matches.rows_a, dtype=np.intp), np.array(matches.rows_b, dtype=np.intp)
-    with np.errstate(invalid="ignore"):
-        mean_a, mean_b = question_stats(one.values).mean[rows_a], question_stats(other.values).mean[rows_b]
-    keep = np.isfinite(mean_a) & np.isfinite(mean_b)
-    return rows_a[keep], rows_b[keep], mean_a[keep], mean_b[keep]
+def _each_question(one: Scores, other: Scores, run_a: Run, run_b: Run) -> tuple[ByQuestion, IntArray, IntArray]:
+    """The questions that both have scored, with their rows in A and in B."""
+    found = scored_pairs(one, other)
+    at_a, at_b = np.array(found.rows_a, dtype=np.intp), np.array(found.rows_b, dtype=np.intp)
 
-
-def flipped(one: Scores, other: Scores, runs: tuple[Run, Run], limit: int) -> tuple[list[Flip], list[str]]:
-    """At most `limit` questions, the largest difference first; of how many, and why their texts cannot be shown, if so.
-
-    Whole questions, targets and answers are read from the logs now; no number depends on them.
-    """
-    at_a, at_b, mean_a, mean_b = _question_means(one, other)
-    d = mean_a - mean_b
-    order = np.argsort(-np.abs(d), kind="stable")
-    differ = order[d[order] != 0]
-    order = differ[:limit]
-    rows_a, rows_b = at_a[order].tolist(), at_b[order].tolist()
-    notes = []
-    if len(differ):
-        what = "question" if len(differ) == 1 else "questions"
-        notes.append(
-            f"{one.task}, {one.metric}: {len(order)} of the {len(differ)} {what} on which {runs[0].model} and "
-            f"{runs[1].model} differ"
-        )
-    told_a, told_b = _told(one, runs[0], rows_a, notes), _told(other, runs[1], rows_b, notes)
-    texts, rows = one.questions.shown(), rows_a
-    if not texts:
-        texts, rows = other.questions.shown(), rows_b
-    flips = [
-        Flip(
-            one.task,
-            one.metric,
-            one.scorer,
-            runs[0].model,
-            runs[1].model,
-            question=one.questions.keys[i],
-            text=a.text or b.text or (texts[row] if texts else None),
-            cluster=one.clusters[i] if one.clusters else None,
-            mean_a=float(mean_a[k]),
-            mean_b=float(mean_b[k]),
-            diff=float(d[k]),
-            target=b.target if a.target is None else a.target,
-            answers_a=a.answers,
-            answers_b=b.answers,
-        )
-        for k, i, row, a, b in zip(order, rows_a, rows, told_a, told_b, strict=True)
-    ]
-    return flips, notes
-
-
-def _told(item: Scores, run: Run, rows: Sequence[int], notes: list[str]) -> Sequence[QuestionText]:
-    """What the log says of these questions, nothing where it cannot be read."""
-    nothing = [QuestionText()] * len(rows)
-    if item.questions.log is None or not rows:
-        return nothing
-    try:
-        return item.questions.log.read(rows, item.scorer)
-    except InputError as error:
-        notes.append(f"the answers of {run.model} are not shown: {error}")
-        return nothing
-
-
-def by_question(pairs: Sequence[tuple[Run, Run]]) -> tuple[ByQuestion, ...]:
-    """Every task × metric × scorer that both runs of a pair measured, question by question; groups have none."""
-    out = []
-    for run_a, run_b in pairs:
-        try:
-            matched = matched_scores(run_a, run_b, alone=True)[0]
-        except InputError:  # groups and corpus metrics alone are shared
-            continue
-        out += [_each_question(*parts, run_a, run_b) for parts in matched]
-    return tuple(out)
-
-
-def _each_question(one: Scores, other: Scores, run_a: Run, run_b: Run) -> ByQuestion:
-    at_a, at_b, mean_a, mean_b = _question_means(one, other)
+    shown = one.questions.shown()
 
     def of_either(mine: Sequence[str] | None, theirs: Sequence[str] | None) -> list[str] | None:
         values, at = (mine, at_a) if mine is not None else (theirs, at_b)
         return None if values is None else [values[i] for i in at]
 
-    return ByQuestion(
+    questions = ByQuestion(
         one.task,
         one.metric,
         one.scorer,
@@ -312,8 +222,59 @@ def _each_question(one: Scores, other: Scores, run_a: Run, run_b: Run) -> ByQues
         run_a.name,
         run_b.name,
         keys=[one.questions.keys[i] for i in at_a],
-        texts=of_either(one.questions.shown(), other.questions.shown()),
+        texts=of_either(shown, other.questions.shown() if shown is None else None),
         clusters=of_either(one.clusters, other.clusters),
-        mean_a=mean_a,
-        mean_b=mean_b,
+        mean_a=question_stats(one.values).mean[at_a],
+        mean_b=question_stats(other.values).mean[at_b],
     )
+    return questions, at_a, at_b
+
+
+def flipped(one: Scores, other: Scores, runs: tuple[Run, Run], limit: int) -> tuple[list[Flip], list[str]]:
+    """At most `limit` questions, the largest difference first; of how many, and why their texts cannot be shown, if so.
+
+    Whole questions, targets and answers are read from the logs now; no number depends on them.
+    """
+    each, at_a, at_b = _each_question(one, other, *runs)
+    d = each.mean_a - each.mean_b
+    order = np.argsort(-np.abs(d), kind="stable")
+    differ = order[d[order] != 0]
+    order = differ[:limit]
+    notes = []
+    if len(differ):
+        what = "question" if len(differ) == 1 else "questions"
+        notes.append(
+            f"{one.task}, {one.metric}: {len(order)} of the {len(differ)} {what} on which {runs[0].model} and "
+            f"{runs[1].model} differ"
+        )
+    told_a = texts_of(one, at_a[order].tolist(), notes, f"the answers of {runs[0].model} are not shown")
+    told_b = texts_of(other, at_b[order].tolist(), notes, f"the answers of {runs[1].model} are not shown")
+    flips = [
+        Flip(
+            one.task,
+            one.metric,
+            one.scorer,
+            runs[0].model,
+            runs[1].model,
+            question=each.keys[k],
+            text=a.text or b.text or (each.texts[k] if each.texts else None),
+            cluster=each.clusters[k] if each.clusters else None,
+            mean_a=float(each.mean_a[k]),
+            mean_b=float(each.mean_b[k]),
+            diff=float(d[k]),
+            target=b.target if a.target is None else a.target,
+            answers_a=a.answers,
+            answers_b=b.answers,
+        )
+        for k, a, b in zip(order.tolist(), told_a, told_b, strict=True)
+    ]
+    return flips, notes
+
+
+def by_question(pairs: Sequence[tuple[Run, Run]]) -> tuple[ByQuestion, ...]:
+    """Every task × metric × scorer that both runs of a pair measured, question by question; groups have none."""
+    out = []
+    for runs in pairs:
+        with suppress(InputError):  # groups and corpus metrics alone are shared
+            out += [_each_question(*parts, *runs)[0] for parts in matched_scores(*runs, alone=True)[0]]
+    return tuple(out)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import MISSING, fields, replace
+from types import UnionType
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -245,28 +246,20 @@ def recorded(block: object) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 
 def _objects(rows: object, kind: type[Any]) -> list[dict[str, Any]]:
-    known = {name: str(item.type) for name, item in kind.__dataclass_fields__.items()}
-    later = {name for name, item in kind.__dataclass_fields__.items() if item.default is not MISSING}
+    """The objects among these rows that have all fields of this kind, each with a value of its type."""
+    types, known = get_type_hints(kind), fields(kind)
+    required = {item.name for item in known if item.default is MISSING}
+    given = rows if isinstance(rows, Sequence) and not isinstance(rows, str) else ()
+    objects = [{x.name: row[x.name] for x in known if x.name in row} for row in given if isinstance(row, Mapping)]
     return [
-        {name: row[name] for name in known if name in row}
-        for row in (rows if isinstance(rows, Sequence) and not isinstance(rows, str) else ())
-        if isinstance(row, Mapping)
-        and all(_is(row[name], type_) if name in row else name in later for name, type_ in known.items())
+        row for row in objects if required <= row.keys() and all(_is(value, types[name]) for name, value in row.items())
     ]
 
 
-def _is(value: object, type_: str) -> bool:
+def _is(value: object, type_: Any) -> bool:
+    kinds = {get_origin(kind) or kind for kind in (get_args(type_) if isinstance(type_, UnionType) else (type_,))}
     if isinstance(value, Mapping):
-        return "Mapping" in type_ and all(isinstance(x, (int, float)) and 0 < x <= 1 for x in value.values())
-    kinds: dict[str, tuple[type[Any], ...]] = {
-        "str": (str,),
-        "int": (int,),
-        "float": (int, float),
-        "bool": (bool,),
-        "None": (type(None),),
-        "Mapping[str, float]": (),
-    }
-    allowed = tuple(kind for name in type_.split(" | ") for kind in kinds[name])
-    if isinstance(value, float) and not math.isfinite(value):
-        return False
-    return isinstance(value, allowed) and (isinstance(value, bool) <= (bool in allowed))
+        return Mapping in kinds and all(isinstance(x, (int, float)) and 0 < x <= 1 for x in value.values())
+    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+        return type(value) is bool and bool in kinds
+    return isinstance(value, tuple(kinds | ({int} if float in kinds else set())))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy import special
 
 from ..data.clusters import in_words
-from ..data.scores import Run
+from ..data.scores import Run, Scores
 from ..errors import InputError
 from ..io.joining import check_clusters
 from ..results.diagnostics import UNSPLIT
@@ -17,14 +19,13 @@ from ..results.explanation import INTERCEPT, Coefficient, Explanation, Fit
 from ..results.forms import finite, merge_notes
 from ..settings import Settings
 from ..stats import decision
-from ..stats.arrays import BoolArray, FloatArray, IntArray
-from ..stats.contrast import Design, QuestionStats, contrast, repeat_codes
-from ..stats.flips import effective_flips
-from ..stats.intervals import t_limits
+from ..stats.arrays import BoolArray, FloatArray
+from ..stats.contrast import Design, QuestionStats, repeat_codes
+from ..stats.intervals import effective_flips, t_limits
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights
 from ..stats.tolerances import FEW_DF, FEWEST_DF, RARE_CATEGORY, ROUNDING, short_of
 from .comparison import matched_scores
-from .known import WithFields, check_known, known, numbers, text_of
+from .known import Runs, WithFields, check_known, known, numbers, text_of
 from .sample import Sample
 
 MOST_LEVELS = 100
@@ -68,15 +69,13 @@ def explain_runs(
         raise InputError(f"`categories` {lone[0]}: name it in `on`, too")
     settings.check("explain")
     check_clusters(settings.cluster, [run] if other is None else [run, other])
-    matched = [((item,), (run,)) for item in run.scores] if other is None else None
-    notes: list[str] = [*run.notes, *(() if other is None else other.notes)]
-    if matched is None:
-        assert other is not None
+    runs: Runs = (run,) if other is None else (run, other)
+    matched: list[tuple[Scores, ...]] = [(part,) for part in run.scores]
+    notes = [note for one in runs for note in one.notes]
+    if other is not None:
         pairs, remarks = matched_scores(run, other, alone=True)
-        notes += remarks
-        found = [known(parts, (run, other)) for parts in pairs]
-    else:
-        found = [known(parts, runs) for parts, runs in matched]
+        matched, notes = [*pairs], [*notes, *remarks]
+    found = [known(parts, runs) for parts in matched]
     items = [item for item in found if item is not None and len(item)]
     check_known(items, on, "`on`")
     coefficients: list[Coefficient] = []
@@ -107,15 +106,8 @@ def _explained(
         columns += _columns(kept, spec, spec in categories)
     X = np.column_stack([column.values for column in columns])
     _check(kept, columns, X)
-    samples = kept.samples()
-    plan = samples[0].design()
-    if plan.crossed is not None:
-        raise InputError(
-            f"{item.name}: explain knows clusters of one kind, and these questions are clustered in two crossed ways: "
-            "name one of the two with `cluster`"
-        )
+    c, samples, plan = kept.contrast("explain knows")
     stats = [one.stats for one in samples]
-    c = contrast(stats, [1.0, -1.0][: len(samples)])
     of_repeats = {code for code, has in repeat_codes(stats).items() if has.any()}
     first = regress(c.d, X, plan.clusters)
     if plan.clustered:
@@ -125,11 +117,12 @@ def _explained(
     found = first if weights is None else regress(c.d, X, plan.clusters, weights)
     spread = float(np.abs(c.d).max(initial=0.0))
     flat = not np.abs(found.residuals).max(initial=0.0) > 1e-12 * max(1.0, spread)
-    common = _common(kept)
+    residuals = np.where(np.abs(found.residuals) > ROUNDING * spread, found.residuals, 0)
+    rare = set() if flat else _rare(columns, residuals, plan)
     codes = of_repeats & {"missing_repeats", "partly_single_repeat"} | ({"zero_variance"} if flat else set())
     first_part = kept.parts[0]
     fit = Fit(
-        **common,  # type: ignore[arg-type]
+        **kept.about,
         higher_is_better=first_part.higher_is_better,
         n_questions=len(kept),
         n_left_out=left_out,
@@ -139,17 +132,9 @@ def _explained(
         r2=finite(found.r2),
         diagnostics=tuple(sorted(codes)),
     )
-    rows = [_row(j, column, found, common, flat, settings.level) for j, column in enumerate(columns)]
-    rare = (
-        set()
-        if flat
-        else _rare(columns, np.where(np.abs(found.residuals) > ROUNDING * spread, found.residuals, 0), plan)
-    )
     rows = [
-        replace(row, diagnostics=tuple(sorted({*row.diagnostics, "rare_category"})))
-        if j in rare and row.se is not None
-        else row
-        for j, row in enumerate(rows)
+        _row(j, column, found, kept.about, settings.level, flat=flat, rare=j in rare)
+        for j, column in enumerate(columns)
     ]
     return rows, fit, notes
 
@@ -186,30 +171,17 @@ def _is_cluster(values: Sequence[object], plan: Design) -> bool:
     return len(both) == len({value for value, _ in both}) == len({code for _, code in both})
 
 
-def _common(item: WithFields) -> dict[str, str | None]:
-    first = item.parts[0]
-    names = [run.model for run in item.runs]
-    return {
-        "task": first.task,
-        "metric": first.metric,
-        "scorer": first.scorer,
-        "model_a": names[0],
-        "model_b": names[1] if len(names) > 1 else None,
-    }
-
-
 def _columns(item: WithFields, spec: str, category: bool) -> list[_Column]:
     """A number as it is; a category by treatment contrasts against its most frequent value."""
     values = item.fields.values[spec]
     found = None if category else numbers(values)
-    if found is not None:
-        if np.ptp(found) == 0 if len(found) else True:
-            raise _constant(item, spec, text_of(values[0]) if len(found) else None)
-        return [_Column(spec, found)]
     texts = [text_of(value) for value in values]
+    if len(set(texts if found is None else found.tolist())) < 2:
+        what = f"it is {texts[0]} for every question" if texts else "no question is left that has every field"
+        raise InputError(f"{item.name}: `on` {spec} explains nothing: {what}. Leave it out, or narrow with `tasks`")
+    if found is not None:
+        return [_Column(spec, found)]
     count = Counter(texts)
-    if len(count) < 2:
-        raise _constant(item, spec, texts[0] if texts else None)
     if len(count) > MOST_LEVELS:
         raise InputError(
             f"{item.name}: `on` {spec} has {len(count)} different values for {len(item)} questions, which is no "
@@ -222,11 +194,6 @@ def _columns(item: WithFields, spec: str, category: bool) -> list[_Column]:
         for level in sorted(count)
         if level != reference
     ]
-
-
-def _constant(item: WithFields, spec: str, value: str | None) -> InputError:
-    what = "no question is left that has every field" if value is None else f"it is {value} for every question"
-    return InputError(f"{item.name}: `on` {spec} explains nothing: {what}. Leave it out, or narrow with `tasks`")
 
 
 def _check(item: WithFields, columns: Sequence[_Column], X: FloatArray) -> None:
@@ -265,7 +232,7 @@ def _pooled(stats: QuestionStats) -> float:
 
 
 def _row(
-    j: int, column: _Column, found: Regression, common: dict[str, str | None], flat: bool, level: float
+    j: int, column: _Column, found: Regression, about: Mapping[str, Any], level: float, *, flat: bool, rare: bool
 ) -> Coefficient:
     codes: set[str] = set()
     estimate, df = float(found.coefficients[j]), float(found.df[j])
@@ -274,17 +241,16 @@ def _row(
         codes.add("too_few_clusters")
     else:
         se = float(np.sqrt(max(0.0, found.variances[j])))
-        codes |= {"few_clusters"} if short_of(df, FEW_DF) else set()
-        codes |= {"few_df"} if short_of(df, FEWEST_DF) else set()
-        if flat or se <= 1e-12 * max(1.0, abs(estimate)):
-            codes.add("zero_variance")
-        else:
+        varies = not flat and se > 1e-12 * max(1.0, abs(estimate))
+        few = {"few_clusters": short_of(df, FEW_DF), "few_df": short_of(df, FEWEST_DF)}
+        codes |= {code for code, has in (few | {"zero_variance": not varies, "rare_category": rare}).items() if has}
+        if varies:
             limits = t_limits(estimate, se, df, level)
             low, high = float(limits.low), float(limits.high)
             statistic = estimate / se
-            p = float(2 * decision.below(-abs(statistic), df))
+            p = float(2 * special.stdtr(df, -abs(statistic)))
     return Coefficient(
-        **common,  # type: ignore[arg-type]
+        **about,
         field=column.field,
         value=column.value,
         reference=column.reference,
@@ -304,9 +270,6 @@ def _row(
 
 def _adjusted(rows: Sequence[Coefficient], settings: Settings) -> tuple[Coefficient, ...]:
     """With p adjusted over all coefficients but the intercepts, whose p is nobody's question."""
-    asked: IntArray = np.array([i for i, row in enumerate(rows) if row.field != INTERCEPT], dtype=np.intp)
-    p = [np.nan if rows[i].p_value is None else rows[i].p_value for i in asked]
-    out = [replace(row, p_adjusted=None) if row.field == INTERCEPT else row for row in rows]
-    for i, value in zip(asked, decision.adjusted(p, settings.adjust), strict=True):
-        out[i] = replace(out[i], p_adjusted=finite(float(value)))
-    return tuple(out)
+    p = [np.nan if row.p_value is None or row.field == INTERCEPT else row.p_value for row in rows]
+    adjusted = decision.adjusted(p, settings.adjust)
+    return tuple(replace(row, p_adjusted=finite(value)) for row, value in zip(rows, adjusted, strict=True))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from ..data.clusters import both_ways
 from ..data.questions import occurrences
+from ..data.scores import Run, Scores
 from ..errors import InputError
 from ..results.explanation import FactorRow, Factors
+from ..stats.contrast import cluster_codes
+from ..stats.factors import RESIDUAL, Component, components, reduction
 from .judges import with_judges
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike
-
-    from ..data.scores import Run, Scores
-    from ..stats.factors import Component
 
 FEW_LEVELS = 5
 """Levels below which a factor's variance is too little known to advise where answers help."""
@@ -41,11 +39,6 @@ def factor_noise(
     Raises:
         ValueError: lengths that differ, no factor, or fewer than two scores.
     """
-    import numpy as np
-
-    from ..stats.contrast import cluster_codes
-    from ..stats.factors import RESIDUAL, components, reduction
-
     y = np.asarray(scores, dtype=np.float64)
     if not factors:
         raise ValueError("name at least one factor")
@@ -56,15 +49,14 @@ def factor_noise(
     coded += [(name, cluster_codes(list(levels))[0][kept]) for name, levels in factors.items()]
     y = y[kept]
     found = components(y, coded)
-    whole = sum(max(0.0, item.variance) for item in found if item.variance is not None)
-    variance = sum(max(0.0, item.var_mean) for item in found if item.var_mean is not None)
+    whole = sum(max(0.0, item.variance or 0.0) for item in found)
+    variance = sum(max(0.0, item.var_mean or 0.0) for item in found)
     few = [item for item in found if len(item.parts) == 1 and 1 < item.levels < FEW_LEVELS]
-    gains: dict[str, float | None] = {}
+    gains: dict[str, float] = {}
     for item in found:
-        if len(item.parts) == 1 or item.name == RESIDUAL:
+        if (len(item.parts) == 1 or item.name == RESIDUAL) and variance > 0 and not few:
             gain = reduction(found, item.name, len(y), more)
-            known = gain is not None and variance > 0 and not few
-            gains[item.name] = gain / variance if known and gain is not None else None
+            gains |= {} if gain is None else {item.name: gain / variance}
     rows = tuple(
         FactorRow(
             item.name,
@@ -80,9 +72,8 @@ def factor_noise(
         )
         for item in found
     )
-    notes = tuple(_little(item) for item in few)
-    advice = _too_few(few, found) if few else _advice(gains, more, RESIDUAL)
-    return Factors(len(y), float(y.mean()), rows, advice, notes)
+    advice = _too_few(few, found) if few else _advice(gains, more)
+    return Factors(len(y), float(y.mean()), rows, advice, tuple(map(_little, few)))
 
 
 def _too_few(few: Sequence[Component], components: Sequence[Component]) -> str:
@@ -105,16 +96,15 @@ def _little(item: Component) -> str:
     return f"{text}: its variance lies anywhere between {low:.2g} and {item.high:.2g}{width} (95 % interval)."
 
 
-def _advice(gains: Mapping[str, float | None], more: int, residual: str) -> str:
-    known = {name: gain for name, gain in gains.items() if gain is not None}
-    if not known or max(known.values()) <= 0:
+def _advice(gains: Mapping[str, float], more: int) -> str:
+    best = max(gains, key=lambda name: (gains[name], name == "question"), default=None)
+    if best is None or gains[best] <= 0:
         return "Nothing here varies enough to say where more answers would help."
-    best = max(known, key=lambda name: (known[name], name == "question"))
-    where = {"question": "new questions", residual: "further answers in the same places"}.get(
-        best, f"new levels of {best}"
+    places = {"question": "new questions", RESIDUAL: "further answers in the same places"}
+    return (
+        f"The next {more:,} answers help most on {places.get(best, f'new levels of {best}')}: they lower the variance "
+        f"of the mean by {100 * gains[best]:.0f} %."
     )
-    gain = f"{100 * known[best]:.0f} %"
-    return f"The next {more:,} answers help most on {where}: they lower the variance of the mean by {gain}."
 
 
 def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int = 1000) -> Factors:
@@ -128,8 +118,6 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
     Raises:
         InputError: more than one metric, or a column that a run does not have.
     """
-    import numpy as np
-
     judged = SCORER in factors.values()
     kinds = {(item.metric, "" if judged else item.scorer) for run in runs for item in run.scores}
     if len(kinds) != 1:
@@ -140,32 +128,33 @@ def factors_of_runs(runs: Sequence[Run], factors: Mapping[str, str], more: int =
     questions: list[str] = []
     levels: dict[str, list[str]] = {name: [] for name in factors}
     answers: list[str] = []
-    items = [item for run in runs for item in run.scores]
-    by_text = len(items) > 1 and all(item.questions.inputs is not None for item in items)
-    for run in runs:
-        for item in run.scores:
-            if both_ways(item.clusters) is not None:
-                raise InputError(
-                    f"{run.name}: noise by factor takes no crossed clusters: name either way as a factor, `factors` "
-                    "NAME=COLUMN, and leave `cluster` out"
-                )
-            n, K = item.values.shape
-            scores.append(item.values.ravel())
-            keys = occurrences(item.questions.inputs or ()) if by_text else item.questions.keys
-            questions += [key for key in keys for _ in range(K)]
-            answers += [f"{run.name}\x1f{item.task}\x1f{key}\x1f{j}" for key in item.questions.keys for j in range(K)]
-            for name, column in factors.items():
-                levels[name] += _levels(run, item, name, column, n, K)
+    items = [(run, item) for run in runs for item in run.scores]
+    by_text = len(items) > 1 and all(item.questions.inputs is not None for _, item in items)
+    for run, item in items:
+        if both_ways(item.clusters) is not None:
+            raise InputError(
+                f"{run.name}: noise by factor takes no crossed clusters: name either way as a factor, `factors` "
+                "NAME=COLUMN, and leave `cluster` out"
+            )
+        K = item.values.shape[1]
+        scores.append(item.values.ravel())
+        keys = occurrences(item.questions.inputs or ()) if by_text else item.questions.keys
+        questions += [key for key in keys for _ in range(K)]
+        answers += [f"{run.name}\x1f{item.task}\x1f{key}\x1f{j}" for key in item.questions.keys for j in range(K)]
+        for name, column in factors.items():
+            levels[name] += _levels(run, item, name, column)
     if judged and len(set(answers)) > len(set(questions)):  # several judges graded the same answers
         levels = {"answer": answers} | levels
     result = factor_noise(np.concatenate(scores), questions, levels, more)
     return with_judges(result, runs) if judged else result
 
 
-def _levels(run: Run, item: Scores, name: str, column: str, n: int, K: int) -> list[str]:
+def _levels(run: Run, item: Scores, name: str, column: str) -> list[str]:
+    """The level of one factor for each answer."""
     if item.factors is not None and column in item.factors:
         return [label for row in item.factors[column] for label in row]
-    if column in RUN_LEVEL:
-        return [{"task": item.task, "model": run.model, "run": run.name, SCORER: item.scorer}[column]] * (n * K)
+    of_all = {"task": item.task, "model": run.model, "run": run.name, SCORER: item.scorer}
+    if column in of_all:
+        return [of_all[column]] * item.values.size
     have = ", ".join([*(item.factors or ()), *RUN_LEVEL])
     raise InputError(f"{run.name}: `factors` {name}={column}: there is no such column; there are {have}")

@@ -19,6 +19,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from ..data.matching import pair
 from ..data.native_values import MISMATCH, agreed_pairs
@@ -30,17 +31,15 @@ from ..results.rows import Comparison, Difference, Estimate
 from ..results.sequential import Sequential
 from ..settings import Settings
 from ..stats import decision
+from ..stats.arrays import FloatArray
 from ..stats.contrast import question_stats
 from ..stats.intervals import critical, wilson
 from ..stats.moments import upper_variance
 from ..stats.planning import noncentrality
 from .comparison import compare_runs, matched_scores
-from .difference import run_difference
 from .drawing import NOT_RANDOM, STOPPED
-from .evidence import Compared, decided
-from .mean import analyze_run, estimate_of
-from .missing import worst_case
-from .ranges import Ends, score_range
+from .mean import analyze_run
+from .ranges import Ends, score_range, worst_case
 from .repeats import as_repeats, copies, once
 from .sample import codes_of
 
@@ -113,6 +112,12 @@ class Candidate:
     """Of the metric's range."""
     beside: bool = False
     """Whether it is for information, because its task declares another score as the one that counts."""
+    pooled: bool = False
+    """Whether it is the mean of the others, and decides alone."""
+
+    def lost(self, reason: str) -> Candidate:
+        """The row, which cannot be judged for this reason unless it has another."""
+        return self if self.row.reason else replace(self, row=replace(self.row, reason=reason))
 
     def p_values(self) -> tuple[float, float]:
         """One-sided p of "no loss beyond the threshold" and of "a loss beyond it"; NaN where the row has none.
@@ -131,13 +136,7 @@ class Candidate:
 
 def unjudged(key: Key, reason: str, **fields: Any) -> Candidate:
     """A row that cannot be judged."""
-    names: dict[str, Any] = {"model": "", "against": "", "quantity": "A − B", "higher_is_better": None}
-    names["n_questions"] = 0
-    task, metric, scorer = key
-    numbers = ("threshold", "estimate", "se", "df", "limit", "p_value", "p_adjusted", "passed")
-    return Candidate(
-        GateRow(task=task, metric=metric, scorer=scorer, **{**names, **dict.fromkeys(numbers), **fields}, reason=reason)
-    )
+    return Candidate(GateRow(*key, **fields, reason=reason))
 
 
 def of_row(row: Difference | Estimate, quantity: str, threshold: float, slack: float, reason: str = "") -> Candidate:
@@ -151,11 +150,11 @@ def of_row(row: Difference | Estimate, quantity: str, threshold: float, slack: f
     up = row.higher_is_better is not False
     ends = [math.nan if x is None else (x - threshold if up else threshold - x) for x in (row.ci_low, row.ci_high)]
     gain = math.nan if mean is None else mean - threshold if up else threshold - mean
-    models = {"model": row.model} if isinstance(row, Estimate) else {"model": row.model_a, "against": row.model_b}
-    shown = unjudged(
-        _key(row),
-        reason,
-        **models,
+    model, against = (row.model, "") if isinstance(row, Estimate) else (row.model_a, row.model_b)
+    shown = GateRow(
+        *row.key,
+        model=model,
+        against=against,
         quantity=quantity,
         higher_is_better=row.higher_is_better,
         n_questions=row.n_questions,
@@ -164,7 +163,8 @@ def of_row(row: Difference | Estimate, quantity: str, threshold: float, slack: f
         se=row.se,
         df=row.df,
         diagnostics=row.diagnostics,
-    ).row
+        reason=reason,
+    )
     low, high = ends if up else ends[::-1]
     return Candidate(shown, gain, low, high, row.level, slack, p_sign)
 
@@ -184,22 +184,21 @@ def gated(
         settings: those of the comparison, for what missing answers could change.
     """
     bar = Bar(margin=float(result.settings.get("margin") or 0.0) if margin is None else margin)
-    candidates, others, unknown = [], [], set[Key]()
+    rows = [] if pairs else [_of_difference(row, row, bar, "") for row in result.comparisons]
+    worst, unknown = list[Candidate](), set[Key]()
     for run, base in pairs:
-        rows = [row for row in result.comparisons if (row.run_a, row.run_b) == (run.name, base.name)]
-        each = of_pair(run, base, rows, bar)
-        candidates += each
-        worst = worst_case(run, [base], settings) if settings is not None else None
-        if worst is not None and settings is not None:
-            (a, (b,)), untold = worst
+        compared = [row for row in result.comparisons if (row.run_a, row.run_b) == (run.name, base.name)]
+        each = of_pair(run, base, compared, bar)
+        rows += each
+        filled = None if settings is None else worst_case(run, [base], settings)
+        if filled is not None and settings is not None:
+            (a, (b,)), untold = filled
             each = of_pair(a, b, compare_runs([(a, b)], settings).comparisons, bar)
             unknown |= untold
-        others += each
-    if settings is not None and (unknown or others != candidates):
-        candidates = _settled((candidates, []), (others, []), unknown, bar, settings)[0]
-    if not pairs:
-        candidates = [_of_difference(row, row, bar, "") for row in result.comparisons]
-    return decide(candidates, bar, result.settings)
+        worst += each
+    if pairs and (worst != rows or unknown):
+        rows = _settled(rows, worst, unknown, bar, result.settings)
+    return decide(rows, bar, result.settings)
 
 
 def _signed(row: Difference, value: float) -> float:
@@ -227,16 +226,14 @@ def judge(
         budget: questions that could be asked at most.
         tested: also the self-test.
     """
-    candidates, pooled, notes = _candidates(run, baselines, floors, bar, settings)
+    rows, notes = _candidates(run, baselines, floors, bar, settings)
     widths = _widths((run, *baselines), settings)
-    candidates, pooled = (
-        [replace(c, width=widths.get(c.row.metric, math.inf)) for c in each] for each in (candidates, pooled)
-    )
+    rows = [replace(c, width=widths.get(c.row.metric, math.inf)) for c in rows]
     worst = worst_case(run, baselines, settings)
     if worst is not None:
         filled, unknown = worst
-        others = _candidates(*filled, floors, bar, settings)[:2]
-        candidates, pooled = _settled((candidates, pooled), others, unknown, bar, settings)
+        others, _ = _candidates(*filled, floors, bar, settings)
+        rows = _settled(rows, others, unknown, bar, settings.to_dict())
     warnings = [note for base in baselines for note in copies((run, base))]
     if not warnings:
         warnings = [
@@ -244,7 +241,7 @@ def judge(
             for a, b in combinations((run, *once(baselines)[0]), 2)
             if _same_scores(a, b)
         ]
-    result = decide(candidates, bar, settings.to_dict(), pooled=pooled, budget=budget, warnings=warnings, notes=notes)
+    result = decide(rows, bar, settings.to_dict(), budget=budget, warnings=warnings, notes=notes)
     if not tested:
         return result
     stored = []
@@ -252,7 +249,7 @@ def judge(
         verdict = judge(one, [*baselines[:i], *baselines[i + 1 :]], (), bar, settings)
         p = [row.p_adjusted for row in verdict.rows if row.p_adjusted is not None]
         stored.append(StoredVerdict(one.name, verdict.outcome, min(p, default=None)))
-    return replace(result, self_test=self_test(family(candidates, pooled), result, stored))
+    return replace(result, self_test=self_test(family(rows), result, stored))
 
 
 def _candidates(
@@ -261,119 +258,118 @@ def _candidates(
     floors: Sequence[Mapping[Key, Floor] | Floor],
     bar: Bar,
     settings: Settings,
-) -> tuple[list[Candidate], list[Candidate], list[str]]:
-    """All rows, the pooled ones, and notes."""
-    candidates: list[Candidate] = []
-    pooled: list[Candidate] = []
-    notes: list[str] = []
-    corpus = {part.key for part in run.corpus} if bar.pooled else set()
+) -> tuple[list[Candidate], list[str]]:
+    """All rows, the pooled ones first; and notes."""
+    pooled, out, notes = list[Candidate](), list[Candidate](), list[str]()
+    others: list[Scores | CorpusScores] = [*run.corpus, *(part for part in run.scores if part.per is not None)]
+    no_means = {part.key for part in others} if bar.pooled else set()
+
+    def known(rows: Iterable[Candidate]) -> list[Candidate]:
+        """The rows, of which a pool takes no mean of what is none."""
+        return [c.lost(NO_MEAN) if c.row.key in no_means else c for c in rows]
+
     if baselines:
-        rows, notes = against_runs(run, baselines, bar, settings)
-        candidates += [_lost(c, NO_MEAN) if _key(c.row) in corpus else c for c in rows]
-        usable = {_key(c.row) for c in candidates if not c.row.reason}
-        pooled += [pooled_row(run, baselines, bar, settings, usable)] if bar.pooled and usable else []
+        base, said = one_configuration(baselines)
+        ((new, base),), renamed = agreed_pairs([(run, base)])
+        rows, remarks = against_runs(new, base, baselines, bar, settings)
+        out += known(rows)
+        notes += [*said, *renamed, *remarks]
+        if bar.pooled and (usable := {c.row.key for c in out if not c.row.reason}):
+            pooled.append(_pooled_row(new, base, usable, bar, settings, several=len(baselines) > 1))
     for floor in floors:
-        rows, said = against_floors(run, floor, bar, settings)
-        rows = [_lost(c, NO_MEAN) if _key(c.row) in corpus else c for c in rows]
-        pooled += [pooled_floor(run, rows, bar, settings)] if bar.pooled else []
-        candidates += rows
-        notes += said
-    return candidates, pooled, notes
-
-
-def _lost(c: Candidate, reason: str) -> Candidate:
-    return c if c.row.reason else replace(c, row=replace(c.row, reason=reason))
+        rows, remarks = against_floors(run, floor, bar, settings)
+        rows = known(rows)
+        out += rows
+        notes += remarks
+        pooled += [_pooled_floor(run, rows, settings)] if bar.pooled else []
+    return [replace(c, pooled=True) for c in pooled] + out, notes
 
 
 def _widths(runs: Sequence[Run], settings: Settings) -> dict[str, float]:
     """The width of each metric's range, beyond which nothing can be lost."""
-    metrics: dict[str, list[Scores]] = {}
+    metrics: dict[str, list[Ends]] = {}
     for part in (part for run in runs for part in run.scores):
-        metrics.setdefault(part.metric, []).append(part)
-    ranges = {name: score_range([Ends.of([part]) for part in parts], settings) for name, parts in metrics.items()}
+        metrics.setdefault(part.metric, []).append(Ends.of([part]))
+    ranges = {name: score_range(ends, settings) for name, ends in metrics.items()}
     return {name: ends[1] - ends[0] for name, ends in ranges.items() if ends is not None}
 
 
 def _settled(
-    now: tuple[list[Candidate], list[Candidate]],
-    worst: tuple[list[Candidate], list[Candidate]],
-    unknown: set[Key],
-    bar: Bar,
-    settings: Settings,
-) -> tuple[list[Candidate], list[Candidate]]:
-    """The rows and the pooled ones, without a verdict where the answers that are missing could turn a pass."""
+    now: Sequence[Candidate], worst: Sequence[Candidate], unknown: set[Key], bar: Bar, settings: Mapping[str, Any]
+) -> list[Candidate]:
+    """The rows, without a verdict where the answers that are missing could turn a pass."""
 
-    def passes(rows: list[Candidate], pooled: list[Candidate]) -> set[tuple[Any, ...]]:
-        verdicts = decide(rows, bar, settings.to_dict(), pooled=pooled).rows
-        return {_identity(row) for row in verdicts if row.passed}
+    def identity(row: GateRow) -> tuple[Any, ...]:
+        return *row.key, row.model, row.against, row.quantity, row.threshold
 
-    good, turned = passes(*now), passes(*now) - passes(*worst)
+    good, still = ({identity(row) for row in decide(rows, bar, settings).rows if row.passed} for rows in (now, worst))
 
     def settled(c: Candidate) -> Candidate:
-        if _key(c.row) in unknown and _identity(c.row) in good:
-            return _lost(c, "answers are missing, and what they could change is not known")
-        if _identity(c.row) in turned:
-            return _lost(c, "answers are missing, and with the worst scores that they could have it does not pass")
+        passes = identity(c.row) in good
+        if passes and c.row.key in unknown:
+            return c.lost("answers are missing, and what they could change is not known")
+        if passes and identity(c.row) not in still:
+            return c.lost("answers are missing, and with the worst scores that they could have it does not pass")
         return c
 
-    rows, pooled = ([settled(c) for c in part] for part in now)
-    return rows, pooled
-
-
-def _identity(row: GateRow) -> tuple[Any, ...]:
-    return *_key(row), row.model, row.against, row.quantity, row.threshold
+    return [settled(c) for c in now]
 
 
 def _same_scores(a: Run, b: Run) -> bool:
     """Whether all that both measured has the same mean for every question."""
-    alone = len(a.scores) == len(b.scores) == 1  # of other names, perhaps
-    theirs = {part.key: part for part in b.scores}
-    keys = [part.key for part in a.scores]
-    pairs = [
-        (part, b.scores[0] if alone else theirs[key])
-        for part, key in zip(a.scores, keys, strict=True)
-        if alone or key in theirs
-    ]
-    return bool(pairs) and all(_same_means(one, other) for one, other in pairs)
+    both, _ = matched_scores(a, b, alone=len(a.scores) == len(b.scores) == 1)
+    return bool(both) and all(_same_means(*parts) for parts in both)
 
 
 def _same_means(one: Scores, other: Scores) -> bool:
     x, y = (question_stats(part.values).mean for part in (one, other))
-    if len(x) != len(y) or not math.isclose(np.nansum(x), np.nansum(y)):
+    if len(x) != len(y) or not math.isclose(np.nansum(x), np.nansum(y)) or one.per is not None:
         return False
     rows = pair(one.questions, other.questions)
     return len(rows.rows_a) == len(x) and np.array_equal(x[rows.rows_a], y[rows.rows_b], equal_nan=True)
 
 
-def against_runs(run: Run, baselines: Sequence[Run], bar: Bar, settings: Settings) -> tuple[list[Candidate], list[str]]:
-    """A − B, or A − R·B, of everything that the run or the baselines have, B the mean of all baselines; and notes."""
-    run, base, notes = _sides(run, baselines)
+def against_runs(
+    run: Run, base: Run, baselines: Sequence[Run], bar: Bar, settings: Settings
+) -> tuple[list[Candidate], list[str]]:
+    """A − B, or A − R·B, of everything that the run or `base`, the mean of the baselines, has; and notes."""
     if len(baselines) > 1 and settings.repeats_are == "runs":
         raise InputError("several baseline runs are runs already: leave `repeats_are='runs'` out")
-    result = compare_runs([(run, base if bar.ratio is None else scaled(base, bar.ratio))], settings)
-    plain = _plain_limits(run, base, result, settings) if bar.ratio is not None else {}
-    among = _among(baselines)
-    notes += [note for note in result.notes if not note.startswith(("only ", "left out: ", "ONE RUN"))]
-    candidates = of_pair(run, base, result.comparisons, bar, plain, among)
-    if len(baselines) > 1:
+    found = _Compared.of(run, base, bar, settings, several=len(baselines) > 1)
+    notes = [note for note in found.notes if not note.startswith(("only ", "left out: ", "ONE RUN"))]
+    rows = of_pair(run, base, found.rows, bar, found.plain, _among(baselines))
+    return [replace(c, fixed=found.between.get(c.row.key, 0.0)) for c in rows], notes
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """A run beside its baseline, or R times that."""
+
+    rows: Sequence[Difference]
+    notes: Sequence[str]
+    plain: Mapping[Key, Difference]
+    """Rows of A − R·B whose limits are those of A − B."""
+    between: Mapping[Key, float]
+    """The variance between runs in each row."""
+
+    @classmethod
+    def of(cls, run: Run, base: Run, bar: Bar, settings: Settings, *, several: bool) -> _Compared:
+        """The comparison; of a baseline that is `several` runs also how far these differ."""
         other = base if bar.ratio is None else scaled(base, bar.ratio)
-        parts = tuple(tuple(replace(part, runs_of_one=False) for part in each) for each in (other.scores, other.parts))
-        alone = compare_runs([(run, replace(other, scores=parts[0], parts=parts[1]))], settings).comparisons
-        fixed = {_key(row): _between(row, plain_row) for row, plain_row in zip(result.comparisons, alone, strict=True)}
-        candidates = [replace(c, fixed=fixed.get(_key(c.row), 0.0)) for c in candidates]
-    return candidates, notes
+        result = compare_runs([(run, other)], settings)
+        plain = {} if bar.ratio is None else _plain_limits(run, base, result, settings)
+        between = {}
+        if several:
+            alone = compare_runs([(run, _marked(other, runs_of_one=False))], settings).comparisons
+            for row, without in zip(result.comparisons, alone, strict=True):
+                between[row.key] = max(0.0, (row.se or 0.0) ** 2 - (without.se or 0.0) ** 2)
+        return cls(result.comparisons, result.notes, plain, between)
 
 
-def _between(row: Difference, alone: Difference) -> float:
-    """The variance between runs in a difference, by the same difference without it."""
-    return max(0.0, (row.se or 0.0) ** 2 - (alone.se or 0.0) ** 2)
-
-
-def _sides(run: Run, baselines: Sequence[Run]) -> tuple[Run, Run, list[str]]:
-    """The run and the one that its baselines are, with metrics called alike; and notes."""
-    base, notes = one_configuration(baselines)
-    ((run, base),), said = agreed_pairs([(run, base)])
-    return run, base, [*notes, *said]
+def _marked(run: Run, **fields: Any) -> Run:
+    """The run with these fields in all its scores."""
+    scores, parts = (tuple(replace(part, **fields) for part in parts) for parts in (run.scores, run.parts))
+    return replace(run, scores=scores, parts=parts)
 
 
 def of_pair(
@@ -395,21 +391,26 @@ def of_pair(
         among: why the runs that the baseline is the mean of cannot be taken together.
     """
     reasons = _reasons(run, base, rows, among or {})
-    looks = {(item["task"], item["metric"], item["scorer"]): item for item in run.sequential}
+    looks = _looks(run)
     out = []
     for compared in rows:
-        key = _key(compared)
+        key = compared.key
         row, reason = _at_looks(compared, looks.get(key), reasons.pop(key, ""), bar)
         out.append(_of_difference((plain or {}).get(key, row), row, bar, reason))
     names = {"model": run.model, "against": base.model}
     return _beside(run, out + [unjudged(key, reason, **names) for key, reason in reasons.items() if reason])
 
 
+def _looks(run: Run) -> dict[Key, Mapping[str, Any]]:
+    """What made the run stop, by what it is of."""
+    return {(row["task"], row["metric"], row["scorer"]): row for row in run.sequential}
+
+
 def _beside(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates, of which those decide that their tasks declare as what counts, where any does."""
-    heads = run.headline.intersection(_key(c.row) for c in candidates)
+    heads = run.headline.intersection(c.row.key for c in candidates)
     tasks = {task for task, _, _ in heads}
-    return [replace(c, beside=c.row.task in tasks and _key(c.row) not in heads) for c in candidates]
+    return [replace(c, beside=c.row.task in tasks and c.row.key not in heads) for c in candidates]
 
 
 def _of_difference(row: Difference, scaled_row: Difference, bar: Bar, reason: str) -> Candidate:
@@ -434,21 +435,24 @@ def one_configuration(runs: Sequence[Run]) -> tuple[Run, list[str]]:
     first = runs[0]
     means = [replace(run, model=first.model, scores=_means(run.scores), parts=_means(run.parts)) for run in runs]
     joined = as_repeats(means)[0]
-    marked = [tuple(replace(part, runs_of_one=True) for part in parts) for parts in (joined.scores, joined.parts)]
     names = list(dict.fromkeys(run.model for run in runs))
     whose = "" if len(names) == 1 else f" ({', '.join(names)}), taken for one configuration"
     notes = [f"{len(runs)} baseline runs{whose}: what runs differ by counts, too"]
-    run = replace(joined, scores=marked[0], parts=marked[1], corpus=(), drawn=first.drawn)
+    run = replace(_marked(joined, runs_of_one=True), corpus=(), drawn=first.drawn)
     return run, [*notes, *twice, *(note for note in joined.notes if "TWICE" in note)]
 
 
 def _means(parts: Sequence[Scores]) -> tuple[Scores, ...]:
     """The scores with each question's mean in place of its answers."""
+
+    def mean(values: FloatArray) -> FloatArray:
+        return question_stats(values).mean[:, None]
+
     out = []
     for part in parts:
-        mean = question_stats(part.values).mean
         codes = tuple(code for code in codes_of([part]) if code not in ("identical_repeats", "copied_repeats"))
-        out.append(replace(part, values=mean[:, None], native=None, diagnostics=codes, factors=None))
+        fields = replace(part, usage={}).arrays(mean)
+        out.append(replace(part, **fields, native=None, diagnostics=codes, factors=None))
     return tuple(out)
 
 
@@ -470,38 +474,36 @@ def _plain_limits(run: Run, base: Run, result: Comparison, settings: Settings) -
 
     There A − R·B varies only as B does, and says nothing of the flips that might have been.
     """
-    same = {_key(row) for row in result.comparisons if row.correlation is not None and row.correlation > 1 - 1e-9}
-    if not same:
-        return {}
-    moved, scaled_rows = {}, {_key(row): row for row in result.comparisons}
-    for row in compare_runs([(run, base)], settings).comparisons:
-        key = _key(row)
-        if key in same and "identical_scores" in row.diagnostics and row.ci_low is not None and row.ci_high is not None:
-            by = scaled_rows[key].diff or 0.0
-            moved[key] = replace(row, diff=by, ci_low=row.ci_low + by, ci_high=row.ci_high + by)
+    by = {row.key: row.diff or 0.0 for row in result.comparisons if (row.correlation or 0.0) > 1 - 1e-9}
+    moved = {}
+    for row in compare_runs([(run, base)], settings).comparisons if by else ():
+        alike = row.key in by and "identical_scores" in row.diagnostics
+        if alike and row.ci_low is not None and row.ci_high is not None:
+            diff = by[row.key]
+            moved[row.key] = replace(row, diff=diff, ci_low=row.ci_low + diff, ci_high=row.ci_high + diff)
     return moved
 
 
 def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping[Key, str]) -> dict[Key, str]:
     """Everything that either run measured, and why it cannot be judged; empty where it can."""
     matched, _ = matched_scores(run, base, alone=not run.groups and not run.corpus)
-    sides = [_measured(side) for side in (run, base)]
-    alone = len(sides[0]) == len(sides[1]) == 1  # of other names, and compared all the same
-    rows = {_key(row): row for row in compared}
+    mine, theirs = _measured(run), _measured(base)
+    alone = len(mine) == len(theirs) == 1  # of other names, and compared all the same
+    rows = {row.key: row for row in compared}
     paired = {a.key for a, _ in matched}
     out: dict[Key, str] = {}
-    for key in dict.fromkeys((*sides[0], *sides[1])):
-        if key not in sides[0] or key not in sides[1]:
-            have, lacks = ("the run", "the baseline") if key in sides[0] else ("the baseline", "the run")
+    for key in dict.fromkeys((*mine, *theirs)):
+        if key not in mine or key not in theirs:
+            have, lacks = ("the run", "the baseline") if key in mine else ("the baseline", "the run")
             out[key] = "" if alone else f"only {have} has it, not {lacks}"
-        elif why := next((side[key] for side in sides if isinstance(side[key], str)), None):
+        elif why := next((side[key] for side in (mine, theirs) if isinstance(side[key], str)), None):
             out[key] = f"it has no scores by question ({why})"
-        elif key not in rows and (key in paired or not isinstance(sides[0][key], Scores)):
+        elif key not in rows and (key in paired or not isinstance(mine[key], Scores)):
             out[key] = "the runs have no question in common"  # else it is another row under a second name
+    drawn = {row["task"] for side in (run, base) for row in side.drawn}
     for a, b in matched:
-        key = a.key
-        if key in rows:
-            out[key] = _unlike(a, b, run, base, rows[key]) or among.get(b.key, "")
+        if a.key in rows:
+            out[a.key] = _unlike(a, b, "the runs", rows[a.key], drawn=a.task in drawn) or among.get(b.key, "")
     for group in run.groups:
         key = (group.name, group.metric, group.scorer)
         members = [(task, group.metric, group.scorer) for task in group.tasks]
@@ -514,30 +516,17 @@ def _reasons(run: Run, base: Run, compared: Sequence[Difference], among: Mapping
 def _among(baselines: Sequence[Run]) -> dict[Key, str]:
     """Why a row's baseline runs are not runs of one configuration: other tasks, versions, prompts or questions."""
     baselines = once(baselines)[0]
-    first: dict[Key, Scores] = {}
-    have: Counter[Key] = Counter()
-    out: dict[Key, str] = {}
-    for base in baselines:
-        have.update({part.key for part in (*base.scores, *base.parts)})
+    measured: dict[Key, list[Scores]] = {}
     for part in (part for base in baselines for part in (*base.scores, *base.parts)):
-        key = part.key
-        one = first.setdefault(key, part)
-        if one.questions is part.questions and one.version == part.version:
-            continue
-        found = pair(one.questions, part.questions)
-        prompts = one.questions.prompts, part.questions.prompts
-        if one.version and part.version and one.version != part.version:
-            out[key] = f"the baseline runs have the versions {one.version} and {part.version} of the task"
-        elif len(found.rows_a) < max(len(one.questions), len(part.questions)):
-            out[key] = "the baseline runs asked different questions"
-        elif (
-            prompts[0]
-            and prompts[1]
-            and any(prompts[0][i] != prompts[1][j] for i, j in zip(found.rows_a, found.rows_b, strict=True))
-        ):
-            out[key] = "the prompts differ between the baseline runs (different_prompts)"
-    some = {key: n for key, n in have.items() if n < len(baselines)}
-    return {key: f"only {n} of {len(baselines)} baseline runs have it" for key, n in some.items()} | out
+        measured.setdefault(part.key, []).append(part)
+    out: dict[Key, str] = {}
+    for key, (first, *others) in measured.items():
+        unlike = [why for other in others if (why := _unlike(first, other, "the baseline runs"))]
+        if len(others) + 1 < len(baselines):
+            unlike.append(f"only {len(others) + 1} of {len(baselines)} baseline runs have it")
+        if unlike:
+            out[key] = unlike[-1]
+    return out
 
 
 def _measured(run: Run) -> dict[Key, Scores | CorpusScores | Group | str]:
@@ -548,10 +537,18 @@ def _measured(run: Run) -> dict[Key, Scores | CorpusScores | Group | str]:
     return {item.key: item.reason for item in run.skipped} | out
 
 
-def _unlike(a: Scores, b: Scores, run: Run, base: Run, row: Difference) -> str:
-    """Why two runs cannot be held against each other in a row; empty where they can."""
+def _unlike(a: Scores, b: Scores, both: str, row: Difference | None = None, *, drawn: bool = False) -> str:
+    """Why the scores of `both` cannot be held against each other; empty where they can.
+
+    Args:
+        a: those of the new run, or of the first baseline.
+        b: of the baseline, or of another one.
+        both: what the runs are called.
+        row: the comparison of the two, where there is one.
+        drawn: whether the questions are a random part.
+    """
     if a.version and b.version and a.version != b.version:
-        return f"the task has version {a.version} in the run and {b.version} in the baseline"
+        return f"{both} have the versions {a.version} and {b.version} of the task"
     if None not in (ways := (a.higher_is_better, b.higher_is_better)) and ways[0] != ways[1]:
         return "higher is better in one run and lower in the other"
     if STOPPED in b.diagnostics:
@@ -560,17 +557,26 @@ def _unlike(a: Scores, b: Scores, run: Run, base: Run, row: Difference) -> str:
         return "the questions of one run are not a random part (not_a_random_part)"
     if MISMATCH in codes_of([a]) | codes_of([b]):
         return "its scores do not have the mean that the harness reports (mean_mismatch)"
-    if "different_prompts" in row.diagnostics:
-        return "the prompts differ between the two runs (different_prompts)"
-    drawn = any(item["task"] == a.task for side in (run, base) for item in side.drawn)
-    if "unpaired" not in row.diagnostics and not drawn and (row.n_only_a or row.n_only_b):
+    compared = row is not None and ("unpaired" in row.diagnostics or not (row.n_only_a or row.n_only_b))
+    if _other_prompts(a, b) if row is None else "different_prompts" in row.diagnostics:
+        return f"the prompts differ between {both} (different_prompts)"
+    if not (compared or drawn or a.questions is b.questions):
         shared = len(pair(a.questions, b.questions).rows_a)
         if shared < max(len(a.questions), len(b.questions)):
             return (
-                f"the runs asked different questions ({len(a.questions):,} and {len(b.questions):,}, {shared:,} in "
+                f"{both} asked different questions ({len(a.questions):,} and {len(b.questions):,}, {shared:,} in "
                 "common): was --limit another?"
             )
     return ""
+
+
+def _other_prompts(a: Scores, b: Scores) -> bool:
+    """Whether a question that both have had another prompt in each."""
+    mine, theirs = a.questions.prompts, b.questions.prompts
+    if mine is None or theirs is None or a.questions is b.questions:
+        return False
+    same = pair(a.questions, b.questions)
+    return any(mine[i] != theirs[j] for i, j in zip(same.rows_a, same.rows_b, strict=True))
 
 
 def _at_looks(row: Difference, looks: Mapping[str, Any] | None, reason: str, bar: Bar) -> tuple[Difference, str]:
@@ -595,45 +601,51 @@ def _at_looks(row: Difference, looks: Mapping[str, Any] | None, reason: str, bar
     return row, reason if "different questions" not in reason else ""
 
 
-def pooled_row(run: Run, baselines: Sequence[Run], bar: Bar, settings: Settings, usable: set[Key]) -> Candidate:
-    """The equal-weight mean of all rows that can be judged; clusters are shared across tasks, and questions of a task
-    across its metrics."""
-    run, base, _ = _sides(run, baselines)
-    other = base if bar.ratio is None else scaled(base, bar.ratio)
-    matched, _ = matched_scores(run, other, alone=False)
-    pairs = [(a, b) for a, b in matched if a.key in usable]
-    group = _pool([a for a, _ in pairs])
-    compared = Compared(_by_question([a for a, _ in pairs]), [b for _, b in pairs], run, other, group)
-    row = decided([run_difference(compared, settings)[0]], settings)[0]
-    alone = replace(compared, parts_b=[replace(b, runs_of_one=False) for _, b in pairs])
-    fixed = _between(row, decided([run_difference(alone, settings)[0]], settings)[0]) if len(baselines) > 1 else 0.0
-    row = replace(row, metric="mean", scorer="none")
-    looked = {(item["task"], item["metric"], item["scorer"]) for item in run.sequential if item["rule"] != "se"}
+def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings, *, several: bool) -> Candidate:
+    """The equal-weight mean of all rows that can be judged."""
+    found = _Compared.of(_pooled(run, usable), _pooled(base, usable), bar, settings, several=several)
+    (row,) = found.rows
+    looked = {key for key, look in _looks(run).items() if look["rule"] != "se"}
     reason = "the run was looked at while it grew, and that allows no mean of rows" if looked & usable else ""
-    return replace(_of_difference(row, row, bar, reason), fixed=fixed)
+    shown = replace(found.plain.get(row.key, row), metric="mean", scorer="none")
+    return replace(_of_difference(shown, row, bar, reason), fixed=found.between.get(row.key, 0.0))
 
 
-def _pool(parts: Sequence[Scores]) -> Group:
-    if not parts:
+def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings) -> Candidate:
+    """The equal-weight mean of all rows against the mean of their floors."""
+    bars = {c.row.key: c for c in judged if not c.row.reason}
+    bars = {part.key: bars[part.key] for part in run.scores if part.key in bars}
+    (row,) = analyze_run(_pooled(run, set(bars)), replace(settings, margin=None)).estimates
+    threshold, slack = np.mean([(c.row.threshold or 0.0, c.slack) for c in bars.values()], axis=0).tolist()
+    return of_row(replace(row, metric="mean", scorer="none"), "A", threshold, slack)
+
+
+def _pooled(run: Run, usable: set[Key]) -> Run:
+    """The run with the equal-weight mean of these scores alone.
+
+    Clusters are shared across tasks, and questions of a task across its metrics: where nothing else clusters them, a
+    question is the cluster of its values by several metrics.
+    """
+    scores = [part for part in run.scores if part.key in usable]
+    if not scores:
         raise InputError("`pooled` needs a row that can be judged")
     for what, values in (
-        ("direction", {part.higher_is_better is not False for part in parts}),
-        ("range", {part.bounds for part in parts}),
+        ("direction", {part.higher_is_better is not False for part in scores}),
+        ("range", {part.bounds for part in scores}),
     ):
         if len(values) > 1:
             raise InputError(f"`pooled` takes the mean of metrics of one {what}: choose some with `metrics`")
-    return Group(POOLED, parts[0].metric, parts[0].scorer, tuple(part.task for part in parts), "equal")
-
-
-def _by_question(parts: Sequence[Scores]) -> list[Scores]:
-    """The scores, with a question as the cluster of its values by several metrics where nothing else clusters them."""
-    tasks = [part.task for part in parts]
-    return [
-        replace(part, clusters=tuple(part.questions.keys), cluster_spec=f"question of {part.task}")
-        if part.clusters is None and tasks.count(part.task) > 1
-        else part
-        for part in parts
-    ]
+    metric, scorer = scores[0].metric, scores[0].scorer
+    several = Counter(part.task for part in scores)
+    parts = []
+    for part in scores:
+        clusters, spec = part.clusters, part.cluster_spec
+        if clusters is None and several[part.task] > 1:
+            clusters, spec = tuple(part.questions.keys), f"question of {part.task}"
+        renamed = replace(part, task=part.title, metric=metric, scorer=scorer, clusters=clusters, cluster_spec=spec)
+        parts.append(renamed)
+    group = Group(POOLED, metric, scorer, tuple(part.task for part in parts), "equal")
+    return replace(run, scores=(), parts=tuple(parts), groups=(group,), corpus=(), skipped=())
 
 
 def against_floors(
@@ -655,7 +667,7 @@ def against_floors(
         return _beside(run, [of_floor(row, floors, bar, settings) for row in rows]), list(analysis.notes)
     out, seen = [], set()
     for key, floor in floors.items():
-        fits = [row for row in rows if all(want in ("", have) for want, have in zip(key, _key(row), strict=True))]
+        fits = [row for row in rows if all(want in ("", have) for want, have in zip(key, row.key, strict=True))]
         if len(fits) == 1:
             seen.add(fits[0].task)
             members = next((group.tasks for group in run.groups if group.name == fits[0].task), ())
@@ -680,10 +692,6 @@ def against_floors(
                     )
                 )
     return out, list(analysis.notes)
-
-
-def _key(row: Estimate | Difference | GateRow) -> Key:
-    return row.task, row.metric, row.scorer
 
 
 def of_floor(row: Estimate, floor: Floor, bar: Bar, settings: Settings, sizes: Sequence[int] = ()) -> Candidate:
@@ -749,23 +757,11 @@ def _with_own_noise(row: Estimate, floor: Floor, scale: tuple[float, float], lev
     return replace(row, ci_low=row.mean - low, ci_high=row.mean + high, se=se)
 
 
-def pooled_floor(run: Run, judged: Sequence[Candidate], bar: Bar, settings: Settings) -> Candidate:
-    """The equal-weight mean of all rows against the mean of their floors."""
-    keys = {_key(c.row): c for c in judged if not c.row.reason}
-    parts = [part for part in run.scores if part.key in keys]
-    row = estimate_of(_by_question(parts), run, replace(settings, margin=None), group=_pool(parts))
-    bars = [keys[part.key] for part in parts]
-    threshold, slack = (float(np.mean([x or 0.0 for x in each])) for each in zip(
-        *((c.row.threshold, c.slack) for c in bars), strict=True))  # fmt: skip
-    return of_row(replace(row, metric="mean", scorer="none"), "A", threshold, slack)
-
-
 def decide(
     candidates: Sequence[Candidate],
     bar: Bar,
     settings: Mapping[str, Any],
     *,
-    pooled: Sequence[Candidate] = (),
     budget: int | None = None,
     warnings: Iterable[str] = (),
     notes: Iterable[str] = (),
@@ -774,11 +770,11 @@ def decide(
 
     What cannot be judged is never a pass: it is an outcome of its own, unless it is left out by name.
     """
-    lost = [c for c in (*pooled, *candidates) if c.row.reason and not c.beside]
+    lost = [c for c in candidates if c.row.reason and not c.beside]
     beside = [c.row.name for c in candidates if c.beside]
     if beside:
         notes = (*notes, f"for information, beside the score that its task declares as headline: {', '.join(beside)}")
-    judged = family(candidates, pooled)
+    judged = family(candidates)
     adjust = "none" if settings.get("adjust") == "none" else "holm"
     level = judged[0].level if judged else float(settings.get("level", 0.95))
     alpha, m = (1 - level) / 2, max(1, len(judged) if adjust == "holm" else 1)
@@ -793,8 +789,9 @@ def decide(
         found |= {"p_value": finite(float(p[of][i])), "p_adjusted": finite(float(adjusted[of][i]))}
         rows.append(replace(c.row, passed=passed, **found))
     rows += [] if bar.skip_missing else [c.row for c in lost]
+    pooled = any(c.pooled for c in candidates)
     for c in candidates:
-        if (pooled or c.beside) and not c.row.reason:
+        if (c.beside or (pooled and not c.pooled)) and not c.row.reason:
             p_value = finite(c.p_values()[1 if bar.rule == "no-loss" else 0])
             rows.append(replace(c.row, decides=False, p_value=p_value, limit=_limit(c, bar.rule)))
     rows.sort(key=lambda row: (not row.decides, row.passed is not False, row.passed is True))
@@ -850,8 +847,9 @@ def _reach(c: Candidate, rule: Rule, alpha: float, budget: int | None) -> dict[s
     return out
 
 
-def family(candidates: Sequence[Candidate], pooled: Sequence[Candidate]) -> list[Candidate]:
+def family(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The rows that decide: the pooled one alone, else all that can be judged and that count."""
+    pooled = [c for c in candidates if c.pooled]
     return [c for c in pooled or candidates if not c.row.reason and not c.beside]
 
 
@@ -879,7 +877,7 @@ def self_test(rows: Sequence[Candidate], gate: Gate, stored: Sequence[StoredVerd
     def stopped(loss: float) -> float:
         """The share that does not pass."""
         t = (z + (slack - loss) / se) / s
-        p = decision.below(t if gate.rule == "regression" else -t, df)
+        p = special.stdtr(df, t if gate.rule == "regression" else -t)
         ordered = np.sort(p, axis=1) * (np.arange(len(se), 0, -1) if gate.adjust == "holm" else 1)
         if gate.rule == "regression":
             return float((ordered[:, 0] < gate.alpha).mean())

@@ -1,10 +1,14 @@
-"""What a run that grows says by now, and looks at it, which are kept in a small file beside it."""
+"""What a run that grows says by now, and looks at it, which are kept in a small file beside it.
+
+A replay takes the looks at two runs whose answers are all there.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +16,37 @@ import numpy as np
 
 from .._version import __version__
 from ..data.matching import pair
+from ..data.measures import UNBOUNDED
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.forms import SCHEMA_VERSION, finite
 from ..results.rows import Comparison
-from ..results.sequential import Sequential
+from ..results.sequential import Replay, Sequential
 from ..settings import Settings
 from ..stats import decision
+from ..stats.arrays import FloatArray, IntArray
 from ..stats.cluster_variance import OF_RESIDUALS
-from ..stats.contrast import question_stats
-from ..stats.partial import positions_look_random
+from ..stats.contrast import Design, question_stats
+from ..stats.partial import Part, positions_look_random
 from ..stats.sequential import critical_values
 from .comparison import matched_scores
-from .matching import align
-from .observed import Observed, observe_difference
+from .observed import Observed, observe_difference, observe_samples
 from .partial import part_of, with_all_of_b, with_answers
+from .ranges import score_range
 from .references import benchmark_order, block_of, joined, same_run, within
-from .sample import group_parts, group_shares
-from .sequential import ALL_ASKED, CANNOT, NOT_DECIDED, Looks, LookState, StoppingRule, Taken, whole_questions
+from .sample import Sample, align, group_parts, group_shares
+from .sequential import (
+    ALL_ASKED,
+    CANNOT,
+    NOT_DECIDED,
+    Look,
+    Looks,
+    LookState,
+    Order,
+    StoppingRule,
+    Taken,
+    whole_questions,
+)
 
 KIND = "looks"
 PINNED = ("se", "missing", "cluster", "repeats_are")
@@ -312,3 +329,103 @@ def _taken(info: list[float], fractions: list[float], residual: float | None) ->
     if residual is not None and not residual > 0:
         raise ValueError(residual)
     return Taken(tuple(info), tuple(fractions), residual)
+
+
+ORDERS = 200
+"""Random orders of a replay."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """Two runs whose answers are all there, on the questions that both have, to be looked at in any order."""
+
+    a: Sample
+    """Its answers that are there come first."""
+    b: Sample
+    plan: Design
+    settings: Settings
+    higher_is_better: bool | None
+    references: FloatArray
+    """(n, R) question means of other runs."""
+
+    @classmethod
+    def of(
+        cls,
+        parts_a: Sequence[Scores],
+        parts_b: Sequence[Scores],
+        shares: list[float] | None = None,
+        settings: Settings | None = None,
+    ) -> Pair:
+        """The contrast A − B of one task, or of a group's tasks with these weights.
+
+        Raises:
+            InputError: no question in common, or questions that are clustered in two crossed ways.
+        """
+        settings = settings or Settings()
+        found = align(parts_a, parts_b, shares)
+        a, b = found.a, found.b
+        if a.empty or len(a) < 2:
+            raise InputError(f"{a.name}: fewer than two questions have a score in both runs")
+        plan = a.design()
+        if plan.crossed is not None or plan.between_tasks:
+            raise InputError(
+                f"{a.name}: whole clusters of one kind are asked together, and these questions are clustered in two "
+                "crossed ways, or by task: name one way with `cluster`"
+            )
+        there = np.take_along_axis(a.values, np.argsort(np.isnan(a.values), axis=1, kind="stable"), axis=1)
+        bounds = score_range((a.ends, b.ends), settings) or UNBOUNDED
+        a, b = replace(a, values=there, bounds=bounds), replace(b, bounds=bounds)
+        return cls(a, b, plan, settings, parts_a[0].higher_is_better, np.empty((len(a), 0)))
+
+    def order(self, rule: StoppingRule) -> Order:
+        """The rule's order of A's answers."""
+        clusters = self.plan.clusters if self.plan.clustered else None
+        tasks = self.plan.strata if self.plan.strata.any() else None
+        return rule.order(len(self.a), clusters, tasks, repeats=self.a.stats.count)
+
+    def observed(self, answers: IntArray) -> Observed:
+        """What A says with so many answers to each of the (n,) questions."""
+        rows = np.flatnonzero(answers)
+        a, b = self.a.take(rows), self.b.take(rows)
+        values = np.where(np.arange(a.values.shape[1]) < answers[rows, None], a.values, np.nan)
+        a = replace(a, values=values, stats=question_stats(values))
+        plain = observe_samples(a, b, self.settings, higher_is_better=self.higher_is_better)
+        if plain.estimate is None or not plain.se:
+            return plain
+        plain = with_answers(plain, a.stats, b.stats, a.design().weights)
+        if self.settings.se != OF_RESIDUALS:
+            return plain
+        part = Part(rows, self.plan.clusters, self.plan.strata, self.a.shares, drawn=True)
+        return with_all_of_b(plain, a.stats.mean, part, self.references, self.b.stats.mean)
+
+    def looks(self, rule: StoppingRule) -> Iterator[LookState]:
+        """The looks until it is decided, in the rule's order."""
+        order, taken = self.order(rule), Taken()
+        for number in range(1, len(order.blocks) + 1):
+            state = LookState(rule, self.observed(order.answers(number)), taken, order.progress(number))
+            taken = state.taken
+            yield state
+            if state.decision() is not None:
+                return
+
+    def run(self, rule: StoppingRule) -> Look:
+        """The last look."""
+        order, states = self.order(rule), list(self.looks(rule))
+        looks = rule.looks if rule.looks == "anytime" else len(order.blocks)
+        return states[-1].look(looks, len(states), order.seed)
+
+    def replay(self, rule: StoppingRule, orders: int = ORDERS) -> Replay:
+        """What the looks would have done in many random orders."""
+        last = [list(self.looks(replace(rule, seed=rule.seed + k)))[-1] for k in range(orders)]
+        words = Counter(state.decision() or NOT_DECIDED for state in last)
+        asked = np.array([state.progress.answers for state in last], dtype=np.float64)
+        low, middle, high = (float(x) for x in np.quantile(asked, (0.1, 0.5, 0.9), method="inverted_cdf"))
+        return Replay(
+            orders=orders,
+            n_total=last[0].progress.answers_total,
+            n_mean=float(asked.mean()),
+            n_median=round(middle),
+            n_low=round(low),
+            n_high=round(high),
+            decisions={w: k / orders for w, k in words.most_common()},
+        )

@@ -1,29 +1,102 @@
-"""Several judges of the same answers: how far they agree, and which one differs."""
+"""A judge's own noise, seen on texts that were graded more than once; and how far several judges agree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import isclose
 
 import numpy as np
 
-from ..arrays import FloatArray
-from ..data.scores import Run, Scores
-from ..errors import InputError
+from ..data.scores import Gradings, Run, Scores
 from ..results.explanation import Factors, JudgePair
-from ..results.rows import Difference, Estimate
+from ..results.rows import Difference, Estimate, JudgeFlips
 from ..settings import Settings
+from ..stats.arrays import FloatArray, IntArray
 from ..stats.contrast import design
-from ..stats.judges import agreement
+from ..stats.judges import JudgeNoise, agreement, judge_noise
 from .comparison import compare_runs
-from .matching import in_order_of
-from .mean import analyze_run
+from .sample import in_order_of
+
+MANY_PAIRS = 30
+"""Pairs of gradings of one text from which a sentence says how noisy the judge is."""
+
 
 OF_DIFFERENCES = frozenset(
     {"too_few_questions", "too_few_clusters", "few_clusters", "singleton_clusters", "few_flips", "zero_variance"}
 )
 """Codes of a comparison that concern two judges of the same answers, too."""
+
+
+def with_judge(row: Estimate, part: Scores) -> Estimate:
+    """The row of these scores with the judge's noise, where verdicts on the same text differ."""
+    known = part.gradings
+    if known is None or part.texts is None:
+        return row
+    noise, of = _noise_of_answers(part.values, known), "answers"
+    if (noise is None or not noise.flips) and known.panel is not None:
+        noise, of = _noise(known.panel, np.arange(part.values.size).reshape(part.values.shape)), "panel"
+    if noise is None or not noise.flips:
+        return row
+    share = None
+    if of == "answers" and row.var_prediction:
+        share = min(1.0, noise.variance / (row.n_questions * row.var_prediction))
+    flips = JudgeFlips(
+        of=of,
+        n_same_text=noise.pairs,
+        n_flips=noise.flips,
+        rate=noise.rate,
+        variance=noise.variance,
+        share=share,
+    )
+    return replace(row, judge_flips=flips)
+
+
+def _noise_of_answers(values: FloatArray, known: Gradings) -> JudgeNoise | None:
+    """The noise on answers to one question with one text, and on answers that the same judge graded again."""
+    n, K = values.shape
+    hashes, codes = np.unique(known.texts, return_inverse=True)
+    codes = codes.reshape(n, K) + len(hashes) * np.arange(n)[:, None]
+    alone = known.texts == 0
+    codes[alone] = n * len(hashes) + np.flatnonzero(alone)
+    verdicts = values[:, :, None] if known.again is None else np.concatenate([values[:, :, None], known.again], axis=2)
+    return _noise(verdicts, codes)
+
+
+def _noise(verdicts: FloatArray, codes: IntArray) -> JudgeNoise | None:
+    """The noise of (n, K, V) verdicts, by the (n, K) number of the text that they are on."""
+    return judge_noise(verdicts.ravel(), np.repeat(codes.ravel(), verdicts.shape[2]))
+
+
+def judge_notes(rows: Iterable[Estimate]) -> list[str]:
+    """One sentence for every row whose judge is noisy, where enough texts were graded twice to say so."""
+    notes = []
+    for row in rows:
+        flips = row.judge_flips
+        if flips is None or flips.n_same_text < MANY_PAIRS:
+            continue
+        start, rate = f"{row.task} {row.metric}, {row.scorer}", _percent(flips.rate)
+        changes = f"changes {rate} of the scores"
+        if isclose(flips.variance, flips.rate / 2):  # all are 0 or 1
+            changes = f"flips {rate} of the verdicts"
+        if flips.of == "panel":
+            notes.append(f"{start}: two members of the judges' panel differ on {rate} of the answers")
+        elif flips.share is not None:
+            share = f"{_percent(flips.share)} of the prediction noise is the judge's"
+            notes.append(f"{start}: grading the same text twice {changes}: {share}")
+        else:
+            alike = "identical_repeats" in row.diagnostics
+            why = "all answers to each question are one text" if alike else "each question has one answer"
+            notes.append(
+                f"{start}: grading the same text twice {changes}; what part of the prediction noise that is cannot be "
+                f"told, because {why}"
+            )
+    return notes
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.1f} %"
 
 
 def with_judges(result: Factors, runs: Sequence[Run]) -> Factors:
@@ -132,20 +205,3 @@ def _graded(run: Run) -> Iterator[_Graded]:
         if len(judges) > 1:
             verdicts = np.stack([in_order_of(most.questions, part) for part in judges], axis=2)
             yield _Graded(run, most, tuple(part.scorer for part in judges), verdicts)
-
-
-def judge_variance(pilot: Sequence[Run | Estimate | Difference], settings: Settings) -> float:
-    """The judge's own variance on one answer, the mean over the runs of a pilot.
-
-    Raises:
-        InputError: none of them tells it.
-    """
-    rows = [row for run in pilot if isinstance(run, Run) for row in analyze_run(run, settings).estimates]
-    rows += [row for row in pilot if isinstance(row, Estimate)]
-    known = [row.judge_flips.variance for row in rows if row.judge_flips and row.judge_flips.of == "answers"]
-    if not known:
-        raise InputError(
-            "`cost_judge`: how noisy the judge is is not known, because no verdicts on the same text differ here: give "
-            "`sigma2_judge`, the variance of its verdicts on one answer"
-        )
-    return float(np.mean(known))

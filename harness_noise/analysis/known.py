@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..data.fields import Fields, Value, numeral
-from ..data.matching import pair
+from ..data.clusters import Fields, Value, numeral
 from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError
 from ..stats.arrays import FloatArray, IntArray
-from .matching import align
-from .sample import Sample, sample
+from ..stats.contrast import Contrast, Design, contrast
+from .sample import Sample, align, is_scored, sample, scored_pairs, taken
 
 Runs: TypeAlias = tuple[Run] | tuple[Run, Run]
 
@@ -36,12 +35,34 @@ class WithFields:
     def name(self) -> str:
         return self.parts[0].title
 
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a row of a result says of it: task, metric, scorer and models."""
+        first, models = self.parts[0], [run.model for run in self.runs]
+        of_models = {"model_a": models[0], "model_b": models[1] if len(models) > 1 else None}
+        return {"task": first.task, "metric": first.metric, "scorer": first.scorer, **of_models}
+
     def samples(self) -> list[Sample]:
         """Each run's question statistics, with the clusters that they share."""
         if len(self.parts) == 1:
             return [sample(self.parts)]
         both = align(self.parts[:1], self.parts[1:], None)
         return [both.a, both.b]
+
+    def contrast(self, who: str) -> tuple[Contrast, list[Sample], Design]:
+        """The means of the questions, or their differences, with what they are made of and the design.
+
+        Raises:
+            InputError: clusters in two crossed ways; `who` says what does not know these.
+        """
+        samples = self.samples()
+        plan = samples[0].design()
+        if plan.crossed is not None:
+            raise InputError(
+                f"{self.name}: {who} clusters of one kind, and these questions are clustered in two crossed ways: name "
+                "one of the two with `cluster`"
+            )
+        return contrast([one.stats for one in samples], [1.0, -1.0][: len(samples)]), samples, plan
 
     def take(self, rows: IntArray) -> WithFields:
         """Some of the questions."""
@@ -53,12 +74,10 @@ def known(parts: Sequence[Scores], runs: Runs) -> WithFields | None:
 
     Of a field that both runs have, the values of the first count.
     """
-    at = [np.arange(len(parts[0].questions))]
+    at = [np.flatnonzero(is_scored(parts[0]))]
     if len(parts) == 2:
-        found = pair(parts[0].questions, parts[1].questions)
+        found = scored_pairs(*parts)
         at = [np.array(found.rows_a, dtype=np.intp), np.array(found.rows_b, dtype=np.intp)]
-    scored = np.all([~np.isnan(part.values[rows]).all(axis=1) for part, rows in zip(parts, at, strict=True)], axis=0)
-    at = [rows[scored] for rows in at]
     found_fields = [
         part.questions.fields.take(rows)
         for part, rows in zip(parts, at, strict=True)
@@ -98,6 +117,7 @@ def _stacked(parts: Sequence[Scores], group: Group) -> Scores:
         task=group.name,
         questions=Questions(tuple(map("\x1f".join, zip(of_task, keys, strict=True))), parts[0].questions.kind),
         values=whole.values,
+        gradings=None,
         clusters=tuple(of_task) if whole.between_tasks else whole.labels,
         cluster_spec=next((part.cluster_spec for part in parts if part.clusters is not None), None),
         bounds=whole.bounds,
@@ -118,22 +138,6 @@ def _merged(found: Sequence[Fields]) -> Fields:
         values |= {key: column for key, column in fields.values.items() if any(value is not None for value in column)}
     auto = dict.fromkeys(name for fields in found for name in fields.auto if name in values)
     return Fields(values, tuple(auto), tuple(dict.fromkeys(name for fields in found for name in fields.names)))
-
-
-def taken(part: Scores, rows: IntArray) -> Scores:
-    """The scores of some questions; the harness's own value is not of these."""
-    found = part.arrays(lambda x: x[rows])
-    return replace(
-        part,
-        questions=Questions(tuple(part.questions.keys[i] for i in rows), part.questions.kind),
-        **found,
-        clusters=None if part.clusters is None else tuple(part.clusters[i] for i in rows),
-        factors=None,
-        native=None,
-        n_missing=int(np.isnan(found["values"]).sum()) if part.n_missing else 0,
-        missing={},
-        n_zero=0,
-    )
 
 
 def numbers(values: Sequence[object]) -> FloatArray | None:
@@ -163,7 +167,10 @@ def check_known(items: Iterable[WithFields], specs: Sequence[str], option: str) 
         if spec == "auto":
             continue
         if not any(value is not None for item in items for value in item.fields.values.get(spec, ())):
-            names = dict.fromkeys(name for item in items for name in item.fields.names)
-            raise InputError(
-                f"{option} {spec}: no question has it; the fields are {', '.join(list(names)[:40]) or '(none)'}"
-            )
+            raise InputError(f"{option} {spec}: no question has it; the fields are {field_names(items)}")
+
+
+def field_names(items: Iterable[WithFields]) -> str:
+    """The fields that there are, for a message."""
+    names = dict.fromkeys(name for item in items for name in item.fields.names)
+    return ", ".join(list(names)[:40]) or "(none)"

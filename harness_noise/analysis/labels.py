@@ -1,32 +1,31 @@
-"""From people's labels and the judge's scores of a run to scores whose mean is the corrected one."""
+"""People's labels: which answers are drawn for them, and the scores of a run that they correct."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
-from ..data.labels import EDITS, Label, LabelFile, answer_id
-from ..data.scores import Run, Scores
+from ..arrays import rows_of
+from ..data.questions import QuestionText
+from ..data.scores import EDITS, Label, LabelFile, Run, Scores, answer_id
 from ..errors import InputError, some_of
+from ..results.explanation import LabelRow, LabelSample
 from ..settings import Settings
 from ..stats.arrays import FloatArray, IntArray
 from ..stats.contrast import cluster_codes, question_stats
 from ..stats.labels import corrected_values
 from ..stats.partial import IN_A_ROW, NOT_RANDOM_Z, Part, positions_look_random
-from ..stats.tolerances import SLACK
-from .matching import in_order_of
+from ..stats.tolerances import FEWEST_UNITS, SLACK
+from .drawing import draw, drawing_chances
 from .partial import part_of
 from .ranges import Ends, score_range
 from .references import benchmark_order
-from .sample import stack
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from .sample import in_order_of, scored_pairs, stack, taken, texts_of
 
 FEWEST = 2
 """Labelled questions (clusters) of a task below which it has no standard error of its own."""
@@ -52,8 +51,7 @@ def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions
     """
     if not labels.labels:
         raise InputError(f"{labels.name}: no row has a label yet: fill in the column `label`")
-    models = [run.model for run in runs]
-    names = [run.model if models.count(run.model) == 1 else run.name for run in runs]
+    names = _names_of(runs)
     taken: set[Label] = set()
     out = []
     for run, name in zip(runs, names, strict=True):
@@ -63,7 +61,7 @@ def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions
         taken.update(label for part in found.values() for label in part.used)
         out.append(_corrected(run, found, labels, options, settings))
     tasks = {part.task for run in runs for part in run.scores}
-    known = {None, *models, *names, *(run.name for run in runs)}
+    known = {None, *names, *(run.model for run in runs), *(run.name for run in runs)}
     keys = {key for run in runs for part in run.scores for key in part.questions.keys}
     lost = [
         label
@@ -77,6 +75,12 @@ def corrected_runs(runs: Sequence[Run], labels: LabelFile, options: LabelOptions
     if lost:
         raise InputError(_unmatched(lost, labels, runs))
     return out
+
+
+def _names_of(runs: Sequence[Run]) -> list[str]:
+    """What the runs are called in a file of labels: the model, or the run where two are of one model."""
+    models = [run.model for run in runs]
+    return [run.model if models.count(run.model) == 1 else run.name for run in runs]
 
 
 def scored_by(run: Run, judge: str, options: LabelOptions, settings: Settings) -> Run:
@@ -163,7 +167,7 @@ class _Labelled:
     """(m,) the judge's mean score of the answers that were labelled."""
     counts: IntArray
     """(m,) labels."""
-    chances: FloatArray | None
+    chances: FloatArray | None = None
     """(m,) probability of being drawn; None: not said."""
     used: tuple[Label, ...] = ()
     n_unscored: int = 0
@@ -201,9 +205,9 @@ def _check_tasks(found: dict[Scores, _Labelled], labels: LabelFile) -> None:
 def _matched(part: Scores, name: str, labels: Sequence[Label]) -> _Labelled:
     """The labels of the answers of one task."""
     index = {key: i for i, key in enumerate(part.questions.keys)}
-    K = part.values.shape[1]
+    n, K = part.values.shape
     zero = any(label.repeat == "0" for label in labels)
-    by_answer: dict[tuple[int, int | None], list[Label]] = {}
+    by_answer: dict[tuple[int, int], list[Label]] = {}
     for label in labels:
         i = index.get(label.question)
         if i is None or label.task not in (None, part.task):
@@ -213,29 +217,22 @@ def _matched(part: Scores, name: str, labels: Sequence[Label]) -> _Labelled:
             ids = (answer_id(name, part.task, label.question, k) for k in ([j] if j is not None else range(K)))
             if label.answer_id not in ids:
                 continue
-        by_answer.setdefault((i, j if j is not None and j < K else None), []).append(label)
-    rows: dict[int, list[tuple[float, float, int]]] = {}
-    unscored = 0
-    means = question_stats(part.values).mean
-    for (i, j), these in by_answer.items():
-        seen = means[i] if j is None or math.isnan(part.values[i, j]) else part.values[i, j]
-        if math.isnan(means[i]):
-            unscored += len(these)
-        else:
-            rows.setdefault(i, []).append((_mean_of_people(part, these), float(seen), len({x.person for x in these})))
-    asked = np.array(sorted(rows), dtype=np.intp)
-    columns = [[np.array(column) for column in zip(*rows[i], strict=True)] for i in asked.tolist()]
+        by_answer.setdefault((i, j if j is not None and j < K else K), []).append(label)
+    table, people = np.full((n, K + 1), np.nan), np.zeros((n, K + 1), dtype=np.intp)
+    for at, these in by_answer.items():
+        table[at] = _mean_of_people(part, these)
+        people[at] = len({label.person for label in these})
+    of_answers = _of_answers(part, table)
+    asked = of_answers.asked
     used = tuple(label for these in by_answer.values() for label in these)
     chance = {index[label.question]: label.chance for label in used}
     told = [chance[i] for i in asked.tolist()]
-    return _Labelled(
-        asked,
-        np.array([column[0].mean() for column in columns], dtype=np.float64),
-        np.array([column[1].mean() for column in columns], dtype=np.float64),
-        np.array([column[2].sum() for column in columns], dtype=np.intp),
-        None if None in told or not told else np.array(told, dtype=np.float64),
-        used,
-        unscored,
+    return replace(
+        of_answers,
+        counts=people.sum(axis=1)[asked],
+        chances=None if None in told or not told else np.array(told, dtype=np.float64),
+        used=used,
+        n_unscored=sum(len(these) for (i, _), these in by_answer.items() if np.isnan(part.values[i]).all()),
     )
 
 
@@ -264,13 +261,19 @@ def _mean_of_people(part: Scores, labels: Sequence[Label]) -> float:
 
 
 def _of_answers(part: Scores, labels: FloatArray) -> _Labelled:
-    """(n, K) labels of the same answers, NaN where there is none."""
+    """The (n, K) labels of the answers, or (n, K + 1) with those of whole questions in the end, NaN where none is.
+
+    Labels of any other number of answers are of the questions.
+    """
+    judge = question_stats(part.values).mean
+    of_answers = np.where(np.isnan(part.values), judge[:, None], part.values)
     stats = question_stats(labels)
-    asked = np.flatnonzero((stats.count > 0) & (question_stats(part.values).count > 0))
-    both = np.where(np.isnan(labels[asked]), np.nan, part.values[asked]) if labels.shape == part.values.shape else None
-    means = question_stats(part.values).mean[asked]
-    seen = means if both is None else question_stats(both).mean
-    return _Labelled(asked, stats.mean[asked], np.where(np.isnan(seen), means, seen), stats.count[asked], None)
+    asked = np.flatnonzero((stats.count > 0) & ~np.isnan(judge))
+    seen = judge
+    if labels.shape[1] - part.values.shape[1] in (0, 1):
+        scores = np.column_stack([of_answers, judge])[:, : labels.shape[1]]
+        seen = question_stats(np.where(np.isnan(labels), np.nan, scores)).mean
+    return _Labelled(asked, stats.mean[asked], seen[asked], stats.count[asked])
 
 
 def _corrected(
@@ -311,22 +314,18 @@ def _corrected(
     notes = [f"left out, with fewer than two labelled questions (clusters): {_names(few)}"] if few else []
     notes += [f"left out: {text}" for text in refused]
     lost = sum(these.n_unscored for these in found.values())
-    notes += (
-        [f"{labels.name}: {lost} labels are of questions without a score of the judge, and do not count"]
-        if lost
-        else []
-    )
-    if labels.n_empty:
-        notes.append(f"{labels.name}: {labels.n_empty} rows have no label, as if they had not been drawn")
-    groups = tuple(replace(group, native=None) for group in run.groups)
     missing = sum(part.n_missing for part in (*scores, *only_groups))
-    if missing:
-        notes.append(f"{run.name}: {missing} answers have no score of the judge; questions without any do not count")
+    for number, text in (
+        (lost, f"{labels.name}: {lost} labels are of questions without a score of the judge, and do not count"),
+        (labels.n_empty, f"{labels.name}: {labels.n_empty} rows have no label, as if they had not been drawn"),
+        (missing, f"{run.name}: {missing} answers have no score of the judge; questions without any do not count"),
+    ):
+        notes += [text] if number else []
     return replace(
         run,
         scores=tuple(replace(part, n_missing=0, missing={}, n_zero=0) for part in scores),
         parts=tuple(replace(part, n_missing=0, missing={}, n_zero=0) for part in only_groups),
-        groups=groups,
+        groups=tuple(replace(group, native=None) for group in run.groups),
         corpus=(),
         skipped=(),
         notes=(*run.notes, *notes),
@@ -394,7 +393,7 @@ def _scores_of(
                 repeats_named=None,
                 repeats_are_runs=False,
                 diagnostics=tuple(sorted(codes.union(part.diagnostics))),
-                corrected=columns.take(rows),
+                corrected=rows_of(columns, rows),
             )
         )
     return out
@@ -440,17 +439,13 @@ def _on_scale(
     outside = label.min() < low - slack or label.max() > high + slack
     right_or_wrong = bool(np.isin(label, (0.0, 1.0)).all()) and judge.max() > 1
     largest = [float(np.abs(values).max()) for values in (label, judge)]
-    if bounds is None and max(largest) > OTHER_SCALE * min(largest) > 0:
+    unlike = bounds is None and max(largest) > OTHER_SCALE * min(largest) > 0
+    if unlike or right_or_wrong or (outside and bounds is not None):
         raise _ScaleError(
             f"{part.task}, {part.metric}: the labels go from {label.min():g} to {label.max():g} and the scores from "
-            f"{low:g} to {high:g}, which looks like another scale: say with `range=(LOW, HIGH)` what scores there can "
-            "be, and with `label_range=(LOW, HIGH)` which labels stand for the ends, if they have another scale"
-        )
-    if (outside and bounds is not None) or right_or_wrong:
-        raise _ScaleError(
-            f"{part.task}, {part.metric}: the labels go from {label.min():g} to {label.max():g} and the scores from "
-            f"{low:g} to {high:g}, which is another scale: say with `label_range=(LOW, HIGH)` which labels stand for "
-            "the lowest and the highest score"
+            f"{low:g} to {high:g}, which looks like another scale: say with `label_range=(LOW, HIGH)` which labels "
+            "stand for the lowest and the highest score"
+            + (", and with `range=(LOW, HIGH)` what these are" if bounds is None else "")
         )
     return label, max(high, float(label.max())) - min(low, float(label.min()))
 
@@ -557,3 +552,153 @@ def label_arrays(part: Scores, labels: ArrayLike, options: LabelOptions, setting
     if _n_clusters(part, these) < FEWEST:
         raise InputError("fewer than two labelled questions (clusters): no standard error; label more answers")
     return _scores_of([part], {part: these}, options, settings)[0]
+
+
+NO_TEXT = "the run does not hold the words of its answers, so the file only says which they are"
+
+
+def label_sample(
+    runs: Sequence[Run], size: str | float, *, by_score: bool = False, blind: bool = True, seed: int = 0
+) -> LabelSample:
+    """Answers to random questions, one of each run to each question, in a random order of clusters.
+
+    A person who stops early has still labelled a random part.
+
+    Args:
+        runs: whose answers; questions without a scored answer in every run are not drawn.
+        size: of the part, see `drawing.wanted`.
+        by_score: draw questions of uncertain score more often, with probabilities that the file holds.
+        blind: show neither the model nor its score.
+        seed: of the drawing.
+
+    Raises:
+        InputError: no question that all runs have answered, or no such size.
+    """
+    names = _names_of(runs)
+    notes: list[str] = []
+    tasks = _tasks(runs, notes)
+    n = sum(len(task) for task in tasks)
+    if n < 2:
+        raise InputError(f"{some_of(names, 3)}: fewer than two questions have a scored answer of every run")
+    whole = stack([taken(task.first, task.rows[0]) for task in tasks])
+    strata, labels = whole.strata, whole.labels
+    expected = np.concatenate([task.expected() for task in tasks])
+    chances = drawing_chances(size, expected, labels, strata) if by_score else None
+    drawn = draw(n, size, labels, strata, seed=seed, chances=chances)
+    if by_score and chances is None:
+        notes.append("no score is more uncertain than another, or the part is too small: all have the same probability")
+    chance = np.full(n, len(drawn) / n) if chances is None else chances
+    codes = np.arange(n) if labels is None else cluster_codes(labels)[0]
+    rng = np.random.default_rng([seed, 1])
+    shuffled = drawn[np.argsort(rng.permutation(int(codes.max()) + 1)[codes[drawn]], kind="stable")]
+    first = np.searchsorted(strata, np.arange(len(tasks)))
+    by_task = [drawn[strata[drawn] == t] for t in range(len(tasks))]
+    texts = [task.texts(rows - at, notes) for task, rows, at in zip(tasks, by_task, first, strict=True)]
+    notes += _too_few_to_use_the_judge(runs, tasks, [codes[rows] for rows in by_task])
+    rows: list[LabelRow] = []
+    for at in shuffled.tolist():
+        t = int(strata[at])
+        for r in rng.permutation(len(runs)).tolist():
+            told = texts[t][r].get(at - int(first[t]), QuestionText())
+            rows.append(tasks[t].row(r, at - int(first[t]), names[r], told, rng, (float(chance[at]), seed)))
+    if blind:
+        rows = [replace(row, model=None, score=None) for row in rows]
+    return LabelSample(tuple(rows), blind, tuple(dict.fromkeys(notes)))
+
+
+def _too_few_to_use_the_judge(runs: Sequence[Run], tasks: Sequence[_Task], drawn: Sequence[IntArray]) -> list[str]:
+    """What to say where the labels of what was drawn, (m,) cluster codes by task, will count alone.
+
+    Tasks that have too few labels for a row of their own are one part, together with the others of their group.
+    """
+    units = [len(np.unique(codes)) for codes in drawn]
+    small = [
+        task.first.task
+        for task, m, codes in zip(tasks, units, drawn, strict=True)
+        if m < FEWEST_UNITS and len(codes) < len(task)
+    ]
+    together = len(tasks) > 1 and min(units) < FEWEST and any(run.groups for run in runs)
+    if not small or (together and sum(units) >= FEWEST_UNITS):
+        return []
+    what = "clusters" if any(task.first.clusters is not None for task in tasks) else "questions"
+    number = sum(units) if together else min(units)
+    return [
+        f"{some_of(small, MOST_NAMED)}: {number} {what} are drawn, and labels of fewer than {FEWEST_UNITS} count "
+        "alone, without the judge's scores: draw more, if there are any"
+    ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Task:
+    """One task of all runs."""
+
+    parts: tuple[Scores, ...]
+    """Of each run, its first metric and scorer."""
+    rows: tuple[list[int], ...]
+    """Of each run, the n questions that all have answered, in one order."""
+
+    def __len__(self) -> int:
+        return len(self.rows[0])
+
+    @property
+    def first(self) -> Scores:
+        return self.parts[0]
+
+    def expected(self) -> FloatArray:
+        """(n,) mean score over the runs, as a share of the range; ½ where no range is known."""
+        bounds = score_range([Ends.of(self.parts)], Settings())
+        if bounds is None:
+            return np.full(len(self), 0.5)
+        means = [question_stats(part.values).mean[rows] for part, rows in zip(self.parts, self.rows, strict=True)]
+        return np.asarray((np.mean(means, axis=0) - bounds[0]) / (bounds[1] - bounds[0])).clip(0, 1)
+
+    def texts(self, drawn: IntArray, notes: list[str]) -> list[dict[int, QuestionText]]:
+        """For each run, what its log says of the questions that were drawn."""
+        out = []
+        for part, rows in zip(self.parts, self.rows, strict=True):
+            told = texts_of(part, [rows[i] for i in drawn.tolist()], notes, NO_TEXT)
+            out.append(dict(zip(drawn.tolist(), told, strict=True)))
+            if not any(text.answers for text in told):
+                notes.append(f"{part.task}: {NO_TEXT}")
+        return out
+
+    def row(
+        self, r: int, i: int, name: str, told: QuestionText, rng: np.random.Generator, drawn: tuple[float, int]
+    ) -> LabelRow:
+        """A random one of the answers of a run to a question."""
+        part, at = self.parts[r], self.rows[r][i]
+        j = int(rng.choice(np.flatnonzero(~np.isnan(part.values[at]))))
+        key, shown = part.questions.keys[at], part.questions.shown()
+        complete = len(told.answers) == part.values.shape[1]
+        answer = told.answers[j] if complete else told.answers[0] if len(told.answers) == 1 else None
+        return LabelRow(
+            answer_id(name, part.task, key, j),
+            part.task,
+            key,
+            j + 1,
+            told.text if told.text is not None or shown is None else shown[at],
+            told.target,
+            answer,
+            None,
+            *drawn,
+            model=name,
+            score=float(part.values[at, j]),
+        )
+
+
+def _tasks(runs: Sequence[Run], notes: list[str]) -> list[_Task]:
+    """The tasks that all runs have, with the questions that all have answered."""
+    each = [{part.task: part for part in reversed(run.scores)} for run in runs]
+    shared = [task for task in dict.fromkeys(part.task for part in runs[0].scores) if all(task in x for x in each)]
+    left = {task for x in each for task in x} - set(shared)
+    if left:
+        notes.append(f"left out, as not all runs have it: {some_of(sorted(left), 3)}")
+    out = []
+    for task in shared:
+        parts = tuple(x[task] for x in each)
+        pairings = [scored_pairs(parts[0], part) for part in parts]
+        where = [dict(zip(each.rows_a, each.rows_b, strict=True)) for each in pairings]
+        keys = sorted(set(where[0]).intersection(*where[1:]))
+        if keys:
+            out.append(_Task(parts, tuple([x[i] for i in keys] for x in where)))
+    return out

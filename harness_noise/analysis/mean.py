@@ -5,29 +5,28 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ..data.clusters import in_words
 from ..data.native_values import agreed
 from ..data.scores import Group, Run, Scores, causes_of
-from ..errors import InputError
+from ..errors import InputError, some_of
 from ..io.joining import check_clusters
 from ..results.diagnostics import OF_ALL_ANSWERS, UNSPLIT
 from ..results.forms import finite, merge_notes
-from ..results.rows import PEOPLE, Analysis, Estimate
+from ..results.rows import PEOPLE, Analysis, Estimate, estimate
 from ..results.sequential import looks_of
 from ..settings import Settings
 from ..stats import intervals
 from ..stats.contrast import Contrast, Design, sub_design
+from ..stats.decision import detectable_distance, welch_p
 from ..stats.labels import n_labelled
 from ..stats.moments import Moments, intraclass_correlation, skewness
-from ..stats.tests import detectable_distance, welch_p
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SKEWED, SKEWED_MEASURE, SLACK, short_of
-from .judge_flips import judge_notes, with_judge
-from .missing import MISSING_SHARE, mean_if_missing
-from .ranges import Ends, score_range
+from .corpus import estimate_corpus
+from .judges import judge_notes, with_judge
+from .ranges import MISSING_SHARE, Ends, mean_if_missing, score_range
 from .sample import (
     Sample,
     codes_of,
@@ -61,8 +60,6 @@ def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, e
             f"{data.name}: interval clopper-pearson is exact only for 0/1 scores with one answer per question and "
             "no clusters: use `interval='korn-graubard'`, its extension"
         )
-    if m.variance is None or m.df is None or m.mean is None:
-        return "none"
     name = ("t" if ends is None else "wilson") if wanted == "auto" else wanted
     if not m.zero_variance:
         return name
@@ -88,11 +85,8 @@ def _interval(
 ) -> tuple[intervals.Limits[float] | None, str, float]:
     """The interval, its name, and how far its end on the side of the long tail was moved, in standard errors."""
     name = _interval_name(data, m, plan, settings, ends)
-    if name == "none":
-        return None, name, 0.0
-    assert m.variance is not None
-    assert m.df is not None
-    assert m.mean is not None
+    if name == "none" or m.variance is None or m.df is None or m.mean is None:
+        return None, "none", 0.0
     se, t = math.sqrt(m.variance), float(intervals.critical(settings.level, m.df))
     of_questions = settings.questions_are == "population" and settings.repeats_are == "answers"
     # of fewer clusters the skewness is hardly known, and `few_clusters` warns
@@ -110,7 +104,7 @@ def _interval(
         # its own quantiles know the tail, which is only told
         long_tail = intervals.tail_shift(gamma, 0.0, t, least) if name == "bootstrap-t" else 0.0
         return intervals.within(ci, low, high), name, long_tail
-    assert ends is not None
+    assert ends is not None  # else the name is none of these
     # a vote has one value per question, but is made of more answers than are at hand to cap it, and of fixed
     # questions only the answers' own variance is left, which no number of answers caps
     free = (bool(UNSPLIT & set(m.diagnostics)) and data.uses_all_repeats) or settings.questions_are == "fixed"
@@ -229,63 +223,40 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
     """All estimates of one run, in the order of the run: tasks, groups, corpus metrics, then what was skipped."""
     estimates = [with_judge(estimate_of([part], run, settings), part) for part in run.scores]
     notes = [*run.notes, *named_repeats(run.scores, settings), *judge_notes(estimates)]
-    notes += [
-        note for part, row in zip(run.scores, estimates, strict=True) for note in outer_note(part, row.diagnostics)
-    ]
+    for part, row in zip(run.scores, estimates, strict=True):
+        notes += outer_note(part, row.diagnostics)
     for group in run.groups:
         parts = group_parts(run, group)
         if parts is None:
-            estimates.append(_skipped(run, group.name, group.metric, group.scorer, group.native, settings))
+            estimates.append(_skipped(run, (group.name, group.metric, group.scorer), group.native, settings))
         else:
             estimates.append(estimate_of(parts, run, settings, group=group))
-    if run.corpus:
-        from .corpus import estimate_corpus
-
-        estimates += [estimate_corpus(item, run, settings) for item in run.corpus]
+    estimates += [estimate_corpus(item, run, settings) for item in run.corpus]
     notes += _without_range(estimates)
     reasons: dict[str, list[str]] = {}
     for item in run.skipped:
-        estimates.append(_skipped(run, item.task, item.metric, item.scorer, item.native, settings))
+        estimates.append(_skipped(run, item.key, item.native, settings))
         reasons.setdefault(item.reason, []).append(f"{item.task} {item.metric}")
     for reason, names in reasons.items():
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        notes.append(f"no error bar for {', '.join(names[:3])}{more}: {reason}")
+        notes.append(f"no error bar for {some_of(names, 3)}: {reason}")
     return Analysis(settings.to_dict(), tuple(estimates), tuple(notes), **looks_of([run]))
 
 
-def _without_range(estimates: Iterable[Estimate]) -> list[str]:
+def _without_range(rows: Iterable[Estimate]) -> list[str]:
     """One sentence for the metrics that have no interval because 0 (or 1) throughout may be of any scale."""
-    names = [
-        f"{item.task} {item.metric}".strip()
-        for item in estimates
-        if "zero_variance" in item.diagnostics and item.range is None and item.mean in (0.0, 1.0)
-    ]
-    return names and [
-        f"{', '.join(dict.fromkeys(names))}: every score is the same, and nothing "
-        "says what range the metric has, so there is no interval: give it with `range=(0, 1)`, or 0 and 100 for a "
-        "percentage"
-    ]
-
-
-def _skipped(run: Run, task: str, metric: str, scorer: str, native: float | None, settings: Settings) -> Estimate:
-    empty: dict[str, Any] = dict.fromkeys(
-        (
-            "se",
-            "ci_low",
-            "ci_high",
-            "df",
-            "se_total",
-            "se_data",
-            "se_prediction",
-            "se_naive",
-            "var_data",
-            "var_prediction",
-            "design_effect",
-            "n_effective",
-            "icc",
-        )
+    constant = [row for row in rows if "zero_variance" in row.diagnostics and row.mean in (0.0, 1.0)]
+    names = dict.fromkeys(f"{row.task} {row.metric}".strip() for row in constant if row.range is None)
+    said = (
+        "every score is the same, and nothing says what range the metric has, so there is no interval: give it with "
+        "`range=(0, 1)`, or 0 and 100 for a percentage"
     )
-    return Estimate(
+    return [f"{', '.join(names)}: {said}"] if names else []
+
+
+def _skipped(run: Run, key: tuple[str, str, str], native: float | None, settings: Settings) -> Estimate:
+    """The row of a task, metric and scorer that has the harness's own value alone."""
+    task, metric, scorer = key
+    return estimate(
         task=task,
         metric=metric,
         scorer=scorer,
@@ -296,13 +267,12 @@ def _skipped(run: Run, task: str, metric: str, scorer: str, native: float | None
         n_clusters=0,
         repeats_min=0,
         repeats_max=0,
-        mean=finite(native),
+        mean=native,
         level=settings.level,
         interval="none",
         estimator=settings.se,
         diagnostics=("skipped_metric",),
         estimand=settings.estimand,
-        **empty,
     )
 
 

@@ -13,16 +13,15 @@ from scipy import special
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..settings import Settings
-from ..stats.contrast import Contrast, Design
-from ..stats.flips import ExtendedSample
+from ..stats.decision import Differences
+from ..stats.intervals import ExtendedSample
 from ..stats.moments import Moments
 from ..stats.sequential import normal_z, student_t
 from ..stats.tolerances import ROUNDING
 from .difference import observed_pair, pair_kernel
-from .matching import align
 from .mean import estimate_of
 from .ranges import score_range
-from .sample import Sample, group_shares, kernel, sample
+from .sample import Sample, align, group_shares, kernel, sample
 
 REPEATS_SHARE = 0.1
 """Share of V: prediction noise that is no more than this has no part in the standard error worth more answers."""
@@ -104,31 +103,45 @@ def observe_difference(
         InputError: `questions_are="fixed"` or `unpaired`, for which the order of the questions means nothing.
     """
     _check(settings)
-    a, b = _both(parts_a, parts_b, group)
-    names = _names(parts_a, group)
+    found = align(parts_a, parts_b, group_shares(parts_a, group))
+    return observe_samples(found.a, found.b, settings, **_names(parts_a, group))
+
+
+def observe_samples(a: Sample, b: Sample, settings: Settings, **names: Any) -> Observed:
+    """A − B of two samples of the same questions; `names` are the fields that say what it is of."""
     if a.empty or b.empty:
-        return Observed(**names, estimate=None, se=None, units=_units(a))
+        units = len(set(a.labels)) if a.labels is not None else len(a)
+        return Observed(**names, estimate=None, se=None, units=units)
     plan = a.design()
     c, m, (a, b) = pair_kernel(a, b, plan, settings)
-    bounds = score_range((a, b), settings)
+    bounds = score_range((a.ends, b.ends), settings)
+    of = observed_pair(c, m, plan, bounds, settings)[1]
+    se = None if m.variance is None else math.sqrt(m.variance)
+    equal = m.zero_variance
     width = None if bounds is None else bounds[1] - bounds[0]
-    ends = None if width is None else (-width, width)
-    if m.zero_variance:
-        return of_equal(c, m, plan, settings, bounds, names)
     return Observed(
         **names,
         estimate=m.mean,
-        se=None if m.variance is None else math.sqrt(m.variance),
-        df=m.df,
+        se=_of_equal(of, m) if equal else se,
+        df=math.inf if equal else m.df,
         units=m.n_clusters,
-        far=observed_pair(c, m, plan, bounds, settings)[1].far,
-        bounds=ends,
+        far=None if equal else of.far,
+        bounds=None if width is None else (-width, width),
     )
 
 
-def _both(parts_a: Sequence[Scores], parts_b: Sequence[Scores], group: Group | None) -> tuple[Sample, Sample]:
-    found = align(parts_a, parts_b, group_shares(parts_a, group))
-    return found.a, found.b
+def _of_equal(of: Differences, m: Moments) -> float | None:
+    """A standard error where every difference is the same.
+
+    The exact sign test says how likely that is; where all differences are 0, the interval of Bonett & Price.
+    """
+    p = of.p_zero.item()
+    if not math.isnan(p) and m.mean:
+        return abs(m.mean) / max(1e-9, -float(special.ndtri(max(p / 2, 1e-298))))
+    if of.small is None:
+        return None
+    ci = of.small(math.erf(math.sqrt(0.5)))  # ± one standard error
+    return float((ci.high - ci.low).item() / 2)
 
 
 def observe_mean(parts: Sequence[Scores], settings: Settings, group: Group | None = None) -> Observed:
@@ -167,26 +180,6 @@ def _names(parts: Sequence[Scores], group: Group | None) -> dict[str, Any]:
         "scorer": first.scorer,
         "higher_is_better": first.higher_is_better,
     }
-
-
-def _units(data: Sample) -> int:
-    return len(set(data.labels)) if data.labels is not None else len(data)
-
-
-def of_equal(
-    c: Contrast, m: Moments, plan: Design, settings: Settings, bounds: tuple[float, float] | None, names: dict[str, Any]
-) -> Observed:
-    """Every difference is the same: the exact sign test says how likely that is; where all are 0, Bonett & Price."""
-    of = observed_pair(c, m, plan, bounds, settings)[1]
-    p, se = of.p_zero.item(), None
-    if not math.isnan(p) and m.mean:
-        se = abs(m.mean) / max(1e-9, -float(special.ndtri(max(p / 2, 1e-298))))
-    elif of.small is not None:
-        ci = of.small(math.erf(math.sqrt(0.5)))  # ± one standard error
-        se = (ci.high - ci.low).item() / 2
-    width = None if bounds is None else bounds[1] - bounds[0]
-    ends = None if width is None else (-width, width)
-    return Observed(**names, estimate=m.mean, se=se, df=math.inf, units=m.n_clusters, bounds=ends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,25 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import InputError
 from ..results.forms import finite
 from ..results.sequential import FullBenchmark
-from ..stats.contrast import cluster_codes
+from ..stats.arrays import FloatArray, IntArray
+from ..stats.contrast import QuestionStats, cluster_codes
 from ..stats.partial import Part, from_part, positions_look_random
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, FEWEST_UNITS, short_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ..stats.arrays import FloatArray, IntArray
-    from ..stats.contrast import QuestionStats
-    from .observed import Observed
-
-    Labels = Sequence[object] | NDArray[np.generic]
+from .observed import Observed
 
 
 class NotRandomError(InputError):
@@ -33,8 +25,8 @@ class NotRandomError(InputError):
 def part_of(
     asked: IntArray,
     n: int,
-    clusters: Labels | None,
-    strata: Labels | None,
+    clusters: Sequence[object] | IntArray | None,
+    strata: Sequence[object] | IntArray | None,
     shares: list[float] | None = None,
     *,
     drawn: bool = False,

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..data.clusters import both_ways
 from ..data.native_values import agreed
 from ..data.scores import Run
@@ -16,7 +18,7 @@ from ..stats.moments import upper_variance
 from ..stats.planning import QUESTIONS, Units, Variances
 from ..stats.tolerances import FEWEST_UNITS
 from .ranges import Ends, score_range
-from .sample import group_parts, group_shares
+from .sample import group_parts, group_shares, kernel, sample
 
 if TYPE_CHECKING:
     from ..data.scores import Scores
@@ -49,6 +51,11 @@ class Noise:
     """Of the pilot."""
     r2: float | None = None
     """The share of the variance that a judge predicts; None where no labels correct one."""
+
+    @property
+    def start(self) -> Variances:
+        """The variances that a plan starts from."""
+        return self.variances if self.upper is None else self.upper
 
     def doubled(self) -> Noise:
         """Noise of two runs like this one, if unrelated: twice the variance, an upper bound for a paired comparison."""
@@ -156,29 +163,35 @@ def noise_by_task(sources: Sequence[Run | Estimate | Difference], settings: Sett
     At one answer to each question, of both runs where there are two.
 
     Raises:
-        InputError: a task of which it is not known what more answers gain.
+        InputError: it is not known what more answers gain, or repeats share more than their question.
     """
     from .mean import estimate_of
 
+    if settings.repeats_are == "runs":
+        raise InputError(
+            "`answers` are spread over tasks as answers that are drawn one by one, and runs are shared by all tasks: "
+            "leave `repeats_are='runs'` out"
+        )
     runs, _ = agreed([source for source in sources if isinstance(source, Run)])
-    row, _, _ = _measured(runs, settings)
-    key = row.key
+    key = _measured(runs, settings)[0].key
     out: dict[str, tuple[int, float]] = {}
     for run in runs:
         group = next((group for group in run.groups if (group.name, group.metric, group.scorer) == key), None)
         alone = [part for part in run.scores if part.key == key]
         parts = alone if group is None else group_parts(run, group) or []
-        sizes = [len(part.questions) for part in parts]
-        weights = group_shares(parts, group) or [n / sum(sizes) for n in sizes]
-        for part, weight in zip(parts, weights, strict=True):
-            variance = estimate_of([part], run, settings).var_prediction
-            if variance is None:
-                raise InputError(
-                    f"{part.task}: what more answers gain is not known from {run.name}, so `answers` cannot be spread: "
-                    "a first run needs at least two answers to each question"
-                )
+        unknown = [part.task for part in parts if estimate_of([part], run, settings).var_prediction is None]
+        if unknown:
+            raise InputError(
+                f"{unknown[0]}: what more answers gain is not known from {run.name}, so `answers` cannot be spread: a "
+                "first run needs at least two answers to each question"
+            )
+        data = sample(parts, group_shares(parts, group))
+        plan = data.design()
+        c, _ = kernel([data], [1.0], plan, settings)
+        noise = np.bincount(plan.strata, weights=plan.weights**2 * c.v, minlength=len(parts)).tolist()
+        for part, variance in zip(parts, noise, strict=True):
             n, before = out.get(part.task, (0, 0.0))
-            out[part.task] = max(n, len(part.questions)), before + weight**2 * max(0.0, variance)
+            out[part.task] = max(n, len(part.questions)), before + variance
     return out
 
 

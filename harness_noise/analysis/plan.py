@@ -1,28 +1,182 @@
-"""From what is asked and the noise to a plan."""
+"""From what is asked and the noise to a plan: questions, answers, power, and what other designs would find."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from ..data.native_values import MISMATCH, agreed
+from ..data.scores import Run
 from ..errors import InputError
-from ..results.plan import Plan, TaskRepeats
+from ..results.plan import Plan, PlanRow, PlugIn, TaskRepeats, TheoryRow
 from ..results.rows import Difference, Estimate
-from ..settings import Settings
+from ..results.sequential import PlanLooks, Replay
+from ..settings import Settings, check_scale
+from ..stats import planning
+from ..stats.planning import Units, Variances, detectable_effect, required_units
 from ..stats.tolerances import SLACK
-from .designs import ASSURANCE, Asked, planned, theories
+from .pilots import ONE_RUN, TWO_LIKE_THIS, Noise, from_numbers, from_runs, noise_by_task
 
 if TYPE_CHECKING:
-    from ..data.scores import Run
-    from .pilots import Noise
     from .sequential import Looks
+
+Pilot = Sequence[Run | Estimate | Difference]
+POWER = 0.80
+ASSURANCE = 0.80
+ABOVE_0 = (
+    *("effect", "design_effect", "cluster_size", "target_se"),
+    *("cost_question", "cost_answer", "cost_judge", "sigma2_judge"),
+)
+BETWEEN_0_AND_1 = ("power", "alpha", "accuracy", "assurance")
+INDEPENDENT = (
+    "The questions are taken as independent. Where they come in clusters, it takes more of them, times the design "
+    "effect: give `design_effect`, or plan from two runs (`runs`), which show it."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the plan is to find out, and from which numbers; see `plan`."""
+
+    effect: float | None
+    power: float | None
+    n: int | None
+    alpha: float
+    repeats: int | None
+    omega2: float | None
+    sigma2: float | Sequence[float] | None
+    design_effect: float | None
+    cluster_size: float | None
+    icc: float | None
+    assurance: float | None
+    accuracy: float | None
+    solved: float | None
+    cost_question: float | None
+    cost_answer: float | None
+    cost_judge: float | None
+    sigma2_judge: float | None
+    judged: int | None
+    r2: float | None
+    target_se: float | None
+    k_max: int
+
+    def check(self) -> None:
+        """Refuse numbers out of their range."""
+        for name in (*ABOVE_0, *BETWEEN_0_AND_1):
+            value, share = getattr(self, name), name in BETWEEN_0_AND_1
+            if value is not None and not 0 < value < (1 if share else math.inf):
+                raise InputError(f"`{name}` {value:g} must be above 0{' and below 1' * share}")
+        if self.power is not None and self.power <= self.alpha:
+            raise InputError(
+                f"`power` {self.power:g} must be above `alpha` {self.alpha:g}, which a test has without any effect"
+            )
+        if self.n is not None and self.n < 2:
+            raise InputError(f"`n` {self.n}: a plan needs at least two questions")
+        if (self.repeats is not None and self.repeats < 1) or self.k_max < 1:
+            raise InputError("`repeats` and `k_max` must be at least 1")
+        if self.accuracy is not None and not self.accuracy < self.solvable <= 1:
+            raise InputError(
+                f"the share of questions that any model solves, {self.solvable:g}, must be above the accuracy and at "
+                "most 1"
+            )
+        if self.icc is not None and not 0 <= self.icc <= 1:
+            raise InputError(f"`icc` {self.icc:g} must be from 0 to 1")
+        if self.icc is not None and (self.cluster_size is None or self.design_effect is not None):
+            raise InputError("`icc` needs `cluster_size`, and both say the design effect: leave `design_effect` out")
+        if self.cluster_size is not None and self.accuracy is not None and self.inflation is None:
+            raise InputError(
+                "the accuracy says nothing of clusters: with `cluster_size` also give their `icc` (0.2, for example; "
+                "`compare` of two runs shows the design effect of A − B) or their `design_effect`"
+            )
+        self._check_costs_and_labels()
+
+    def _check_costs_and_labels(self) -> None:
+        if (self.cost_question is None) != (self.cost_answer is None):
+            raise InputError("`cost_question` and `cost_answer` go together")
+        if self.cost_judge is not None and self.cost_answer is None:
+            raise InputError("`cost_judge` needs the other costs: give `cost_question` and `cost_answer`, too")
+        if self.sigma2_judge is not None and self.cost_judge is None:
+            raise InputError("`sigma2_judge` says what another judge call gains: give `cost_judge`, too")
+        if self.r2 is not None and not 0 <= self.r2 <= 1:
+            raise InputError(f"`r2` {self.r2:g} must be from 0 to 1")
+        if self.r2 is not None and self.judged is None:
+            raise InputError("`r2` says how well a judge predicts labels: give `judged`, the questions that it scores")
+        if self.judged is not None and self.judged < 2:
+            raise InputError(f"`judged` {self.judged}: a judge that labels correct scores at least two questions")
+        if self.target_se is not None and (self.effect is not None or self.n is not None):
+            raise InputError("`target_se` stands in place of `effect` and `n`: leave them out")
+
+    def check_noise(self, noise: Noise) -> None:
+        """Two of three numbers, on the metric's scale, and no more answers where their gain is not known."""
+        check_scale("effect", self.effect, noise.scale)
+        if self.effect is not None and self.n is not None and self.power is not None:
+            raise InputError("of `effect`, `n` and `power` give two; the third follows")
+        if self.effect is None and self.n is None:
+            raise InputError("give `effect` (how many questions?) or `n` (how small a difference?)")
+        if not noise.split and (self.repeats or 1) > 1 and self.accuracy is None:
+            raise InputError(
+                "what more answers per question gain is not known here (no `sigma2`, one answer per question, or all "
+                "answers alike): plan with one answer, or give `sigma2` or runs with several answers"
+            )
+
+    @property
+    def assured(self) -> float:
+        """The share of pilots whose plan has the power."""
+        return ASSURANCE if self.assurance is None else self.assurance
+
+    @property
+    def solvable(self) -> float:
+        """The share of the questions that any model solves."""
+        return 1.0 if self.solved is None else self.solved
+
+    @property
+    def costs(self) -> tuple[float, float] | None:
+        """Costs of a question and of an answer, the one judge call for it included."""
+        if self.cost_question is None or self.cost_answer is None:
+            return None
+        return self.cost_question, self.cost_answer + (self.cost_judge or 0.0)
+
+    @property
+    def inflation(self) -> float | None:
+        """The design effect that ω² does not hold: as given, or 1 + (m − 1) · ICC [Kish, §5.4]."""
+        if self.icc is None or self.cluster_size is None:
+            return self.design_effect
+        return 1 + max(0.0, self.cluster_size - 1) * self.icc
+
+    @property
+    def at(self) -> float:
+        """The power of the smallest detectable differences."""
+        return POWER if self.power is None or (self.effect is not None and self.n is not None) else self.power
+
+    def answer(self, noise: Noise, v: Variances, K: int) -> PlugIn:
+        """Questions, effect and power, two of them given, at K answers per question."""
+        variance, units = v.at(K), noise.units
+        effect, n, power = self.effect, self.n, self.at
+        if n is None:
+            assert effect is not None
+            try:
+                n = units.questions(required_units(variance, effect, self.alpha, power, units))
+            except ValueError as error:
+                raise InputError(f"{error}: no plan finds so small a difference") from None
+        elif n < 2 * units.size:
+            raise InputError(
+                f"`n` {n}: a plan needs at least two clusters, and they have {units.size:.3g} questions each"
+            )
+        elif effect is not None:
+            power = planning.achieved_power(variance, n, effect, self.alpha, units)
+        mde = detectable_effect(variance, n, self.alpha, self.at, units)
+        cost = None
+        if self.costs is not None:
+            cost = n * (self.costs[0] + v.runs * self.costs[1] * K)
+        clusters = round(n / units.size) if noise.clustered else None
+        return PlugIn(n, clusters, mde if effect is None else effect, power, mde, variance, units.df(n), cost)
 
 
 def plan_of(
     asked: Asked,
-    pilot: Sequence[Run | Estimate | Difference],
+    pilot: Pilot,
     settings: Settings,
     *,
     two_like_this: bool = False,
@@ -43,12 +197,13 @@ def plan_of(
         InputError: too few or too many numbers, or values out of range.
     """
     asked.check()
+    tasks: dict[str, tuple[int, float]] = {}
     if pilot:
-        from .pilots import from_runs
-
-        noise = from_runs(pilot, settings, ASSURANCE if asked.assurance is None else asked.assurance)
+        noise = from_runs(pilot, settings, asked.assured)
         noise = noise.doubled() if two_like_this else noise
-        asked = asked if answers is None else _within(answers, asked, noise)
+        if answers is not None:
+            tasks = noise_by_task(pilot, settings)
+            asked = _within(answers, sum(n for n, _ in tasks.values()), asked, noise)
     else:
         noise = _without_runs(asked)
     labels = asked.r2 is not None or noise.r2 is not None
@@ -58,35 +213,162 @@ def plan_of(
         raise InputError("`looks` are taken at answers that are all scored alike: leave them or the labels out")
     asked = asked if asked.target_se is None else replace(asked, n=_questions_for(asked.target_se, noise, asked))
     asked.check_noise(noise)
-    result = planned(noise, asked)
+    result = _planned(noise, asked)
     if labels:
         result = _with_labels(result, noise, asked)
     if asked.cost_judge is not None:
         result = _with_judge(result, pilot, noise, asked, settings)
     if answers is not None:
-        result = _by_task(result, answers, pilot, noise, asked, settings)
+        result = _by_task(result, answers, tasks, noise, asked)
     if looks is not None:
-        from .plan_looks import replayed, with_looks
-        from .sequential import StoppingRule
-
-        looks = StoppingRule.parse("decided", looks=looks).looks
-        again = replayed(pilot, settings, looks, asked.alpha) if pilot else None
-        result = with_looks(result, looks, n_given=asked.n is not None, replay=again)
+        result = _with_looks(result, looks, pilot, asked, settings)
     basis = "from" if pilot else "accuracy" if asked.accuracy is not None else "omega2"
-    theory = result.theory if asked.accuracy is None else theories(asked.accuracy, result, asked)
+    theory = result.theory if asked.accuracy is None else _theories(asked.accuracy, result, asked)
     return replace(result, basis=basis, theory=theory)
+
+
+def _without_runs(asked: Asked) -> Noise:
+    """The noise that is given in numbers, or follows from the accuracy."""
+    if asked.accuracy is not None:
+        noise = Noise(planning.rule_of_thumb(asked.accuracy), split=False, scale=(0.0, 1.0))
+    else:
+        assert asked.omega2 is not None
+        noise = from_numbers(asked.omega2, asked.sigma2)
+    if asked.cluster_size is not None:
+        noise = replace(noise, units=Units(asked.cluster_size), clustered=True)
+    return replace(noise, variances=noise.variances.inflated(asked.inflation))
+
+
+def _planned(noise: Noise, asked: Asked) -> Plan:
+    """The design that was asked for, and others beside it."""
+    v = noise.start
+    if v.at(1) == 0:
+        raise InputError(
+            "there is no noise to plan with: no question differs from another and no answer from the next (the same "
+            "scores in both runs, or ω² and σ² of 0); plan from other runs, or from `accuracy`"
+        )
+    best = None
+    if noise.split and asked.costs is not None and (noise.variances.omega2 > 0 or noise.upper is None):
+        best = planning.best_repeats(v, *asked.costs, asked.k_max)
+    K = asked.repeats if asked.repeats is not None else best or 1
+    found, plug_in = asked.answer(noise, v, K), None
+    if noise.upper is not None and noise.variances.omega2 > 0:
+        plug_in = asked.answer(noise, noise.variances, K)
+    steps = [1]
+    if noise.split:
+        steps = sorted({k for k in (1, 2, 4, 8, 16, 32, 64, K, asked.k_max) if k <= max(asked.k_max, K)})
+    units = max(2, math.ceil(found.n_questions / noise.units.size - SLACK))
+    counts = sorted({max(2, math.ceil(units * share)) for share in (0.25, 0.5, 2, 4)})
+    sizes = sorted({found.n_questions, *(noise.units.questions(count) for count in counts)})
+    table = tuple(
+        PlanRow(m, k, detectable_effect(v.at(k), m, asked.alpha, asked.at, noise.units)) for m in sizes for k in steps
+    )
+    estimated = noise.upper is not None
+    return Plan(
+        **asdict(found),
+        alpha=asked.alpha,
+        cluster_size=noise.units.size if noise.clustered else None,
+        repeats=K,
+        omega2=noise.variances.omega2 if noise.split or not (estimated or noise.scale) else None,
+        omega2_upper=v.omega2 if estimated and noise.split else None,
+        sigma2_a=v.sigma2_a if noise.split else None,
+        sigma2_b=v.sigma2_b if noise.split else None,
+        design_effect=asked.inflation,
+        icc=asked.icc,
+        best_repeats=best,
+        table=table,
+        basis="",
+        compared=noise.compared,
+        assurance=asked.assured if estimated else None,
+        plug_in=plug_in,
+        diagnostics=noise.diagnostics,
+        notes=(*_about(noise, asked), *_trust(noise, asked, plug_in)),
+    )
+
+
+def _about(noise: Noise, asked: Asked) -> list[str]:
+    """What is compared, and in what it is counted."""
+    notes = []
+    if MISMATCH in noise.diagnostics:
+        notes.append(
+            "The pilot's scores do not have the mean that its harness reports (mean_mismatch): do not rely on this "
+            "plan."
+        )
+    if noise.compared == ONE_RUN:
+        notes.append(
+            "The plan is for the mean of one run like this one against a fixed number; for two runs give both, or "
+            "`two_like_this=True` for two like this one."
+        )
+    elif noise.compared == TWO_LIKE_THIS:
+        notes.append(
+            "The plan is for two runs like this one, as if they were unrelated: answering the same questions, two "
+            "models usually need fewer; give two runs to plan with what they share."
+        )
+    elif noise.pilot:
+        notes.append("The plan is for A − B of two runs like these, paired by question.")
+    if noise.clustered:
+        as_seen = ", as the pilot has them" if noise.pilot else ""
+        notes.append(
+            f"The plan counts clusters of {noise.units.size:.3g} questions{as_seen}: "
+            "more questions of the same clusters do not replace new clusters."
+        )
+    if not noise.pilot and asked.inflation is not None and asked.accuracy is not None:
+        notes.append(
+            "The design effect multiplies the data noise; the Beta theory has none (both models find the same "
+            "questions hard), so its row is without it."
+        )
+    elif not noise.pilot and not noise.clustered and asked.inflation is None:
+        notes.append(INDEPENDENT)
+    return notes
+
+
+def _trust(noise: Noise, asked: Asked, plug_in: PlugIn | None) -> list[str]:
+    """How far the pilot can be trusted."""
+    if not noise.pilot:
+        return []
+    if noise.upper is None:
+        return ["How uncertain the pilot's variance is, is not known here: the plan takes it as it is."]
+    what, omega2 = "ω²" if noise.split else "the variance", noise.variances.omega2
+    text = f"The pilot has {noise.pilot}, so {what} is an estimate: the plan starts from its upper "
+    text += f"{100 * asked.assured:.0f} % limit"
+    if plug_in is None:
+        text += f", for the estimate itself is {'0' if omega2 == 0 else 'below 0'} and promises too much."
+    elif asked.n is None:
+        clusters = "" if plug_in.n_clusters is None else f"{plug_in.n_clusters:,} clusters, "
+        text += f"; the estimate itself would say {clusters}{plug_in.n_questions:,} questions."
+    elif asked.effect is not None:
+        text += f"; at the estimate itself the power would be {100 * plug_in.power:.0f} %."
+    else:
+        text += f"; at the estimate itself it would see {plug_in.mde:.3g}."
+    if noise.split and plug_in is None and asked.costs is not None:
+        return [text, "With an ω² that is not above 0, this pilot cannot say how many answers per question are best."]
+    return [text]
+
+
+def _theories(p: float, plan: Plan, asked: Asked) -> tuple[TheoryRow, ...]:
+    """What each theory says of the plan."""
+    rows, units = [], Units(asked.cluster_size or 1.0)
+    for name, v in (
+        ("rule of thumb", planning.rule_of_thumb(p)),
+        ("Beta theory", planning.beta_theory(p, asked.solvable)),
+        ("independence bound", planning.independence_bound(p)),
+    ):
+        v = v.inflated(asked.inflation)
+        variance = v.at(plan.repeats)
+        size = units.questions(required_units(variance, plan.effect, asked.alpha, asked.at, units))
+        seen = detectable_effect(variance, plan.n_questions, asked.alpha, asked.at, units)
+        rows.append(TheoryRow(name, v.at(1), size, seen))
+    return tuple(rows)
 
 
 def _questions_for(se: float, noise: Noise, asked: Asked) -> int:
     """Questions whose mean label has this standard error."""
-    v, size = noise.variances if noise.upper is None else noise.upper, noise.units.size
-    return noise.units.questions(max(2, math.ceil(v.at(asked.repeats or 1) / se**2 / size - SLACK)))
+    variance = noise.start.at(asked.repeats or 1)
+    return noise.units.questions(max(2, math.ceil(variance / se**2 / noise.units.size - SLACK)))
 
 
 def _with_labels(result: Plan, noise: Noise, asked: Asked) -> Plan:
     """The plan of labels alone, with how many a judge of the other questions saves."""
-    from ..stats.planning import LabelPlan, detectable_effect, labelled_variance, labels_needed
-
     r2 = noise.r2 if asked.r2 is None else asked.r2
     assert r2 is not None
     judged = noise.n_questions if asked.judged is None else asked.judged
@@ -97,9 +379,9 @@ def _with_labels(result: Plan, noise: Noise, asked: Asked) -> Plan:
         found = detectable_effect(n * variance, n, asked.alpha, result.power, noise.units)
         return found <= result.effect * (1 + SLACK)
 
-    n = labels_needed(result.variance, r2, judged, noise.units, enough)
-    se = math.sqrt(labelled_variance(result.variance, r2, n or judged, judged))
-    labels = LabelPlan(
+    n = planning.labels_needed(result.variance, r2, judged, noise.units, enough)
+    se = math.sqrt(planning.labelled_variance(result.variance, r2, n or judged, judged))
+    labels = planning.LabelPlan(
         n_judged=judged, r2=r2, variance=result.variance, n_labels=n, n_labels_alone=result.n_questions, se=se
     )
     what = f"a standard error of {asked.target_se:.3g}" if asked.target_se is not None else f"{result.effect:.3g}"
@@ -109,37 +391,24 @@ def _with_labels(result: Plan, noise: Noise, asked: Asked) -> Plan:
     return replace(result, labels=labels, notes=(*result.notes, text))
 
 
-def _within(answers: int, asked: Asked, noise: Noise) -> Asked:
-    """What is asked, of the pilot's questions with as many answers as all of them can have."""
+def _within(answers: int, n: int, asked: Asked, noise: Noise) -> Asked:
+    """What is asked, of the pilot's n questions with as many answers as all of them can have."""
     if asked.n is not None or asked.repeats is not None:
         raise InputError("`answers` are spread over the pilot's questions: leave `n` and `repeats` out")
-    if answers < noise.n_questions:
-        raise InputError(f"`answers` {answers:,} are fewer than the {noise.n_questions:,} questions")
-    K = min(answers // noise.n_questions, asked.k_max)
-    return replace(asked, n=noise.n_questions, repeats=K)
+    if answers < n:
+        raise InputError(f"`answers` {answers:,} are fewer than the {n:,} questions")
+    return replace(asked, n=noise.n_questions, repeats=min(answers // n, asked.k_max))
 
 
-def _by_task(
-    result: Plan,
-    answers: int,
-    pilot: Sequence[Run | Estimate | Difference],
-    noise: Noise,
-    asked: Asked,
-    settings: Settings,
-) -> Plan:
+def _by_task(result: Plan, answers: int, tasks: Mapping[str, tuple[int, float]], noise: Noise, asked: Asked) -> Plan:
     """The plan with the best numbers of answers by task beside it."""
-    from ..stats.planning import detectable_effect, repeats_by_task
-    from .pilots import noise_by_task
-
-    tasks = noise_by_task(pilot, settings)
     sizes, variances = zip(*tasks.values(), strict=True)
-    K = repeats_by_task(variances, sizes, answers, asked.k_max)
+    K = planning.repeats_by_task(variances, sizes, answers, asked.k_max)
     total = sum(variances) or 1.0
     rows = [TaskRepeats(task, n, k, x / total) for (task, (n, x)), k in zip(tasks.items(), K, strict=True)]
-    v = noise.variances if noise.upper is None else noise.upper
     left = sum(row.share / row.repeats for row in rows)
-    spread = max(0.0, v.omega2) + (v.sigma2_a + (v.sigma2_b or 0.0)) * left
-    mde = detectable_effect(spread, result.n_questions, asked.alpha, asked.at, noise.units)
+    variance = noise.start.at(1 / left if left else math.inf)
+    mde = detectable_effect(variance, result.n_questions, asked.alpha, asked.at, noise.units)
     text = (
         f"{answers:,} answers spread by task find {mde:.3g} in place of {result.mde:.3g} with K = {result.repeats} for "
         f"all; a live lm-eval run asks so with noise_repeats {','.join(f'{row.task}={row.repeats}' for row in rows)}"
@@ -147,13 +416,28 @@ def _by_task(
     return replace(result, by_task=tuple(rows), mde_by_task=mde, notes=(*result.notes, f"{text}."))
 
 
-def _with_judge(
-    result: Plan, pilot: Sequence[Run | Estimate | Difference], noise: Noise, asked: Asked, settings: Settings
-) -> Plan:
-    """The plan with what another judge call is worth beside another answer and another question."""
-    from ..stats.planning import spending
-    from .judges import judge_variance
+def _judge_variance(pilot: Pilot, settings: Settings) -> float:
+    """The judge's own variance on one answer, the mean over the runs of a pilot.
 
+    Raises:
+        InputError: none of them tells it.
+    """
+    from .mean import analyze_run
+
+    rows = [row for row in pilot if isinstance(row, Estimate)]
+    for run in pilot:
+        rows += () if isinstance(run, (Estimate, Difference)) else analyze_run(run, settings).estimates
+    known = [row.judge_flips.variance for row in rows if row.judge_flips and row.judge_flips.of == "answers"]
+    if not known:
+        raise InputError(
+            "`cost_judge`: how noisy the judge is is not known, because no verdicts on the same text differ here: give "
+            "`sigma2_judge`, the variance of its verdicts on one answer"
+        )
+    return sum(known) / len(known)
+
+
+def _with_judge(result: Plan, pilot: Pilot, noise: Noise, asked: Asked, settings: Settings) -> Plan:
+    """The plan with what another judge call is worth beside another answer and another question."""
     assert asked.cost_question is not None
     assert asked.cost_answer is not None
     assert asked.cost_judge is not None
@@ -162,20 +446,19 @@ def _with_judge(
             "`cost_judge`: what another answer gains is not known here (one answer each, or all answers alike), "
             "so it cannot be compared with another judge call: plan from runs with several answers, or from `sigma2`"
         )
-    v = noise.variances if noise.upper is None else noise.upper
-    each = judge_variance(pilot, settings) if asked.sigma2_judge is None else asked.sigma2_judge
-    variance = each * (1 if v.sigma2_b is None else 2)
+    v = noise.start
+    each = _judge_variance(pilot, settings) if asked.sigma2_judge is None else asked.sigma2_judge
     costs = asked.cost_question, asked.cost_answer, asked.cost_judge
-    spent = spending(v, variance, costs, result.repeats, asked.k_max)
+    spent = planning.spending(v, each * v.runs, costs, result.repeats, asked.k_max)
     gains = {
-        "judge": (spent.judge, "another judge call for every answer"),
-        "answer": (spent.answer, "another answer to every question"),
-        "question": (spent.question, "more questions"),
+        "another judge call for every answer": spent.judge,
+        "another answer to every question": spent.answer,
+        "more questions": spent.question,
     }
-    first, *others = sorted(gains, key=lambda name: -gains[name][0])
+    (first, gain), *others = sorted(gains.items(), key=lambda item: -item[1])
     note = (
-        f"For 1 % more cost {gains[first][1]} lowers the variance most, by {100 * gains[first][0]:.2g} %; "
-        + " and ".join(f"{gains[name][1]} by {100 * gains[name][0]:.2g} %" for name in others)
+        f"For 1 % more cost {first} lowers the variance most, by {100 * gain:.2g} %; "
+        + " and ".join(f"{name} by {100 * less:.2g} %" for name, less in others)
         + f". For a budget {_counted(spent.best_repeats, 'answer')} to each question with "
         f"{_counted(spent.best_calls, 'judge call')} each are best."
     )
@@ -186,19 +469,70 @@ def _counted(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"
 
 
-def _without_runs(asked: Asked) -> Noise:
-    """The noise that is given in numbers, or follows from the accuracy."""
-    from ..stats.planning import Units, Variances, rule_of_thumb
-    from .pilots import Noise, from_numbers
+def _with_looks(plan: Plan, wanted: Looks | str, pilot: Pilot, asked: Asked, settings: Settings) -> Plan:
+    """The plan of a fixed comparison, with the figures of one that stops when it is decided.
 
-    if asked.accuracy is not None:
-        noise = Noise(rule_of_thumb(asked.accuracy), split=False, scale=(0.0, 1.0))
+    Its boundaries take more questions at most, so that the power is the plan's, and fewer on average; where the number
+    of questions was given it stays, and the power is what is left. Sample sizes are those of the fixed design times
+    the ratio of squared drifts, Jennison & Turnbull (2000), §2.2.
+
+    Raises:
+        InputError: looks out of range, or more than the plan's questions (clusters) have room for.
+    """
+    from ..stats.sequential import critical_values, drift_for_power, exits_above, expected_fraction, mixture_boundaries
+    from .sequential import FEWEST_UNITS, MOST_BLOCKS, NARROWEST, StoppingRule
+
+    rule = StoppingRule.parse("decided", looks=wanted, level=1 - plan.alpha)
+    size = plan.cluster_size or 1.0
+    most = MOST_BLOCKS if rule.looks == "anytime" else rule.looks
+    count = min(most, int(plan.n_questions / size) // FEWEST_UNITS)
+    if count < min(2, most):
+        raise InputError(
+            f"a plan of {plan.n_questions} questions is too small to look before the end: leave `looks` out"
+        )
+    shares = tuple((k + 1) / count for k in range(count))
+    if rule.looks == "anytime":
+        bounds = mixture_boundaries(shares, plan.alpha, NARROWEST)
     else:
-        assert asked.omega2 is not None
-        noise = from_numbers(asked.omega2, asked.sigma2)
-    if asked.cluster_size is not None:
-        noise = replace(noise, units=Units(asked.cluster_size), clustered=True)
-    if asked.inflation is not None:
-        v = noise.variances
-        noise = replace(noise, variances=Variances(v.omega2 * asked.inflation, v.sigma2_a, v.sigma2_b))
-    return noise
+        bounds = critical_values(shares, plan.alpha)
+    drift = plan.effect / math.sqrt(plan.variance / plan.n_questions)
+    n_max, power = plan.n_questions, float(exits_above(shares, bounds, drift).sum())
+    if asked.n is None:
+        drift, power = drift_for_power(shares, bounds, plan.power), plan.power
+        fixed = critical_values([1.0], plan.alpha)
+        inflation = (drift / drift_for_power([1.0], fixed, plan.power)) ** 2
+        n_max = math.ceil(math.ceil(plan.n_questions / size * inflation - 1e-9) * size - 1e-9)
+    none, planned, double = (n_max * expected_fraction(shares, bounds, times * drift) for times in (0, 1, 2))
+    looks = PlanLooks(
+        looks="anytime" if rule.looks == "anytime" else count,
+        boundaries=bounds,
+        n_fixed=plan.n_questions,
+        n_max=n_max,
+        power=power,
+        n_expected_none=none,
+        n_expected_effect=planned,
+        n_expected_double=double,
+        replay=_replayed(pilot, settings, rule.looks, asked.alpha),
+    )
+    return replace(plan, sequential=looks)
+
+
+def _replayed(pilot: Pilot, settings: Settings, looks: Looks, alpha: float) -> Replay | None:
+    """What the looks would have done with these two runs, in many random orders; None of one run, or of a result."""
+    runs, _ = agreed([run for run in pilot if isinstance(run, Run)])
+    if len(runs) != 2:
+        return None
+    from .comparison import compare_runs
+    from .growing import Pair, comparisons
+    from .sample import group_shares
+    from .sequential import StoppingRule
+
+    row = compare_runs([(runs[0], runs[1])], settings).comparisons[0]
+    for parts_a, parts_b, group in comparisons(runs[0], runs[1]):
+        name = parts_a[0].task if group is None else group.name
+        if (name, parts_a[0].metric, parts_a[0].scorer) == row.key:
+            pair = Pair.of(parts_a, parts_b, group_shares(parts_a, group), settings)
+            return pair.replay(StoppingRule(looks=looks, level=1 - alpha))
+    raise InputError(
+        f"{row.task}, {row.metric}: no mean of question scores, whose questions could come in another order"
+    )

@@ -7,16 +7,15 @@ from dataclasses import replace
 from filecmp import cmp
 from os.path import realpath
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..data.matching import Pairing, pair, same_partition
-from ..data.questions import occurrences
+from ..data.questions import Questions, occurrences
 from ..data.scores import CorpusScores, Gradings, Group, Run, Scores, Skipped, all_alike, causes_of
 from ..errors import InputError
 from ..results.forms import merge_notes
-from ..stats.arrays import FloatArray
 
 
 def as_repeats(runs: Sequence[Run]) -> list[Run]:
@@ -114,24 +113,90 @@ def by_what(items: Iterable[T]) -> dict[tuple[str, str, str], list[T]]:
 
 def _joined(runs: Sequence[Sequence[Scores]], first: Run, notes: list[str]) -> tuple[Scores, ...]:
     """Everything that was measured, with the repeats of all runs that measured it."""
-    out = []
     measured = by_what(_distinct(item) for scores in runs for item in scores)
     most = max(map(len, measured.values()), default=0)
-    for scores, *others in measured.values():
-        if len(others) + 1 < most:
-            notes.append(f"{scores.task}, {scores.metric}: only {1 + len(others)} of {most} runs have it")
-        used = scores.values.shape[1]
-        more = sum(other.values.shape[1] for other in others)
-        wider = replace(scores, usage={}).arrays(lambda x, n=more: np.pad(x, ((0, 0), (0, n)), constant_values=np.nan))  # type: ignore[misc]
-        texts = None if scores.texts is None else Gradings(np.pad(scores.texts, ((0, 0), (0, more))))
-        scores = replace(scores, **wider, gradings=texts)
-        for other in others:
-            scores = _append(scores, used, other, first, notes)
-            used += other.values.shape[1]
-        if others and scores.texts is not None and all_alike(scores.texts):  # one answer, which was graded again
-            scores = replace(scores, diagnostics=tuple(sorted({*scores.diagnostics, "identical_repeats"})))
-        out.append(scores)
-    return tuple(out)
+    for (task, metric, _), parts in measured.items():
+        if len(parts) < most:
+            notes.append(f"{task}, {metric}: only {len(parts)} of {most} runs have it")
+    return tuple(_side_by_side(parts, first, notes) for parts in measured.values())
+
+
+def _side_by_side(parts: Sequence[Scores], run: Run, notes: list[str]) -> Scores:
+    """The repeats of all parts, the questions that the first one lacks at the end."""
+    first, *others = parts
+    questions, spec = first.questions, first.cluster_spec
+    clusters: Sequence[str] | None = first.clusters
+    rows = [np.arange(len(questions))]
+    for other in others:
+        found = pair(questions, other.questions)
+        if not found.rows_a:
+            raise InputError(_apart(first.task, run))
+        if found.note:
+            notes.append(f"{first.task}: {found.note}")
+        seen = set(found.rows_b)
+        new = [j for j in range(len(other.questions)) if j not in seen]
+        at = np.empty(len(other.questions), dtype=np.intp)
+        at[found.rows_b], at[new] = found.rows_a, len(questions) + np.arange(len(new))
+        rows.append(at)
+        if clusters is not None or other.clusters is not None:
+            spec = other.cluster_spec if clusters is None else spec
+            clusters = _clusters(clusters or [None] * len(questions), other, found, new, run, notes)
+        questions = _with_new(questions, other.questions, new)
+
+    def table(arrays: Sequence[np.ndarray | None], blank: float) -> Any:
+        """(n, K) of all repeats; None where a part has none."""
+        known = [array for array in arrays if array is not None]
+        if len(known) < len(parts):
+            return None
+        out = np.full((len(questions), sum(array.shape[1] for array in known)), blank, dtype=known[0].dtype)
+        start = 0
+        for at, array in zip(rows, known, strict=True):
+            out[at, start : start + array.shape[1]] = array
+            start += array.shape[1]
+        return out
+
+    texts = table([part.texts for part in parts], 0)
+    codes = {code for part in parts for code in part.diagnostics}
+    if others and texts is not None and all_alike(texts):  # one answer, which was graded again
+        codes.add("identical_repeats")
+    return replace(
+        first,
+        questions=questions,
+        clusters=None if clusters is None else tuple(clusters),
+        cluster_spec=spec,
+        native=None if others else first.native,
+        factors=None if others else first.factors,
+        values=table([part.values for part in parts], np.nan),
+        per=table([part.per for part in parts], np.nan),
+        usage={},
+        n_missing=sum(part.n_missing for part in parts),
+        missing=causes_of(parts),
+        n_zero=sum(part.n_zero for part in parts),
+        # of parts that were drawn apart nobody knows with which probability a question is in one of them
+        chances=first.chances if all(part.chances == first.chances for part in others) else {},
+        diagnostics=tuple(sorted(codes)) if others else first.diagnostics,
+        gradings=None if texts is None else Gradings(texts),
+    )
+
+
+def _with_new(q: Questions, r: Questions, new: Sequence[int]) -> Questions:
+    """The questions with new ones of another run; known of all is only what both runs know."""
+    hashes = (q.targets, r.targets), (q.prompts, r.prompts)
+    unread = q.documents is not None and r.documents is not None
+    if unread and not new and all(b is not None or a is None for a, b in hashes):
+        return q  # matched without their texts, which need not be read now
+
+    def extend(a: Sequence[str] | None, b: Sequence[str] | None) -> tuple[str, ...] | None:
+        return None if a is None or b is None else (*a, *(b[j] for j in new))
+
+    return replace(
+        q,
+        keys=occurrences((*q.keys, *(r.keys[j] for j in new))),
+        inputs=extend(q.inputs, r.inputs),
+        targets=extend(q.targets, r.targets),
+        prompts=extend(q.prompts, r.prompts),
+        texts=extend(q.texts, r.texts),
+    )
 
 
 def _join_corpus(items: Sequence[CorpusScores], run: Run, notes: list[str]) -> CorpusScores:
@@ -144,7 +209,7 @@ def _join_corpus(items: Sequence[CorpusScores], run: Run, notes: list[str]) -> C
     for other in others:
         pairs = pair(item.questions, other.questions)
         if not pairs.rows_a:
-            raise InputError(f"{item.task}: two runs of {run.model} have no question in common; they cannot be repeats")
+            raise InputError(_apart(item.task, run))
         if item.stats is not None and other.stats is not None and item.stats.shape[2] == other.stats.shape[2]:
             more = np.full((len(item.questions), *other.stats.shape[1:]), np.nan)
             more[pairs.rows_a] = other.stats[pairs.rows_b]
@@ -173,94 +238,31 @@ def _distinct(scores: Scores) -> Scores:
     if "identical_repeats" not in scores.diagnostics:
         return scores
     rest = tuple(code for code in scores.diagnostics if code != "identical_repeats")
-    texts = None if scores.texts is None else Gradings(scores.texts[:, :1])
-    return replace(scores, **scores.arrays(lambda x: x[:, :1]), diagnostics=rest, gradings=texts)
+    return replace(scores, **scores.answers_at(np.s_[:, :1]), diagnostics=rest)
 
 
-def _append(one: Scores, used: int, other: Scores, run: Run, notes: list[str]) -> Scores:
-    """`other`'s repeats in the columns of `one` after those used; questions that only `other` has come at the end."""
-    found = pair(one.questions, other.questions)
-    if not found.rows_a:
-        raise InputError(f"{one.task}: two runs of {run.model} have no question in common; they cannot be repeats")
-    if found.note:
-        notes.append(f"{one.task}: {found.note}")
-    n, width = one.values.shape
-    columns = slice(used, used + other.values.shape[1])
-    seen = set(found.rows_b)
-    new = [j for j in range(len(other.questions)) if j not in seen]
-
-    def beside(mine: FloatArray, theirs: FloatArray) -> FloatArray:
-        out = np.concatenate([mine, np.full((len(new), width), np.nan)]) if new else mine
-        out[found.rows_a, columns] = theirs[found.rows_b]
-        out[n:, columns] = theirs[new]
-        return out
-
-    gradings = None
-    if one.texts is not None and other.texts is not None:
-        texts = np.pad(one.texts, ((0, len(new)), (0, 0)))
-        texts[found.rows_a, columns] = other.texts[found.rows_b]
-        texts[n:, columns] = other.texts[new]
-        gradings = Gradings(texts)
-    clusters, spec = _clusters(one, other, found, new, run, notes)
-
-    def extend(a: Sequence[str] | None, b: Sequence[str] | None) -> tuple[str, ...] | None:
-        return None if a is None or b is None else (*a, *(b[j] for j in new))
-
-    q, r = one.questions, other.questions
-    hashes = (q.targets, r.targets), (q.prompts, r.prompts)
-    if new or q.documents is None or r.documents is None or any(a is not None and b is None for a, b in hashes):
-        questions = replace(
-            q,
-            keys=occurrences((*q.keys, *(r.keys[j] for j in new))),
-            inputs=extend(q.inputs, r.inputs),
-            targets=extend(q.targets, r.targets),
-            prompts=extend(q.prompts, r.prompts),
-            texts=extend(q.texts, r.texts),
-        )
-    else:
-        questions = q  # matched without their texts, which need not be read now
-    return replace(
-        one,
-        questions=questions,
-        values=beside(one.values, other.values),
-        per=None if one.per is None or other.per is None else beside(one.per, other.per),
-        clusters=clusters,
-        cluster_spec=spec,
-        native=None,
-        n_missing=one.n_missing + other.n_missing,
-        missing=causes_of((one, other)),
-        n_zero=one.n_zero + other.n_zero,
-        # of parts that were drawn apart nobody knows with which probability a question is in one of them
-        chances=one.chances if one.chances == other.chances else {},
-        diagnostics=tuple(sorted(set(one.diagnostics) | set(other.diagnostics))),
-        gradings=gradings,
-    )
+def _apart(task: str, run: Run) -> str:
+    return f"{task}: two runs of {run.model} have no question in common; they cannot be repeats"
 
 
 def _clusters(
-    one: Scores, other: Scores, found: Pairing, new: Sequence[int], run: Run, notes: list[str]
-) -> tuple[tuple[str, ...] | None, str | None]:
+    mine: Sequence[str | None], other: Scores, found: Pairing, new: Sequence[int], run: Run, notes: list[str]
+) -> list[str]:
     """The clusters of the joined questions, whichever of the runs names them."""
-    if one.clusters is None and other.clusters is None:
-        return None, None
-    mixed = InputError(
-        f"{one.task}: one run of {run.model} has clusters, another has none and other questions: which clusters those "
-        "are in is not known; use `cluster=SPEC`, or `cluster='none'`"
-    )
-    if one.clusters is None:
-        assert other.clusters is not None
-        labels = {i: other.clusters[j] for i, j in zip(found.rows_a, found.rows_b, strict=True)}
-        if len(labels) < len(one.questions):
-            raise mixed
-        old, spec = tuple(labels[i] for i in range(len(one.questions))), other.cluster_spec
-    else:
-        old, spec = one.clusters, one.cluster_spec
-        if other.clusters is None:
-            if new:
-                raise mixed
-            return old, spec
-        if not same_partition([old[i] for i in found.rows_a], [other.clusters[j] for j in found.rows_b]):
-            notes.append(
-                f"{one.task}: two runs of {run.model} cluster the questions differently; those of {run.name} count"
-            )
-    return old + tuple(other.clusters[j] for j in new), spec
+    theirs = other.clusters or [None] * len(other.questions)
+    shared = [(mine[i], theirs[j]) for i, j in zip(found.rows_a, found.rows_b, strict=True)]
+    out = [*mine, *(theirs[j] for j in new)]
+    if None in mine:
+        for i, (_, label) in zip(found.rows_a, shared, strict=True):
+            out[i] = label
+    elif other.clusters and not same_partition(*zip(*shared, strict=True)):
+        notes.append(
+            f"{other.task}: two runs of {run.model} cluster the questions differently; those of {run.name} count"
+        )
+    labels = [label for label in out if label is not None]
+    if len(labels) < len(out):
+        raise InputError(
+            f"{other.task}: one run of {run.model} has clusters, another has none and other questions: which clusters "
+            "those are in is not known; use `cluster=SPEC`, or `cluster='none'`"
+        )
+    return labels

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
+from itertools import compress, repeat
 from operator import is_, ne
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import rows_of
 from ..data.clusters import CROSS, both_ways, in_words
-from ..data.labels import LabelColumns
+from ..data.matching import Pairing, pair, same_partition
 from ..data.native_values import MISMATCH, fitting, is_proportion, is_reproduced, native_mean, reproduces
-from ..data.questions import Questions
-from ..data.scores import Group, Run, Scores
+from ..data.questions import Questions, QuestionText
+from ..data.scores import Group, LabelColumns, Run, Scores
 from ..errors import InputError
 from ..results.diagnostics import OF_ALL_ANSWERS
 from ..results.forms import finite
@@ -37,13 +38,21 @@ from ..stats.contrast import (
     with_crossed,
 )
 from ..stats.decision import noise_flags
-from ..stats.differences import noise_columns, variance_flags
 from ..stats.intervals import critical
 from ..stats.labels import FEW_LABELLED, alone_variance, bias_of, contrast_of, n_labelled, r_squared, with_labels
-from ..stats.moments import Moments, fixed_columns, moment_columns, ratio_skewness, undefined_moments, with_runs
-from ..stats.runs import RunComponent, run_component
+from ..stats.moments import (
+    Moments,
+    RunComponent,
+    fixed_columns,
+    moment_columns,
+    ratio_skewness,
+    run_component,
+    undefined_moments,
+    with_runs,
+)
+from ..stats.pairs import noise_columns, variance_flags
 from ..stats.tolerances import FEW_DF, short_of
-from .ranges import hull
+from .ranges import Ends, hull
 
 SHARED_NOISE_P = 0.05
 """Below this p of the F test, repeats that should be independent are said not to be: one sound run in twenty, and of
@@ -104,6 +113,11 @@ class Sample:
         """(n,) scored answers of each question, of the judge where labels correct it."""
         return self.stats.count if self.corrected is None else self.corrected.n_answers
 
+    @property
+    def ends(self) -> Ends:
+        """What `score_range` looks at."""
+        return Ends(self.name, self.values, self.bounds, self.proportion)
+
     def take(self, index: IntArray) -> Sample:
         return replace(
             self,
@@ -112,7 +126,7 @@ class Sample:
             per=None if self.per is None else self.per[index],
             labels=None if self.labels is None else tuple(self.labels[i] for i in index),
             strata=self.strata[index],
-            corrected=None if self.corrected is None else self.corrected.take(index),
+            corrected=None if self.corrected is None else rows_of(self.corrected, index),
         )
 
     @property
@@ -218,16 +232,89 @@ def stack(parts: Sequence[Scores], shares: Sequence[float] | None = None) -> Sam
     )
 
 
+def is_scored(part: Scores) -> BoolArray:
+    """(n,) the questions with a score, be it infinite, which is refused later."""
+    return np.asarray(~np.isnan(part.values).all(axis=1))
+
+
+def scored_pairs(one: Scores, other: Scores) -> Pairing:
+    """Which questions of A are which of B, of those that both have scored."""
+    found = pair(one.questions, other.questions)
+    both = is_scored(one)[found.rows_a] & is_scored(other)[found.rows_b]
+    return replace(found, rows_a=list(compress(found.rows_a, both)), rows_b=list(compress(found.rows_b, both)))
+
+
+def texts_of(part: Scores, rows: Sequence[int], notes: list[str], otherwise: str) -> Sequence[QuestionText]:
+    """What the log says of the questions in these rows; nothing, and a note, where it cannot be read."""
+    if part.questions.log is not None and rows:
+        try:
+            return part.questions.log.read(rows, part.scorer)
+        except InputError as error:
+            notes.append(f"{otherwise}: {error}")
+    return [QuestionText()] * len(rows)
+
+
+def taken(part: Scores, rows: Sequence[int] | IntArray) -> Scores:
+    """The scores of some questions; the harness's own value is not of these."""
+    out = part.take(rows)
+    n_missing = int(np.isnan(out.values).sum()) if part.n_missing else 0
+    return replace(out, native=None, n_missing=n_missing, missing={}, n_zero=0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aligned:
+    """Two samples on the same questions, in the same order, and what was left out."""
+
+    a: Sample
+    b: Sample
+    only_a: int
+    only_b: int
+    different_prompts: bool
+    cluster: str | None
+    notes: tuple[str, ...]
+
+
+def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[float] | None) -> Aligned:
+    """Reduce each task to the questions that both runs scored."""
+    kept_a, kept_b, notes = [], [], []
+    only_a = only_b = 0
+    prompts = False
+    for one, other in zip(parts_a, parts_b, strict=True):
+        found = scored_pairs(one, other)
+        rows_a, rows_b = found.rows_a, found.rows_b
+        only_a += int(is_scored(one).sum()) - len(rows_a)
+        only_b += int(is_scored(other).sum()) - len(rows_b)
+        if found.note is not None:
+            notes.append(f"{one.task}: {found.note}")
+        if one.questions.prompts is not None and other.questions.prompts is not None:
+            pa, pb = one.questions.prompts, other.questions.prompts
+            prompts |= any(pa[i] != pb[j] for i, j in zip(rows_a, rows_b, strict=True))
+        mine, theirs = taken(one, rows_a), taken(other, rows_b)
+        if mine.clusters and theirs.clusters and not same_partition(mine.clusters, theirs.clusters):
+            notes.append(f"{one.task}: the two runs cluster the questions differently; A's clusters count")
+        # of the same questions B's clusters are A's, where A has none
+        first = mine if mine.clusters is not None else theirs
+        kept_a.append(replace(mine, clusters=first.clusters, cluster_spec=first.cluster_spec, outer=first.outer))
+        kept_b.append(replace(theirs, clusters=first.clusters, cluster_spec=first.cluster_spec))
+    spec = next((part.cluster_spec for part in kept_a if part.cluster_spec), None)
+    a, b = sample(kept_a, shares), sample(kept_b, shares)
+    return Aligned(a, b, only_a, only_b, prompts, spec, tuple(notes))
+
+
+def in_order_of(questions: Questions, part: Scores) -> FloatArray:
+    """(n, K) the scores of these n questions, NaN where `part` has none."""
+    same = pair(questions, part.questions)
+    out = np.full((len(questions), part.values.shape[1]), np.nan)
+    out[same.rows_a] = part.values[same.rows_b]
+    return out
+
+
 def below(blocks: Sequence[FloatArray]) -> FloatArray:
     """One below the other, padded with NaN to the largest K."""
     if len(blocks) == 1:
         return blocks[0]
-    out = np.full((sum(map(len, blocks)), max(block.shape[1] for block in blocks)), np.nan)
-    start = 0
-    for block in blocks:
-        out[start : start + len(block), : block.shape[1]] = block
-        start += len(block)
-    return out
+    K = max(block.shape[1] for block in blocks)
+    return np.concatenate([np.pad(x, ((0, 0), (0, K - x.shape[1])), constant_values=np.nan) for x in blocks])
 
 
 def group_parts(run: Run, group: Group) -> list[Scores] | None:
@@ -253,13 +340,13 @@ def codes_of(parts: Sequence[Scores], group: Group | None = None) -> set[str]:
         group: with this run's own value; None for one task.
     """
     codes = {code for part in parts for code in part.diagnostics}
-    means = [] if group is None or group.native is None else [native_mean(part) for part in parts]
-    ours = None
-    if group is not None and means and None not in means:
-        sizes = [int((~np.isnan(part.values)).any(axis=1).sum()) for part in parts]
-        ours = float(np.average(np.array(means, dtype=np.float64), weights=group_shares(parts, group) or sizes))
-    wrong = ours is not None and group is not None and group.native is not None and not reproduces(ours, group.native)
-    return codes | {MISMATCH} if wrong or not all(map(is_reproduced, parts)) else codes
+    wrong = not all(map(is_reproduced, parts))
+    means = [None] if group is None or group.native is None else [native_mean(part) for part in parts]
+    if group is not None and group.native is not None and None not in means:
+        sizes = [int(is_scored(part).sum()) for part in parts]
+        ours = np.average(np.array(means, dtype=np.float64), weights=group_shares(parts, group) or sizes)
+        wrong |= not reproduces(float(ours), group.native)
+    return codes | {MISMATCH} if wrong else codes
 
 
 def group_shares(parts: Sequence[Scores], group: Group | None) -> list[float] | None:
@@ -283,47 +370,43 @@ def kernel(
     stats, components, found = [], [], set[str]()
     for run in runs:
         component = run_component(run.values, plan.weights, plan.strata)
-        if settings.repeats_are == "runs":
-            if component is None:
-                raise InputError(
-                    f"{run.name}: `repeats_are='runs'` needs at least two runs of each model, and in every task two "
-                    "questions that all of them answered; without that the variance between runs is not known"
-                )
-            components.append(component)
-            known = run.stats
-            stats.append(replace(component.stats, identical=known.identical, answers_differ=known.answers_differ))
-        else:
+        if settings.repeats_are == "answers":
             stats.append(run.stats)
             found |= _moving_together(run, component)
-    c, codes = contrast(stats, coefficients, plan.strata), repeat_codes(stats, plan.strata)
-    identified = split_known(codes)
-    if settings.questions_are == "fixed":
-        if codes["single_repeat"].any():
+            continue
+        if component is None:
+            raise InputError(
+                f"{run.name}: `repeats_are='runs'` needs at least two runs of each model, and in every task two "
+                "questions that all of them answered; without that the variance between runs is not known"
+            )
+        components.append(component)
+        known = run.stats
+        stats.append(replace(component.stats, identical=known.identical, answers_differ=known.answers_differ))
+    c, flags = contrast(stats, coefficients, plan.strata), repeat_codes(stats, plan.strata)
+    identified, fixed = split_known(flags), settings.questions_are == "fixed"
+    if fixed:
+        if flags["single_repeat"].any():
             raise InputError(
                 f"{runs[0].name}: `questions_are='fixed'` asks how much the answers to these questions vary, which one "
                 "answer per question cannot say: run it with K > 1 repeats, join several runs with `as_repeats`, or "
                 "leave this metric out with `metrics`"
             )
         columns = fixed_columns(stats, coefficients, c, plan, identified=identified)
-        codes["identical_repeats"] |= identified & np.isnan(columns.variance)
-        codes |= variance_flags(columns, plan, fixed=True)
-        return c, replace(columns.row(), diagnostics=said(codes, found))
-    columns = moment_columns(c, plan, settings.se, identified=identified)
-    m = columns.row()
-    if wider_outside(runs[0], c, plan, m, settings):
-        found.add("inner_clusters")
-    codes |= variance_flags(columns, plan)
-    labels = labels_of(runs, coefficients)
+        flags["identical_repeats"] |= identified & np.isnan(columns.variance)
+    else:
+        columns = moment_columns(c, plan, settings.se, identified=identified)
+    flags |= variance_flags(columns, plan, fixed=fixed)
+    m, labels = columns.row(), labels_of(runs, coefficients)
+    found |= {"inner_clusters"} if not fixed and wider_outside(runs[0], c, plan, m, settings) else set()
     if labels is not None:
         m = with_labels(m, labels, plan)
         of_labels = {"few_clusters": few_labels(labels, m, plan), "zero_variance": m.zero_variance}
-        kept = {*said(codes, found)} - {"single_repeat", *of_labels}
-        return c, replace(m, diagnostics=tuple(sorted(kept.union(code for code, has in of_labels.items() if has))))
-    whole = with_runs(m, components, coefficients) if components else m
-    if whole is not m:
-        columns = whole.columns()
-        codes |= noise_flags(columns.df, zero=columns.zero_variance, var_data=columns.var_data)
-    return c, replace(whole, diagnostics=said(codes, found))
+        flags |= {code: np.array([has]) for code, has in (of_labels | {"single_repeat": False}).items()}
+    elif components and (whole := with_runs(m, components, coefficients)) is not m:
+        m, columns = whole, whole.columns()
+        flags |= noise_flags(columns.df, zero=columns.zero_variance, var_data=columns.var_data)
+    codes = found.union(code for code, has in flags.items() if has[0])
+    return c, replace(m, diagnostics=tuple(sorted(codes)))
 
 
 def labels_of(runs: Sequence[Sample], coefficients: Sequence[float]) -> LabelColumns | None:
@@ -360,14 +443,9 @@ def correction(
         mean_judge=float(plan.weights @ of.judge),
         bias=None if bias is None else finite(bias[0]),
         bias_se=None if bias is None else root(bias[1]),
-        gain=None if alone is None or not m.variance else finite(alone / m.variance),
+        gain=finite(alone / m.variance) if alone and m.variance else None,
         r2=finite(r_squared(of)),
     )
-
-
-def said(codes: Mapping[str, BoolArray], more: Iterable[str] = ()) -> tuple[str, ...]:
-    """The codes of one row, sorted."""
-    return tuple(sorted({code for code, has in codes.items() if has[0]}.union(more)))
 
 
 def wider_outside(data: Sample, c: Contrast, plan: Design, m: Moments, settings: Settings) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -15,16 +15,15 @@ from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.arena import Arena
 from ..results.forms import finite, merge_notes
-from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice, Heterogeneity
+from ..results.rows import Analysis, Comparison, DifferenceSlice, Estimate, EstimateSlice, Heterogeneity
 from ..settings import Adjust, Settings
 from ..stats import decision
 from ..stats import slices as by_slice
-from ..stats.arrays import FloatArray, IntArray
+from ..stats.arrays import FloatArray, IntArray, columns_of
 from ..stats.tolerances import FEW_DF, short_of
 from .comparison import matched_scores
-from .difference import run_difference
-from .evidence import Compared, RowDecision, decided
-from .known import Runs, WithFields, check_known, known, numbers, text_of, together
+from .difference import Compared, RowDecision, decided, run_difference
+from .known import Runs, WithFields, check_known, field_names, known, numbers, text_of, together
 from .mean import estimate_of
 from .ranges import score_range
 from .sample import group_parts, group_shares
@@ -118,78 +117,79 @@ def _sliced(measured: Iterable[_Measured], by: Sequence[str], settings: Settings
     check_known(items, by, "`by`")
     cuts = [cut for item in items for cut in divided(item, by, notes)]
     if not cuts:
-        names = ", ".join(list(dict.fromkeys(name for item in items for name in item.fields.names))[:40]) or "(none)"
         raise InputError(
             "; ".join(notes)
             or f"`by='auto'`: no field is a number or a category of 2 to {MOST_CATEGORIES} values; the fields are "
-            f"{names}"
+            f"{field_names(items)}"
         )
-    method = _method(settings)
-    found = [_one(cut, settings) for cut in cuts]
-    p = decision.adjusted([_nan(one.whole.p_value) for one in found], method)
-    whole = tuple(replace(one.whole, p_adjusted=finite(float(value))) for one, value in zip(found, p, strict=True))
-    if len(items[0].parts) == 1:
-        means = [row for one in found for row in _mean_slices(one)]
-        p = decision.adjusted([_nan(row.p_value) for row in means], method)
-        adjusted = [replace(row, p_adjusted=finite(float(value))) for row, value in zip(means, p, strict=True)]
-        return Sliced(tuple(adjusted), whole, tuple(notes))
-    judged = [piece for one in found for piece in one.pieces if isinstance(piece, RowDecision)]
-    rows = decided(judged, replace(settings, adjust=method))
-    more = [extra for one in found for extra in one.extras]
-    slices = [DifferenceSlice(**_values(row), **extra) for row, extra in zip(rows, more, strict=True)]
-    return Sliced(tuple(slices), whole, tuple(notes))
+    method: Adjust = "none" if settings.adjust == "none" else "bh"
+    found = [_slices_of(cut, settings) for cut in cuts]
+    p = decision.adjusted([one.p_equal for one in found], method)
+    whole = tuple(replace(one.whole, p_adjusted=finite(float(x))) for one, x in zip(found, p, strict=True))
+    extras = [extra for one in found for extra in one.extras]
+    if len(items[0].parts) == 2:
+        rows = decided([row for one in found for row in one.differences], replace(settings, adjust=method))
+        differences = tuple(DifferenceSlice(**columns_of(row), **more) for row, more in zip(rows, extras, strict=True))
+        return Sliced(differences, whole, tuple(notes))
+    rest = np.concatenate([one.p_rest for one in found])
+    means = [row for one in found for row in one.means]
+    numbered = zip(means, extras, rest, decision.adjusted(rest, method), strict=True)
+    slices = tuple(
+        EstimateSlice(**columns_of(row), **more, p_value=finite(float(p)), p_adjusted=finite(float(adjusted)))
+        for row, more, p, adjusted in numbered
+    )
+    return Sliced(slices, whole, tuple(notes))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Slices:
-    """All slices of one field of one task."""
+    """All slices of one field of one task, each as `analyze` or `compare` would have it."""
 
-    pieces: list[Estimate | RowDecision]
+    means: list[Estimate]
+    """Of one run."""
+    differences: list[RowDecision]
+    """Of two."""
     extras: list[dict[str, Any]]
     """The fields that a slice has beside those of its row."""
     p_rest: FloatArray
     """p of "the mean is that of all other questions"; of one run."""
+    p_equal: float
+    """p of "all slices have one mean"."""
     whole: Heterogeneity
 
 
-def _one(cut: _Cut, settings: Settings) -> _Slices:
-    samples = cut.item.samples()
-    plan = samples[0].design()
-    if plan.crossed is not None:
-        raise InputError(
-            f"{cut.item.name}: slices know clusters of one kind, and these questions are clustered in two crossed "
-            "ways: name one of the two with `cluster`"
-        )
-    d = samples[0].stats.mean if len(samples) == 1 else samples[0].stats.mean - samples[1].stats.mean
+def _slices_of(cut: _Cut, settings: Settings) -> _Slices:
+    c, samples, plan = cut.item.contrast("slices know")
+    d, runs = c.d, cut.item.runs
     joint = by_slice.joint(d, cut.codes, plan.clusters)
-    bounds = score_range(samples, settings)
+    bounds = score_range([one.ends for one in samples], settings)
     noise = np.where(joint.identified, by_slice.pooled_unit(joint) / joint.sizes, np.nan)
     drawn = by_slice.shrink(joint.means, noise, settings.level)
     width = np.inf if bounds is None else bounds[1] - bounds[0]
     ends = bounds if bounds is not None and len(samples) == 1 else (-width, width)
-    extras = []
+    test = by_slice.heterogeneity(d, cut.codes, plan.clusters)
+    p_rest = by_slice.against_rest(d, cut.codes, plan.clusters) if len(samples) == 1 else np.empty(0)
+    p_equal = np.nan if test is None else test.p_value
+    out = _Slices([], [], [], p_rest, p_equal, _heterogeneity(cut, test, drawn))
     for s, label in enumerate(cut.labels):
+        # the range of the metric is that of all slices
+        parts = [replace(part, bounds=bounds) for part in cut.item.take(np.flatnonzero(cut.codes == s)).parts]
+        if len(runs) == 1:
+            out.means.append(estimate_of(parts, runs[0], settings))
+        else:
+            row = run_difference(Compared(parts[:1], parts[1:], *runs), settings)[0]
+            out.differences.append(row.named(run_a=runs[0].name, run_b=runs[1].name))
         values = [np.nan] * 3 if drawn is None else [drawn.values[s], *np.clip([drawn.low[s], drawn.high[s]], *ends)]
         names = ("shrunken", "shrunken_ci_low", "shrunken_ci_high")
         shrunken = {name: finite(float(value)) for name, value in zip(names, values, strict=True)}
-        extras.append({"field": cut.field, "value": label, **shrunken})
-    return _Slices(
-        [_piece(cut, s, bounds, settings) for s in range(len(cut.labels))],
-        extras,
-        by_slice.against_rest(d, cut.codes, plan.clusters) if len(samples) == 1 else np.empty(0),
-        _whole(cut, by_slice.heterogeneity(d, cut.codes, plan.clusters), None if drawn is None else drawn.spread),
-    )
+        out.extras.append({"field": cut.field, "value": label, **shrunken})
+    return out
 
 
-def _whole(cut: _Cut, test: by_slice.EqualMeansTest | None, spread: float | None) -> Heterogeneity:
-    first, names = cut.item.parts[0], [run.model for run in cut.item.runs]
-    few = test is not None and short_of(test.df_residual, FEW_DF)
+def _heterogeneity(cut: _Cut, test: by_slice.EqualMeansTest | None, drawn: by_slice.Shrunken | None) -> Heterogeneity:
+    """Whether the slices differ at all."""
     return Heterogeneity(
-        task=first.task,
-        metric=first.metric,
-        scorer=first.scorer,
-        model_a=names[0],
-        model_b=names[1] if len(names) > 1 else None,
+        **cut.item.about,
         field=cut.field,
         n_slices=len(cut.labels),
         n_left_out=cut.left_out,
@@ -198,49 +198,27 @@ def _whole(cut: _Cut, test: by_slice.EqualMeansTest | None, spread: float | None
         df_residual=None if test is None else finite(test.df_residual),
         p_value=None if test is None else finite(test.p_value),
         p_adjusted=None,
-        spread=finite(spread),
-        diagnostics=("few_clusters",) if few else (),
+        spread=None if drawn is None else finite(drawn.spread),
+        diagnostics=("few_clusters",) if test is not None and short_of(test.df_residual, FEW_DF) else (),
     )
-
-
-def _mean_slices(one: _Slices) -> Iterator[EstimateSlice]:
-    for piece, extra, p in zip(one.pieces, one.extras, one.p_rest, strict=True):
-        assert isinstance(piece, Estimate)
-        yield EstimateSlice(**_values(piece), **extra, p_value=finite(float(p)), p_adjusted=None)
 
 
 def _check(settings: Settings) -> None:
-    clash = (
-        "`unpaired`"
-        if settings.unpaired
-        else "`questions_are='fixed'`"
-        if settings.questions_are == "fixed"
-        else "`repeats_are='runs'`"
-        if settings.repeats_are == "runs"
-        else None
-    )
-    if clash is not None:
+    clashes = {
+        "`unpaired`": settings.unpaired,
+        "`questions_are='fixed'`": settings.questions_are == "fixed",
+        "`repeats_are='runs'`": settings.repeats_are == "runs",
+    }
+    for clash in (name for name, chosen in clashes.items() if chosen):
         raise InputError(
             f"`by` takes the questions for a sample, answers for independent and two runs for paired, and {clash} does "
             "not: leave one of the two out"
         )
 
 
-def _method(settings: Settings) -> Adjust:
-    return "none" if settings.adjust == "none" else "bh"
-
-
-def _nan(value: float | None) -> float:
-    return np.nan if value is None else value
-
-
-def _values(row: Difference | Estimate) -> dict[str, Any]:
-    return {item.name: getattr(row, item.name) for item in fields(row)}
-
-
 def divided(item: WithFields, by: Sequence[str], notes: list[str]) -> Iterator[_Cut]:
     """The divisions of one task's questions that were asked for; `auto` leaves out those that are there already."""
-    seen: list[list[str]] = []
+    seen: list[list[int]] = []
     for spec in dict.fromkeys([*(spec for spec in by if spec != "auto"), *(item.fields.auto if "auto" in by else ())]):
         named = spec in by
         values = item.fields.values.get(spec)
@@ -254,17 +232,17 @@ def divided(item: WithFields, by: Sequence[str], notes: list[str]) -> Iterator[_
         if problem is not None or (not named and len(order) > MOST_CATEGORIES):
             notes += [f"{item.name}: `by` {spec} {problem}"] if named else []
             continue
-        cut_labels = ["" if value is None else "x" for value in values]
-        for i, label in zip(rows, labels, strict=True):
-            cut_labels[i] = f"x{label}"
-        if not named and any(same_partition(cut_labels, other) for other in seen):
+        index = {label: code for code, label in enumerate(order)}
+        codes = np.array([index[label] for label in labels])
+        partition = np.full(len(item), -1)
+        partition[rows] = codes
+        if not named and any(same_partition(partition.tolist(), other) for other in seen):
             continue
-        seen.append(cut_labels)
+        seen.append(partition.tolist())
         left_out = len(item) - len(rows)
         if left_out and named:
             notes.append(f"{item.name}: {left_out} of {len(item)} questions have no {spec} and are in no slice")
-        index = {label: code for code, label in enumerate(order)}
-        yield _Cut(spec, item.take(rows), np.array([index[label] for label in labels]), tuple(order), left_out)
+        yield _Cut(spec, item.take(rows), codes, tuple(order), left_out)
 
 
 def _problem(n_values: int, n: int) -> str | None:
@@ -299,14 +277,3 @@ def _labels(values: Sequence[Any], named: bool) -> tuple[list[str], list[str]]:
     names = [f"{low:g}" if low == high else f"{low:g} … {high:g}" for low, high in ends]
     place = {int(code): name for code, name in zip(used, names, strict=True)}
     return [place[int(code)] for code in codes], names
-
-
-def _piece(cut: _Cut, s: int, bounds: tuple[float, float] | None, settings: Settings) -> Estimate | RowDecision:
-    """One slice as `analyze` or `compare` would have it; the range of the metric is that of all slices."""
-    piece = cut.item.take(np.flatnonzero(cut.codes == s))
-    parts = [replace(part, bounds=bounds) for part in piece.parts]
-    runs = piece.runs
-    if len(runs) == 1:
-        return estimate_of(parts, runs[0], settings)
-    judged = run_difference(Compared(parts[:1], parts[1:], *runs), settings)[0]
-    return judged.named(run_a=runs[0].name, run_b=runs[1].name)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..data.measures import SCORE
+from ..data.scores import Run
 from ..errors import InputError, check_kind
+from ..io import registry
+from ..io.atomic import write_text
+from ..io.paths import PathInput, is_url
+from ..io.sources import Source, listed, names
+from ..results.arena import Arena
+from ..results.plan import Plan
+from ..results.rows import Analysis, Comparison
 from ..settings import Settings
 from .keywords import Choices, Request
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..data.scores import Run
-    from ..io.paths import PathInput
     from ..leaderboard.profiles import NamedProfile
-    from ..results.arena import Arena
-    from ..results.plan import Plan
-    from ..results.rows import Analysis, Comparison
+    from ..report.columns import Words
+    from ..results.explanation import LabelSample
 
 
 def adapters(format_file: str | Path | None = None) -> dict[str, str]:
@@ -39,8 +46,6 @@ def adapters(format_file: str | Path | None = None) -> dict[str, str]:
     InputError
         The file of formats cannot be used; says which entry.
     """
-    from ..io import registry
-
     return registry.described(None if format_file is None else str(format_file))
 
 
@@ -93,7 +98,6 @@ def write_profile(result: Arena, path: str | Path, *, with_questions: bool = Fal
         No benchmark has close models, or the file must not be replaced.
     """
     from ..leaderboard import profiles
-    from ..results.arena import Arena
 
     check_kind("write_profile", result, Arena)
     check_profile_path(path, force=force)
@@ -112,7 +116,9 @@ def check_profile_path(path: str | Path, *, force: bool = False) -> None:
         )
 
 
-def write_html(result: Analysis | Comparison | Arena, place: str | Path, *, command: str | None = None) -> list[Path]:
+def write_html(
+    result: Analysis | Comparison | Arena, place: str | Path, *, command: str | None = None, words: Words = str
+) -> list[Path]:
     """Write a result as HTML: one page, or of an arena a folder with a page of each benchmark.
 
     Parameters
@@ -123,6 +129,8 @@ def write_html(result: Analysis | Comparison | Arena, place: str | Path, *, comm
         The file; of an arena the folder.
     command
         How the result was made, for the foot of the page.
+    words
+        A function that rewrites each sentence and each piece of advice, which name parameters in backticks.
 
     Returns
     -------
@@ -134,19 +142,14 @@ def write_html(result: Analysis | Comparison | Arena, place: str | Path, *, comm
     InputError
         A place that cannot be written.
     """
-    from ..io.atomic import write_text
-    from ..results.arena import Arena
-    from ..results.rows import Analysis, Comparison
+    from ..report import html
 
     check_kind("write_html", result, Analysis, Comparison, Arena)
     place = Path(place)
     if isinstance(result, Arena):
-        from ..report import arena_html
-
-        return arena_html.write(result, place, command)
-    from ..report import html
-
-    write_text(place, html.page(result, command=command, questions=getattr(result, "by_question", ())))
+        return html.write_arena(result, place, command, words)
+    asked = getattr(result, "by_question", ())
+    write_text(place, html.page(result, command=command, questions=asked, words=words))
     return [place]
 
 
@@ -170,9 +173,6 @@ def write_figures(result: Arena | Plan, place: str | Path) -> list[Path]:
     InputError
         A place that cannot be written.
     """
-    from ..results.arena import Arena
-    from ..results.plan import Plan
-
     check_kind("write_figures", result, Arena, Plan)
     if isinstance(result, Plan):
         from ..report import planning
@@ -237,15 +237,10 @@ def export(
     ----------
     As `analyze`.
     """
-    from ..data.measures import SCORE
-    from ..io import registry
-    from ..io.paths import is_url
-    from ..io.sources import names as several
-
     if (output is None) == (not in_place):
         raise InputError("say where to write: `output` DIR for another folder, or `in_place=True`")
     if choices.get("measures"):  # they join the scores
-        choices["measures"] = (SCORE, *several(choices["measures"]))
+        choices["measures"] = (SCORE, *names(choices["measures"]))
     request = Request.of("export", settings, choices)
     if form is not None:
         return _in_another_form(run, output, form, request)
@@ -268,11 +263,11 @@ def export(
             for note in notes:
                 error.add_note(note)
             raise
-        names = {file.name for file in files}
+        changed = {file.name for file in files}
         notes += [
-            f"{name}: nothing to add beside its own values, so it is not changed"
-            for name in remarks.added
-            if name.name not in names
+            f"{path}: nothing to add beside its own values, so it is not changed"
+            for path in remarks.added
+            if path.name not in changed
         ]
         written += files
         means += remarks.means if files else []
@@ -281,8 +276,6 @@ def export(
 
 def _in_another_form(run: PathInput, output: str | Path | None, form: str, request: Request) -> Exported:
     """Write every run at a place in the format of another adapter."""
-    from ..io import registry
-
     able = [name for name in registry.names() if hasattr(registry.load(name), "make")]
     if form not in able or output is None:
         raise InputError(f"`form` {form}: runs can be written as {', '.join(able)}, into the folder `output`")
@@ -318,3 +311,64 @@ class _Remarks:
         else:
             self.notes.append(f"{run.name}: nothing to add, so it is not written")
         return result
+
+
+def label_sample(
+    runs: Source | Sequence[Source],
+    n: str | float = 100,
+    output: PathInput | None = None,
+    *,
+    by_score: bool = False,
+    blind: bool = True,
+    force: bool = False,
+    settings: Settings | None = None,
+    **choices: Unpack[Choices],
+) -> LabelSample:
+    """Draw the answers that people label, so that `labels` can correct the judge's scores.
+
+    Whole clusters are drawn, each task in proportion, and of each question one answer of each run. The file that is
+    written records the seed and the probabilities, and can be filled in with a spreadsheet.
+
+    Parameters
+    ----------
+    runs
+        A path, a Run or several of them: models that are to be compared are labelled on the same questions.
+    n
+        Questions to be labelled, or a share of them such as ``"20%"``.
+    output
+        A CSV file to write; None: none.
+    by_score
+        Draw questions of uncertain score more often; the file holds the probabilities.
+    blind
+        Show neither the model nor the judge's score.
+    force
+        Replace a file that is there, with the labels that it may hold.
+    settings
+        `seed` of the drawing and `cluster` are obeyed. None: the defaults.
+    **choices
+        `seed`, `cluster`, and how paths are read: see `Choices`.
+
+    Returns
+    -------
+    LabelSample
+        The answers in a random order, so that the first of them are a random part, too.
+
+    Raises
+    ------
+    InputError
+        Input that cannot be used, no such part, or a file that is there already.
+
+    References
+    ----------
+    Särndal, Swensson & Wretman (1992), "Model Assisted Survey Sampling", §3.6.
+    """
+    from ..analysis.labels import label_sample as sample
+    from ..report.text import write_label_sample
+
+    request = Request.of("label", settings, choices)
+    if output is not None and Path(str(output)).exists() and not force:
+        raise InputError(f"{output} is there already, and may hold labels: name another file, or say `force=True`")
+    found = sample(request.runs(listed(runs)), n, by_score=by_score, blind=blind, seed=request.settings.seed)
+    if output is not None:
+        write_label_sample(found, Path(str(output)))
+    return found

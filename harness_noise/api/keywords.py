@@ -8,7 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
+from ..data import clusters
+from ..data.measures import SCORE, parsed
+from ..data.scores import EDITS, ReadOptions, Run
 from ..errors import InputError
+from ..io.paths import PathInput, is_path
+from ..io.registry import read_labels, those_with
+from ..io.sources import Source, is_same, listed, names, only_of, pair_of, runs_of
 from ..settings import (
     KEYWORDS,
     Adjust,
@@ -27,9 +33,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..data.scores import ReadOptions, Run
-    from ..io.paths import PathInput
-    from ..io.sources import Source
     from ..leaderboard.profiles import Profile
 
 Progress: TypeAlias = Callable[[Iterable[Any], str, int], Iterable[Any]]
@@ -165,43 +168,36 @@ class Request:
             TypeError: a keyword that no function has.
             InputError: a keyword that is not obeyed, or a value out of range.
         """
-        from ..data.clusters import joined
-        from ..data.labels import EDITS
-        from ..data.measures import parsed
-        from ..data.scores import ReadOptions
-        from ..io.sources import names
-
         cluster = choices.get("cluster")
-        choices = {**choices, "cluster": None if cluster is None else joined(names(cluster))}
+        choices = {**choices, "cluster": None if cluster is None else clusters.joined(names(cluster))}
         chosen = chosen_settings(function, settings, choices, Choices)
         named = {name: value for name, value in choices.items() if name in KEYWORDS}
         check_obeyed(form or function, named | dict(own or {}))
         chosen.check(function)
         chosen.check(form or function)
         as_repeats = bool(choices.get("as_repeats"))
-        reading: dict[str, Any] = {name: names(choices.get(name) or ()) for name in ("tasks", "metrics", "scorers")}
+        several = ("tasks", "metrics", "scorers", "measures", "prices")
+        reading: dict[str, Any] = {name: names(choices.get(name) or ()) for name in several}
         reading |= {name: dict(choices.get(name) or {}) for name in ("groups", "columns")}
+        formats, about = choices.get("format_file"), _about_labels(choices, chosen, own)
+        graded_by = about.get("labels_scorer")
+        if graded_by and reading["scorers"] and graded_by != EDITS:
+            reading["scorers"] += (graded_by,)
         reading |= {
-            "measures": parsed(names(choices.get("measures") or ())),
-            "prices": names(choices.get("prices") or ()),
+            "measures": parsed(reading["measures"]),
+            "apart": as_repeats or bool(choices.get("apart")),
+            "format_file": None if formats is None else str(formats),
+            "edits": graded_by == EDITS,
         }
-        reading["apart"] = as_repeats or bool(choices.get("apart"))
-        formats = choices.get("format_file")
-        reading["format_file"] = None if formats is None else str(formats)
         options = ReadOptions(cluster=chosen.cluster, missing=chosen.missing, **(reading | read))
         more = {name: choices[name] for name in ("progress", "say") if name in choices}
-        labels = _about_labels(choices, chosen, own)
-        options = replace(options, edits=labels.get("labels_scorer") == EDITS)
-        if labels.get("labels_scorer") and options.scorers and not options.edits:
-            options = replace(options, scorers=(*options.scorers, labels["labels_scorer"]))
-        return cls(chosen, options, as_repeats, labels=labels, **more)
+        return cls(chosen, options, as_repeats, labels=about, **more)
 
     def corrected(self, runs: list[Run]) -> list[Run]:
         """The runs, with the judge's scores corrected by people's labels, if there are any."""
         if not self.labels:
             return runs
         from ..analysis import labels as analysis
-        from ..io.registry import read_labels
 
         known = analysis.LabelOptions(bool(self.labels.get("labels_at_random")), self.labels.get("label_range"))
         scorer = self.labels.get("labels_scorer")
@@ -218,8 +214,6 @@ class Request:
         Raises:
             InputError: names the keyword.
         """
-        from ..data.measures import SCORE
-
         others = [name for name in self.options.measures if name != SCORE]
         several = len(self.options.measures) > 1
         one_scale = {"margin": self.settings.margin is not None, "range": self.settings.range is not None}
@@ -250,9 +244,6 @@ class Request:
             sources: paths, runs, tables.
             some: a source without what was asked for is left out with a note, if another has it.
         """
-        from ..io.registry import those_with
-        from ..io.sources import runs_of
-
         readers = (partial(runs_of, item, self.options) for item in self.watched(sources, "reading", len(sources)))
         return self.joined(those_with(readers) if some else [run for reader in readers for run in reader()])
 
@@ -266,9 +257,6 @@ class Request:
 
     def references(self, sources: Source | Sequence[Source]) -> list[Run]:
         """The runs that references are: of each source, or of a noise profile that has means by question."""
-        from ..io.paths import is_path
-        from ..io.sources import listed
-
         given = listed(sources)
         if not given:
             return []
@@ -282,8 +270,6 @@ class Request:
 
     def pair(self, a: Any, b: Any, baseline: Any, models: Sequence[str]) -> list[tuple[Run, Run]]:
         """The pairs (A, B) that are compared: two sides, two of the runs of `a`, or all of them with the baseline."""
-        from ..io.sources import is_same, listed, only_of, pair_of
-
         sources = listed(a)
         if b is not None:
             check_obeyed("sides", {"baseline": baseline, "models": models})

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..analysis.growing import Pair
 from ..analysis.partial import full_benchmark, part_of
-from ..analysis.replay import Pair
 from ..analysis.sample import as_scores
 from ..analysis.sequential import LOOKS, AskingOrder, Looks, StoppingRule
 from ..errors import InputError

@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ..settings import KEYWORDS
 from .keywords import Choices, Request
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Unpack
 
-    from ..analysis.designs import Asked
+    from ..analysis.plan import Asked
     from ..analysis.sequential import Looks
     from ..io.sources import Source
     from ..results.plan import Plan
@@ -153,8 +154,7 @@ def plan(
     >>> hn.plan(effect=0.03, accuracy=0.7).n_questions
     1834
     """
-    from ..analysis.designs import Asked
-    from ..analysis.plan import plan_of
+    from ..analysis.plan import Asked, plan_of
     from ..io.sources import listed, names, of_models
     from ..results.rows import Difference, Estimate
 
@@ -163,19 +163,17 @@ def plan(
     sources: list[Any] = [runs] if isinstance(runs, (Estimate, Difference)) else listed(runs)
     models = names(models)
     form = _form(sources, references, omega2, accuracy)
-    own = {
-        "models": models, "two_like_this": two_like_this, "assurance": assurance, "solved": solved, "omega2": omega2,
-        "sigma2": sigma2, "cluster_size": cluster_size, "icc": icc, "design_effect": design_effect, "answers": answers,
-        "judged": judged, "r2": r2, "target_se": target_se,
+    numbers = {
+        "effect": effect, "power": power, "n": n, "repeats": repeats, "omega2": omega2, "sigma2": sigma2,
+        "design_effect": design_effect, "cluster_size": cluster_size, "icc": icc, "assurance": assurance,
+        "accuracy": accuracy, "solved": solved, "cost_question": cost_question, "cost_answer": cost_answer,
+        "cost_judge": cost_judge, "sigma2_judge": sigma2_judge, "judged": judged, "r2": r2, "target_se": target_se,
     }  # fmt: skip
+    own: dict[str, Any] = {name: value for name, value in numbers.items() if name in KEYWORDS}
+    own |= {"models": models, "two_like_this": two_like_this, "answers": answers}
     request = Request.of("plan", settings, choices, own, form=form)
-    asked = Asked(
-        effect=effect, power=power, n=n, alpha=round(1 - request.settings.level, 12) if alpha is None else alpha,
-        repeats=repeats, omega2=omega2, sigma2=sigma2, design_effect=design_effect, cluster_size=cluster_size,
-        icc=icc, assurance=assurance, accuracy=accuracy, solved=1.0 if solved is None else solved,
-        cost_question=cost_question, cost_answer=cost_answer, cost_judge=cost_judge, sigma2_judge=sigma2_judge,
-        k_max=k_max, judged=judged, r2=r2, target_se=target_se,
-    )  # fmt: skip
+    level = round(1 - request.settings.level, 12)
+    asked = Asked(**numbers, alpha=level if alpha is None else alpha, k_max=k_max)  # type: ignore[arg-type]
     if references is not None:
         return _of_profile(references, asked, request, looks=looks)
     pilot = sources

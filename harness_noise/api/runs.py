@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..data.measures import HIGHER, SCORE
+from ..data.scores import Run
 from ..errors import InputError, check_kind, check_one_of
+from ..io import registry, workers
+from ..io.paths import PathInput, is_path, is_url
+from ..io.sources import Source, listed, names, of_models, of_sides, runs_of
+from ..results.forms import merge_notes
+from ..results.rows import Analysis, Comparison
 from ..settings import Settings, check_obeyed
 from .keywords import Choices, Request
 
@@ -17,12 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..analysis.sequential import Looks
-    from ..data.scores import Run
-    from ..io.paths import PathInput
-    from ..io.sources import Source
     from ..results.arena import Arena
     from ..results.explanation import Explanation, Factors
-    from ..results.rows import Analysis, Comparison
 
     Number = float | tuple[int, int]
 
@@ -63,9 +67,6 @@ def read(
     InputError
         Nothing there can be used; says what and where.
     """
-    from ..io import registry
-    from ..io.sources import names
-
     request = Request.of("read", None, choices, factors=names(factors), fields=names(fields), strict=strict)
     return registry.read(path, request.options)
 
@@ -112,7 +113,6 @@ def analyze(
     LLM evals", arXiv:2512.21326, §3.
     """
     from ..analysis.mean import analyze_runs
-    from ..io.sources import listed, names
 
     by = names(by)
     own = {"by": by, "references": references}
@@ -200,8 +200,6 @@ def compare(
     Miller (2024), arXiv:2411.00640, §4; Wang (2025), arXiv:2512.21326, §3.3; Bell & McCaffrey (2002) for CR2 and
     its degrees of freedom.
     """
-    from ..io.sources import listed, names, of_sides
-
     by, models = names(by), names(models)
     sides: list[Any] = [a, b] if b is not None or _is_number(a) else listed(a)
     if "columns" in choices:
@@ -274,7 +272,6 @@ def _looked(
     """The comparison corrected for the looks at A, which are kept beside its file."""
     from ..analysis import growing
     from ..analysis.sequential import StoppingRule
-    from ..io.paths import is_url
 
     if len(pairs) != 1 or not pairs[0][0].path or is_url(pairs[0][0].path):
         raise InputError(
@@ -297,19 +294,16 @@ def _is_number(side: object) -> bool:
 
 def _of_numbers(sides: Sequence[Any], models: Sequence[str], references: Any, request: Request) -> Comparison:
     """A − B of two counts, by Fisher's exact test, or of two bare scores, with the noise of their benchmark."""
-    from ..io.sources import listed
-    from ..results.rows import Comparison
-
     if len(models) not in (0, 2):
         raise InputError(f"`models` {','.join(models)}: name two models")
-    names, settings = tuple(models) or ("A", "B"), request.settings
+    called, settings = tuple(models) or ("A", "B"), request.settings
     profiles: list[Any] = listed(references)
     if all(isinstance(side, tuple) for side in sides):
-        from ..analysis.counts import compare_counts
+        from ..analysis.combine import compare_counts
 
         if len(sides) != 2:
             raise InputError(f"{len(sides)} counts are given: compare two, as 74/100 66/100")
-        row, exact = compare_counts(sides[0], sides[1], (names[0], names[1]), settings)
+        row, exact = compare_counts(sides[0], sides[1], (called[0], called[1]), settings)
         return Comparison(settings.to_dict(), (row,), (exact.note,))
     if len(sides) != 2 or not all(isinstance(side, (int, float)) for side in sides):
         raise InputError(
@@ -318,14 +312,13 @@ def _of_numbers(sides: Sequence[Any], models: Sequence[str], references: Any, re
     if len(profiles) != 1:
         of_one = "of bare numbers the noise comes from one profile: name one in `references`"
         raise InputError(of_one if profiles else _no_noise(sides))
-    from ..leaderboard.profiles import compare as compare_scores
-    from ..leaderboard.profiles import sentence
+    from ..leaderboard import profiles as noise
 
     profile = request.profile(profiles[0])
-    row = compare_scores(
-        profile, *map(float, sides), names=(names[0], names[1]), level=settings.level, margin=settings.margin
+    row = noise.compare(
+        profile, *map(float, sides), names=(called[0], called[1]), level=settings.level, margin=settings.margin
     )
-    told = sentence(profiles[0])
+    told = noise.sentence(profiles[0])
     return Comparison(settings.to_dict(), (row,), () if told is None else (told,))
 
 
@@ -386,7 +379,6 @@ def explain(
     Pustejovsky & Tipton (2018): CR2 and its degrees of freedom for any design matrix.
     """
     from ..analysis.explain import explain_runs
-    from ..io.sources import listed, names, of_models
 
     on = names(on)
     request = Request.of("explain", settings, choices, fields=on)
@@ -465,10 +457,9 @@ def arena(
     ----------
     Wang (2025), arXiv:2512.21326, §4.
     """
-    from ..data.measures import HIGHER, SCORE
-    from ..io.sources import listed, names
     from ..leaderboard.build import arena as compute
-    from ..leaderboard.frontier import with_frontier
+    from ..leaderboard.checkpoints import with_checkpoints
+    from ..leaderboard.ranks import with_budget, with_frontier, with_selection
 
     by = names(by)
     if frontier is not None:
@@ -482,11 +473,7 @@ def arena(
     if frontier is not None:
         result = with_frontier(result, frontier.removesuffix(HIGHER), request.settings.level)
     if over is not None:
-        from ..leaderboard.checkpoints import with_checkpoints
-
         result = with_checkpoints(result, given, over)
-    from ..leaderboard.ranks import with_budget, with_selection
-
     result = with_selection(result, request.settings.seed) if select else result
     return with_budget(result) if needed else result
 
@@ -498,13 +485,6 @@ def _read_many(
 
     What is read now has the field `over` where it can; runs that were read before may have it.
     """
-    from itertools import groupby
-
-    from ..data.scores import Run
-    from ..io import registry, workers
-    from ..io.paths import is_path
-    from ..io.sources import runs_of
-
     options = request.options
     along = options if over is None else replace(options, fields=(*options.fields, over))
 
@@ -569,8 +549,6 @@ def factors(
     Searle, Casella & McCulloch (1992), "Variance Components".
     """
     from ..analysis.factors import RUN_LEVEL, factors_of_runs
-    from ..io.sources import listed
-    from ..results.forms import merge_notes
 
     check_kind("factors", factors, Mapping)
     columns = tuple(dict.fromkeys(column for column in factors.values() if column not in RUN_LEVEL))

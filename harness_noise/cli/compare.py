@@ -10,6 +10,7 @@ import click
 
 from ..errors import InputError
 from . import options
+from .flags import in_flags
 
 
 @options.command("compare", example="harness-noise compare new-run baseline-run --task gsm8k")
@@ -73,13 +74,12 @@ def command(runs: tuple[str, ...], **choices: Any) -> int:
     if page is not None:
         from .. import write_html
 
-        options.wrote(write_html(result, page, command=options.typed()), choices)
+        options.wrote(write_html(result, page, command=options.typed(), words=in_flags), choices)
     if result.gate is None:
         return 0
-    from ..report.sentences import gate_sentences
     from .gate import CODES
 
-    options.hints(gate_sentences(result.gate, result.rows))
+    options.hints([f"--fail-on regression: {result.gate.sentence}", *result.gate.warnings])
     return CODES[result.gate.outcome]
 
 

@@ -17,6 +17,7 @@ import click
 
 from ..errors import InputError
 from . import options
+from .flags import in_flags
 
 
 @options.command("demo", example="harness-noise demo --out demo-out")
@@ -63,7 +64,6 @@ def _two_models(adapter: Any, out: Path, log: TextIO) -> list[Path]:
     from .. import compare, export, write_html
     from ..io.atomic import write_text
     from ..report import terminal
-    from .flags import in_flags
 
     name = adapter.name
     _title(f"{name}: two models, 20 templates × 10 word problems, K = 5 answers each, noise on")
@@ -76,7 +76,7 @@ def _two_models(adapter: Any, out: Path, log: TextIO) -> list[Path]:
     click.echo(_typed(asked))
     result = compare(folders, questions=5, by_question=True)
     terminal.print_to(None, result, words=in_flags)
-    write_html(result, page, command=shlex.join(asked))
+    write_html(result, page, command=shlex.join(asked), words=in_flags)
     write_text(table, result.to_json() + "\n")
     click.echo()
     click.echo(_typed(["harness-noise", "export", str(folders[0]), "-o", str(exported)]))
@@ -91,11 +91,11 @@ def _eight_models(adapter: Any, out: Path, log: TextIO) -> list[Path]:
 
     _title(f"{adapter.name}: all pairs of eight models")
     with _harness(log, told=False):
-        folder = adapter.demo_many(out, [model for model in MODELS if model not in PAIR])
+        folder = adapter.demo(out, lambda _: None, [model for model in MODELS if model not in PAIR])[0].parent
     asked = ["harness-noise", "arena", str(folder), "--html", str(out / "arena")]
     click.echo(_typed(asked))
     result = arena(folder)
-    pages = write_html(result, out / "arena", command=shlex.join(asked))
+    pages = write_html(result, out / "arena", command=shlex.join(asked), words=in_flags)
     from ..report import arena_summary
 
     for board in result.boards:

@@ -13,6 +13,7 @@ import click
 from ..errors import InputError
 from ..io.paths import is_url
 from ..settings import REFUSALS, Settings, obeyed, refusal
+from .flags import in_flags, parameter_of
 
 if TYPE_CHECKING:
     from ..report.summary import Result
@@ -93,8 +94,6 @@ class Values(Choice):
 
 def _refused(name: str, consumer: str, what: str) -> str:
     """The sentence that refuses a keyword which `consumer` does not obey, with flags for parameters."""
-    from .flags import in_flags
-
     return in_flags(refusal(name, consumer, what))
 
 
@@ -139,8 +138,6 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            from .flags import parameter_of
-
             flag, name = error.option_name, parameter_of(error.option_name)
             hint = self.old.get(flag, "")
             if not hint and self.name in REFUSALS and (name in _FIELDS or f"{self.name}.{name}" in REFUSALS):
@@ -386,8 +383,6 @@ def answer(function: Callable[..., R], choices: Mapping[str, Any], *sides: Any, 
     """What a function of the library returns for a command's options; its notes name flags."""
     from dataclasses import replace
 
-    from .flags import in_flags
-
     result = function(*sides, **keywords(choices), **more)
     return replace(result, notes=tuple(map(in_flags, result.notes)))
 
@@ -421,8 +416,6 @@ def show(table: Result, choices: dict[str, Any]) -> None:
     told = getattr(table, "shows_notes", False) and form not in ("json", "csv")
     if not choices["quiet"] and not told:
         hints(getattr(table, "notes", ()))
-    from .flags import in_flags
-
     shown: dict[str, Any] = {name: choices.get(name, False) for name in ("details", "wide")}
     shown |= {"legend": choices["legend"] or (False if choices["quiet"] else None), "words": in_flags}
     if form == "table" and output is None:
@@ -458,8 +451,6 @@ def typed() -> str | None:
 
 def hints(notes: Iterable[str]) -> None:
     """Print hints and warnings on stderr, one line each."""
-    from .flags import in_flags
-
     for note in notes:
         clean = "".join(c if c.isprintable() else "�" for c in in_flags(note))
         click.echo(f"harness-noise: {clean}", err=True)

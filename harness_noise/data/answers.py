@@ -18,19 +18,18 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import fsum, nan
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
 from ..errors import FaultyScoresError, FinalError, InputError
 from ..settings import CAUSES, counts_as_zero
-from .clusters import ClusterSpec, MissingFieldError, labeller, resolved, text_label
-from .fields import FieldReader
+from .clusters import ClusterSpec, FieldReader, MissingFieldError, labeller, resolved, text_label
 from .measures import BROKEN, numeric_fields, usage_of
 from .native_values import fitting, is_reproduced, reproduces
 from .questions import Questions, content_hash, excerpt, occurrences
 from .scores import ReadOptions, Run, Scores, Skipped, Usage, check_grid
-
-if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
 
 Repeat = str | int
 Doc = Mapping[str, Any]
@@ -179,8 +178,6 @@ class MetricAnswers:
         Raises:
             InputError: nearly every question lacks nearly every repeat, or some questions are in no cluster.
         """
-        import numpy as np
-
         n, N, (K, columns) = len(self.numbers), len(self.values), self.columns()
         K = max([K, *(len(self.numbers[question]) + count for question, count in (more or {}).items())])
         check_grid(n, K, N + sum((more or {}).values()), where)
@@ -213,8 +210,6 @@ class MetricAnswers:
 
     def _usage(self, names: Sequence[str], numbers: IntArray) -> dict[str, Usage]:
         """The measures of the answers with these (n, K) numbers; −1 stands for an answer that is not there."""
-        import numpy as np
-
         out = {}
         for name in names:
             known = [self.usage.get(number, {}).get(name, "not_logged") for number in range(len(self.values))]
@@ -239,8 +234,6 @@ def counted(
         causes: number → why it has none, where that is known.
         missing: as in `ReadOptions`.
     """
-    import numpy as np
-
     scores = np.array(values)
     absent = np.isnan(scores)
     zero = absent & counts_as_zero(missing)
@@ -437,15 +430,9 @@ class Answers:
     def _ask(self, asked: _Asked, question: str, doc: Doc, line: int) -> None:
         """Note what a document says of a question that has not come before."""
         at = f"{self.where}{f', line {line}' if line else ''}"
-        try:
-            asked.labels[question] = asked.label(doc)
-        except MissingFieldError as error:
-            raise _absent(at, "cluster", error) from None
+        asked.labels[question] = _read(asked.label, doc, f"{at}: cluster")
         if self._key is not None:
-            try:
-                asked.keys[question] = self._key(doc)
-            except MissingFieldError as error:
-                raise _absent(at, "question", error) from None
+            asked.keys[question] = _read(self._key, doc, f"{at}: question")
         words = None if self.text is None else doc.get(self.text)
         if isinstance(words, str) and words.strip():
             asked.inputs[question], asked.texts[question] = content_hash(words), excerpt(words)
@@ -509,6 +496,10 @@ def compared(part: Scores, values: Sequence[float]) -> Scores:
     return replace(part, native=None) if any(reproduces(mean, part.native) for mean in means) else part
 
 
-def _absent(at: str, what: str, error: MissingFieldError) -> FinalError:
-    have = ", ".join(error.fields) or "none"
-    return FinalError(f"{at}: {what} field {error.spec!r} is not in the document; there are {have}")
+def _read(get: Callable[[Doc], Any], doc: Doc, what: str) -> Any:
+    """What a document has at a field that the user named."""
+    try:
+        return get(doc)
+    except MissingFieldError as error:
+        have = ", ".join(error.fields) or "none"
+        raise FinalError(f"{what} field {error.spec!r} is not in the document; there are {have}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import TypeAlias
@@ -127,7 +127,7 @@ def _match_ids(a: Sequence[str], b: Sequence[str]) -> Rows:
     return by_value if len(by_value[0]) > len(rows[0]) else rows
 
 
-def same_partition(a: Sequence[str], b: Sequence[str]) -> bool:
+def same_partition(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
     """Whether two lists of labels of the same questions form the same clusters, whatever they are called."""
     pairs = set(zip(a, b, strict=True))
     return len(pairs) == len({x for x, _ in pairs}) == len({y for _, y in pairs})
@@ -191,8 +191,8 @@ def pair_runs(one: Scores, other: Scores) -> tuple[Scores, Scores, str]:
         )
     at_a, at_b = map(list, zip(*columns, strict=True))
     return (
-        replace(one, **one.arrays(lambda x: x[:, at_a]), factors=None),
-        replace(other, **other.arrays(lambda x: x[:, at_b]), factors=None),
+        replace(one, **one.answers_at(np.s_[:, at_a]), factors=None),
+        replace(other, **other.answers_at(np.s_[:, at_b]), factors=None),
         f"{one.task}, {one.metric}: {how}",
     )
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ..arrays import FloatArray
 from ..errors import some_of
-
-if TYPE_CHECKING:
-    from ..arrays import FloatArray
-    from .scores import Run, Scores
+from .scores import Run, Scores
 
 
 def is_proportion(metric: str) -> bool:
@@ -22,8 +21,6 @@ def is_proportion(metric: str) -> bool:
 
 def fitting(bounds: tuple[float, float] | None, values: FloatArray) -> tuple[float, float] | None:
     """The range that a metric of this name has, or None if the scores show that it has another."""
-    import numpy as np
-
     scored = values[~np.isnan(values)]
     if bounds is None or (len(scored) and not (bounds[0] <= scored.min() and scored.max() <= bounds[1])):
         return None
@@ -71,8 +68,6 @@ MISMATCH = "mean_mismatch"
 
 def mean_of_questions(values: FloatArray) -> float:
     """Mean over questions of their means over repeats, of (n, K) scores with NaN where there is none; NaN of none."""
-    import numpy as np
-
     count = (~np.isnan(values)).sum(axis=1)
     scored = count > 0
     return float((np.nansum(values, axis=1)[scored] / count[scored]).mean()) if scored.any() else np.nan
@@ -99,14 +94,9 @@ def checked(run: Run) -> Run:
     if not odd:
         return run
 
-    def marked(parts: Sequence[Scores]) -> tuple[Scores, ...]:
-        wrong = set(map(id, odd))
-        return tuple(
-            replace(part, diagnostics=(*part.diagnostics, MISMATCH))
-            if id(part) in wrong and MISMATCH not in part.diagnostics
-            else part
-            for part in parts
-        )
+    def marked(part: Scores) -> Scores:
+        fine = MISMATCH in part.diagnostics or is_reproduced(part)
+        return part if fine else replace(part, diagnostics=(*part.diagnostics, MISMATCH))
 
     said = [f"{part.task} {part.metric} {part.native:.4g} and {native_mean(part):.4g}" for part in odd]
     note = (
@@ -114,7 +104,7 @@ def checked(run: Run) -> Run:
         f"{some_of(said, 3, '; ')}), so do not rely on what is made of them (mean_mismatch)"
     )
     notes = run.notes if note in run.notes else (*run.notes, note)
-    return replace(run, scores=marked(run.scores), parts=marked(run.parts), notes=notes)
+    return replace(run, scores=tuple(map(marked, run.scores)), parts=tuple(map(marked, run.parts)), notes=notes)
 
 
 _SHARE, _PERCENT = 4, 2

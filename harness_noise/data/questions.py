@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from hashlib import blake2b
 from operator import eq
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from ..errors import FaultyScoresError, InputError
-from .fields import Fields
+from .clusters import Fields
 
 CONTENT_KEYS = frozenset({"doc_hash"})
 """Kinds of keys that are hashes of the whole question: where they agree there is nothing to verify."""
@@ -164,24 +164,15 @@ def content_hash(text: str) -> str:
         text = unicodedata.normalize("NFC", text)
     lines = text.strip().splitlines()
     plain = lines[0] if len(lines) == 1 else "\n".join(map(str.strip, lines))
-    found: str = _blake2b()(plain.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-    return found
+    return blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def text_hash(text: str) -> int:
     """A hash of 64 bits, equal for equal texts; 0 for a text without a word, which is no answer."""
     if not text.strip():
         return 0
-    digest: bytes = _blake2b()(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little") or 1
-
-
-@cache
-def _blake2b() -> Callable[..., Any]:
-    """Imported once, and not before it is used: an import costs as much as the hash of a question."""
-    from hashlib import blake2b
-
-    return blake2b
 
 
 def occurrences(keys: Sequence[str]) -> tuple[str, ...]:
@@ -189,23 +180,15 @@ def occurrences(keys: Sequence[str]) -> tuple[str, ...]:
 
     A key that itself looks like a numbered one keeps its text if it came first.
     """
-    count: dict[str, int] = {}
-    taken = set(keys)
-    out = []
+    count, taken, out = Counter[str](), set(keys), []
     for key in keys:
-        n = count[key] = count.get(key, 0) + 1
-        name = key
-        while n > 1 and name in taken:
-            name = f"{key}#{n}"
+        n, name = count[key] + 1, key
+        while n > 1 and (name := f"{key}#{n}") in taken:
             n += 1
-        count[key] = max(count[key], n - 1)  # what was tried before stays taken
+        count[key] = n
         taken.add(name)
         out.append(name)
     return tuple(out)
-
-
-_BLOCK = 1024
-"""Strings that are packed at once: one at a time would take longer than to read them."""
 
 
 class Hashes(Sequence[str]):
@@ -214,71 +197,47 @@ class Hashes(Sequence[str]):
     Equal to any with the same strings and to any tuple of them, as a tuple would be.
     """
 
-    __slots__ = ("_data", "_odd", "_waiting", "_width")
+    __slots__ = ("_data", "_odd", "_width")
 
     def __init__(self) -> None:
         self._width = 0
         self._data = bytearray()
         self._odd: dict[int, str] = {}
-        self._waiting: list[str] = []
 
     def append(self, text: str) -> None:
-        self._waiting.append(text)
-        if len(self._waiting) == _BLOCK:
-            self._pack()
+        self._width = self._width or max(1, len(text) // 2)
+        data = _unhexed(text)
+        if data is None or len(data) != self._width:
+            self._odd[len(self)] = text
+            data = bytes(self._width)
+        self._data += data
 
     def extend(self, texts: Iterable[str]) -> None:
-        self._waiting.extend(texts)
-        if len(self._waiting) >= _BLOCK:
-            self._pack()
+        for text in texts:
+            self.append(text)
 
     def replace(self, index: int, text: str) -> None:
         """Put another string in the place of one."""
-        self._pack()
         self._odd[index] = text
 
     def odd(self) -> Iterable[str]:
         """Those that are not packed."""
-        self._pack()
         return self._odd.values()
 
     def distinct(self) -> int:
         """How many different strings there are."""
         import numpy as np
 
-        self._pack()
-        if not self._width:
-            return len(set(self))
-        found = np.frombuffer(self._data, f"V{self._width}")
-        if self._odd:
-            found = np.delete(found, list(self._odd))
-        found = np.sort(found)
-        return min(1, len(found)) + int((found[1:] != found[:-1]).sum()) + len(set(self._odd.values()))
-
-    def _pack(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        if waiting and not self._width:
-            self._width = max(1, len(waiting[0]) // 2)
-        data = _unhexed("".join(waiting))
-        if data is not None and set(map(len, waiting)) <= {2 * self._width}:
-            self._data += data
-            return
-        for text in waiting:
-            single = _unhexed(text)
-            if single is None or len(single) != self._width:
-                self._odd[len(self._data) // self._width] = text
-                single = bytes(self._width)
-            self._data += single
+        found = np.frombuffer(self._data, f"V{self._width or 1}")
+        return len(np.unique(np.delete(found, list(self._odd)))) + len(set(self._odd.values()))
 
     def _item(self, index: int) -> str:
-        if self._waiting:
-            self._pack()
-        if self._odd and index in self._odd:
+        if index in self._odd:
             return self._odd[index]
         return self._data[index * self._width : (index + 1) * self._width].hex()
 
     def __len__(self) -> int:
-        return len(self._data) // (self._width or 1) + len(self._waiting)
+        return len(self._data) // (self._width or 1)
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -293,13 +252,10 @@ class Hashes(Sequence[str]):
         return map(self._item, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Hashes):
-            self._pack()
-            other._pack()
-            if (self._width, self._data, self._odd) == (other._width, other._data, other._odd):
-                return True
-        elif not isinstance(other, tuple):
+        if not isinstance(other, (Hashes, tuple)):
             return NotImplemented
+        if isinstance(other, Hashes) and (self._data, self._odd) == (other._data, other._odd):
+            return self._width == other._width
         return len(self) == len(other) and all(map(eq, self, other))
 
     def __hash__(self) -> int:

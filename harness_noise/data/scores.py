@@ -8,20 +8,19 @@ module knows a harness.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from hashlib import blake2b
+from typing import Any, Literal
 
+from ..arrays import FloatArray, HashArray, IntArray, blank, put, rows_of, stacked
 from ..errors import FaultyScoresError, InputError, NotThereError
 from ..settings import counts_as_zero
-from .labels import LabelColumns
 from .measures import to_read
 from .questions import Questions
 
-if TYPE_CHECKING:
-    from ..arrays import FloatArray, HashArray
-
-
+EDITS = "edits"
+"""In place of a scorer's name: the scores that people have edited."""
 Weighting = Literal["size", "equal"]
 CALLS = 1000
 """Resamples of a metric that can only be computed by calling it on all records again."""
@@ -41,10 +40,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gradings:
-    """What is known of the texts that a judge graded, and of further verdicts on them.
-
-    It counts only beside `values` of its shape: whoever takes some of the questions or answers leaves it behind.
-    """
+    """What is known of the texts that a judge graded, and of further verdicts on them."""
 
     texts: HashArray
     """(n, K) hash of each answer's text, equal for equal texts; 0 where the answer has no score, or where its text is
@@ -66,6 +62,87 @@ def all_alike(texts: HashArray) -> bool:
     several = (texts != 0).sum(axis=1) > 1
     last = texts.max(axis=1, keepdims=True)
     return bool(several.any()) and not ((texts != 0) & (texts != last))[several].any()
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One row of a label file that holds a label."""
+
+    question: str
+    value: float
+    line: int
+    task: str | None = None
+    model: str | None = None
+    """The model, or the name of its run."""
+    repeat: str | None = None
+    """Which of the question's answers; None: the question as a whole."""
+    person: str | None = None
+    answer_id: str | None = None
+    """What `answer_id` made of model, task, question and repeat, where the file is blind to the model."""
+    chance: float | None = None
+    """Probability with which the question was drawn; None: the file does not say that it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFile:
+    """The labels of one file."""
+
+    name: str
+    labels: tuple[Label, ...]
+    n_empty: int = 0
+    """Rows without a label."""
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the file says that its part was drawn at random."""
+        return all(label.chance is not None for label in self.labels)
+
+
+def answer_id(model: str, task: str, question: str, repeat: int) -> str:
+    """What stands for an answer in a file that does not show the model."""
+    text = "\x1f".join((model, task, question, str(repeat)))
+    # a letter no number begins with: spreadsheets would round 123e456 and sixteen digits
+    return "a" + blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelColumns:
+    """What a correction by labels needs to know of n questions, beside their corrected values; see `stats.labels`."""
+
+    judge: FloatArray
+    """(n,) the judge's mean score of the question's answers."""
+    label: FloatArray
+    """(n,) the mean label; NaN where there is none."""
+    error: FloatArray
+    """(n,) the label less its prediction from the judge's score, by a fit without its fold; NaN where no label is."""
+    residual: FloatArray
+    """(n,) what the label adds to the corrected value."""
+    alone: FloatArray
+    """(n,) values whose mean is that of the labels alone."""
+    extra: FloatArray
+    """(n,) variance of the value that the few errors seen do not show."""
+    n_labels: IntArray
+    """(n,) labels, of all people and answers."""
+    n_answers: IntArray
+    """(n,) answers that the judge scored."""
+
+    def spread(self, rows: IntArray, n: int) -> LabelColumns:
+        """Those of n questions, of which these are some; of the others nothing is known."""
+        out = blank(LabelColumns, n)
+        put(out, rows, self)
+        return out
+
+    @classmethod
+    def stacked(cls, parts: Sequence[LabelColumns | None]) -> LabelColumns | None:
+        """Those of several tasks, one below the other; None where none is corrected.
+
+        Raises:
+            InputError: labels correct some of them only.
+        """
+        known = [part for part in parts if part is not None]
+        if known and len(known) < len(parts):
+            raise InputError("labels correct the scores of one side only: both need labels, or neither")
+        return stacked(known) if known else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,13 +168,12 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores(Measured):
-    """One run × task × metric × scorer."""
+class OnQuestions(Measured):
+    """What one run × task × metric × scorer has on n questions."""
 
     questions: Questions
     """Which questions they are, n of them."""
-    values: FloatArray
-    """(n, K) scores on the metric's own scale, NaN where a repeat has no score."""
+    _: KW_ONLY
     clusters: tuple[str, ...] | None = None
     """(n,) cluster labels; None where the questions are independent."""
     cluster_spec: str | None = None
@@ -114,17 +190,31 @@ class Scores(Measured):
     """The native value is of repeat 0 alone."""
     n_missing: int = 0
     """Repeats that were run but have no score: errored, NaN, missing."""
+    diagnostics: tuple[str, ...] = ()
+    """Codes that every row of them gets."""
+    answers_differ: bool = False
+    """Whether it is known that some answers to one question differ. Scores that agree on every question are then
+    no sign of answers that were given only once."""
+
+    def __post_init__(self) -> None:
+        if self.clusters is not None and len(self.clusters) != len(self.questions):
+            raise FaultyScoresError(
+                f"{self.task}, {self.metric}: {len(self.clusters)} cluster labels for {len(self.questions)} questions"
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores(OnQuestions):
+    """One run × task × metric × scorer."""
+
+    values: FloatArray
+    """(n, K) scores on the metric's own scale, NaN where a repeat has no score."""
     missing: Mapping[str, int] = field(default_factory=dict)
     """Cause → how many of them have it, where the log says why (`settings.CAUSES`)."""
     n_zero: int = 0
     """How many of them count as 0."""
-    diagnostics: tuple[str, ...] = ()
-    """Codes that every row of them gets."""
     factors: Mapping[str, tuple[tuple[str, ...], ...]] | None = None
     """What each answer was made with, by column: n rows of K labels (prompt, seed, judge)."""
-    answers_differ: bool = False
-    """Whether it is known that some answers to one question differ. Scores that agree on every question are then
-    no sign of answers that were given only once."""
     repeats_are_runs: bool = False
     """Whether repeat j of all questions shares a cause (a seed, a prompt, a judge), as its harness says: unless
     they are computed with `--repeats-are runs`, its rows have the diagnostic `shared_repeat_noise`."""
@@ -156,33 +246,52 @@ class Scores(Measured):
 
     def __post_init__(self) -> None:
         shape = self.values.shape
-        if any(
-            array.shape != shape for array in (self.per, *(x.values for x in self.usage.values())) if array is not None
-        ):
+        beside = [self.per, self.texts, *(known.values for known in self.usage.values())]
+        if any(array is not None and array.shape != shape for array in beside):
             raise FaultyScoresError(f"{self.task}, {self.metric}: measures of another shape than the scores, {shape}")
         if len(shape) != 2 or shape[0] != len(self.questions):
             raise FaultyScoresError(
                 f"{self.task}, {self.metric}: scores of the shape {shape} for {len(self.questions)} questions"
             )
-        _check_clusters(self)
+        OnQuestions.__post_init__(self)
         for name, rows in (self.factors or {}).items():
             if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
                 raise FaultyScoresError(f"{self.task}, {self.metric}: the levels of {name} are not those of its scores")
 
     @property
     def texts(self) -> HashArray | None:
-        """(n, K) hashes of the answers' texts; None where they are not known, or are of other answers than `values`."""
-        known = self.gradings
-        return None if known is None or known.texts.shape != self.values.shape else known.texts
+        """(n, K) hashes of the answers' texts; None where they are not known."""
+        return None if self.gradings is None else self.gradings.texts
 
     def arrays(self, change: Callable[[FloatArray], FloatArray]) -> dict[str, Any]:
-        """The fields that have a number for each answer, each of them changed alike: rows taken, columns added."""
+        """The fields that have something for each answer, where rows or columns without any are added.
+
+        `change` is what is done to each array of numbers. Texts have no NaN for an answer that is not there, so that
+        `gradings` are left out.
+        """
         usage = {name: replace(known, values=change(known.values)) for name, known in self.usage.items()}
-        return {"values": change(self.values), "per": None if self.per is None else change(self.per), "usage": usage}
+        per = None if self.per is None else change(self.per)
+        return {"values": change(self.values), "per": per, "usage": usage, "gradings": None}
+
+    def answers_at(self, index: Any) -> dict[str, Any]:
+        """The fields that have something for each answer, of some questions, or of some of the answers to each."""
+        gradings = None if self.gradings is None else rows_of(self.gradings, index)
+        return self.arrays(lambda x: x[index]) | {"gradings": gradings}
+
+    def take(self, rows: Sequence[int] | IntArray) -> Scores:
+        """The scores of some questions, in this order, with all that is known of each of them but factors."""
+        return replace(
+            self,
+            questions=Questions(tuple(self.questions.keys[i] for i in rows), self.questions.kind),
+            **self.answers_at(rows),
+            clusters=None if self.clusters is None else tuple(self.clusters[i] for i in rows),
+            factors=None,
+            corrected=None if self.corrected is None else rows_of(self.corrected, rows),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CorpusScores(Measured):
+class CorpusScores(OnQuestions):
     """One run × task × metric × scorer whose metric is no mean of question scores: bleu, F1, perplexity.
 
     Either `records` and `aggregate`, which are called again for every resample; or, many times
@@ -190,7 +299,6 @@ class CorpusScores(Measured):
     a confusion matrix, matched n-grams, summed log-likelihoods).
     """
 
-    questions: Questions
     records: tuple[tuple[Any, ...], ...] = ()
     """n rows of K records, None where a repeat has none: what `aggregate` takes a list of."""
     aggregate: Callable[[list[Any]], float] | None = None
@@ -198,16 +306,6 @@ class CorpusScores(Measured):
     """(n, K, S) what is summed over questions, NaN where a repeat has no answer."""
     value: Callable[[FloatArray], FloatArray] | None = None
     """The metric from the sums: (…, S) → (…)."""
-    clusters: tuple[str, ...] | None = None
-    cluster_spec: str | None = None
-    higher_is_better: bool | None = None
-    bounds: tuple[float, float] | None = None
-    """Lowest and highest value of the metric, where its definition is known."""
-    native: float | None = None
-    native_is_first: bool = False
-    n_missing: int = 0
-    answers_differ: bool = False
-    diagnostics: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         rows = len(self.records) if self.stats is None else len(self.stats)
@@ -215,19 +313,12 @@ class CorpusScores(Measured):
             raise FaultyScoresError(
                 f"{self.task}, {self.metric}: records of {rows} questions for {len(self.questions)} questions"
             )
-        _check_clusters(self)
+        OnQuestions.__post_init__(self)
 
 
 def causes_of(parts: Iterable[Scores]) -> dict[str, int]:
     """How many answers of all these scores are missing, by cause."""
     return dict(sum((Counter(part.missing) for part in parts), Counter()))
-
-
-def _check_clusters(item: Scores | CorpusScores) -> None:
-    if item.clusters is not None and len(item.clusters) != len(item.questions):
-        raise FaultyScoresError(
-            f"{item.task}, {item.metric}: {len(item.clusters)} cluster labels for {len(item.questions)} questions"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,15 @@ import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from ..errors import InputError
 from .stopping import temporary_files
+
+try:
+    import fcntl
+except ImportError:  # no advisory locks
+    fcntl: Any = None  # type: ignore[no-redef]
 
 PREFIX = ".harness-noise-"
 
@@ -162,12 +167,9 @@ def alone(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
     handle = None
     try:
-        with suppress(ImportError):  # no advisory locks
-            import fcntl
-
-            with suppress(OSError):  # a folder that cannot be read, a file system without locks
-                handle = os.open(folder, os.O_RDONLY)
-                fcntl.flock(handle, fcntl.LOCK_EX)
+        with suppress(OSError):  # a folder that cannot be read
+            handle = os.open(folder, os.O_RDONLY)
+            _lock(handle, wait=True)
         yield
     finally:
         if handle is not None:
@@ -195,19 +197,16 @@ def sweep(folder: Path) -> None:
                 os.close(handle)
 
 
-def _lock(handle: int) -> bool | None:
+def _lock(handle: int, *, wait: bool = False) -> bool | None:
     """Take the lock; False where another process has it, None where nobody can tell."""
     try:
-        import fcntl
-    except ImportError:  # no advisory locks
-        return None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         return False
     except OSError:  # a file system without locks
         return None
-    return True
+    return None if fcntl is None else True
 
 
 def _flush(path: Path) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from os.path import commonpath, split
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ..data.clusters import ClusterSpec, check_tasks
 from ..data.scores import CorpusScores, Group, ReadOptions, Run, Scores, Skipped
@@ -114,24 +117,22 @@ def _union(runs: Sequence[Run], place: object, *, choose: bool = True) -> list[R
     where = _common([run.path for run in kept], place)
 
     def owned(name: str) -> tuple[Any, ...]:
-        return tuple(item for run in kept for item in getattr(run, name) if owners[run.harness, item.task] is run)
+        items = ((run, item) for run in kept for item in getattr(run, name))
+        found = ((run, item, item["task"] if isinstance(item, Mapping) else item.task) for run, item in items)
+        return tuple(item for run, item, task in found if owners.get((run.harness, task), run) is run)
 
+    by_task: dict[str, Any] = {
+        name: owned(name) for name in ("scores", "parts", "corpus", "skipped", "sequential", "drawn")
+    }
     return [
         replace(
             kept[0],
             name=where,
             path=where,
             date=max(run.date for run in kept),
-            scores=owned("scores"),
-            parts=owned("parts"),
-            corpus=owned("corpus"),
-            skipped=owned("skipped"),
             groups=tuple(_groups(kept, owners)),
-            sequential=tuple(
-                item for run in kept for item in run.sequential if owners.get((run.harness, item["task"]), run) is run
-            ),
-            drawn=tuple(item for run in kept for item in run.drawn if owners[run.harness, item["task"]] is run),
             notes=notes,
+            **by_task,
         )
     ]
 
@@ -169,7 +170,6 @@ def _groups(runs: Sequence[Run], owners: dict[tuple[str, str], Run]) -> Iterable
 
 def _equal(one: Run, other: Run, task: str) -> bool:
     """Whether two runs hold the same scores of a task: a file and its copy."""
-    import numpy as np
 
     def measured(run: Run) -> dict[tuple[str, str], Scores]:
         return {(item.metric, item.scorer): item for item in run.scores if item.task == task}
@@ -237,17 +237,11 @@ def select(run: Run, options: ReadOptions) -> Run:
     run = replace(run, scores=tuple(_called(part, options.metrics) for part in run.scores))
     kept: list[Any] = [*run.scores, *run.groups, *run.corpus, *run.skipped]
     notes = run.notes
-    for option, attribute, wanted in (
-        ("tasks", "task", options.tasks),
-        ("metrics", "metric", options.metrics),
-        ("scorers", "scorer", options.scorers),
-    ):
-        if not wanted:
-            continue
+    for option, wanted in (("tasks", options.tasks), ("metrics", options.metrics), ("scorers", options.scorers)):
         # measures belong to the answers, whatever scored them; `measured` has chosen which
-        exempt = set() if attribute == "task" else {id(part) for part in run.scores if part.unit is not None}
-        have = list(dict.fromkeys(_name(item, attribute) for item in kept if id(item) not in exempt))
-        if not have:
+        names = {id(item): _name(item, option) for item in kept if option == "tasks" or not _is_measure(item)}
+        have = list(dict.fromkeys(names.values()))
+        if not wanted or not have:
             continue
         unknown = [name for name in wanted if not any(is_meant(other, name) for other in have)]
         if unknown:  # another run may have it: two harnesses name one scorer differently
@@ -255,23 +249,23 @@ def select(run: Run, options: ReadOptions) -> Run:
             if len(unknown) == len(wanted):
                 raise absent
             notes += (str(absent),)
-        kept = [
-            item
-            for item in kept
-            if id(item) in exempt or any(is_meant(_name(item, attribute), name) for name in wanted)
-        ]
-    chosen = {id(item) for item in kept}
-    names = {_name(item, "task") for item in kept}
-    groups = tuple(item for item in run.groups if id(item) in chosen)
+        meant = {name for name in have if any(is_meant(name, other) for other in wanted)}
+        kept = [item for item in kept if names.get(id(item)) in {*meant, None}]
+    chosen, tasks = {id(item) for item in kept}, {_name(item, "tasks") for item in kept}
+
+    def those(items: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(item for item in items if id(item) in chosen)
+
+    rest = tuple(item for item in run.scores if id(item) not in chosen)
     return replace(
         run,
-        scores=tuple(item for item in run.scores if id(item) in chosen),
-        parts=(*run.parts, *(item for item in run.scores if id(item) not in chosen)) if groups else (),
-        groups=groups,
-        corpus=tuple(item for item in run.corpus if id(item) in chosen),
-        skipped=tuple(item for item in run.skipped if id(item) in chosen),
+        scores=those(run.scores),
+        parts=(*run.parts, *rest) if those(run.groups) else (),
+        groups=those(run.groups),
+        corpus=those(run.corpus),
+        skipped=those(run.skipped),
         notes=notes,
-        sequential=tuple(item for item in run.sequential if item["task"] in names),
+        sequential=tuple(item for item in run.sequential if item["task"] in tasks),
     )
 
 
@@ -280,29 +274,23 @@ def with_causes(run: Run, missing: str) -> Run:
     notes: list[str] = []
     for part in run.scores:
         known = sum(part.missing.values())
+        each = ", ".join(f"{n:,} {cause}" for cause, n in sorted(part.missing.items(), key=lambda item: -item[1]))
         if part.unit is not None:
-            notes += _without_usage(part)
-        elif known:
-            each = ", ".join(f"{n:,} {cause}" for cause, n in sorted(part.missing.items(), key=lambda item: -item[1]))
+            said = f" ({each.replace('_', ' ')})" if each else ""
+            lacking = f"{part.task}: {part.n_missing:,} answers have no {part.metric}{said} and are left out"
+            notes += [lacking] * bool(part.n_missing)
+            continue
+        if known:
             kept = {0: "left out", part.n_missing: "counted as wrong"}
             counted = kept.get(part.n_zero, f"left out but for {part.n_zero:,}, which count as wrong")
             text = f"{part.task}: {part.n_missing:,} answers have no score ({each}) and are {counted}"
             notes.append(text + ("" if part.n_zero else "; `missing='CAUSE=zero'` counts those of a cause as wrong"))
-        if known < part.n_missing and "=" in missing and part.unit is None:
+        if known < part.n_missing and "=" in missing:
             notes.append(
                 f"{part.task}: {part.n_missing - known:,} answers have no score and the log does not say why: "
                 "`missing` with a cause does not change them"
             )
     return replace(run, notes=merge_notes(run.notes, notes)) if notes else run
-
-
-def _without_usage(part: Scores) -> list[str]:
-    """A note of the answers without a measure, by cause."""
-    each = ", ".join(f"{n:,} {cause.replace('_', ' ')}" for cause, n in part.missing.items())
-    said = f" ({each})" if each else ""
-    return [f"{part.task}: {part.n_missing:,} answers have no {part.metric}{said} and are left out"] * bool(
-        part.n_missing
-    )
 
 
 def check_clusters(cluster: str | None, runs: Iterable[Run]) -> None:
@@ -324,11 +312,13 @@ def _called(part: Scores, wanted: Sequence[str]) -> Scores:
 
 def is_meant(name: str, wanted: str) -> bool:
     """Whether a name is the one that is asked for, or one that the glob matches; names have brackets, too."""
-    from fnmatch import fnmatchcase
-
     return name == wanted or fnmatchcase(name, wanted)
 
 
-def _name(item: Any, attribute: str) -> str:
-    value = getattr(item, attribute, None)
-    return str(item.name if value is None and attribute == "task" else value)
+def _name(item: Any, option: str) -> str:
+    """What `tasks`, `metrics` or `scorers` chooses an item by; a group by its own name."""
+    return str(item.name if option == "tasks" and isinstance(item, Group) else getattr(item, option[:-1]))
+
+
+def _is_measure(item: Any) -> bool:
+    return isinstance(item, Scores) and item.unit is not None

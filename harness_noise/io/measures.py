@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Any
 
+import numpy as np
+
+from ..arrays import FloatArray
 from ..data.measures import HIGHER, OF_REPEATS, PRICED, SCORE, UNBOUNDED, unit_of
 from ..data.native_values import MISMATCH
 from ..data.scores import ReadOptions, Run, Scores, Usage
 from ..errors import InputError, NotThereError
-
-if TYPE_CHECKING:
-    from ..arrays import FloatArray
+from .joining import is_meant
 
 PER = 1e6
 """Tokens that a price is of."""
@@ -67,8 +68,6 @@ class Price:
         Raises:
             InputError: a cache held more of the input than there was, so that the input does not count it.
         """
-        import numpy as np
-
         entire, output = tokens["input_tokens"], tokens["output_tokens"]
         cached = {name: np.nan_to_num(tokens[f"{name}_tokens"].values) for name in ("cache_read", "cache_write")}
         fresh = entire.values - sum(cached.values())
@@ -124,8 +123,9 @@ def _rows(name: str, scores: Sequence[Scores], options: ReadOptions) -> list[Sco
     """The rows of one measure; empty where no answer has it."""
     plain = name.removesuffix(HIGHER)
     higher = name.endswith(HIGHER)
-    chosen = [part for part in scores if _is_chosen(part.metric, options.metrics)]
-    chosen = [part for part in chosen if _is_chosen(part.scorer, options.scorers)] or list(scores)
+    metrics, scorers = options.metrics or ("*",), options.scorers or ("*",)
+    chosen = [part for part in scores if any(is_meant(part.metric, name) for name in metrics)]
+    chosen = [part for part in chosen if any(is_meant(part.scorer, name) for name in scorers)] or list(scores)
     if (of_repeats := OF_REPEATS.fullmatch(plain)) is not None:
         return [row for part in chosen if (row := _of_repeats(part, of_repeats[1].lower(), of_repeats[2])) is not None]
     above, _, below = plain.partition("/")
@@ -138,46 +138,46 @@ def _rows(name: str, scores: Sequence[Scores], options: ReadOptions) -> list[Sco
     return [row for row in _of_scores(plain, chosen, higher) if _has_value(row.values)]
 
 
-def _is_chosen(name: str, wanted: Sequence[str]) -> bool:
-    return not wanted or any(name == other or fnmatchcase(name, other) for other in wanted)
-
-
 def _widest(scores: Sequence[Scores], measure: str) -> list[Scores]:
     """Of each task the scores whose answers have most of a measure: all its scorers looked at one answer."""
-    import numpy as np
-
-    tasks: dict[str, Scores] = {}
+    tasks: dict[str, list[Scores]] = {}
     for part in scores:
         if measure in part.usage:
-            best = tasks.setdefault(part.task, part)
-            counts = [np.isfinite(x.usage[measure].values).sum() for x in (part, best)]
-            tasks[part.task] = part if counts[0] > counts[1] else best
-    return list(tasks.values())
+            tasks.setdefault(part.task, []).append(part)
+    return [max(parts, key=lambda part: np.isfinite(part.usage[measure].values).sum()) for parts in tasks.values()]
 
 
 def _has_value(values: FloatArray) -> bool:
     return bool((values == values).any())
 
 
+def _derived(part: Scores, name: str, values: FloatArray, codes: set[str], **fields: Any) -> Scores:
+    """The row of something else that the answers which `part` scores have."""
+    plain: dict[str, Any] = {
+        "n_missing": 0,
+        "missing": {},
+        "n_zero": 0,
+        "native": None,
+        "names": None,
+        "gradings": None,
+    }
+    codes_ = tuple(sorted(codes))
+    return replace(part, metric=name, values=values, usage={}, diagnostics=codes_, **(plain | fields))
+
+
 def _measure(part: Scores, name: str, usage: Usage, higher: bool) -> Scores:
     """The row of a measure of the answers that `part` scores."""
     dropped = sum(n for cause, n in usage.missing.items() if cause == "cached")
-    codes = {*part.diagnostics, *usage.codes} - {MISMATCH} | ({CACHED_USAGE} if dropped else set())
-    return replace(
+    return _derived(
         part,
-        metric=name,
+        name,
+        usage.values,
+        {*part.diagnostics, *usage.codes} - {MISMATCH} | ({CACHED_USAGE} if dropped else set()),
         scorer="none",
-        values=usage.values,
         higher_is_better=higher,
         bounds=UNBOUNDED,
-        native=None,
-        names=None,
         n_missing=sum(usage.missing.values()),
         missing=dict(usage.missing),
-        n_zero=0,
-        diagnostics=tuple(sorted(codes)),
-        usage={},
-        gradings=None,
         unit=unit_of(name),
     )
 
@@ -199,8 +199,6 @@ def _of_scores(name: str, scores: Sequence[Scores], higher: bool) -> Iterator[Sc
 
 def _ratio(part: Scores, name: str, above: Usage, below: Usage, higher: bool) -> Scores:
     """The row of Σx/Σy, of the answers that have both."""
-    import numpy as np
-
     holes = np.isnan(above.values) | np.isnan(below.values)
     lost = max(above.missing, below.missing, key=lambda known: sum(known.values()))
     cells = np.isnan(part.values).sum() - (part.n_missing - part.n_zero)  # that no answer belongs to
@@ -212,8 +210,6 @@ def _ratio(part: Scores, name: str, above: Usage, below: Usage, higher: bool) ->
 
 def _of_repeats(part: Scores, kind: str, k: str | None) -> Scores | None:
     """Consistency, pass^k or pass@k with its question values; None where the scores do not have it."""
-    import numpy as np
-
     from ..stats import passk
 
     counts = (~np.isnan(part.values)).sum(axis=1)
@@ -227,24 +223,17 @@ def _of_repeats(part: Scores, kind: str, k: str | None) -> Scores | None:
     else:
         values = passk.pass_curves(part.values, [size])[kind == "pass^"]
     name = f"{kind.rstrip('^')}^{size}" if kind != "pass@" else f"{kind}{size}"
-    codes = {*part.diagnostics, "uses_all_repeats"} - {MISMATCH, "identical_repeats"}
-    return replace(
+    return _derived(
         part,
-        metric=name,
-        values=values,
+        name,
+        values,
+        {*part.diagnostics, "uses_all_repeats"} - {MISMATCH, "identical_repeats"},
         higher_is_better=True if kind == "consistency" else part.higher_is_better,
         bounds=(0.0, 1.0),
-        native=None,
-        names=None,
         n_missing=int((np.isnan(values[:, 0]) & (counts > 0)).sum()),
-        missing={},
-        n_zero=0,
         factors=None,
         repeats_are_runs=False,
         repeats_named=None,
-        diagnostics=tuple(sorted(codes)),
-        usage={},
-        gradings=None,
     )
 
 
@@ -253,8 +242,6 @@ def _priced(part: Scores, model: str, options: ReadOptions) -> Scores:
 
     A harness writes 0 for an answer from a cache, and for a model whose price it does not know.
     """
-    import numpy as np
-
     if "cost" not in part.usage:
         return part
     price = price_of(model, options.prices)

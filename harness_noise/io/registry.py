@@ -22,7 +22,7 @@ from .protocol import PartRead
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..data.labels import LabelFile
+    from ..data.scores import LabelFile
     from .protocol import Adapter, AdapterInParts
 
 T = TypeVar("T")
@@ -105,8 +105,8 @@ def find(path: PathInput) -> list[tuple[Adapter, Path]]:
     return [(load(name), where) for name in _recognised(where)]
 
 
-def _recognised(path: Path, *, tables: bool = True) -> list[str]:
-    """The names of the adapters that recognise `path`, also for a folder of `tables` alone; see `find`."""
+def _recognised(path: Path) -> list[str]:
+    """The names of the adapters that recognise `path`; see `find`."""
     if not exists(path):
         raise InputError(f"{path}: no such file or directory")
     is_file = path.is_file()
@@ -119,18 +119,13 @@ def _recognised(path: Path, *, tables: bool = True) -> list[str]:
             found.append(name)
             if is_file or getattr(adapter, "owns_folders", False):
                 break
-    others = names() if tables else [name for name in names() if name != LAST]
-    found = found or [name for name in others if (adapter := _load_or_warn(name)) and _below(adapter, path)]
+    found = found or [name for name in names() if (adapter := _load_or_warn(name)) and _below(adapter, path)]
     if found:
         return found
-    if path.is_dir():
-        raise InputError(
-            f"{path}: no run in this folder for any adapter ({', '.join(names())}); expected an lm-eval "
-            "results_….json, Inspect logs (.eval, .json), or score tables (CSV, JSONL, Parquet)"
-        )
     raise InputError(
-        f"{path}: not a run that any adapter reads ({', '.join(names())}); expected an lm-eval results or "
-        "samples file, an Inspect log, or a table (CSV, JSONL, Parquet) with the columns question and score"
+        f"{path}: {'not a run' if is_file else 'a folder without a run'} that any adapter reads "
+        f"({', '.join(names())}); expected lm-eval results or samples files, Inspect logs (.eval, .json), or score "
+        "tables (CSV, JSONL, Parquet) with the columns question and score"
     )
 
 
@@ -150,7 +145,7 @@ def read(path: PathInput | pd.DataFrame, options: ReadOptions | None = None) -> 
         found = table.read_rows(FRAME, rows_of(path), single)
         return chosen([replace(run, path="") for run in found], FRAME, options)
     path = cast("PathInput", path)
-    answers = [item for adapter, where in find(path) for item in _answers(adapter, where, single)]
+    (answers,) = _gathered([_claims(path)], single, one_by_one)
     runs = usable(answers, path, strict=options.strict)
     if not runs:
         raise InputError(f"{path}: no run in it")
@@ -168,11 +163,9 @@ def read_labels(source: PathInput | pd.DataFrame | Sequence[Mapping[str, Any]]) 
         InputError: the table cannot be used.
     """
     table: Any = load(LAST)
-    if is_frame(source):
-        return cast("LabelFile", table.read_labels(None, rows_of(source)))
     if is_path(source):
         return cast("LabelFile", table.read_labels(resolve_path(cast("PathInput", source))))
-    return cast("LabelFile", table.read_labels(None, source))
+    return cast("LabelFile", table.read_labels(None, rows_of(source) if is_frame(source) else source))
 
 
 def _of_each_file(options: ReadOptions) -> ReadOptions:
@@ -330,8 +323,7 @@ def read_what_can_be(
 ) -> tuple[list[Run], list[InputError]]:
     """The runs of all paths, in their order, as `read` gives them; and why the others cannot be used.
 
-    Of a folder only the part that is broken is left out. A folder that no harness knows, or that is
-    broken in part, also stands for the score tables and the linked folders in it.
+    Of a folder only the part that is broken is left out.
 
     Args:
         paths: files, folders, URLs.
@@ -339,14 +331,7 @@ def read_what_can_be(
         read_units: reads the units of all paths at once, perhaps elsewhere.
     """
     options = options or ReadOptions()
-    single = _of_each_file(options)
-    claims = [_attempt(_claims, path) for path in paths]
-    answers = _gathered(claims, single, read_units)
-    broken = [i for i, answer in enumerate(answers) if any(isinstance(item, InputError) for item in answer)]
-    more = _gathered([_beside(paths[i], claims[i]) for i in broken], single, read_units)
-    for i, rest in zip(broken, more, strict=True):
-        # that no harness knows a folder is no news where it holds other runs
-        answers[i] = rest if rest and isinstance(claims[i], InputError) else [*answers[i], *rest]
+    answers = _gathered([_attempt(_claims, path) for path in paths], _of_each_file(options), read_units)
     found: list[Run | InputError] = []
     for path, answer in zip(paths, answers, strict=True):
         runs = [item for item in answer if not isinstance(item, InputError)]
@@ -364,29 +349,23 @@ Claims = list[tuple[Path, list[ReadUnit]]]
 
 
 def _claims(path: PathInput) -> Claims:
+    """What adapters have at a place; a folder also stands for the folders that are linked in it."""
     where = resolve_path(path)
-    # `_beside` has the tables of a folder, and what else is in it
-    return [(where, _units(name, where)) for name in _recognised(where, tables=False)]
+    inside = sorted(where.iterdir()) if not is_url(where) and where.is_dir() else []
+    places = [where, *(child for child in inside if child.is_symlink() and child.is_dir())]
+    recognised = [_attempt(_recognised, place) for place in places]
+    if isinstance(recognised[0], InputError) and all(isinstance(names, InputError) for names in recognised):
+        raise recognised[0]
+    return [
+        (place, _units(name, place))
+        for place, names in zip(places, recognised, strict=True)
+        if not isinstance(names, InputError)
+        for name in names
+    ]
 
 
 def _units(name: str, path: Path) -> list[ReadUnit]:
     return [ReadUnit(name, part) for part in _in_parts(load(name)).parts(path)]
-
-
-def _beside(path: PathInput, claims: Claims | InputError) -> Claims:
-    """What a folder holds that the adapters which recognise it do not look at: its linked folders, and the
-    files that only other adapters know."""
-    folder = _attempt(resolve_path, path)
-    if isinstance(folder, InputError) or not folder.is_dir():
-        return []
-    taken = set() if isinstance(claims, InputError) else {unit.adapter for _, units in claims for unit in units}
-    found: Claims = []
-    for child in sorted(folder.iterdir()):
-        linked = child.is_dir() and (child.is_symlink() or (not taken and not child.name.startswith(".")))
-        known = _attempt(_recognised, child) if linked or child.is_file() else []
-        if not isinstance(known, InputError):  # else no run at all: a note, a picture
-            found += [(child, _units(name, child)) for name in known if linked or name not in taken]
-    return found
 
 
 def _gathered(

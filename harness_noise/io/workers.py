@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import signal
 import threading
-import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness_noise.io.protocol import PartRead
@@ -28,27 +27,16 @@ from .registry import ReadUnit, read_unit
 if TYPE_CHECKING:
     from distributed import Client
 
-    from ..arrays import AnyArray, FloatArray
-    from ..data.questions import TextSource
 
 CRASHES = 3
 """Deaths of a process that were one file's doing, perhaps, before it is given up."""
 CONNECT = 10
 """Seconds in which a scheduler has to answer."""
-_NAN = -128
-"""What stands for NaN among small integers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a worker has no answer, whatever it raised."""
-
-    reason: str
 
 
 Answer: TypeAlias = PartRead | InputError
-Answers: TypeAlias = Generator[tuple[int, Answer | Failure], None, None]
-"""The number of a unit and its answer, as they come."""
+Answers: TypeAlias = Generator[tuple[int, Answer | str], None, None]
+"""The number of a unit and its answer, as they come; or why a worker has none, whatever it raised."""
 Watch: TypeAlias = Callable[[Iterable[Any], int], Iterable[Any]]
 
 
@@ -85,14 +73,16 @@ def read_units(
         answers = ((i, read_packed(unit, options)) for i, unit in enumerate(units))
     found: dict[int, Answer] = {}
     rescued: list[str] = []
-    shared = QuestionInterner()
+    shared = Interner()
     with closing(answers):  # also when the watcher or Ctrl-C ends it
         for i, answer in watch(answers, len(units)):
-            if isinstance(answer, Failure):
-                why, answer = answer.reason, read_packed(units[i], options)
+            if isinstance(answer, str):
+                why, answer = answer, read_packed(units[i], options)
                 if isinstance(answer, PartRead):
                     rescued.append(f"{units[i]}: {why}")
-            found[i] = shared.unpacked(answer) if isinstance(answer, PartRead) else answer
+            if isinstance(answer, PartRead):
+                answer = replace(answer, runs=tuple(map(shared.shared, answer.runs)))
+            found[i] = answer
     if rescued:
         say(
             f"{len(rescued)} of {len(units)} files failed on a worker and were read by this process instead; do all "
@@ -102,21 +92,21 @@ def read_units(
 
 
 def read_packed(unit: ReadUnit, options: ReadOptions) -> Answer:
-    """The answer to one unit, small: integers as such, no corpus data, no frames held by an error."""
+    """The answer to one unit, small: no corpus data, no frames held by an error."""
     answer = read_unit(unit, options)
     if isinstance(answer, InputError):
         answer.__cause__ = answer.__context__ = None
         return answer.with_traceback(None)
-    return replace(answer, runs=tuple(map(_packed, answer.runs)))
+    return replace(answer, runs=tuple(map(travelling, answer.runs)))
 
 
-def _work(unit: ReadUnit, options: ReadOptions) -> PartRead | Failure:
+def _work(unit: ReadUnit, options: ReadOptions) -> PartRead | str:
     """What a worker does. It never raises: what an exception needs, another process may not have."""
     try:
         answer = read_packed(unit, options)
     except Exception as error:  # noqa: BLE001 - the calling process finds out what it is
-        return Failure(f"{type(error).__name__}: {reason(error)}")
-    return Failure(reason(answer)) if isinstance(answer, InputError) else answer
+        return f"{type(error).__name__}: {reason(error)}"
+    return reason(answer) if isinstance(answer, InputError) else answer
 
 
 # local processes
@@ -128,7 +118,7 @@ def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) ->
     crashes: Counter[int] = Counter()
     while waiting:
         with _pool(min(jobs, len(waiting))) as pool:
-            futures: dict[Future[PartRead | Failure], int] = {}
+            futures: dict[Future[PartRead | str], int] = {}
             with _held_interrupts(), suppress(BrokenExecutor):
                 for i, unit in waiting.items():
                     futures[pool.submit(_work, unit, options)] = i
@@ -138,7 +128,7 @@ def _on_processes(units: Sequence[ReadUnit], options: ReadOptions, jobs: int) ->
                 if isinstance(error, BrokenExecutor):
                     continue
                 del waiting[i]
-                yield i, future.result() if error is None else Failure(reason(error))
+                yield i, future.result() if error is None else reason(error)
         # units are begun in their order: these were being read when a process died
         begun = list(waiting)[:jobs]
         crashes.update(begun)
@@ -217,7 +207,7 @@ def _on_cluster(units: Sequence[ReadUnit], options: ReadOptions, address: str, s
                         f"{units[i]}: every worker that was to read it died; give the workers more memory, or leave "
                         "out this file or those beside it"
                     )
-                yield i, future.result() if error is None else Failure(reason(error))
+                yield i, future.result() if error is None else reason(error)
         finally:
             executor.shutdown(wait=False)
 
@@ -239,19 +229,15 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
     level, lost = logging.root.manager.disable, False
     logging.disable()  # Dask logs what it recovers from; what matters is said here, in one line
     try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                get_address_host_port(address)  # a client for nonsense does not go quietly
-                client: Any = Client(address, timeout=CONNECT, set_as_default=False)  # type: ignore[no-untyped-call]
-            except (OSError, ValueError) as error:
-                raise InputError(
-                    f"`dask` {address}: no scheduler answers there ({reason(error)}); give the address that "
-                    "`dask scheduler` prints, such as tcp://10.0.0.1:8786"
-                ) from None
+        try:
+            get_address_host_port(address)  # a client for nonsense does not go quietly
+            client: Any = Client(address, timeout=CONNECT, set_as_default=False)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"`dask` {address}: no scheduler answers there ({reason(error)}); give the address that "
+                "`dask scheduler` prints, such as tcp://10.0.0.1:8786"
+            ) from None
         with client:
-            if any("Mismatched versions" in str(item.message) for item in caught):
-                say(f"`dask` {address}: not all of the cluster has the versions of Python and Dask that are here")
             workers = client.get_versions(packages=["harness_noise"])["workers"]
             for worker, found in workers.items():
                 theirs = found["packages"].get("harness_noise")
@@ -275,83 +261,46 @@ def _client(address: str, say: Callable[[str], None]) -> Iterator[Client]:
 # what travels
 
 
-def _packed(run: Run) -> Run:
-    """The run as it travels; it is the same run after `QuestionInterner.unpacked`."""
-    return replace(
-        run,
-        scores=tuple(replace(item, values=pack_int8(item.values)) for item in run.scores),
-        parts=tuple(replace(item, values=pack_int8(item.values)) for item in run.parts),
-        corpus=tuple(replace(item, records=(), aggregate=None, stats=None, value=None) for item in run.corpus),
-    )
+def travelling(run: Run) -> Run:
+    """The run without what an arena does not use: the data of corpus metrics."""
+    corpus = (replace(item, records=(), aggregate=None, stats=None, value=None) for item in run.corpus)
+    return replace(run, corpus=tuple(corpus))
 
 
-def pack_int8(values: FloatArray) -> AnyArray:
-    """Scores as bytes, if no bit is lost: right and wrong, small integers, NaN."""
-    import numpy as np
-
-    values = np.ascontiguousarray(values)
-    with np.errstate(invalid="ignore"):
-        small = np.where(np.isnan(values), _NAN, values).astype(np.int8)
-    return small if unpack_int8(small).tobytes() == values.tobytes() else values
-
-
-def unpack_int8(values: AnyArray) -> FloatArray:
-    """The scores as they were before `pack_int8`."""
-    import numpy as np
-
-    return np.where(values == _NAN, np.nan, values.astype(np.float64)) if values.dtype == np.int8 else values
-
-
-class QuestionInterner:
-    """Equal questions of several runs are one object: ten thousand logs do not hold ten thousand copies."""
+class Interner:
+    """Equal sequences of several runs are one object: ten thousand logs do not hold ten thousand copies."""
 
     def __init__(self) -> None:
         self.sequences: dict[tuple[int, str, str], list[Any]] = {}
         """By length, first and last."""
         self.questions: dict[tuple[object, ...], Questions] = {}
-        self.documents: dict[tuple[str, int], TextSource] = {}
-        """By the kind and the identity of the keys: of equal documents one file will do."""
 
-    def unpacked(self, answer: PartRead) -> PartRead:
-        """The answer as it was read, with what it has in common with those before."""
-        return replace(answer, runs=tuple(map(self._run, answer.runs)))
-
-    def _run(self, run: Run) -> Run:
+    def shared(self, run: Run) -> Run:
+        """The run as it was read, with what it has in common with those before."""
         measured: list[Scores | CorpusScores] = [*run.scores, *run.parts, *run.corpus]
-        questions = {id(item.questions): item.questions for item in measured}
-        same = {key: self._questions(item) for key, item in questions.items()}
-        scores, parts = (
-            tuple(
-                replace(
-                    item,
-                    values=unpack_int8(item.values),
-                    questions=same[id(item.questions)],
-                    clusters=self._one(item.clusters),
-                )
+        unique = {id(item.questions): item.questions for item in measured}
+        questions = {key: self._questions(item) for key, item in unique.items()}
+
+        def in_common(items: Iterable[Any]) -> tuple[Any, ...]:
+            return tuple(
+                replace(item, questions=questions[id(item.questions)], clusters=self._first(item.clusters))
                 for item in items
             )
-            for items in (run.scores, run.parts)
-        )
-        corpus = tuple(replace(item, questions=same[id(item.questions)]) for item in run.corpus)
-        return replace(run, scores=scores, parts=parts, corpus=corpus)
+
+        return replace(run, scores=in_common(run.scores), parts=in_common(run.parts), corpus=in_common(run.corpus))
 
     def _questions(self, item: Questions) -> Questions:
-        documents = item.documents
-        if documents is not None and item.kind not in CONTENT_KEYS:
-            return item
-        keys, inputs, texts = self._one(item.keys), None, None
-        if documents is None:
-            inputs, texts = self._one(item.inputs), self._one(item.texts)
-        else:
-            documents = self.documents.setdefault((item.kind, id(keys)), documents)
-        targets, prompts = self._one(item.targets), self._one(item.prompts)
-        one = Questions(keys, item.kind, inputs, targets, prompts, texts, documents, item.fields)
-        same = (one.kind, *map(id, (keys, inputs, one.targets, one.prompts, texts, documents)))
-        shared = self.questions.setdefault(same, one)
-        ours, theirs = (None if x.fields is None else x.fields.values for x in (one, shared))
-        return shared if ours == theirs else one  # a field can tell of the run: the step of a checkpoint
+        """The questions, without their log, as the first run had them; texts that are not read yet stay so."""
+        unread = () if item.documents is None else ("inputs", "texts")
+        known = ("keys", "inputs", "targets", "prompts", "texts")
+        same: dict[str, Any] = {name: None if name in unread else self._first(getattr(item, name)) for name in known}
+        one = replace(item, log=None, **same)
+        if unread and item.kind not in CONTENT_KEYS:
+            return one
+        # of questions with equal hashes one file will do to read the texts; a field can tell of the run
+        return self.questions.setdefault((item.kind, *map(id, (*same.values(), item.fields))), one)
 
-    def _one(self, value: Sequence[str] | None) -> Any:
+    def _first(self, value: Sequence[str] | None) -> Any:
         """The first sequence that was equal to this one."""
         if not value:
             return value

@@ -1,28 +1,44 @@
-"""From many runs to an Arena: every pair on every benchmark, and the noise that each benchmark has.
+"""From many runs to an Arena: every pair on every benchmark, and the noise that is characteristic of each benchmark.
 
 Means come from `analysis`, and pairs from `stats.pairs`, which computes them all with the functions of `compare`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from itertools import pairwise
+from typing import Any, TypeAlias
 
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from ..analysis.known import WithFields
+from ..analysis.mean import analyze_run
 from ..analysis.repeats import copies, once
-from ..analysis.sample import group_parts
-from ..analysis.slices import slices_of_runs
-from ..data.matching import pair
+from ..analysis.sample import group_parts, own_group, taken
+from ..analysis.slices import divided, slices_of_runs
+from ..data.matching import Pairing, pair
 from ..data.native_values import agreed
 from ..data.questions import occurrences
-from ..data.scores import Group, Run
+from ..data.scores import Group, Run, Scores
 from ..errors import InputError, some_of
 from ..io.joining import check_clusters
 from ..io.paths import telling_parts
-from ..results.arena import Arena, BenchmarkResult
+from ..results.arena import Arena, Benchmark, BenchmarkResult, Model, Pairs, PairSlice, QuestionColumns, Spread, Step
 from ..results.forms import merge_notes
+from ..results.rows import PEOPLE, Estimate
 from ..settings import Settings
-from .benchmark import MeasuredRun, boards_of, pair_slices
+from ..stats import benchmark, decision, planning
+from ..stats.arrays import BoolArray, FloatArray
+from ..stats.pairs import Table
+from .pairs import Grid, MeasuredRun, grid, pairs_of, square
+from .ranks import best_p, passes, ranked
+
+CLOSE = 5.0
+"""Pairs closer than this many total standard errors show the noise of a benchmark; Wang (2025), §4.1.2."""
+MOST_SLICES = 50_000
+"""Pairs × slices that are computed; of more, `compare` has those of any two models."""
 
 
 def arena(
@@ -187,3 +203,242 @@ def _nothing_shared(runs: Sequence[Run], names: Sequence[str], different: bool) 
         lists.append(f"{name} has {have}{' and more' if len(run.scores) > 4 else ''}")
     what = "no two runs measured the same task and metric" if different else "no two runs share a question"
     return f"{what}: {'; '.join(lists)}. Choose runs of one benchmark, or say what to read with `tasks` and `metrics`"
+
+
+def boards_of(
+    measured: list[MeasuredRun], group: Group | None, settings: Settings, top: int | None = None
+) -> tuple[list[tuple[list[MeasuredRun], BenchmarkResult]], list[str]]:
+    """The benchmark of these runs; or one of each set of runs that share questions, which no mean compares across."""
+    board = grid(measured, group)
+    sets, notes = _sets(board.table), list(board.notes)
+    if len(sets) == 1:
+        found, more = _board(measured, board, group, settings, top)
+        return [] if found is None else [(measured, found)], [*notes, *more]
+    name, metric = measured[0].parts[0].task if group is None else group.name, measured[0].parts[0].metric
+    shared = [of_set for of_set in sets if len(of_set) > 1]
+    alone = [measured[of_set[0]].name for of_set in sets if len(of_set) == 1]
+    out, said = [], []
+    for i, of_set in enumerate(shared):
+        task = f"{name}#{i + 1}" if i else name
+        some = [_renamed(measured[m], group, task) for m in of_set]
+        boards, more = boards_of(some, None if group is None else replace(group, name=task), settings, top)
+        out += boards
+        notes += more
+        said.append(f"{task} of {some_of([item.name for item in some], 4)}")
+    if shared:
+        left = (
+            f"; {some_of(alone, 4)} {'has' if len(alone) == 1 else 'have'} no question of another run" if alone else ""
+        )
+        notes.append(
+            f"{name}, {metric}: {len(measured)} runs answered {len(sets)} sets of questions that share none, and means "
+            f"of different questions are not compared: {'; '.join(said)}{left}"
+        )
+    return out, notes
+
+
+def _renamed(item: MeasuredRun, group: Group | None, task: str) -> MeasuredRun:
+    return item if group is not None else replace(item, parts=tuple(replace(part, task=task) for part in item.parts))
+
+
+def _sets(table: Table) -> list[list[int]]:
+    """The runs that share questions, directly or by way of others."""
+    asked = (table.stats.count.T > 0).astype(np.float32)
+    n, which = connected_components(asked.T @ asked > 0, directed=False)
+    return [np.flatnonzero(which == i).tolist() for i in range(n)]
+
+
+def _board(
+    measured: list[MeasuredRun], board: Grid, group: Group | None, settings: Settings, top: int | None
+) -> tuple[BenchmarkResult | None, list[str]]:
+    pairs, notes = pairs_of(measured, board, group, settings)
+    if pairs is None:
+        return None, notes
+    common = pairs.common
+    models = _models(measured, group, board, pairs, settings)
+    scores = [item.values for item in board.samples]
+    ends = [(np.fmin.reduce(x, axis=None), np.fmax.reduce(x, axis=None)) for x in scores]
+    unit, solved = common["unit"] is None and all(low >= 0 and high <= 1 for low, high in ends), None
+    if unit and common["higher_is_better"] is not False:
+        solved = np.stack([(x >= 1).any(axis=1) for x in scores], axis=1)
+    questions = _questions(common, board, solved, unit=unit)
+    row = _benchmark(common, pairs, questions, models, solved is not None)
+    models, row = ranked(models, row, board.table, solved, pairs, settings, top)
+    return BenchmarkResult(row, models, pairs, questions, board.table.mean, plan=board.table.plan), notes
+
+
+def _questions(common: Mapping[str, Any], board: Grid, solved: BoolArray | None, *, unit: bool) -> QuestionColumns:
+    higher = common["higher_is_better"] is not False
+    W = ~np.isnan(board.table.mean)
+    mean = np.where(W, board.table.mean, 0.0).sum(axis=1) / np.maximum(W.sum(axis=1), 1)
+    tau, p_tau = benchmark.kendall_tau(board.table.mean)
+    if common["estimand"] == PEOPLE:  # corrected values are no scores of a question
+        tau, p_tau, unit, solved = np.full_like(tau, np.nan), np.full_like(p_tau, np.nan), False, None
+    return QuestionColumns(
+        common["task"],
+        common["metric"],
+        common["scorer"],
+        board.questions.keys,
+        board.labels,
+        board.questions.texts,
+        difficulty=(1 - mean if higher else mean) if unit else np.full(len(W), np.nan),
+        n_models=W.sum(axis=1),
+        n_solved=None if solved is None else solved.sum(axis=1),
+        tau=tau,
+        p_tau=p_tau,
+        suspect=benchmark.suspects(tau, p_tau),
+    )
+
+
+def _models(
+    measured: Sequence[MeasuredRun], group: Group | None, board: Grid, pairs: Pairs, settings: Settings
+) -> tuple[Model, ...]:
+    higher = pairs.sign > 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        rate = (pairs.columns["wins_a"] + pairs.columns["ties"] / 2) / pairs.columns["n_questions"]
+    share = square(pairs, rate, 1 - rate) if higher else square(pairs, 1 - rate, rate)
+    p_best = best_p(pairs)
+    alpha = 1 - settings.level
+    out = []
+    for m, item in enumerate(measured):
+        alone = replace(item.run, scores=item.parts, groups=(), skipped=(), corpus=(), parts=())
+        if group is not None:
+            alone = replace(alone, scores=(), groups=(own_group(item.run, group),), parts=item.parts)
+        estimate = analyze_run(alone, settings).estimates[0]
+        rates = share[m][~np.isnan(share[m])]
+        known = not np.isnan(p_best[m])
+        right = board.table.answers is None and higher and group is None
+        by_k: dict[str, Any] = passes(board.samples[m].values, board.table.plan) if right else {}
+        out.append(
+            Model(
+                **{field: getattr(estimate, field) for field in Estimate.__dataclass_fields__} | {"model": item.name},
+                win_rate=float(rates.mean()) if len(rates) else None,
+                **{"pass_at_k": None} | by_k,
+                among_best=bool(p_best[m] >= alpha) if known else None,
+                p_best=float(p_best[m]) if known else None,
+            )
+        )
+    return tuple(out)
+
+
+def _benchmark(
+    common: Mapping[str, Any], pairs: Pairs, questions: QuestionColumns, models: tuple[Model, ...], right: bool
+) -> Benchmark:
+    c = pairs.columns
+    n = c["n_questions"]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        close = (np.abs(c["diff"]) < CLOSE * c["se_total"]) & (n > 0)
+        # by the pair's own interval: what a benchmark resolves does not depend on how many models it has met
+        significant = (pairs.verdict == decision.A) | (pairs.verdict == decision.B)
+        significant |= pairs.flags.get("not_after_adjustment", np.False_)
+        size = np.abs(c["diff"])
+        p = (c["mean_a"] + c["mean_b"]) / 2
+        thumb = c["se_total"] / np.sqrt(p * (1 - p) / n)
+        solved = None if questions.n_solved is None else questions.n_solved > 0
+        beta = thumb
+        if solved is not None:
+            beta = c["se_total"] / np.sqrt(planning.beta_variance(p, float(solved.mean())) / n)
+    tested = ~np.isnan(c["se"]) & ~np.isnan(size)
+    steps = _steps(models, pairs)
+    return Benchmark(
+        task=common["task"],
+        metric=common["metric"],
+        scorer=common["scorer"],
+        n_questions=len(questions),
+        n_models=len(models),
+        n_pairs=len(pairs),
+        n_close_pairs=int(close.sum()),
+        se_total=_spread(c["se_total"][close]),
+        se_data=_spread(c["se_data"][close]),
+        se_prediction=_spread(c["se_prediction"][close]),
+        correlation=_spread(c["correlation"][close]),
+        disagreement=_spread(((c["wins_a"] + c["wins_b"]) / np.maximum(n, 1))[close]),
+        smallest_significant_diff=_extreme(size[significant & tested], np.min),
+        largest_insignificant_diff=_extreme(size[~significant & tested], np.max),
+        beta_theory=_spread(beta[close]) if right else None,
+        rule_of_thumb=_spread(thumb[close]) if right else None,
+        solved_by_none=int((~solved).sum()) if solved is not None else None,
+        signal_to_noise=_spread(np.array([step.ratio for step in steps])),
+        best=tuple(model.model for model in models if model.among_best),
+        steps=steps,
+        cluster=common["cluster"],
+    )
+
+
+def _spread(values: FloatArray) -> Spread | None:
+    values = values[np.isfinite(values)]
+    if len(values) == 0:
+        return None
+    return Spread(float(np.median(values)), float(values.min()), float(values.max()))
+
+
+def _extreme(values: FloatArray, which: Any) -> float | None:
+    return float(which(values)) if len(values) else None
+
+
+def _steps(models: tuple[Model, ...], pairs: Pairs) -> tuple[Step, ...]:
+    """Adjacent sizes of every family that the names show, the larger less the smaller."""
+    families: dict[str, list[tuple[float, int]]] = {}
+    for i, model in enumerate(models):
+        found = benchmark.size_of(model.model)
+        if found is not None:
+            families.setdefault(found[0], []).append((found[1], i))
+    gains, ses = pairs.sign * pairs.columns["diff"], pairs.columns["se_total"]
+    gain_of, se_of = square(pairs, gains, -gains), square(pairs, ses, ses)
+    out = []
+    for family, members in families.items():
+        members.sort()
+        for (small_size, i), (large_size, j) in pairwise(members):
+            gain, se = float(gain_of[j, i]), float(se_of[j, i])
+            if small_size != large_size and se > 0 and not np.isnan(gain):
+                names = {"small": models[i].model, "large": models[j].model}
+                out.append(Step(family=family, **names, diff=gain, se_total=se, ratio=gain / se))
+    return tuple(out)
+
+
+def pair_slices(
+    board: BenchmarkResult, measured: Sequence[MeasuredRun], by: Sequence[str], settings: Settings
+) -> tuple[PairSlice, ...]:
+    """A − B of all pairs by slice, as `compare` has it; p-values adjusted over the slices of each pair.
+
+    The slices are those of the run with the most questions; none where there are too many of them.
+    """
+    widest = max(measured, key=lambda item: len(item.parts[0].questions))
+    fields = widest.parts[0].questions.fields
+    if fields is None or len(widest.parts) > 1:
+        return ()
+    found = list(_slices(WithFields(widest.parts, (widest.run,), fields), by))
+    if not found or len(found) * len(board.pairs) > MOST_SLICES:
+        return ()
+    alone = replace(settings, adjust="none")
+    questions = widest.parts[0].questions
+    places = [pair(questions, item.parts[0].questions) for item in measured]
+    out = []
+    for field, value, keys in found:
+        chosen = [key in keys for key in questions.keys]
+        some = [
+            replace(item, parts=(_of(item.parts[0], same, chosen),))
+            for item, same in zip(measured, places, strict=True)
+        ]
+        pairs = pairs_of(some, grid(some, None), None, alone)[0]
+        if pairs is not None:
+            out.append(PairSlice(field, value, len(keys), pairs))
+    p = np.array([one.pairs.columns["p_value"] for one in out])
+    if len(out) and settings.adjust != "none":
+        p = np.column_stack([decision.adjusted(column, "bh") for column in p.T])
+    return tuple(
+        replace(one, pairs=replace(one.pairs, columns=dict(one.pairs.columns) | {"p_adjusted": row}))
+        for one, row in zip(out, p, strict=True)
+    )
+
+
+def _slices(item: WithFields, by: Sequence[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """(field, value, the keys of its questions) of every slice."""
+    for cut in divided(item, by, []):
+        keys = np.asarray(cut.item.parts[0].questions.keys, dtype=object)
+        for code, label in enumerate(cut.labels):
+            yield cut.field, label, frozenset(keys[cut.codes == code])
+
+
+def _of(part: Scores, same: Pairing, chosen: Sequence[bool]) -> Scores:
+    rows = sorted(j for i, j in zip(same.rows_a, same.rows_b, strict=True) if chosen[i])
+    return taken(part, np.array(rows, dtype=np.intp))

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.fields import numeral
+from ..data.clusters import numeral
 from ..data.scores import Run
 from ..errors import InputError, some_of
 from ..results.arena import Arena, BenchmarkResult, Checkpoint
 from ..results.forms import finite
 from ..stats import decision
+from .pairs import square
 
 _WORDS = {"step": r"(?:global[_-]?)?step|checkpoint|ckpt|iter(?:ation)?"}
 """Words of names that stand before a step."""
@@ -107,17 +108,25 @@ def _rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[st
         if one.step == other.step:
             names = [board.pairs.names[place.column] for place in (one, other)]
             raise InputError(f"{' and '.join(names)} are both at {one.step:g}: name runs of two series differently")
-    at = {(int(a), int(b)): i for i, (a, b) in enumerate(zip(board.pairs.a, board.pairs.b, strict=True))}
-    first = np.array([_change(board, at, place, series[0]) for place in series])
-    previous = np.array([_change(board, at, place, series[max(i - 1, 0)]) for i, place in enumerate(series)])
+    c = board.pairs.columns
+    changes = np.stack(
+        [
+            square(board.pairs, c["diff"], -c["diff"]),
+            square(board.pairs, c["ci_low"], -c["ci_high"]),
+            square(board.pairs, c["ci_high"], -c["ci_low"]),
+            square(board.pairs, c["p_value"], c["p_value"]),
+        ],
+        axis=-1,
+    )
+    columns = [place.column for place in series]
+    first, previous = changes[columns, columns[0]], changes[columns, [columns[0], *columns[:-1]]]
     # two questions, each with a family of its own: left the start? moved since the last one?
-    p_first, p_previous = (decision.adjusted(changes[:, 3], settings["adjust"]) for changes in (first, previous))
+    p_first, p_previous = (decision.adjusted(rows[:, 3], settings["adjust"]) for rows in (first, previous))
     ways = np.where(p_first < 1 - settings["level"], np.sign(first[:, 0]), 0.0)
     onset = next((i for i, way in enumerate(ways) if way and (ways[i:] == way).all()), None)
-    models = {(model.model, model.run): model for model in board.models}
     out = []
     for i, place in enumerate(series):
-        model = models[board.pairs.names[place.column], board.pairs.runs[place.column]]
+        model = board.models[place.column]
         since, low, high, _ = map(finite, first[i])
         out.append(
             Checkpoint(
@@ -139,13 +148,3 @@ def _rows(board: BenchmarkResult, series: Sequence[_Place], settings: Mapping[st
             )
         )
     return out
-
-
-def _change(board: BenchmarkResult, at: Mapping[tuple[int, int], int], later: _Place, earlier: _Place) -> list[float]:
-    """Difference, its limits and p of later − earlier, whichever way the arena holds the pair; NaN where it is none."""
-    c = board.pairs.columns
-    if (row := at.get((later.column, earlier.column))) is not None:
-        return [float(c[name][row]) for name in ("diff", "ci_low", "ci_high", "p_value")]
-    if (row := at.get((earlier.column, later.column))) is not None:
-        return [*(-float(c[name][row]) for name in ("diff", "ci_high", "ci_low")), float(c["p_value"][row])]
-    return [np.nan] * 4

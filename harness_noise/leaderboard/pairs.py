@@ -12,18 +12,47 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.sample import Sample, linearised, stack
-from ..data.clusters import CROSS
+from ..analysis.ranges import MISSING_SHARE, Ends, check_margin, n_unscored, widths
+from ..analysis.sample import (
+    RATIO_UNDEFINED,
+    SHARED_NOISE_P,
+    Sample,
+    codes_of,
+    correction,
+    few_labels,
+    group_shares,
+    labels_of,
+    linearised,
+    own_group,
+    stack,
+)
+from ..arrays import AnyArray
+from ..data.clusters import CROSS, in_words
 from ..data.matching import pair
-from ..data.questions import CONTENT_KEYS, Questions
-from ..data.scores import Scores
+from ..data.questions import CONTENT_KEYS, Questions, occurrences
+from ..data.scores import Group, Run, Scores, causes_of
 from ..results.arena import Pairs
-from ..settings import Settings
+from ..results.rows import PEOPLE
+from ..settings import Settings, all_count_as_zero
 from ..stats import decision
-from ..stats.arrays import BoolArray, FloatArray, IntArray
-from ..stats.contrast import question_stats
-from ..stats.differences import difference_columns, paired
-from ..stats.pairs import Columns, Table, wild_pairs
+from ..stats.arrays import BoolArray, FloatArray, IntArray, blank, put
+from ..stats.contrast import QuestionStats, question_stats, sub_design
+from ..stats.labels import with_labels
+from ..stats.moments import is_skewed, shared_noise_p
+from ..stats.pairs import Columns, Leads, Table, difference_columns, every_pair, pair_columns, paired
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredRun:
+    """What one run has of one benchmark: the scores of a task, or of the tasks of a group."""
+
+    name: str
+    run: Run
+    parts: tuple[Scores, ...]
+
+    def codes(self, group: Group | None) -> set[str]:
+        """The diagnostics that the scores bring along."""
+        return codes_of(self.parts, None if group is None else own_group(self.run, group))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,14 +73,10 @@ class Grid:
     notes: tuple[str, ...]
 
 
-def grid(tasks: Sequence[Sequence[Scores]], shares: Sequence[float] | None = None) -> Grid:
-    """The runs of one task, or of the tasks of a group, one below the other.
-
-    Args:
-        tasks: of each task one `Scores` of each of the M runs, of one metric and scorer.
-        shares: fixed weights of the tasks in the mean, summing to 1; None: by size.
-    """
-    blocks = [_on_union(parts) for parts in tasks]
+def grid(measured: Sequence[MeasuredRun], group: Group | None) -> Grid:
+    """The runs of one task, or of the tasks of a group, one below the other."""
+    tasks = list(zip(*(item.parts for item in measured), strict=True))
+    blocks, shares = [_on_union(parts) for parts in tasks], group_shares(measured[0].parts, group)
     samples = [stack(parts, shares) for parts in zip(*(block.parts for block in blocks), strict=True)]
     whole = blocks[0] if len(blocks) == 1 else _one_below_the_other(blocks)
     scored = np.stack([item.stats.count > 0 for item in samples], axis=1)
@@ -63,21 +88,20 @@ def grid(tasks: Sequence[Sequence[Scores]], shares: Sequence[float] | None = Non
         samples = [item.take(np.flatnonzero(keep)) for item in samples]
     if ratio:
         samples = _ratios(samples)
-    mean, var, count = (
-        np.stack([getattr(item.stats, name) for item in samples], axis=1) for name in ("mean", "var", "count")
-    )
+    mean, var, count = (np.stack([getattr(item.stats, name) for item in samples]) for name in ("mean", "var", "count"))
     binary = all(bool((np.isnan(x.values) | (x.values == 0) | (x.values == 1)).all()) for x in samples)
     place = np.cumsum(keep) - 1
     order = tuple(place[rows[scored[rows, m]]] for m, rows in enumerate(whole.rows))
     table = Table(
-        mean,
-        var,
-        count,
+        QuestionStats(
+            mean,
+            var,
+            count,
+            np.array([item.stats.identical for item in samples]),
+            np.array([item.stats.answers_differ for item in samples]),
+        ),
         samples[0].design(),
-        np.array([item.stats.identical for item in samples]),
-        np.array([item.stats.answers_differ for item in samples]),
-        answers=None if binary or not (count > 1).any() else tuple(item.values for item in samples),
-        binary=binary,
+        answers=None if binary else tuple(item.values for item in samples),
         order=None if all((np.diff(rows) > 0).all() for rows in order) else order,
     )
     prompts = None
@@ -216,21 +240,17 @@ def _prompts(parts: Sequence[Scores], rows: Sequence[IntArray], N: int) -> IntAr
 def _union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], list[str]]:
     """All questions of the runs, each once, and the row there of every run's questions.
 
-    Where hashes of whole questions do not say it at once, runs are matched by `pairing.pair`, one after
-    the other, to the questions found so far; it starts with a run that knows its questions' texts and has
-    most of them.
+    Runs are matched by `pair`, one after the other, to the questions found so far; it starts with a run that knows
+    its questions' texts and has most of them. Where keys are hashes of whole questions, texts need not be read.
     """
-    largest = max(questions, key=lambda one: (len(one), one.documents is not None or one.texts is not None))
-    at_once = _among(largest, questions)
-    if at_once is not None:
-        return largest, at_once, []
-    order = sorted(range(len(questions)), key=lambda i: (questions[i].inputs is None, -len(questions[i])))
+    textless = [one.documents is None and one.inputs is None for one in questions]
+    order = sorted(range(len(questions)), key=lambda i: (textless[i], -len(questions[i])))
     union = questions[order[0]]
     rows: list[IntArray] = [np.zeros(0, dtype=np.intp)] * len(questions)
     notes: list[str] = []
     for i in order:
         one = questions[i]
-        if (one.kind, one.keys, one.inputs, one.targets) == (union.kind, union.keys, union.inputs, union.targets):
+        if _are_the_same(one, union):
             rows[i] = np.arange(len(union))
             continue
         found = pair(union, one)
@@ -246,48 +266,26 @@ def _union(questions: Sequence[Questions]) -> tuple[Questions, list[IntArray], l
     return union, rows, notes
 
 
-def _among(largest: Questions, questions: Sequence[Questions]) -> list[IntArray] | None:
-    """The rows of all runs' questions in the largest run, without their texts, which may have to be read.
-
-    None if that has not all of them, or if equal keys need not be equal questions.
-    """
-    if largest.kind not in CONTENT_KEYS or any(one.kind != largest.kind for one in questions):
-        return None
-    where: dict[str, int] = {}
-    rows: list[IntArray] = []
-    for one in questions:
-        if one.keys == largest.keys:
-            rows.append(np.arange(len(one)))
-            continue
-        where = where or {key: i for i, key in enumerate(largest.keys)}
-        found = [where.get(key, -1) for key in one.keys]
-        if -1 in found:
-            return None
-        rows.append(np.array(found, dtype=np.intp))
-    return rows
+def _are_the_same(one: Questions, union: Questions) -> bool:
+    if one is union or (one.kind, one.keys) != (union.kind, union.keys):
+        return one is union
+    return one.kind in CONTENT_KEYS or (one.inputs, one.targets) == (union.inputs, union.targets)
 
 
 def _extend(union: Questions, one: Questions, new: IntArray) -> Questions:
     """The union with the questions of another run that it did not have."""
-    taken = set(union.keys)
-    keys = []
-    for j in new:
-        key, n = one.keys[j], 2
-        while key in taken:
-            key = f"{one.keys[j]}#{n}"
-            n += 1
-        taken.add(key)
-        keys.append(key)
+    keys = occurrences((*union.keys, *(one.keys[j] for j in new)))
 
     def more(have: Sequence[str] | None, his: Sequence[str] | None, blank: str) -> tuple[str, ...] | None:
         if have is None:
             return None
         # a text that no other run's can equal, where this run does not say
-        return (*have, *(f"{blank}{key}" if his is None else his[j] for key, j in zip(keys, new, strict=True)))
+        added = (f"{blank}{key}" if his is None else his[j] for key, j in zip(keys[len(union) :], new, strict=True))
+        return (*have, *added)
 
     return replace(
         union,
-        keys=(*union.keys, *keys),
+        keys=keys,
         inputs=more(union.inputs, one.inputs, "\x00"),
         targets=more(union.targets, one.targets, "\x00"),
         prompts=None,
@@ -295,60 +293,186 @@ def _extend(union: Questions, one: Questions, new: IntArray) -> Questions:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Facts:
-    """What pairs say beside their numbers."""
+def pairs_of(
+    measured: Sequence[MeasuredRun], board: Grid, group: Group | None, settings: Settings
+) -> tuple[Pairs | None, list[str]]:
+    """All pairs of the runs, with p-values adjusted over all of them; None where no two share a question."""
+    parts = [item.parts for item in measured]
+    first, plan, fixed = parts[0][0], board.table.plan, settings.questions_are == "fixed"
+    task = first.task if group is None else group.name
+    check_margin(settings, [part for items in parts for part in items])
+    if plan.crossed is not None:
+        settings.check("crossed", f"{task}, {first.metric}")
+    a, b = every_pair(len(parts))
+    c = pair_columns(board.table, a, b, settings.se, fixed=fixed)
+    judges = _with_labels(c, board)
+    apart = int((c.of.n == 0).sum())
+    if apart == len(c):
+        return None, []
+    c = _without_wins(c) if any(item.ratio for item in board.samples) else c
+    notes = [f"{task}, {first.metric}: {apart} of {len(c)} pairs share no question"] if apart else []
+    higher = next((x.higher_is_better for items in parts for x in items if x.higher_is_better is not None), None)
+    if higher is None:
+        unknown = "the run does not say whether higher or lower is better; higher is taken to be better"
+        notes.append(f"{first.metric}: {unknown}")
+    common: dict[str, Any] = {
+        "task": task,
+        "metric": first.metric,
+        "scorer": first.scorer,
+        "higher_is_better": higher,
+        "unit": first.unit,
+        "estimand": settings.estimand if judges is None else PEOPLE,
+        "level": settings.level,
+        "test": settings.test,
+        "cluster": in_words(board.cluster_spec) if plan.clustered and not fixed else None,
+    }
+    width = widths([Ends.of(items) for items in parts], settings)[a, b]
+    numbers, verdicts = decided(c, board.table, common, width, settings)
+    n_missing = np.array([sum(part.n_missing for part in items) for items in parts], dtype=np.intp)
+    numbers["n_missing"] = n_missing[a] + n_missing[b]
+    if judges is None:
+        common["judge"] = None
+    else:
+        nothing = np.full(len(c), np.nan)
+        numbers |= dict.fromkeys(("p_sign", "wins_a", "wins_b", "ties", "correlation"), nothing) | {"judge": judges}
+    flags = _codes(measured, board, c, group)
+    flags |= {"identical_scores": c.leads.same, "not_after_adjustment": verdicts.lost_to_adjustment}
+    if first.unit is not None and not fixed:
+        flags["skewed"] = flags.get("skewed", np.False_) | _skewed(board.table, a, b)
+    if not all_count_as_zero(settings.missing):
+        flags["missing_matters"] = _missing_matters(parts, board, c, width)
+    names = (tuple(item.name for item in measured), tuple(item.run.name for item in measured))
+    flags = {code: has for code, has in flags.items() if has.any()}
+    missing = tuple(map(causes_of, parts))
+    return Pairs(*names, missing, common, a, b, numbers, verdicts.codes, verdicts.words, flags), notes
 
-    names: tuple[str, ...]
-    """(M,) model names."""
-    runs: tuple[str, ...]
-    """(M,) what their runs are called."""
-    missing: tuple[Mapping[str, int], ...]
-    """(M,) cause → answers that are missing by it."""
-    common: Mapping[str, Any]
-    """The fields that all pairs share."""
-    n_missing: IntArray
-    """(M,) answers of each model without a score."""
-    codes: dict[str, BoolArray]
-    """Diagnostic code → (P,) pairs that have it, beside those of the engine."""
-    width: FloatArray | float | None
-    """(P,) of the metric's range; None or NaN where it is not known."""
 
-
-def decided(c: Columns, table: Table, facts: Facts, settings: Settings) -> Pairs:
-    """Everything a comparison says, for every pair; p-values adjusted over all of them.
+def decided(
+    c: Columns, table: Table, common: Mapping[str, Any], width: FloatArray | float | None, settings: Settings
+) -> tuple[dict[str, AnyArray], decision.Verdicts]:
+    """The numbers of every pair, and the verdicts that follow from p-values adjusted over all of them.
 
     Args:
         c: the engine's columns.
         table: what it took, for a test that looks at the questions again.
-        facts: names, missing answers and what else is known.
+        common: fields that all pairs share; which way is better, and whether there are clusters.
+        width: (P,) of the metric's range; None or NaN where it is not known.
         settings: level, test, margin and adjustment.
     """
-    common = facts.common
-    of = paired(c.of, c.leads, c.far, facts.width)
-    test = None
+    of, test = paired(c.of, c.leads, c.far, width), None
     if settings.test == "sign":
         test = decision.by_sign(of.p_zero)
     elif settings.test == "wild":
-        from ..stats.wild import by_wild
+        from ..stats.resampling import by_wild, wild_pairs
 
         test = by_wild(wild_pairs(table, c, settings), len(c), settings)
     found = decision.decide(of, settings, test)
     a_better = (of.diff > 0) == (common["higher_is_better"] is not False)
     verdicts = decision.apply_adjustment(found, a_better, settings)
-    columns = (
-        difference_columns(c.of, c.leads, c.sides, common["cluster"] is not None)
-        | found.numbers()
-        | {
-            "interval": found.interval,
-            "p_adjusted": verdicts.p_adjusted,
-            "n_missing": facts.n_missing[c.a] + facts.n_missing[c.b],
-        }
-    )
-    flags = dict(c.flags)
-    more = {"identical_scores": c.leads.same, "not_after_adjustment": verdicts.lost_to_adjustment}
-    for code, has in (facts.codes | more).items():
-        flags[code] = flags[code] | has if code in flags else has
-    flags = {code: has for code, has in flags.items() if has.any()}
-    models = (facts.names, facts.runs, facts.missing)
-    return Pairs(*models, common, c.a, c.b, columns, verdicts.codes, verdicts.words, flags)
+    numbers = difference_columns(c.of, c.leads, c.sides, common["cluster"] is not None) | found.numbers()
+    return {**numbers, "interval": found.interval, "p_adjusted": verdicts.p_adjusted}, verdicts
+
+
+def square(pairs: Pairs, a_less_b: AnyArray, b_less_a: AnyArray) -> FloatArray:
+    """(M, M) a value for each ordered pair of models, row less column, from those of A − B and of B − A; else NaN."""
+    out = np.full((len(pairs.names), len(pairs.names)), np.nan)
+    out[pairs.a, pairs.b], out[pairs.b, pairs.a] = a_less_b, b_less_a
+    return out
+
+
+def _with_labels(columns: Columns, board: Grid) -> AnyArray | None:
+    """(P,) what labels say of the judge of each pair, whose moments then know the labels; None where there are none."""
+    if all(item.corrected is None for item in board.samples):
+        return None
+    judges, few = np.full(len(columns), None, dtype=object), np.zeros(len(columns), dtype=np.bool_)
+    for i, models in enumerate(zip(columns.a.tolist(), columns.b.tolist(), strict=True)):
+        rows = np.flatnonzero(np.all([board.samples[m].stats.count > 0 for m in models], axis=0))
+        both = [board.samples[m].take(rows) for m in models]
+        labels = labels_of(both, PAIR)
+        if labels is None or not len(rows):
+            continue
+        plan = sub_design(board.table.plan, rows)
+        m = with_labels(columns.of.row(i), labels, plan)
+        put(columns.of, np.array([i]), m.columns())
+        d = both[0].stats.mean - both[1].stats.mean
+        judges[i], few[i] = correction(both, PAIR, d, m, plan), few_labels(labels, m, plan)
+    columns.flags.update(few_clusters=few, single_repeat=np.zeros(len(columns), dtype=np.bool_))
+    return judges
+
+
+PAIR = (1.0, -1.0)
+
+
+def _skewed(table: Table, a: IntArray, b: IntArray) -> BoolArray:
+    """(P,) pairs whose differences have a long tail."""
+    out = np.zeros(len(a), dtype=np.bool_)
+    for i, (x, y) in enumerate(zip(a, b, strict=True)):
+        d = table.mean[:, x] - table.mean[:, y]
+        shown = np.flatnonzero(~np.isnan(d))
+        out[i] = len(shown) > 0 and is_skewed(d[shown], sub_design(table.plan, shown))
+    return out
+
+
+def _without_wins(columns: Columns) -> Columns:
+    """The pairs of ratios of sums, which no question has, so that none is won."""
+    nothing = np.full(len(columns), np.nan)
+    sides = replace(columns.sides, wins_a=nothing, wins_b=nothing)
+    return replace(columns, leads=blank(Leads, len(columns)), sides=sides)
+
+
+def _missing_matters(parts: Sequence[Sequence[Scores]], board: Grid, columns: Columns, width: FloatArray) -> BoolArray:
+    """Pairs whose missing answers could move the difference by more than `MISSING_SHARE` of its standard error."""
+    a, b = columns.a, columns.b
+    lacking = np.array([sum(x.n_missing - x.n_zero for x in items) for items in parts])
+    unscored = np.array([sum(map(n_unscored, items)) for items in parts])
+    told: BoolArray = (lacking[a] + lacking[b] > 0) & (lacking[a] + lacking[b] == unscored[a] + unscored[b])
+    if not told.any():
+        return told
+    sizes = np.array([[len(part.values) for part in items] for items in parts], dtype=np.float64)
+    weights = sizes if board.table.plan.shares is None else board.table.plan.shares[None, :]
+    spread = np.zeros(len(columns))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for t, (asked, missing) in enumerate(board.missing):
+            both, holes = (asked.T @ asked)[a, b], missing.T @ asked
+            each = np.broadcast_to(weights[:, t], len(parts))[a] / np.broadcast_to(weights.sum(axis=1), len(parts))[a]
+            spread += np.where(each > 0, each * (holes[a, b] + holes[b, a]) / both, 0.0)
+        reach = MISSING_SHARE * np.sqrt(np.maximum(columns.of.variance, 0.0))
+        found: BoolArray = told & (columns.of.n > 0) & (spread * width > reach)
+    return found
+
+
+def _codes(measured: Sequence[MeasuredRun], board: Grid, columns: Columns, group: Group | None) -> dict[str, BoolArray]:
+    """The diagnostics of the pairs' own numbers, and those of their runs."""
+    a, b = columns.a, columns.b
+    each = [
+        item.codes(group) | ({RATIO_UNDEFINED} if data.undefined else set())
+        for item, data in zip(measured, board.samples, strict=True)
+    ]
+    out = dict(columns.flags)
+    for code in sorted(set().union(*each)):
+        has = np.array([code in codes for codes in each])
+        out[code] = out.get(code, np.False_) | has[a] | has[b]
+    out["shared_repeat_noise"] = _shared_noise(board, columns)
+    if board.prompts is not None:
+        kinds, which = np.unique(board.prompts, axis=1, return_inverse=True)
+        which = which.reshape(-1)
+        of_kinds = np.ascontiguousarray(kinds.T)
+        differ = np.array(
+            [((of_kinds != one) & (of_kinds >= 0) & (one >= 0)).any(axis=1) for one in of_kinds], dtype=np.bool_
+        )
+        out["different_prompts"] = differ[which[a], which[b]]
+    return out
+
+
+def _shared_noise(board: Grid, columns: Columns) -> BoolArray:
+    """(P,) pairs of which a run's repeats move together, on the questions that both have."""
+    scored, out = ~np.isnan(board.table.mean).T, np.zeros(len(columns), dtype=np.bool_)
+    whole = bool(scored.all())
+    for m, run in enumerate(board.samples):
+        if run.values.shape[1] < 2:
+            continue
+        rows = np.flatnonzero((columns.a == m) | (columns.b == m))
+        shown = scored[:1] if whole else scored[columns.a[rows]] & scored[columns.b[rows]]
+        p = shared_noise_p(run.values, board.table.plan, shown)
+        out[rows] |= p < (np.inf if run.repeats_are_runs else SHARED_NOISE_P)
+    return out & ~np.isnan(columns.of.mean)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..analysis.evidence import RowDecision, decided
+from ..analysis.difference import RowDecision, decided
 from ..data.questions import Questions
 from ..data.scores import Measured, Run, Scores
 from ..errors import InputError
@@ -52,26 +52,16 @@ class Profile(Measured):
     df: float | None
     """Degrees of freedom of a pair's standard error: few where clusters are few."""
 
-    def se(self, a: float, b: float, repeats: tuple[int, int] = (1, 1)) -> float:
-        """The standard error of a − b, each the mean over that many answers to every question.
+    def se(self, a: float, b: float) -> float:
+        """The standard error of a − b, with one answer to every question.
 
-        One answer each: the rule of thumb at the mean of a and b, times what the table found it to be off by; the
-        median of the table's pairs for a metric outside [0, 1]. More answers leave the data noise and less of the
-        prediction noise.
+        It is the rule of thumb at the mean of a and b, times what the table found it to be off by; the median of the
+        table's pairs for a metric outside [0, 1].
         """
-        total = self.se_total.median
-        if self.rule_of_thumb is not None:
-            p = min(max((a + b) / 2, 0.0), 1.0)
-            total = self.rule_of_thumb.median * math.sqrt(planning.rule_of_thumb(p).omega2 / self.n_questions)
-        if repeats == (1, 1):
-            return total
-        if self.data_share is None:
-            raise InputError(
-                f"the profile of {self.task} has one answer per question, so it cannot say how much noise is left "
-                "in the mean of several: make it from runs with repeats, or compare means of one answer"
-            )
-        left = self.data_share + (1 - self.data_share) * (1 / repeats[0] + 1 / repeats[1]) / 2
-        return total * math.sqrt(left)
+        if self.rule_of_thumb is None:
+            return self.se_total.median
+        p = min(max((a + b) / 2, 0.0), 1.0)
+        return self.rule_of_thumb.median * math.sqrt(planning.rule_of_thumb(p).omega2 / self.n_questions)
 
     @property
     def data_share(self) -> float | None:
@@ -151,12 +141,10 @@ def _profile(board: BenchmarkResult, questions: bool) -> dict[str, Any] | None:
     row, pairs = board.benchmark, board.pairs
     if row.se_total is None or pairs.common["unit"] is not None:  # the noise of a cost is that of its own models
         return None
-    out: dict[str, Any] = {}
-    for item in fields(Profile):
-        out[item.name] = json_value(getattr(row, item.name, None))
+    out: dict[str, Any] = {item.name: json_value(getattr(row, item.name, None)) for item in fields(Profile)}
     known = np.isfinite(pairs.columns["df"])
     if questions:
-        out["questions"] = to_json(board)
+        out["questions"] = _with_questions(board)
     means = [model.mean for model in board.models if model.mean is not None]
     best = min if pairs.common["higher_is_better"] is False else max
     return out | {
@@ -165,27 +153,6 @@ def _profile(board: BenchmarkResult, questions: bool) -> dict[str, Any] | None:
         "n_clusters": int(np.median(pairs.columns["n_clusters"])),
         "df": float(np.median(pairs.columns["df"][known])) if known.any() else None,
     }
-
-
-def read(path: str | Path) -> tuple[Profile, ...]:
-    """The profiles in a file that `write` has made, or the one of that name that comes with this package.
-
-    Raises:
-        InputError: not such a file; says where it differs.
-    """
-    path = locate(path)
-    content = load(path, "; make a profile of an arena with `write_profile`")
-    if not isinstance(content, dict) or content.get("kind") != KIND:
-        raise InputError(f"{path}: not a noise profile; make one of an arena with `write_profile`")
-    try:
-        if any("rule_of_thumb" not in row for row in content["benchmarks"]):
-            raise InputError(
-                f"{path}: an earlier version made this noise profile, and it lacks `rule_of_thumb`; make it again with "
-                "`write_profile`"
-            )
-        return tuple(_parse(row) for row in content["benchmarks"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: a noise profile with a broken entry ({_short(error)}); make it again") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,49 +167,47 @@ class NamedProfile:
 
 
 def named(path: str | Path) -> tuple[NamedProfile, ...]:
-    """The profiles in a file, or of that name; see `read`."""
-    name = locate(path).stem
-    return tuple(NamedProfile(name, profile, source(path)) for profile in read(path))
+    """The profiles in a file that `write` has made, or the one of that name that comes with this package.
+
+    Raises:
+        InputError: not such a file; says where it differs.
+    """
+    path = locate(path)
+    content = load(path, "; make a profile of an arena with `write_profile`")
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        raise InputError(f"{path}: not a noise profile; make one of an arena with `write_profile`")
+    try:
+        profiles = [_parse(row) for row in content["benchmarks"]]
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(f"{path}: a noise profile with a broken entry ({error!r:.200}); make it again") from None
+    source = content["source"] if path.parent == FOLDER else None
+    return tuple(NamedProfile(path.stem, profile, source) for profile in profiles)
 
 
-_TEXTS = ("task", "metric", "scorer")
-_COUNTS = ("n_questions", "n_models", "n_close_pairs", "n_clusters")
-_SPREADS = ("se_total", "se_data", "se_prediction", "rule_of_thumb")
+def read(path: str | Path) -> tuple[Profile, ...]:
+    """The profiles of `named`."""
+    return tuple(found.profile for found in named(path))
 
 
-def _parse(row: dict[str, Any]) -> Profile:
-    values = {item.name: row[item.name] for item in fields(Profile)}
-    for name in _SPREADS:
-        if values[name] is not None:
-            values[name] = Spread(*(_number(values[name][key], name) for key in ("median", "min", "max")))
-    if values["df"] is not None:
-        values["df"] = _number(values["df"], "df")
-    if values["best_mean"] is not None:
-        values["best_mean"] = math.copysign(_number(abs(values["best_mean"]), "best_mean"), values["best_mean"])
-    for names, kinds in (
-        (_TEXTS, str),
-        (_COUNTS, int),
-        (("cluster",), str | None),
-        (("higher_is_better",), bool | None),
-    ):
-        for name in names:
-            if not isinstance(values[name], kinds) or (kinds is int and not 0 <= values[name] <= 1 << 53):
-                raise TypeError(f"{name} {values[name]!r}")
-    if not (values["n_questions"] >= 2 and values["se_total"].median > 0):
-        raise ValueError(f"n_questions {values['n_questions']}, se_total {values['se_total']}")
-    return Profile(**values)
+def _parse(row: Mapping[str, Any]) -> Profile:
+    values = {item.name: _value(row[item.name], str(item.type)) for item in fields(Profile)}
+    profile = Profile(**values)
+    if not (profile.n_questions >= 2 and profile.se_total.median > 0 and (profile.df or 1) > 0):
+        raise ValueError(f"n_questions {profile.n_questions}, se_total {profile.se_total}, df {profile.df}")
+    return profile
 
 
-def _number(value: Any, name: str) -> float:
-    """A number that is neither negative nor endless: standard errors, their ratios, shares, degrees of freedom."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LARGEST:
-        raise ValueError(f"{name} {value!r}")
-    return float(value)
-
-
-def _short(error: Exception) -> str:
-    text = repr(error)
-    return text if len(text) <= 200 else text[:199] + "…"
+def _value(value: Any, kind: str) -> Any:
+    """A value as the type of its field has it; no number is larger than squares of scores can be."""
+    plain = kind.removesuffix(" | None")
+    if value is None and plain != kind:
+        return None
+    if plain == "Spread":
+        return Spread(*(_value(value[item.name], "float") for item in fields(Spread)))
+    number = float(value) if plain == "float" and isinstance(value, int) else value
+    if type(number).__name__ != plain or (plain in ("int", "float") and not abs(number) <= LARGEST):
+        raise TypeError(f"{kind} {value!r:.80}")
+    return number
 
 
 def choose(
@@ -271,7 +236,6 @@ def compare(
     b: float,
     *,
     names: tuple[str, str] = ("A", "B"),
-    repeats: tuple[int, int] = (1, 1),
     level: float = 0.95,
     margin: float | None = None,
 ) -> Difference:
@@ -282,7 +246,6 @@ def compare(
         a: mean of A on the metric's own scale.
         b: mean of B.
         names: what to call them.
-        repeats: answers per question behind each mean.
         level: coverage of the interval, in (0, 1).
         margin: test equivalence within it.
 
@@ -292,7 +255,7 @@ def compare(
     settings = Settings(level=level, margin=margin)
     check_scale("margin", margin, profile.scale, profile.metric, known=True)
     profile.check(a, b)
-    diff, se, total, share = a - b, profile.se(a, b, repeats), profile.se(a, b), profile.data_share
+    diff, se, share = a - b, profile.se(a, b), profile.data_share
     known = se > 0  # the rule of thumb has no noise at 0 and 1, where nothing is known of it
     df = float(profile.df or profile.n_questions - 1) if known else math.nan
     of = decision.Differences(
@@ -302,7 +265,7 @@ def compare(
         zero=np.array([False]),
         p_zero=np.array([math.nan]),
     )
-    data, prediction = (None, None) if share is None or not known else (share * total**2, (1 - share) * total**2)
+    data, prediction = (None, None) if share is None or not known else (share * se**2, (1 - share) * se**2)
     codes = {"reference_noise", *decision.noise_codes(df if profile.cluster and known else None)}
     codes |= {"beyond_reference"} if profile.beyond(a, b) else set()
     row = RowDecision.of(
@@ -318,8 +281,8 @@ def compare(
         n_clusters=profile.n_clusters,
         n_only_a=0,
         n_only_b=0,
-        repeats_a=repeats[0],
-        repeats_b=repeats[1],
+        repeats_a=1,
+        repeats_b=1,
         mean_a=a,
         mean_b=b,
         diff=diff,
@@ -327,7 +290,7 @@ def compare(
         level=level,
         df=df,
         test="reference",
-        se_total=total or None,
+        se_total=se or None,
         se_data=None if data is None else math.sqrt(data),
         se_prediction=None if prediction is None else math.sqrt(prediction),
         var_data=data,
@@ -345,16 +308,14 @@ _START = 300
 """Bytes in which a profile has said that it is one."""
 
 
-def to_json(board: BenchmarkResult) -> dict[str, Any]:
+def _with_questions(board: BenchmarkResult) -> dict[str, Any]:
     """The models' means by question, as a profile keeps them."""
     columns = board.questions
-    clusters = None if all(label is None for label in columns.cluster) else list(columns.cluster)
-    means = [[None if math.isnan(x) else round(float(x), 12) for x in column] for column in board.scores.T]
     return {
         "keys": list(columns.question),
-        "clusters": clusters,
+        "clusters": None if all(label is None for label in columns.cluster) else list(columns.cluster),
         "models": [model.model for model in board.models],
-        "means": means,
+        "means": [[None if math.isnan(x) else round(float(x), 12) for x in column] for column in board.scores.T],
     }
 
 
@@ -376,31 +337,27 @@ def read_runs(path: str | Path) -> list[Run]:
     Raises:
         InputError: no profile, or one without questions.
     """
+    content, scores = load(Path(path)), dict[str, list[Scores]]()
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-        boards = [(row, row["questions"]) for row in content["benchmarks"] if row.get("questions") is not None]
-        if not boards:
-            raise InputError(
-                f"{path}: the profile has no means by question; make it of an arena with `write_profile` and "
-                "`with_questions=True`"
-            )
-        scores: dict[str, list[Scores]] = {}
-        for row, item in boards:
-            for model, part in _questions_of(row, item):
+        for row in content["benchmarks"]:
+            for model, part in _questions_of(row, row.get("questions")):
                 scores.setdefault(model, []).append(part)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except InputError:
-        raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path}: a noise profile with broken questions; make it again") from None
+    if not scores:
+        raise InputError(
+            f"{path}: the profile has no means by question; make it of an arena with `write_profile` and "
+            "`with_questions=True`"
+        )
     return [
         Run(model=model, name=f"{model} ({path})", harness="profile", path=str(path), scores=tuple(parts))
         for model, parts in scores.items()
     ]
 
 
-def _questions_of(row: dict[str, Any], item: dict[str, Any]) -> list[tuple[str, Scores]]:
+def _questions_of(row: dict[str, Any], item: dict[str, Any] | None) -> list[tuple[str, Scores]]:
+    if item is None:
+        return []
     keys, clusters = [str(key) for key in item["keys"]], item["clusters"]
     means = np.array([[math.nan if x is None else float(x) for x in column] for column in item["means"]], dtype=float)
     models = [str(model) for model in item["models"]]
@@ -444,24 +401,15 @@ def locate(path: str | Path) -> Path:
     )
 
 
-def source(path: str | Path) -> dict[str, Any] | None:
-    """Where a shipped profile's table came from: `what`, `repository`, `commit`, `licence`, …; None for others."""
-    path = locate(path)
-    if path.parent != FOLDER:
-        return None
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["source"]
-    return found
-
-
 def sentence(path: str | Path) -> str | None:
     """What a shipped profile rests on, for whoever uses it; None for a profile of one's own."""
-    found = source(path)
-    if found is None:
+    found = named(path)[0]
+    if found.source is None:
         return None
     return (
-        f"the noise is that of {locate(path).stem}: {found['what']} ({found['repository'].partition('//')[2]}, "
-        f"{found['licence']}). It applies to models of similar accuracy that agree about as often, prompted the same "
-        "way"
+        f"the noise is that of {found.name}: {found.source['what']} ({found.source['repository'].partition('//')[2]}, "
+        f"{found.source['licence']}). It applies to models of similar accuracy that agree about as often, prompted the "
+        "same way"
     )
 
 

@@ -1,11 +1,14 @@
-"""Which ranks the models of a board may have, how stable their order is, and which questions still tell them apart."""
+"""Which models of a board may be the best, which ranks they may have, how stable their order is, and who is on the
+frontier of score and cost."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
+from scipy import special
 
 from ..analysis.pilots import Noise, from_runs
 from ..errors import InputError
@@ -21,6 +24,7 @@ from ..stats.pairs import Table
 from ..stats.passk import pass_curves, steps_of_k
 from ..stats.planning import detectable_effect, required_units
 from ..stats.ranks import RankSets, chosen_by_half, from_decisions, rank_sets, stability
+from .pairs import square
 
 FEWEST_TOP = 2
 """Models that the top is made of at least, where nobody says how many."""
@@ -46,13 +50,13 @@ def ranked(
         settings: level and seed.
         top: K of `--top`.
     """
-    sign = -1.0 if row_lower(models) else 1.0
+    sign = pairs.sign
     means = np.array([np.nan if model.mean is None else sign * model.mean for model in models])
     # what labels add to a corrected value is the variance of few questions, which no flip of signs and no resample sees
     corrected = pairs.common["estimand"] == PEOPLE
     simple = _sums(table) if settings.questions_are == "population" and not corrected else None
     if simple is None:
-        sets, method = from_decisions(_by_holm(pairs, len(models), sign, settings)), "holm"
+        sets, method = from_decisions(_by_holm(pairs, settings)), "holm"
     else:
         rng = np.random.default_rng(settings.seed)
         sets, method = rank_sets(sign * simple[0], settings.level, rng), "bootstrap"
@@ -87,11 +91,6 @@ def ranked(
     )
 
 
-def row_lower(models: Sequence[Model]) -> bool:
-    """Whether less is better."""
-    return any(model.higher_is_better is False for model in models)
-
-
 def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
     """(G, M) scores by cluster and (G,) questions; None where not every model has every question, or there are tasks.
 
@@ -104,14 +103,13 @@ def _sums(table: Table) -> tuple[FloatArray, FloatArray] | None:
     return sum_by(plan.clusters, table.mean.T, plan.n_clusters).T, sizes
 
 
-def _by_holm(pairs: Pairs, M: int, sign: float, settings: Settings) -> BoolArray:
+def _by_holm(pairs: Pairs, settings: Settings) -> BoolArray:
     """(M, M) decisions of the pairs' own p-values, by Holm's method over all of them."""
     p = decision.adjusted(pairs.columns["p_value"], "holm")
     with np.errstate(invalid="ignore"):
         told = p < 1 - settings.level
-        ahead = sign * pairs.columns["diff"] > 0
-    better = np.zeros((M, M), dtype=np.bool_)
-    better[pairs.a, pairs.b], better[pairs.b, pairs.a] = told & ahead, told & ~ahead
+        ahead = pairs.sign * pairs.columns["diff"] > 0
+    better: BoolArray = square(pairs, told & ahead, told & ~ahead) == 1
     return better
 
 
@@ -138,32 +136,27 @@ def _dead(scores: FloatArray) -> BoolArray | None:
     return same
 
 
-@dataclass(frozen=True, slots=True)
-class Passes:
-    """pass@k and pass^k of one model, k → value and standard error."""
+def passes(values: FloatArray, whole: Design) -> dict[str, dict[int, float]]:
+    """pass@k and pass^k from (N, K) scores of 0 and 1, as a `Model` has them; nothing without a question.
 
-    at: dict[int, float]
-    at_se: dict[int, float]
-    hat: dict[int, float]
-    hat_se: dict[int, float]
-
-
-def passes(values: FloatArray, whole: Design) -> Passes | None:
-    """pass@k from (N, K) scores of 0 and 1; None without a question. Crossed clusters have no standard errors."""
+    Crossed clusters have no standard errors.
+    """
     scored = ~np.isnan(values).all(axis=1)
     values = values[scored]
     if len(values) == 0:
-        return None
+        return {}
     plan = sub_design(whole, np.flatnonzero(scored))
     ks = steps_of_k(int((~np.isnan(values)).sum(axis=1).min()))
     each = np.concatenate(pass_curves(values, ks), axis=1)
     means = each.mean(axis=0)
     S = cluster_scores((each - means).T, plan)
-    at, hat = (dict(zip(ks, part.tolist(), strict=True)) for part in np.split(means, 2))
-    if S is None or whole.crossed is not None:
-        return Passes(at, {}, hat, {})
-    at_se, hat_se = np.split(np.sqrt((S * S).sum(axis=1)), 2)
-    return Passes(at, dict(zip(ks, at_se.tolist(), strict=True)), hat, dict(zip(ks, hat_se.tolist(), strict=True)))
+    se = np.zeros(0) if S is None or whole.crossed is not None else np.sqrt((S * S).sum(axis=1))
+
+    def by_k(columns: FloatArray) -> dict[int, float]:
+        return dict(zip(ks, columns.tolist(), strict=False))
+
+    at, hat, at_se, hat_se = map(by_k, (*np.split(means, 2), *np.split(se, 2)))
+    return {"pass_at_k": at, "pass_at_k_se": at_se, "pass_hat_k": hat, "pass_hat_k_se": hat_se}
 
 
 POWER = 0.8
@@ -179,7 +172,7 @@ def with_budget(arena: Arena) -> Arena:
     """
     if arena.settings.get("questions_are") == "fixed":
         raise InputError("a budget counts questions that would be added: not with `questions_are='fixed'`")
-    return replace(arena, budget=tuple(row for board in arena.boards for row in _rows(board)))
+    return replace(arena, budget=tuple(row for board in arena.boards for row in _budget(board)))
 
 
 def with_selection(arena: Arena, seed: int) -> Arena:
@@ -205,7 +198,7 @@ def _selection(board: BenchmarkResult, seed: int) -> Selection | None:
             f"{board.key[0]}: `select` splits whole clusters of one kind, and these questions are clustered in two "
             "crossed ways: name one of them with `cluster`"
         )
-    sign = -1.0 if row_lower(board.models) else 1.0
+    sign = board.pairs.sign
     values, plan = sign * board.scores[np.ix_(shared, known)], sub_design(plan, shared)
     names = [board.models[m].model for m in known]
     means = plan.weights @ values
@@ -237,39 +230,32 @@ def _selected(row: Selection) -> str:
     )
 
 
-def _rows(board: BenchmarkResult) -> list[Budget]:
-    known = [model for model in board.models if model.mean is not None]
+def _budget(board: BenchmarkResult) -> list[Budget]:
+    """What tells the best model from each rival that is not shown to be worse, the largest difference first."""
+    pairs, known = board.pairs, [m for m, model in enumerate(board.models) if model.mean is not None]
     if not known:
         return []
-    sign = -1 if board.pairs.common["higher_is_better"] is False else 1
-    best = max(known, key=lambda model: sign * (model.mean or 0.0))
-    rivals = {(model.model, model.run) for model in known if model.among_best and model is not best}
-    out = []
-    for pair in board.pairs:
-        sides = [(pair.model_a, pair.run_a), (pair.model_b, pair.run_b)]
-        if (best.model, best.run) not in sides:
+    best = max(known, key=lambda m: pairs.sign * (board.models[m].mean or 0.0))
+    rows = []
+    for i in np.flatnonzero((pairs.a == best) | (pairs.b == best)).tolist():
+        rival, pair = board.models[int(pairs.a[i] + pairs.b[i]) - best], pairs[i]
+        if not rival.among_best:
             continue
-        other = sides[1 - sides.index((best.model, best.run))]
-        if other in rivals:
-            out.append(_row(pair, best.model, other[0]))
-    return sorted(out, key=lambda row: abs(row.diff or 0.0), reverse=True)
-
-
-def _row(pair: Difference, best: str, other: str) -> Budget:
-    questions, repeats = _needs(pair)
-    lead = None if pair.diff is None else (pair.diff if pair.model_a == best else -pair.diff)
-    return Budget(
-        task=pair.task,
-        metric=pair.metric,
-        scorer=pair.scorer,
-        best=best,
-        model=other,
-        diff=lead,
-        n_questions=pair.n_questions,
-        repeats=min(pair.repeats_a, pair.repeats_b),
-        more_questions=None if questions is None else max(0, questions - pair.n_questions),
-        more_repeats=None if repeats is None else max(0, repeats - min(pair.repeats_a, pair.repeats_b)),
-    )
+        questions, repeats = _needs(pair)
+        K = min(pair.repeats_a, pair.repeats_b)
+        rows.append(
+            Budget(
+                *board.key,
+                best=board.models[best].model,
+                model=rival.model,
+                diff=None if pair.diff is None else (pair.diff if pairs.a[i] == best else -pair.diff),
+                n_questions=pair.n_questions,
+                repeats=K,
+                more_questions=None if questions is None else max(0, questions - pair.n_questions),
+                more_repeats=None if repeats is None else max(0, repeats - K),
+            )
+        )
+    return sorted(rows, key=lambda row: abs(row.diff or 0.0), reverse=True)
 
 
 def _needs(pair: Difference) -> tuple[int | None, int | None]:
@@ -292,10 +278,108 @@ def _needs(pair: Difference) -> tuple[int | None, int | None]:
     def enough(k: int) -> bool:
         return detectable_effect(v.at(k), pair.n_questions, alpha, POWER, noise.units) <= effect
 
-    if not enough(MOST_REPEATS):
-        return questions, None
-    low, high = 0, MOST_REPEATS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return questions, high
+    fewest = bisect_left(range(1, MOST_REPEATS + 1), True, key=enough) + 1
+    return questions, fewest if fewest <= MOST_REPEATS else None
+
+
+def best_p(pairs: Pairs) -> FloatArray:
+    """(M,) p-value of "no rival is better" for every model; NaN where no rival can be tested.
+
+    It is the smallest one-sided p over the M − 1 rivals, times M − 1 (Bonferroni). For the model that
+    is best in truth the hypothesis holds, so the models with p ≥ α contain it with probability ≥ 1 − α
+    without any further correction: Hsu's (1981) comparison with the best, by single tests.
+    """
+    smallest: FloatArray = np.fmin.reduce(rival_p(pairs), axis=1)
+    return np.minimum(1.0, (len(pairs.names) - 1) * smallest)
+
+
+def rival_p(pairs: Pairs) -> FloatArray:
+    """(M, M) one-sided p-value of "this rival (column) is not better than this model (row)"; NaN where untested."""
+    c = pairs.columns
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ahead = c["diff"] * pairs.sign
+        t = ahead / c["se"]
+        b_better = special.stdtr(c["df"], t)
+        a_better = special.stdtr(c["df"], -t)
+        sure = c["se"] == 0
+        half = np.where(np.isnan(c["p_sign"]), 1.0, c["p_sign"]) / 2
+        b_better = np.where(sure, np.where(ahead < 0, half, 1.0), b_better)
+        a_better = np.where(sure, np.where(ahead > 0, half, 1.0), a_better)
+    return square(pairs, b_better, a_better)
+
+
+def with_frontier(result: Arena, measure: str, level: float) -> Arena:
+    """The arena whose models say whether they are on the frontier of their score and a measure.
+
+    Args:
+        result: with the benchmarks of both.
+        measure: its name, as a row has it.
+        level: of the intervals; α is 1 − level.
+
+    Raises:
+        InputError: no benchmark has both.
+    """
+    boards = tuple(_with_frontier(board, _beside(board, result, measure), 1 - level) for board in result.boards)
+    if all(board.beside is None for board in boards):
+        have = ", ".join(dict.fromkeys(board.benchmark.metric for board in result.boards))
+        raise InputError(
+            f"`frontier` {measure}: no benchmark has a score and this measure of two models; there are {have}"
+        )
+    return replace(result, boards=boards, settings={**result.settings, "frontier": measure})
+
+
+def _beside(board: BenchmarkResult, result: Arena, measure: str) -> BenchmarkResult | None:
+    """The measure of a benchmark's task; None of a benchmark that is itself a measure."""
+    row = board.benchmark
+    if board.pairs.common["unit"] is not None:
+        return None
+    scorers = (row.scorer, "none")
+    same = [x for x in result.boards if (x.benchmark.task, x.benchmark.metric) == (row.task, measure)]
+    same = [x for x in same if x.pairs.common["unit"] is not None and x.benchmark.scorer in scorers]
+    return next(iter(same), None)
+
+
+def _with_frontier(board: BenchmarkResult, other: BenchmarkResult | None, alpha: float) -> BenchmarkResult:
+    if other is None:
+        return board
+    names = [model.model for model in board.models]
+    score = rival_p(board.pairs)
+    cost = _of_names(other, names)
+    both = np.fmax(np.where(np.isnan(score), 1.0, score), np.where(np.isnan(cost), 1.0, cost))
+    np.fill_diagonal(both, np.nan)
+    told = ~np.isnan(score) & ~np.isnan(cost)
+    models = tuple(
+        _placed(model, both[m], np.fmin(score[:, m], cost[:, m]), names, alpha) if told[m].any() else model
+        for m, model in enumerate(board.models)
+    )
+    return replace(board, models=models, beside=other)
+
+
+def _of_names(board: BenchmarkResult, names: list[str]) -> FloatArray:
+    """(M, M) `rival_p` of a board for models in another order; NaN where it does not have them."""
+    own = [model.model for model in board.models]
+    place = [own.index(name) if name in own else -1 for name in names]
+    out = np.pad(rival_p(board.pairs), ((0, 1), (0, 1)), constant_values=np.nan)[np.ix_(place, place)]
+    np.fill_diagonal(out, np.nan)
+    return out
+
+
+def _placed(model: Model, both: FloatArray, either: FloatArray, names: list[str], alpha: float) -> Model:
+    """A model with its place.
+
+    A rival dominates it if tests of both, each at α, reject "not better" (an intersection–union test [Berger]), with
+    Holm's method over rivals: a model that none dominates is called dominated in at most α of cases. It is on the
+    frontier if it is shown to beat each rival in one of both (Holm over the two; over rivals no adjustment is needed).
+
+    Args:
+        model: of the board.
+        both: (M,) p-value of "this rival is not better in both"; NaN of the model itself.
+        either: (M,) the smaller p-value of "the model is not better than this rival" of the two.
+        names: (M,) of the models.
+        alpha: level of each test.
+    """
+    rivals = np.flatnonzero(~np.isnan(both))
+    beaten = rivals[decision.adjusted(both[rivals], "holm") <= alpha]
+    sure = bool((2 * np.where(np.isnan(either[rivals]), 1.0, either[rivals]) <= alpha).all())
+    place = "no" if len(beaten) else "yes" if sure else "open"
+    return replace(model, frontier=place, beaten_by=tuple(names[m] for m in beaten))

@@ -13,7 +13,6 @@ import numpy as np
 from ..errors import some_of
 from ..results.rows import PEOPLE
 from ..stats import decision
-from . import slices
 from .canvas import label_of
 from .columns import (
     MISSING,
@@ -23,14 +22,15 @@ from .columns import (
     Summary,
     TextColumn,
     decimals,
+    difference_columns,
     digits_of,
     equals_p,
     estimand_line,
-    interval,
+    interval_of,
     level_of,
+    mean_columns,
     metric_name,
     number,
-    p_text,
     percent,
     section,
     shorten,
@@ -39,7 +39,6 @@ from .columns import (
 )
 from .sentences import ODD
 from .sequential import budget_section
-from .words import difference_columns, mean_columns
 
 if TYPE_CHECKING:
     from ..arrays import BoolArray
@@ -68,32 +67,28 @@ def summarise(arena: Arena, *, brief: bool = False) -> Summary:
     if arena.budget:
         sections.append(budget_section(arena))
     sections += [checkpoint_table(rows, arena.settings["level"]) for _, rows in checkpoints(arena)]
-    over_steps = checkpoint_sentences(arena)
+    told = [sentences(board) for board in arena.boards]
+    lead = (*checkpoint_sentences(arena), *(line for lines in told for line in lines[:1]))
     if len(arena.boards) > BOARDS:
-        best = [*over_steps, *(line for board in arena.boards for line in sentences(board)[:1])]
         rest = (
             f"The models and pairs of these {len(arena.boards)} benchmarks are too many to show here: choose some by "
             "`tasks` and `metrics`, or write them all with `write_html` or `write_tables`."
         )
-        return Summary(tuple(sections), (), (rest,), tuple(best))
+        return Summary(tuple(sections), (), (rest,), lead)
     for board in arena.boards:
         name = board_name(board)
         sections.append(models(board, marks, f"{name}: models"))
-        few = 1 < len(board.models) <= MATRIX
+        few = 2 < len(board.models) <= MATRIX
         sections += [matrix(board, f"{name}: who is better")] if few else []
         rows = chosen_pairs(board, PAIRS)
         title = f"{name}: pairs"
         if len(rows) < len(board.pairs):
             title += f" ({len(rows)} of {len(board.pairs)}, neighbours in rank first)"
-        items, unmarked = [board.pairs[i] for i in rows], brief and few
-        section = replace(pair_table(items, Marks() if unmarked else marks, title), detail=few)
-        marked = unmarked and not section.columns[-1].label
-        sections.append(section.keeping(range(len(section.columns) - marked)))
-    lines = [(line, i == 0) for board in arena.boards for i, line in enumerate(sentences(board))]
-    lines += [(line, False) for line in slices.sentences(arena)]
-    lead, more = (tuple(line for line, leads in lines if leads is first) for first in (True, False))
-    said = estimand_line([model for board in arena.boards for model in board.models])
-    return Summary(tuple(sections), marks.legend(), (*more, *said), (*over_steps, *lead))
+        pairs = pair_table([board.pairs[i] for i in rows], None if brief and few else marks, title)
+        sections.append(replace(pairs, detail=few))
+    more = [line for lines in told for line in lines[1:]]
+    more += estimand_line([model for board in arena.boards for model in board.models])
+    return Summary(tuple(sections), marks.legend(), tuple(more), lead)
 
 
 def board_name(board: BenchmarkResult) -> str:
@@ -114,56 +109,76 @@ def file_names(arena: Arena) -> list[str]:
 
 def sentences(board: BenchmarkResult) -> list[str]:
     """The conclusions about one benchmark, in a few sentences."""
-    row = board.benchmark
-    out = []
-    name = board_name(board)
-    if board.pairs.common["estimand"] == "these_questions":
-        name += " (estimand: these questions)"
-    if board.pairs.common.get("estimand") == PEOPLE:
-        name += " (estimand: the mean that people would give)"
-    if row.best:
-        best = [shorten(model, NAME) for model in row.best]
-        level = percent(board.pairs.common["level"])
-        if len(best) == 1:
-            out.append(f"{name}: {best[0]} is the best of {row.n_models} models ({level}).")
-        else:
-            these = f"{len(best)} of {row.n_models} models are not significantly worse than the best"
-            out.append(f"{name}: {these} ({level}): {some_of(best, 8)}.")
-    if odd := [shorten(item.model, NAME) for item in board.models if "mean_mismatch" in item.diagnostics]:
-        out = [f"{out[0].rstrip('.') if out else name}; {', '.join(odd[:8])}: {ODD}."]
-    if row.se_total is not None:
-        digits = decimals(row.se_total.median)
-        low, high = number(row.se_total.min, digits), number(row.se_total.max, digits)
-        close = f"{row.n_close_pairs} pairs" if row.n_close_pairs > 1 else "one pair"
-        text = (
-            f"{name}: the total standard error of a difference is {number(row.se_total.median, digits)} "
-            f"({f'from {low} to {high}, ' if low != high else ''}over the {close} differing by less than 5 total SEs)"
-        )
-        smallest, largest = _told_apart(board)
-        found = [
-            f"the {which} is {number(value, digits)}"
-            for which, value in (
-                (f"smallest difference found significant{_told_by(board)}", smallest),
-                ("largest found not significant", largest),
-            )
-            if value is not None
-        ]
-        out.append("; ".join([text, ", ".join(found)] if found else [text]) + ".")
-    return [*out, *_frontier_sentence(board, name), *rank_sentences(board, name), *_adjustment(board, name)]
+    row, common = board.benchmark, board.pairs.common
+    estimand = {"these_questions": "these questions", PEOPLE: "the mean that people would give"}.get(common["estimand"])
+    name = board_name(board) + (f" (estimand: {estimand})" if estimand else "")
+    best, level = [shorten(model, NAME) for model in row.best], percent(common["level"])
+    first = []
+    if len(best) == 1:
+        first = [f"{name}: {best[0]} is the best of {row.n_models} models ({level})"]
+    elif best:
+        worse = f"{len(best)} of {row.n_models} models are not significantly worse than the best"
+        first = [f"{name}: {worse} ({level}): {some_of(best, 8)}"]
+    odd = [shorten(item.model, NAME) for item in board.models if "mean_mismatch" in item.diagnostics]
+    if odd:
+        first = [f"{first[0] if first else name}; {', '.join(odd[:8])}: {ODD}"]
+    first += _only_for_the_best(board) if best else []
+    more = [*_noise_words(board), *_frontier_words(board), *_rank_words(board), *_adjustment_words(board)]
+    return [f"{line}." for line in (*first, *(f"{name}: {words}" for words in more))]
 
 
-def _adjustment(board: BenchmarkResult, name: str) -> list[str]:
-    """A sentence on how many pairs lose significance by the adjustment."""
-    lost_to_adjustment = board.pairs.flags.get("not_after_adjustment")
-    if lost_to_adjustment is None:
+def _noise_words(board: BenchmarkResult) -> list[str]:
+    """The standard error of a difference, the smallest significant difference and the largest that is not."""
+    row, pairs = board.benchmark, board.pairs
+    if row.se_total is None:
         return []
-    lost = int(lost_to_adjustment.sum())
+    digits = decimals(row.se_total.median)
+    low, high = number(row.se_total.min, digits), number(row.se_total.max, digits)
+    size, better = np.abs(pairs.columns["diff"]), _better(board)
+    tested = np.isfinite(size) & np.isfinite(pairs.columns["se"])
+    ends = []
+    if (better & tested).any():
+        adjusted = " after adjustment" if "not_after_adjustment" in pairs.flags else ""
+        smallest = number(float(size[better & tested].min()), digits)
+        ends.append(f"the smallest difference found significant{adjusted} is {smallest}")
+    if (~better & tested).any():
+        ends.append(f"the largest found not significant is {number(float(size[~better & tested].max()), digits)}")
+    close = f"{row.n_close_pairs} pairs" if row.n_close_pairs > 1 else "one pair"
+    text = (
+        f"the total standard error of a difference is {number(row.se_total.median, digits)} "
+        f"({f'from {low} to {high}, ' if low != high else ''}over the {close} differing by less than 5 total SEs)"
+    )
+    return ["; ".join(filter(None, [text, ", ".join(ends)]))]
+
+
+def _only_for_the_best(board: BenchmarkResult) -> list[str]:
+    """A sentence on the models that cannot be the best although no pair's verdict shows them to be worse."""
+    pairs = board.pairs
+    worse = {*pairs.a[pairs.verdict == decision.B].tolist(), *pairs.b[pairs.verdict == decision.A].tolist()}
+    names = [
+        shorten(model.model, NAME)
+        for m, model in enumerate(board.models)
+        if model.among_best is False and m not in worse
+    ]
+    if not names:
+        return []
+    return [
+        "That is tested one-sided and for the best alone; tested two-sided, as the pairs are, "
+        f"{some_of(names, 4)} {'is' if len(names) == 1 else 'are'} not shown to be worse than another model"
+    ]
+
+
+def _adjustment_words(board: BenchmarkResult) -> list[str]:
+    """How many pairs lose significance by the adjustment."""
+    lost = int(board.pairs.flags.get("not_after_adjustment", np.zeros(1)).sum())
+    if not lost:
+        return []
     all_ = lost + int(_better(board).sum())
     pairs = "the one pair" if all_ == 1 else f"all {all_} pairs" if lost == all_ else f"{lost} of the {all_} pairs"
     verb, whose = ("are", "their") if lost > 1 else ("is", "its")
     return [
-        f"{name}: {pairs} whose own interval shows a difference {verb} no longer "
-        f"significant after adjustment for all {len(board.pairs)} pairs, and {whose} verdict says so."
+        f"{pairs} whose own interval shows a difference {verb} no longer "
+        f"significant after adjustment for all {len(board.pairs)} pairs, and {whose} verdict says so"
     ]
 
 
@@ -172,36 +187,23 @@ def _better(board: BenchmarkResult) -> BoolArray:
     return np.isin(board.pairs.verdict, [decision.A, decision.B])
 
 
-def _told_by(board: BenchmarkResult) -> str:
-    """Words that say that verdicts are adjusted, where they are."""
-    return " after adjustment" if "not_after_adjustment" in board.pairs.flags else ""
-
-
-def _told_apart(board: BenchmarkResult) -> tuple[float | None, float | None]:
-    """The smallest significant difference, and the largest that is not significant."""
-    size, better = np.abs(board.pairs.columns["diff"]), _better(board)
-    tested = np.isfinite(size) & np.isfinite(board.pairs.columns["se"])
-    smallest, largest = size[better & tested], size[~better & tested]
-    return float(smallest.min()) if len(smallest) else None, float(largest.max()) if len(largest) else None
-
-
-def _spread(value: Spread | None, digits: int | None = None, *, ranges: bool = True) -> str:
-    if value is None:
-        return MISSING
-    shown = decimals(value.median) if digits is None else digits
-    if value.min == value.max or not ranges:
-        return number(value.median, shown)
-    return f"{number(value.median, shown)} ({number(value.min, shown)} … {number(value.max, shown)})"
-
-
 def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
     """One row for each benchmark: the noise that is characteristic of it, as median and range."""
 
     def spread(
         label: str, name: str, hint: str, rank: int = 0, digits: int | None = None, *, optional: bool = False
     ) -> Column:
-        shown = partial(_spread, digits=digits, ranges=ranges)
-        return Column(label, lambda row: shown(getattr(row, name)), hint, rank, optional=optional)
+        def cell(row: Benchmark) -> str:
+            value: Spread | None = getattr(row, name)
+            if value is None:
+                return MISSING
+            median, low, high = (
+                number(x, decimals(value.median) if digits is None else digits)
+                for x in (value.median, value.min, value.max)
+            )
+            return f"{median} ({low} … {high})" if ranges and value.min != value.max else median
+
+        return Column(label, cell, hint, rank, optional=optional)
 
     def limit(label: str, name: str, hint: str) -> Column:
         def cell(row: Benchmark) -> str:
@@ -311,8 +313,8 @@ def _frontier(row: Model) -> str:
     return f"no: beaten by {some_of(beaten, 2)}" if beaten else row.frontier or MISSING
 
 
-def _frontier_sentence(board: BenchmarkResult, name: str) -> list[str]:
-    """A sentence on the models that are on the frontier, and those that are not."""
+def _frontier_words(board: BenchmarkResult) -> list[str]:
+    """Which models are on the frontier, and which are not."""
     if board.beside is None:
         return []
     places = {
@@ -321,7 +323,7 @@ def _frontier_sentence(board: BenchmarkResult, name: str) -> list[str]:
     }
     words = {"yes": "on the frontier", "no": "off it (another is better and cheaper)", "open": "open"}
     told = [f"{some_of(models, 8)} {words[place]}" for place, models in places.items() if models]
-    return [f"{name}, score and {board.beside.benchmark.metric}: {'; '.join(told)}."] if told else []
+    return [f"score and {board.beside.benchmark.metric}: {'; '.join(told)}"] if told else []
 
 
 def checkpoints(arena: Arena) -> list[tuple[str, list[Checkpoint]]]:
@@ -337,14 +339,12 @@ def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
     """One row for each checkpoint of one series."""
     columns = [
         Column("Step", lambda row: step_text(row.step)),
-        Column("Mean", lambda row: number(row.mean, _digits(row)), "of the checkpoint"),
-        Column(f"{percent(level)} CI", lambda row: interval(row.ci_low, row.ci_high, _digits(row)), "of the mean"),
-        Column(
-            "since first", lambda row: number(row.since_first, _digits(row)), "A − B with the first checkpoint as B"
-        ),
-        Column("p adj.", lambda row: p_text(row.p_first), "of the change since the first, over all checkpoints"),
-        Column("since previous", lambda row: number(row.since_previous, _digits(row)), "with the one before as B"),
-        Column("p adj. ", lambda row: p_text(row.p_previous), "of the change since the one before"),
+        Column("Mean", "mean", "of the checkpoint"),
+        Column(f"{percent(level)} CI", interval_of, "of the mean"),
+        Column("since first", "since_first", "A − B with the first checkpoint as B"),
+        Column("p adj.", "p_first", "of the change since the first, over all checkpoints"),
+        Column("since previous", "since_previous", "with the one before as B"),
+        Column("p adj. ", "p_previous", "of the change since the one before"),
         TextColumn(
             "more than noise?",
             lambda row: "from here on" if row.onset else "yes" if row.changed else "",
@@ -355,11 +355,6 @@ def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
     return section(f"Checkpoints: {what_of(rows[0])}{series}", rows, columns)
 
 
-def _digits(row: Checkpoint) -> int:
-    spread = None if row.ci_low is None or row.ci_high is None else (row.ci_high - row.ci_low) / 4
-    return decimals(spread, row.mean)
-
-
 def step_text(step: float) -> str:
     """A step as it is written: 1,000, 0.5."""
     return f"{step:,.0f}" if step == int(step) else f"{step:g}"
@@ -368,50 +363,46 @@ def step_text(step: float) -> str:
 def checkpoint_sentences(arena: Arena) -> list[str]:
     """Where the mean of each series of checkpoints has changed by more than noise."""
     adjusted = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "unadjusted"}[arena.settings["adjust"]]
+    level = arena.settings["level"]
     out = []
     for name, rows in checkpoints(arena):
-        first, level = step_text(rows[0].step), f"{percent(arena.settings['level'])}, {adjusted}"
+        first, how = step_text(rows[0].step), f"{percent(level)}, {adjusted}"
         onset = next((row for row in rows if row.onset), None)
         changed = [step_text(row.step) for row in rows if row.changed]
         if onset is not None and onset.since_first is not None:
             way = "higher" if onset.since_first > 0 else "lower"
-            by = number(abs(onset.since_first), _digits(onset))
+            by = number(abs(onset.since_first), digits_of(onset))
             text = (
                 f"from step {step_text(onset.step)} on the mean is {way} than at step {first} by more than noise "
-                f"(there by {by}, p {equals_p(onset.p_first)}; paired by question, {level})"
+                f"(there by {by}, p {equals_p(onset.p_first)}; paired by question, {how})"
             )
         elif changed:
             text = f"the mean differs from that at step {first} at {some_of(changed, 8)}, but not at all later steps"
         else:
-            text = f"no checkpoint is shown to differ from step {first} ({level})"
-        jumps = [
-            step_text(row.step)
-            for row in rows
-            if row.p_previous is not None and row.p_previous < 1 - arena.settings["level"]
-        ]
-        after = (
-            f"; from one checkpoint to the next, it changes by more than noise at {some_of(jumps, 8)}" if jumps else ""
-        )
-        out.append(f"{name}: {text}{after}.")
+            text = f"no checkpoint is shown to differ from step {first} ({how})"
+        jumps = [step_text(row.step) for row in rows if row.p_previous is not None and row.p_previous < 1 - level]
+        if jumps:
+            text += f"; from one checkpoint to the next, it changes by more than noise at {some_of(jumps, 8)}"
+        out.append(f"{name}: {text}.")
     return out
 
 
 def matrix(board: BenchmarkResult, title: str) -> Section:
     """One row and one column for each model, the best first: which of two is better."""
-    order, verdicts = ranked(board), {}
+    order, signs = ranked(board), {}
     for a, b, verdict in zip(board.pairs.a, board.pairs.b, board.pairs.verdict, strict=True):
         a, b = board.pairs.names[a], board.pairs.names[b]
-        verdicts[a, b], verdicts[b, a] = _SIGNS.get(verdict, "=="), _SIGNS.get(verdict, "==")[::-1]
+        signs[a, b], signs[b, a] = _SIGNS.get(verdict, ("=", "="))
 
     def cell(rival: str) -> Callable[[Model], str]:
-        return lambda row: "·" if row.model == rival else verdicts.get((row.model, rival), MISSING)[0]
+        return lambda row: "·" if row.model == rival else signs.get((row.model, rival), MISSING)
 
     def tone(rival: str) -> Callable[[Model], str]:
         return lambda row: {"+": "good", "−": "bad"}.get(cell(rival)(row), "")
 
     def counted(row: Model) -> str:
-        signs = [sign[0] for (model, _), sign in verdicts.items() if model == row.model]
-        return " : ".join(str(signs.count(sign)) for sign in "+=−")
+        mine = [sign for (model, _), sign in signs.items() if model == row.model]
+        return " : ".join(str(mine.count(sign)) for sign in "+=−")
 
     columns = [
         TextColumn("Model", lambda row: f"{order.index(row) + 1} {shorten(row.model, NAME)}"),
@@ -423,7 +414,7 @@ def matrix(board: BenchmarkResult, title: str) -> Section:
     return section(said, order, columns)
 
 
-_SIGNS = {decision.A: "+−", decision.B: "−+"}
+_SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
 """A verdict → the sign of A against B, then that of B against A."""
 
 
@@ -454,14 +445,14 @@ def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:
     return [int(i) for i in order]
 
 
-def pair_table(pairs: Sequence[Difference], marks: Marks, title: str) -> Section:
-    """One row for each pair."""
+def pair_table(pairs: Sequence[Difference], marks: Marks | None, title: str) -> Section:
+    """One row for each pair; without marks no notes."""
     columns = [
         TextColumn("A", lambda row: shorten(row.model_a, NAME)),
         TextColumn("B", lambda row: shorten(row.model_b, NAME)),
         *difference_columns("diff ci p p_adj test verdict se total data prediction", level_of(pairs)),
         *difference_columns("corr wins p_sign n only"),
-        marks.column(),
+        *([marks.column()] if marks else []),
     ]
     return section(title, pairs, columns, optional=("data", "prediction"))
 
@@ -495,13 +486,11 @@ def question_table(board: BenchmarkResult, limit: int) -> Section:
     return section("Questions", [q[i] for i in chosen_questions(board, limit)], columns)
 
 
-SHOWN = 8
-"""Models that a sentence names."""
 SIMILAR = 0.7
 """Median Kendall τ, 17 pairs of models in 20 in the same order, from which a ranking is said to stay similar."""
 
 
-def rank_sentences(board: BenchmarkResult, name: str) -> list[str]:
+def _rank_words(board: BenchmarkResult) -> list[str]:
     """Which models may be among the best, how stable the ranking is, and on how many questions the best differ."""
     row = board.benchmark
     out = []
@@ -511,31 +500,23 @@ def rank_sentences(board: BenchmarkResult, name: str) -> list[str]:
         maybe = [shorten(item.model, NAME) for item in asked if item.in_top == "maybe"]
         place = "the best" if row.n_top == 1 else f"among the {row.n_top} best"
         out.append(
-            f"{name}: surely {place}: {_models(sure)}; perhaps: {_models(maybe)} "
-            f"({percent(board.pairs.common['level'])}, all together)."
+            f"surely {place}: {some_of(sure, 8) or 'none'}; perhaps: {some_of(maybe, 8) or 'none'} "
+            f"({percent(board.pairs.common['level'])}, all together)"
         )
     if row.order_tau is not None and row.same_best is not None:
+        stays = "stays similar" if row.order_tau >= SIMILAR else "changes"
         leaders = [shorten(item.model, NAME) for item in board.models if item.rank == 1]
         first = f"{leaders[0]} is" if len(leaders) == 1 else "the same model is"
         out.append(
-            f"{name}: when the questions are resampled, the ranking {_stays(row.order_tau)} (median Kendall τ "
+            f"when the questions are resampled, the ranking {stays} (median Kendall τ "
             f"{number(row.order_tau, 2)}) and {first} first in {100 * row.same_best:.0f} % of resamples; that is "
-            "stability, not a test."
+            "stability, not a test"
         )
     if row.dead_for_top is not None and row.n_top is not None and row.n_questions:
         left = row.n_questions - row.dead_for_top
         differ = "score differently" if board.pairs.common["unit"] is None else "differ"
         out.append(
-            f"{name}: the {row.n_top} models at the top {differ} on {left} of {row.n_questions} questions "
-            f"({100 * left / row.n_questions:.0f} %)."
+            f"the {row.n_top} models at the top {differ} on {left} of {row.n_questions} questions "
+            f"({100 * left / row.n_questions:.0f} %)"
         )
     return out
-
-
-def _stays(tau: float) -> str:
-    """What the median τ of the resamples says, in words."""
-    return "stays similar" if tau >= SIMILAR else "changes"
-
-
-def _models(names: list[str]) -> str:
-    return some_of(names, SHOWN) or "none"

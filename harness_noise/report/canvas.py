@@ -114,15 +114,15 @@ def escaped(text: str) -> str:
     return escape("".join(c if c.isprintable() else "�" for c in text))
 
 
-def element(tag: str, *inner: str, title: str = "", **attributes: str | float) -> str:
+def element(tag: str, *inner: str, **attributes: str | float) -> str:
     """The markup of one element; coordinates are rounded to a tenth, and an empty attribute is left out.
 
     Args:
         tag: its name.
         *inner: what it holds, as markup.
-        title: what a pointer shows of it.
-        **attributes: with _ in place of -.
+        **attributes: with _ in place of -; `title` is what a pointer shows of it.
     """
+    title = str(attributes.pop("title", ""))
     words = "".join(
         f' {key.replace("_", "-")}="{number(value) if isinstance(value, float) else value}"'
         for key, value in attributes.items()
@@ -189,13 +189,11 @@ class Axis:
     def texts(self, most: int = 6) -> list[tuple[float, str]]:
         """Its ticks with their numbers, all with the same decimals."""
         ticks = self.ticks(most)
-        if self.log:
-            return [(tick, f"{tick:g}") for tick in ticks]
         texts = [f"{tick:.6g}" for tick in ticks]
-        digits = max((len(text.partition(".")[2]) for text in texts if "e" not in text), default=0)
-        if any("e" in text for text in texts):
-            return [(tick, text.replace("-", "−")) for tick, text in zip(ticks, texts, strict=True)]
-        return [(tick, f"{tick:.{digits}f}".replace("-", "−") if abs(tick) > 1e-12 else "0") for tick in ticks]
+        if not self.log and not any("e" in text for text in texts):
+            digits = max((len(text.partition(".")[2]) for text in texts), default=0)
+            texts = [f"{tick:.{digits}f}" if abs(tick) > 1e-12 else "0" for tick in ticks]
+        return [(tick, text.replace("-", "−")) for tick, text in zip(ticks, texts, strict=True)]
 
 
 @dataclass(slots=True)
@@ -231,145 +229,105 @@ class Drawing:
         self, x: Any, y: Any, series: int, label: str, titles: Sequence[str] = (), models: Sequence[str] = ()
     ) -> None:
         """Marks of one kind, each with its title and the models that it is about."""
-        colour = COLOURS[series % len(COLOURS)]
-        shape = series % len(_SHAPES)
+        shape = series % len(COLOURS)
         self.shapes.add(shape)
         at = zip(self.px(x).tolist(), self.py(y).tolist(), titles, models or [""] * len(titles), strict=True)
         marks = (element("use", title=title, href=f"#s{shape}", x=px, y=py, data_m=m) for px, py, title, m in at)
-        self.parts.append(element("g", *marks, fill=colour, fill_opacity=".75"))
+        self.parts.append(element("g", *marks, fill=COLOURS[shape], fill_opacity=".75"))
         if label:
-            self.legend.append((element("path", d=_SHAPES[shape], fill=colour), label))
+            self.legend.append((element("path", d=_SHAPES[shape], fill=COLOURS[shape]), label))
 
     def cloud(self, x: Any, y: Any) -> None:
         """Draw many points as one image, darker where they are dense."""
         left, top, width, height = self.box
         columns, rows = int(width * 1.5), int(height * 1.5)
-        ends = [[0, columns], [0, rows]]
         across, down = (self.px(x) - left) / width * columns, (self.py(y) - top) / height * rows
-        found, _, _ = np.histogram2d(down, across, bins=(rows, columns), range=ends[::-1])
-        alpha = np.where(found > 0, 70 + 185 * np.minimum(1, np.log1p(found) / math.log(12)), 0).astype(np.uint8)
-        pixels = np.empty((rows, columns, 4), dtype=np.uint8)
-        pixels[..., :3], pixels[..., 3] = (70, 130, 180), alpha
-        self.image(pixels, "")
+        found, _, _ = np.histogram2d(down, across, bins=(rows, columns), range=[[0, rows], [0, columns]])
+        alpha = np.where(found > 0, 70 + 185 * np.minimum(1, np.log1p(found) / math.log(12)), 0)
+        blue = np.full((rows, columns, 3), (70, 130, 180))
+        self.image(np.dstack([blue, alpha]).astype(np.uint8), "")
 
-    def image(self, pixels: PixelArray, title: str, *, sharp: bool = False) -> None:
+    def image(self, pixels: PixelArray, style: str) -> None:
         """Fill the axes with RGBA pixels."""
-        left, top, width, height = map(float, self.box)
+        left, top, width, height = self.box
         place: dict[str, str | float] = {"x": left, "y": top, "width": width, "height": height, "href": png(pixels)}
-        style = "image-rendering: pixelated" if sharp else ""
-        self.parts.append(element("image", title=title, **place, preserveAspectRatio="none", style=style))
+        self.parts.append(element("image", **place, preserveAspectRatio="none", style=style))
 
     def line(
-        self,
-        x: Any,
-        y: Any,
-        colour: str = INK,
-        *,
-        dash: str = "",
-        width: float = 1.2,
-        label: str = "",
-        models: str = "",
-        title: str = "",
+        self, x: Any, y: Any, colour: str = INK, *, dash: str = "", width: float = 1.2, label: str = "", **about: str
     ) -> None:
-        """Draw a line through the finite points."""
-        at = [
-            (px, py)
-            for px, py in zip(self.px(x).tolist(), self.py(y).tolist(), strict=True)
-            if math.isfinite(px) and math.isfinite(py)
-        ]
-        path = "L".join(f"{number(px)} {number(py)}" for px, py in at)
+        """Draw a line through the finite points; `about` it are its `title` and `data_m`, the models."""
+        path = self._path(x, y)
         if not path:
             return
         style = {"fill": "none", "stroke": colour, "stroke_width": f"{width:g}", "stroke_dasharray": dash}
-        self.parts.append(element("path", title=title, d=f"M{path}", **style, data_m=models))
+        self.parts.append(element("path", d=path, **style, **about))
         if label:
             self.legend.append((element("path", d="M-9 0H9", **style), label))
 
+    def _path(self, x: Any, y: Any) -> str:
+        """The way through the finite points; empty without any."""
+        at = zip(self.px(x).tolist(), self.py(y).tolist(), strict=True)
+        path = "L".join(f"{number(px)} {number(py)}" for px, py in at if math.isfinite(px + py))
+        return f"M{path}" if path else ""
+
     def area(self, x: Any, low: Any, high: Any, colour: str = LINE, opacity: float = 0.45) -> None:
         """Fill the area between two lines."""
-        px = self.px(x).tolist()
-        around = [
-            *zip(px, self.py(high).tolist(), strict=True),
-            *zip(px[::-1], self.py(low).tolist()[::-1], strict=True),
-        ]
-        path = "L".join(f"{number(a)} {number(b)}" for a, b in around)
-        self.parts.append(element("path", d=f"M{path}Z", fill=colour, fill_opacity=f"{opacity:g}"))
+        path = self._path([*x, *x[::-1]], [*high, *low[::-1]])
+        self.parts.append(element("path", d=f"{path}Z", fill=colour, fill_opacity=f"{opacity:g}"))
 
     def bar(
-        self,
-        x0: float,
-        x1: float,
-        y0: float,
-        y1: float,
-        colour: str,
-        title: str = "",
-        models: str = "",
-        *,
-        opacity: float = 1.0,
+        self, x: tuple[float, float], y: tuple[float, float], colour: str, *, opacity: float = 1, **about: str
     ) -> None:
-        """Draw a rectangle between two values of each axis."""
-        (left, right), (top, bottom) = sorted(self.px([x0, x1]).tolist()), sorted(self.py([y0, y1]).tolist())
+        """Draw a rectangle between two values of each axis; `about` as of a line."""
+        (left, right), (top, bottom) = sorted(self.px(x).tolist()), sorted(self.py(y).tolist())
         place: dict[str, str | float] = {"x": left, "y": top, "width": right - left, "height": max(bottom - top, 0.5)}
         shade = "" if opacity == 1 else f"{opacity:g}"
-        self.parts.append(element("rect", title=title, **place, fill=colour, fill_opacity=shade, data_m=models))
+        self.parts.append(element("rect", **place, fill=colour, fill_opacity=shade, **about))
 
     def interval(
-        self,
-        values: tuple[float, float, float],
-        y: float,
-        colour: str,
-        title: str,
-        models: str = "",
-        *,
-        hollow: bool,
-        size: float = 1.0,
+        self, values: tuple[float, float, float], y: float, colour: str, *, hollow: bool, size: float = 1, **about: str
     ) -> None:
         """(low, estimate, high) of an interval; hollow where it does not exclude the reference line."""
         low, middle, high = self.px(values).tolist()
         at = float(self.py(y))
         line = f"M{number(low)} {number(at)}H{number(high)}"
-        fill = PAPER if hollow else colour
-        ring = {"fill": fill, "stroke": colour, "stroke_width": f"{1.6 * size:g}"}
+        ring = {"fill": PAPER if hollow else colour, "stroke": colour, "stroke_width": f"{1.6 * size:g}"}
         drawn = (
             element("path", d=line, stroke=colour, stroke_width=f"{2 * size:g}", stroke_linecap="round"),
             element("circle", cx=middle, cy=at, r=f"{3.6 * size:g}", **ring),
         )
-        self.parts.append(element("g", *drawn, title=title, data_m=models, **{"class": "iv"}))
+        self.parts.append(element("g", *drawn, **about, **{"class": "iv"}))
 
-    def margin(self, margin: float | None, bottom: float, top: float) -> None:
-        """Draw a band of ± margin around 0, if there is one."""
+    def zero(self, margin: float | None, dash: str = "4 3") -> None:
+        """Draw a vertical line at 0, over a band of ± margin if there is one."""
+        ends = (self.y.low, self.y.high)
         if margin is not None:
-            self.bar(-margin, margin, bottom, top, LINE, f"within the margin, ±{margin:g}", opacity=0.55)
+            self.bar((-margin, margin), ends, LINE, opacity=0.55, title=f"within the margin, ±{margin:g}")
+        self.line([0.0, 0.0], ends, dash=dash, width=1)
 
-    def upright(self, x: float, colour: str = INK, dash: str = "4 3") -> None:
-        """Draw a vertical line at a value."""
-        _, top, _, height = self.box
-        line = f"M{number(float(self.px(x)))} {number(top)}V{number(top + height)}"
-        self.parts.append(element("path", d=line, stroke=colour, stroke_width=1, stroke_dasharray=dash, fill="none"))
-
-    def text(self, px: float, py: float, words: str, anchor: str, colour: str) -> None:
+    def text(self, px: float, py: float, words: str, **style: str) -> None:
         """Write words at a place of the picture, in its units."""
-        self.parts.append(element("text", escaped(words), x=px, y=py, text_anchor=anchor, fill=colour))
+        self.parts.append(element("text", escaped(words), x=px, y=py, **style))
 
     def done(self, picture: str, title: str, alt: str) -> Picture:
         """The finished picture: axes, what was drawn on them, and the legend."""
         shown = [element("path", id=f"s{i}", d=_SHAPES[i]) for i in sorted(self.shapes)]
         shapes = element("defs", *shown) if shown else ""
-        rows = _legend_rows(self.legend)
-        below = "".join(
-            element(
-                "g",
-                mark,
-                element("text", escaped(words), x=14, y=4, fill=INK),
-                transform=f"translate({number(px)} {number(self.height + 8 + 18 * row)})",
-            )
-            for row, px, mark, words in rows
-        )
-        tall = self.height + (18 * (1 + max(row for row, *_ in rows)) + 6 if rows else 0)
-        return Picture(picture, title, alt, shapes + self._axes() + "".join(self.parts) + below, tall)
+        below, row, at = [], 0, 18.0
+        for mark, words in self.legend:  # as many in a row as fit
+            wide = 30 + 6.4 * len(words)
+            if at > 18 and at + wide > WIDTH:
+                row, at = row + 1, 18.0
+            text = element("text", escaped(words), x=14, y=4, fill=INK)
+            place = f"translate({number(at)} {number(self.height + 8 + 18 * row)})"
+            below.append(element("g", mark, text, transform=place))
+            at += wide
+        tall = self.height + (18 * (1 + row) + 6 if below else 0)
+        return Picture(picture, title, alt, shapes + self._axes() + "".join([*self.parts, *below]), tall)
 
     def _axes(self) -> str:
-        left, top, width, height = map(float, self.box)
+        left, top, width, height = self.box
         grid, out = [], []
         for value, text in self.x.texts() if self.x.ticked else ():
             px = float(self.px(value))
@@ -388,18 +346,6 @@ class Drawing:
         if self.y.label:
             out.append(element("text", escaped(self.y.label), transform=turned, **named))
         return "".join(out)
-
-
-def _legend_rows(items: Sequence[tuple[str, str]]) -> list[tuple[int, float, str, str]]:
-    """(row, x, mark, words), as many in a row as fit."""
-    out, row, at = [], 0, 18.0
-    for mark, words in items:
-        wide = 30 + 6.4 * len(words)
-        if at > 18 and at + wide > WIDTH:
-            row, at = row + 1, 18.0
-        out.append((row, at, mark, words))
-        at += wide
-    return out
 
 
 def png(pixels: PixelArray) -> str:
@@ -442,6 +388,11 @@ def label_of(text: str, width: int = 23) -> str:
     return whole if len(whole) <= width else f"{whole[: width // 3]}…{whole[-(width - 1 - width // 3) :]}"
 
 
+def name_width(labels: Iterable[str]) -> float:
+    """Room for names to the left of a figure's axes."""
+    return min(168.0, 16 + 6.6 * max((len(label_of(label)) for label in labels), default=1))
+
+
 def forest(
     what: str,
     title: str,
@@ -455,21 +406,16 @@ def forest(
 ) -> Picture:
     """The rows in their order, on one axis; with `zero` a line there, and a band of ± margin around it."""
     values = [v for row in rows for v in (row.low, row.value, row.high) if v is not None]
-    if margin is not None:
-        values += [-margin, margin]
-    axis = replace(Axis.around([*values, *([0.0] if zero else [])], label), whole=whole)
-    longest = max((len(label_of(row.label)) for row in rows), default=1)
-    left = min(168.0, 16 + 6.6 * longest)
+    values += [] if margin is None else [-margin, margin]
+    axis = replace(Axis.around([*values, 0.0] if zero else values, label), whole=whole)
+    left = name_width(row.label for row in rows)
     pitch = 19
     drawing = Drawing(axis, Axis(len(rows) - 0.5, -0.5, ticked=False), height=52 + pitch * len(rows), left=left, top=8)
-    drawing.margin(margin, -0.5, len(rows) - 0.5)
     if zero:
-        drawing.upright(0.0)
+        drawing.zero(margin)
     for y, row in enumerate(rows):
         low, high = (row.value if end is None else end for end in (row.low, row.high))
-        weight, label = "600" if row.bold else "", escaped(label_of(row.label))
-        place: dict[str, str | float] = {"x": left - 8, "y": float(drawing.py(y)) + 4, "text_anchor": "end"}
-        about = {"fill": INK, "font_weight": weight, "data_m": row.models}
-        drawing.parts.append(element("text", label, title=row.title, **place, **about))
-        drawing.interval((low, row.value, high), y, row.colour, row.title, row.models, hollow=row.hollow)
+        style = {"text_anchor": "end", "fill": INK, "font_weight": "600" if row.bold else "", "data_m": row.models}
+        drawing.text(left - 8, float(drawing.py(y)) + 4, label_of(row.label), **style, title=row.title)
+        drawing.interval((low, row.value, high), y, row.colour, hollow=row.hollow, title=row.title, data_m=row.models)
     return drawing.done(what, title, alt)

@@ -4,7 +4,7 @@ model; the verdict of a comparison, its rows, and inside a row slices, clusters 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..io.atomic import write_text
-from ..results.rows import Analysis, Comparison, Difference, Estimate
+from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
+from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice
 from ..stats import benchmark, planning
 from ..stats.intervals import critical
 from .arena_summary import checkpoints, chosen_pairs, file_names, ranked, step_text
@@ -31,10 +32,10 @@ from .canvas import (
     Points,
     Row,
     element,
-    escaped,
     forest,
     label_of,
     name,
+    name_width,
     svg,
 )
 from .columns import (
@@ -42,6 +43,8 @@ from .columns import (
     digits_of,
     equals_p,
     interval,
+    interval_of,
+    level_of,
     metric_name,
     models_of,
     names_of,
@@ -50,16 +53,16 @@ from .columns import (
     percent,
     plain,
     shorten,
+    significance_tone,
     span,
     value_of,
     what_of,
 )
-from .slices import untested
+from .summary import untested
 
 if TYPE_CHECKING:
     from ..arrays import FloatArray, IntArray
-    from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
-    from ..results.rows import DifferenceSlice, EstimateSlice
+    from .summary import Result
 
 
 LABELLED = 400
@@ -106,7 +109,7 @@ class _Scatter:
         """The marks of the pairs `rows` at x, y."""
         keep, pairs = self.single[rows], self.board.pairs
         titles = [pair_title(pairs[i]) for i in rows[keep].tolist()]
-        models = [f"{pairs.a[i]} {pairs.b[i]}" for i in rows[keep].tolist()]
+        models = [f"{a} {b}" for a, b in zip(pairs.a[rows[keep]], pairs.b[rows[keep]], strict=True)]
         self.drawing.points(x[keep], y[keep], series, label, titles, models)
 
     def done(self, what: tuple[str, str, str], rows: IntArray, x: FloatArray, y: FloatArray) -> Picture:
@@ -144,13 +147,12 @@ def noise(board: BenchmarkResult) -> Picture | None:
     for i, (label, column) in enumerate(parts):
         known = np.isfinite(c[column][close])
         plot.marks(close[known], mean[known], c[column][close][known], i, label)
-    total = row.se_total
-    alt = f"{len(close)} close pairs of {len(board.pairs)}"
+    alt, total = f"{len(close)} close pairs of {len(board.pairs)}", row.se_total
     if total is not None:
         alt += f"; total standard error {total.median:.4f} at the median, from {total.min:.4f} to {total.max:.4f}"
     if row.beta_theory is not None:
         alt += f", which is {row.beta_theory.median:.2f} times what the Beta theory says"
-    what = "noise", "Noise of a difference against accuracy", alt + "."
+    what = "noise", "Noise of a difference against accuracy", f"{alt}."
     return plot.done(what, close, mean, c["se_total"][close])
 
 
@@ -239,31 +241,30 @@ def heatmap(board: BenchmarkResult) -> Picture | None:
     easy = np.where(W, scores, 0.0).sum(axis=1) / np.maximum(W.sum(axis=1), 1)
     image = _shrunk(scores[np.argsort(-easy, kind="stable")][:, models])
     low, high = (float(np.nanmin(image)), float(np.nanmax(image))) if np.isfinite(image).any() else (0.0, 1.0)
-    pixels = np.zeros((*image.shape, 4), dtype=np.uint8)
-    at = np.linspace(low, high if high > low else low + 1, len(_CIVIDIS))
-    for i in range(3):
-        pixels[..., i] = np.interp(np.nan_to_num(image), at, [colour[i] for colour in _CIVIDIS])
-    pixels[..., 3] = np.where(np.isnan(image), 0, 255)
+    pixels = np.dstack([_colours(image, low, high), np.where(np.isnan(image), 0, 255)]).astype(np.uint8)
     questions = "questions, easiest first" if board.benchmark.beta_theory else "questions, highest scores first"
-    M = len(models)
-    drawing = Drawing(
-        Axis(0, M, "models, worst to best", ticked=False), Axis(0, 1, questions, ticked=False), left=24, bottom=24
-    )
-    drawing.image(pixels, "", sharp=True)
-    for x, m in enumerate(models.tolist()):
-        drawing.bar(x, x + 1, 0, 1, INK, model_title(board.models[m]), str(m), opacity=0)
-    for share in (0.0, 0.5, 1.0) if high > low else (0.0,):
-        colour = "#{:02x}{:02x}{:02x}".format(
-            *(int(np.interp(share, np.linspace(0, 1, 6), [c[i] for c in _CIVIDIS])) for i in range(3))
-        )
-        value = number(low + share * (high - low), 2)
-        drawing.legend.append((f'<rect x="-6" y="-6" width="12" height="12" fill="{colour}"/>', value))
+    x = Axis(0, len(models), "models, worst to best", ticked=False)
+    drawing = Drawing(x, Axis(0, 1, questions, ticked=False), left=24, bottom=24)
+    drawing.image(pixels, "image-rendering: pixelated")
+    for i, m in enumerate(models.tolist()):
+        title = model_title(board.models[m])
+        drawing.bar((i, i + 1), (0, 1), INK, opacity=0, title=title, data_m=str(m))
+    for value in np.linspace(low, high, 3 if high > low else 1):
+        fill = "#{:02x}{:02x}{:02x}".format(*_colours(value, low, high).astype(int))
+        swatch = element("rect", x=-6, y=-6, width=12, height=12, fill=fill)
+        drawing.legend.append((swatch, number(float(value), 2)))
     missing = int((~W).sum())
     if missing:
         drawing.legend.append((element("path", d="M-6-6H6V6H-6Z", fill="none", stroke=MUTED), "missing"))
     alt = f"{scores.shape[0]} questions by {scores.shape[1]} models, both sorted by their means"
     alt += f"; {missing} scores are missing and left blank." if missing else "."
     return drawing.done("heatmap", "Scores by question and model", alt)
+
+
+def _colours(values: Any, low: float, high: float) -> FloatArray:
+    """(…, 3) the colours of values between `low` and `high`."""
+    at = np.linspace(low, high if high > low else low + 1, len(_CIVIDIS))
+    return np.stack([np.interp(np.nan_to_num(values), at, colour) for colour in zip(*_CIVIDIS, strict=True)], axis=-1)
 
 
 def _shrunk(image: Any, height: int = 400, width: int = 400) -> Any:
@@ -281,56 +282,54 @@ def difficulty(board: BenchmarkResult) -> Picture | None:
     """How difficulty is distributed for models of like accuracy, with Beta fits [Wang, figure 5]."""
     if board.benchmark.beta_theory is None:
         return None
-    bins = _difficulties(board)
     from scipy.special import betainc
 
     drawing = Drawing(Axis(0, 1, "mean score of a question"), Axis(0, 1.02, "share at or below"))
     x = np.linspace(0, 1, 26)
     words = []
-    for i, (low, high, size, values) in enumerate(bins):
-        share = np.arange(1, len(values) + 1) / len(values)
-        steps, at = np.unique(values, return_index=True)
-        top = np.append(share[at[1:] - 1], 1.0)
-        path_x, path_y = np.append(np.repeat(steps, 2), 1.0), np.append(0.0, np.repeat(top, 2))
+    for i, (low, high, size, values) in enumerate(_difficulties(board)):
+        steps, counts = np.unique(values, return_counts=True)
+        share = np.cumsum(counts) / len(values)
         models = f"{size} model{'s' if size > 1 else ''} at {low:.2f}–{high:.2f}"
         fit = benchmark.fit_beta(values)
         told = f"Beta({fit[0]:.2f}, {fit[1]:.2f})" if fit else "no fit"
-        drawing.line(path_x, path_y, COLOURS[i], dash=DASHES[i], width=1.6, label=models, title=f"{models}: {told}")
+        drawing.line(
+            [*np.repeat(steps, 2), 1.0],
+            [0.0, *np.repeat(share, 2)],
+            COLOURS[i],
+            dash=DASHES[i],
+            width=1.6,
+            label=models,
+            title=f"{models}: {told}",
+        )
         if fit is not None:
-            drawing.points(
-                x,
-                betainc(*fit, x),
-                i,
-                told,
-                [f"{told}: {y:.2f} at {v:.2f}" for v, y in zip(x, betainc(*fit, x), strict=True)],
-            )
+            y = betainc(*fit, x)
+            drawing.points(x, y, i, told, [f"{told}: {b:.2f} at {a:.2f}" for a, b in zip(x, y, strict=True)])
         words.append(f"models at {low:.2f} to {high:.2f}: {told}")
-    return drawing.done(
-        "difficulty", "Distribution of difficulty by accuracy", f"Lines are data, marks fits. {'; '.join(words)}."
-    )
+    alt = f"Lines are data, marks fits. {'; '.join(words)}."
+    return drawing.done("difficulty", "Distribution of difficulty by accuracy", alt)
 
 
 def _difficulties(board: BenchmarkResult) -> list[tuple[float, float, int, FloatArray]]:
     """(lowest mean, highest mean, models, sorted means of the questions) of four groups of models of like accuracy."""
     means = np.array([np.nan if model.mean is None else model.mean for model in board.models])
     known = np.flatnonzero(np.isfinite(means))
-    bins = []
+    groups = []
     for part in np.array_split(known[np.argsort(means[known], kind="stable")], min(4, len(known))):
         block = board.scores[:, part]
-        W = ~np.isnan(block)
-        has = W.any(axis=1)
-        values = np.where(W, block, 0.0).sum(axis=1)[has] / W.sum(axis=1)[has]
-        if len(values):
-            bins.append((float(means[part].min()), float(means[part].max()), len(part), np.sort(values)))
-    return bins
+        block = block[np.isfinite(block).any(axis=1)]
+        if len(block):
+            values = np.sort(np.nanmean(block, axis=1))
+            groups.append((float(means[part].min()), float(means[part].max()), len(part), values))
+    return groups
+
+
+def _level(board: BenchmarkResult) -> str:
+    return percent(board.pairs.common["level"])
 
 
 def measure(board: BenchmarkResult) -> str:
     return name(metric_name(board.benchmark.metric, board.benchmark.scorer), 28)
-
-
-def level_of(board: BenchmarkResult) -> str:
-    return percent(board.pairs.common["level"])
 
 
 def model_title(row: Model) -> str:
@@ -357,8 +356,8 @@ def means(board: BenchmarkResult) -> Picture | None:
     best = len(board.benchmark.best)
     alt = f"The {ROWS} models with the best means" if len(rows) > ROWS else f"{len(rows)} models"
     filled = f"; filled: the {best} that are not significantly worse than the best" if best else ""
-    alt += f", {level_of(board)} intervals{filled}."
-    return forest("means", "Means", alt, rows[:ROWS], f"{measure(board)}, {level_of(board)} CI")
+    alt += f", {_level(board)} intervals{filled}."
+    return forest("means", "Means", alt, rows[:ROWS], f"{measure(board)}, {_level(board)} CI")
 
 
 def frontier(board: BenchmarkResult) -> Picture | None:
@@ -374,8 +373,8 @@ def frontier(board: BenchmarkResult) -> Picture | None:
     def ends(item: Model) -> list[float]:
         return [x for x in (item.ci_low, item.mean, item.ci_high) if x is not None]
 
-    x = Axis.around([v for _, other, _ in rows for v in ends(other)], f"{measure(board.beside)}, {level_of(board)} CI")
-    y = Axis.around([v for row, _, _ in rows for v in ends(row)], f"{measure(board)}, {level_of(board)} CI")
+    x = Axis.around([v for _, other, _ in rows for v in ends(other)], f"{measure(board.beside)}, {_level(board)} CI")
+    y = Axis.around([v for row, _, _ in rows for v in ends(row)], f"{measure(board)}, {_level(board)} CI")
     drawing = Drawing(x, y)
     series = {"yes": (0, "on the frontier"), "open": (1, "open"), "no": (2, "beaten in both")}
     for place, (number_, label) in series.items():
@@ -383,7 +382,7 @@ def frontier(board: BenchmarkResult) -> Picture | None:
         for row, other, m in kept:
             for across, up in ((ends(other), [row.mean] * 3), ([other.mean] * 3, ends(row))):
                 n = min(len(across), len(up))
-                drawing.line(across[:n], up[:n], COLOURS[number_], models=m)
+                drawing.line(across[:n], up[:n], COLOURS[number_], data_m=m)
         titles = [f"{model_title(row)}; {numbers(other)}" for row, other, _ in kept]
         at = [other.mean for _, other, _ in kept], [row.mean for row, _, _ in kept]
         if kept:
@@ -404,7 +403,7 @@ def ranks(board: BenchmarkResult) -> Picture | None:
     ][:ROWS]
     if not rows:
         return None
-    alt = f"The possible ranks of {len(rows)} models, which hold together with {level_of(board)} confidence; the mark "
+    alt = f"The possible ranks of {len(rows)} models, which hold together with {_level(board)} confidence; the mark "
     return forest("ranks", "Ranks", alt + "is the rank of the mean.", rows, "rank, 1 the best", whole=True)
 
 
@@ -415,36 +414,34 @@ MATRIX = 24
 def matrix(board: BenchmarkResult) -> Picture | None:
     """Every model against those below it: whether the one to the left is better (+), worse (−) or not separable."""
     rows = _models(board)[:MATRIX]
-    M, longest = len(rows), max((len(label_of(row.model)) for row, _ in rows), default=1)
+    M = len(rows)
     if M < 3:
         return None
     at = {int(place): i for i, (_, place) in enumerate(rows)}
-    left = min(168.0, 16 + 6.6 * longest)
+    left = name_width(row.model for row, _ in rows)
     side = min(34.0, (WIDTH - left - 10) / M)
     letters = min(14.0, 0.8 * side)
-    drawing = Drawing(
-        Axis(0, M, ticked=False), Axis(M, 0, ticked=False),
-        height=side * M + 18, left=left, right=WIDTH - left - side * M, top=8, bottom=10,
-    )  # fmt: skip
+    x, y = Axis(0, M, ticked=False), Axis(M, 0, ticked=False)
+    drawing = Drawing(x, y, side * M + 18, left, right=WIDTH - left - side * M, top=8, bottom=10)
 
     def write(x: float, y: float, words: str, **style: str) -> None:
-        down = float(drawing.py(y)) + 0.35 * letters
-        drawing.parts.append(element("text", escaped(words), x=float(drawing.px(x)), y=down, title="", **style))
+        drawing.text(float(drawing.px(x)), float(drawing.py(y)) + 0.35 * letters, words, **style)
 
     for i, (row, place) in enumerate(rows):
         write(i + 0.85, i + 0.5, label_of(row.model), text_anchor="end", fill=INK, data_m=place)
     pairs, told = board.pairs, 0
     for k in np.flatnonzero(np.isin(pairs.a, list(at)) & np.isin(pairs.b, list(at))).tolist():
         pair, ends = pairs[k], (at[int(pairs.a[k])], at[int(pairs.b[k])])
-        title = f"{pair_title(pair)}; adjusted p {equals_p(pair.p_adjusted)}"
         ahead = {"A better": 1, "B better": -1}.get(pair.verdict, 0) * (1 if ends[0] < ends[1] else -1)
         told += ahead != 0
-        y, x = sorted(ends)
+        row_, column = sorted(ends)
         colour = {1: COLOURS[0], -1: COLOURS[1]}.get(ahead, LINE)
-        drawing.bar(x + 0.04, x + 0.96, y + 0.04, y + 0.96, colour, title, f"{pairs.a[k]} {pairs.b[k]}")
+        title = f"{pair_title(pair)}; adjusted p {equals_p(pair.p_adjusted)}"
+        across, down = (column + 0.04, column + 0.96), (row_ + 0.04, row_ + 0.96)
+        drawing.bar(across, down, colour, title=title, data_m=f"{pairs.a[k]} {pairs.b[k]}")
         if ahead:
             sign = {"fill": PAPER, "font_weight": "700", "font_size": f"{letters:.0f}", "pointer_events": "none"}
-            write(x + 0.5, y + 0.5, "+" if ahead > 0 else "−", text_anchor="middle", **sign)
+            write(column + 0.5, row_ + 0.5, "+" if ahead > 0 else "−", text_anchor="middle", **sign)
     of = f"the {M} best models" if len(board.models) > M else f"{M} models"
     alt = f"Each cell is a pair of {of}: the model to its left against the one below it. + better, − worse, blank not "
     return drawing.done("matrix", "Every pair", f"{alt}separable; {told} pairs are, all pairs tested together.")
@@ -452,15 +449,15 @@ def matrix(board: BenchmarkResult) -> Picture | None:
 
 def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
     """The means of checkpoints in their order, each series a line with its band."""
-    found = [(text, rows) for text, rows in checkpoints(arena) if rows[0].key == board.key]
-    known = [[row for row in rows if row.mean is not None and row.ci_low is not None] for _, rows in found]
+    series = [rows for _, rows in checkpoints(arena) if rows[0].key == board.key]
+    known = [[row for row in rows if row.mean is not None and row.ci_low is not None] for rows in series]
     if not any(len(rows) > 1 for rows in known):
         return None
     place = {row.model: str(i) for i, row in enumerate(board.models)}
     values = [end for rows in known for row in rows for end in (row.ci_low, row.ci_high) if end is not None]
     across = [row.step for rows in known for row in rows]
     drawing = Drawing(
-        Axis.around(across, "step", room=0.03), Axis.around(values, f"{measure(board)}, {level_of(board)} CI")
+        Axis.around(across, "step", room=0.03), Axis.around(values, f"{measure(board)}, {_level(board)} CI")
     )
     for i, rows in enumerate(known):
         x, y = [row.step for row in rows], [row.mean for row in rows]
@@ -468,52 +465,36 @@ def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
         drawing.area(x, [row.ci_low for row in rows], [row.ci_high for row in rows], colour, 0.16)
         drawing.line(x, y, colour, dash=dash, width=1.6, label=rows[0].series if len(known) > 1 else "")
         for row in rows:
-            at, middle = drawing.px(row.step), drawing.py(row.mean)
-            ring = {"fill": colour if row.changed else PAPER, "stroke": colour, "stroke_width": "1.6"}
-            mark = element("circle", cx=float(at), cy=float(middle), r="3.8", **ring)
-            title, about = _checkpoint_title(row), place.get(row.model, "")
-            drawing.parts.append(element("g", mark, title=title, data_m=about, **{"class": "iv"}))
-    band = f"The band is the {level_of(board)} interval of each mean; filled marks differ from the first checkpoint by "
+            title = f"step {step_text(row.step)}: {numbers(row)}"
+            if row.since_first is not None:
+                since = number(row.since_first, digits_of(row))
+                title += f"; since the first {since}, adjusted p {equals_p(row.p_first)}"
+            mark, about = (row.step,) * 3, place.get(row.model, "")
+            drawing.interval(mark, row.mean or 0.0, colour, hollow=not row.changed, title=title, data_m=about)
+    band = f"The band is the {_level(board)} interval of each mean; filled marks differ from the first checkpoint by "
     return drawing.done("steps", "Checkpoints", f"{band}more than noise, paired by question.")
-
-
-def _checkpoint_title(row: Checkpoint) -> str:
-    digits = decimals(None if row.ci_high is None or row.ci_low is None else (row.ci_high - row.ci_low) / 4, row.mean)
-    text = f"step {step_text(row.step)}: {number(row.mean, digits)} {interval(row.ci_low, row.ci_high, digits)}"
-    if row.since_first is None:
-        return text
-    return f"{text}; since the first {number(row.since_first, digits)}, adjusted p {equals_p(row.p_first)}"
 
 
 def passes(board: BenchmarkResult) -> Picture | None:
     """pass@k of the models with several answers."""
-    curves = [
-        (m, model.pass_at_k) for m, model in enumerate(board.models) if model.pass_at_k and len(model.pass_at_k) > 1
-    ]
+    held = [(m, model.pass_at_k or {}) for m, model in enumerate(board.models)]
+    curves = sorted(((m, curve) for m, curve in held if len(curve) > 1), key=lambda item: -item[1][1])
     if not curves:
         return None
-    curves.sort(key=lambda item: -item[1][1])
     most = max(max(curve) for _, curve in curves)
     values = [value for _, curve in curves for value in curve.values()]
     drawing = Drawing(Axis(0.8, most + 0.2, "k answers", whole=True), Axis.around(values, "pass@k"))
     for i, (m, curve) in reversed(list(enumerate(curves))):
-        first, model = i < len(COLOURS), name(board.models[m].model)
-        drawing.line(
-            list(curve),
-            list(curve.values()),
-            COLOURS[i] if first else LINE,
-            dash=DASHES[i] if first else "",
-            width=1.6 if first else 0.9,
-            models=str(m),
-            title=model,
-        )
-        if first:
-            titles = [f"{model}: pass@{k} = {value:.3f}" for k, value in curve.items()]
-            drawing.points(list(curve), list(curve.values()), i, model, titles, [str(m)] * len(curve))
+        model, x, y, about = name(board.models[m].model), list(curve), list(curve.values()), str(m)
+        if i >= len(COLOURS):
+            drawing.line(x, y, LINE, width=0.9, data_m=about, title=model)
+            continue
+        drawing.line(x, y, COLOURS[i], dash=DASHES[i], width=1.6, data_m=about, title=model)
+        titles = [f"{model}: pass@{k} = {value:.3f}" for k, value in curve.items()]
+        drawing.points(x, y, i, model, titles, [about] * len(x))
     drawing.legend.reverse()
     m, curve = curves[0]
-    k = max(curve)
-    best = name(board.models[m].model)
+    best, k = name(board.models[m].model), max(curve)
     alt = f"{len(curves)} models; highest is {best} with {curve[1]:.3f} at k = 1 and {curve[k]:.3f} at k = {k}."
     return drawing.done("pass-at-k", "pass@k", alt)
 
@@ -524,37 +505,28 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
     means = [-np.inf if model.mean is None else sign * model.mean for model in board.models]
     names = [model.model for model in board.models]
     against = names.index(baseline) if baseline in names else int(np.argmax(means))
-    found = sorted(_differences(board, against), key=lambda item: -sign * item[1])
-    if not found:
-        return None
-    left_out = max(0, len(found) - ROWS)
-    if left_out:
-        found = sorted(sorted(found, key=lambda item: abs(item[1]))[:ROWS], key=lambda item: -sign * item[1])
+    pairs: Any = board.pairs
     rows = []
-    for m, diff, low, high in found:
+    for i in np.flatnonzero((pairs.a == against) | (pairs.b == against)).tolist():
+        turn = 1 if pairs.b[i] == against else -1
+        diff, *ends = (turn * float(pairs.columns[column][i]) for column in ("diff", "ci_low", "ci_high"))
+        if not np.isfinite(ends[0]):
+            continue
+        m, (low, high) = int(pairs.a[i] + pairs.b[i] - against), sorted(ends)
         apart = low > 0 or high < 0
         digits = decimals((high - low) / 4, diff)
         title = f"{name(names[m])} − {name(names[against])}: {number(diff, digits)} {interval(low, high, digits)}"
         rows.append(Row(names[m], low, diff, high, title, COLOURS[0] if apart else MUTED, not apart, str(m)))
-    apart_ = sum(low > 0 or high < 0 for _, _, low, high in found)
-    alt = f"{apart_} of {len(rows)} intervals exclude 0: these models differ from {name(names[against])}"
+    if not rows:
+        return None
+    left_out = max(0, len(rows) - ROWS)
+    rows = sorted(sorted(rows, key=lambda row: abs(row.value))[:ROWS], key=lambda row: -sign * row.value)
+    told = sum(not row.hollow for row in rows)
+    alt = f"{told} of {len(rows)} intervals exclude 0: these models differ from {name(names[against])}"
     if left_out:
         alt += f"; the {left_out} models furthest away are not drawn"
-    label = f"difference to {name(names[against], 24)}, {level_of(board)} CI"
+    label = f"difference to {name(names[against], 24)}, {_level(board)} CI"
     return forest("forest", f"Differences to {name(names[against])}", alt + ".", rows, label, zero=True)
-
-
-def _differences(board: BenchmarkResult, against: int) -> Iterator[tuple[int, float, float, float]]:
-    pairs: Any = board.pairs
-    c = pairs.columns
-    for i in np.flatnonzero((pairs.a == against) | (pairs.b == against)):
-        diff, low, high = float(c["diff"][i]), float(c["ci_low"][i]), float(c["ci_high"][i])
-        if not np.isfinite(low):
-            continue
-        if pairs.b[i] == against:
-            yield int(pairs.a[i]), diff, low, high
-        else:
-            yield int(pairs.b[i]), -diff, -high, -low
 
 
 DISTINCT = 31
@@ -562,17 +534,20 @@ DISTINCT = 31
 BINS = 21
 
 
-def numbers(item: Estimate | Difference) -> str:
+def numbers(item: Estimate | Difference | Checkpoint) -> str:
     """A row's estimate with its interval."""
-    digits = digits_of(item)
-    ends = "" if item.ci_low is None else f" {interval(item.ci_low, item.ci_high, digits)}"
-    return f"{number(value_of(item), digits)}{ends}"
+    ends = "" if item.ci_low is None else f" {interval_of(item)}"
+    return f"{number(value_of(item), digits_of(item))}{ends}"
 
 
-def opening(table: Analysis | Comparison) -> list[Picture]:
-    """What the page opens with: the one difference, or all rows."""
+def opening(table: Result) -> list[Picture]:
+    """What a page or a notebook opens with: the one difference, all rows, or the means of each benchmark."""
     if isinstance(table, Analysis):
         return all_rows(table.estimates)
+    if isinstance(table, Arena):
+        return [picture for board in table.boards if (picture := means(board)) is not None]
+    if not isinstance(table, Comparison):
+        return []
     margin = table.settings.get("margin")
     if len(table.comparisons) == 1:
         picture = verdict(table.comparisons[0], margin)
@@ -585,9 +560,7 @@ def verdict(row: Difference, margin: float | None) -> Picture | None:
     if row.diff is None:
         return None
     a, b = (name(text, 24) for text in names_of(row))
-    better = [f"← {b} better", f"{a} better →"]
-    if row.higher_is_better is False:
-        better = [f"← {a} better", f"{b} better →"]
+    left, right = (a, b) if row.higher_is_better is False else (b, a)
     level = f"{percent(row.level)} CI"
     alt = f"{a} − {b} is {numbers(row)}{'' if row.ci_low is None else f' ({level})'}: {row.verdict}"
     alt += f"; the margin is ±{margin:g}." if margin is not None else "."
@@ -597,19 +570,18 @@ def verdict(row: Difference, margin: float | None) -> Picture | None:
     # 0 in sight with room on both sides, but not more empty space than that
     ends = [min(*values, -0.3 * reach), max(*values, 0.3 * reach)]
     label = name(f"A − B, {level} ({metric_name(row.metric, row.scorer)})", 60)
-    drawing = Drawing(
-        Axis.around(ends, label, room=0.08), Axis(0, 1, ticked=False), height=120, left=26, top=24, right=26
-    )
-    drawing.margin(margin, 0, 1)
-    drawing.upright(0.0, dash="")
+    axis = Axis.around(ends, label, room=0.08)
+    drawing = Drawing(axis, Axis(0, 1, ticked=False), height=120, left=26, top=24, right=26)
+    drawing.zero(margin, dash="")
     at = float(drawing.px(0.0))
-    for words, px, anchor in ((better[0], at - 8, "end"), (better[1], at + 8, "start")):
-        room = at - 8 if anchor == "end" else WIDTH - at - 8
-        if 6.2 * len(words) > room:
-            px, anchor = (4, "start") if anchor == "end" else (WIDTH - 4, "end")
-        drawing.text(px, 15, words, anchor, MUTED)
+    for words, px, anchor, room, other in (
+        (f"← {left} better", at - 8, "end", at - 8, (4, "start")),
+        (f"{right} better →", at + 8, "start", WIDTH - at - 8, (WIDTH - 4, "end")),
+    ):
+        px, anchor = other if 6.2 * len(words) > room else (px, anchor)
+        drawing.text(px, 15, words, text_anchor=anchor, fill=MUTED)
     colour, hollow = colour_of(row)
-    drawing.interval((low, row.diff, high), 0.5, colour, alt, hollow=hollow, size=1.9)
+    drawing.interval((low, row.diff, high), 0.5, colour, hollow=hollow, size=1.9, title=alt)
     return drawing.done("verdict", "The difference and its interval", alt)
 
 
@@ -629,23 +601,20 @@ def _row(item: Estimate | Difference, label: str, said: str = "") -> Row:
 def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None) -> list[Picture]:
     """The intervals of all rows, one figure for each metric, which is one scale."""
     out = []
-    by_metric: dict[tuple[str, str], list[Estimate | Difference]] = {}
-    for item in rows:
-        if value_of(item) is not None:
-            by_metric.setdefault((item.metric, item.scorer), []).append(item)
+    known = [item for item in rows if value_of(item) is not None]
     several = len({item.task for item in rows}) > 1
     models = len({models_of(item) for item in rows}) > 1
-    for i, (key, found) in enumerate(by_metric.items()):
+    for i, metric in enumerate(dict.fromkeys(metric_name(item.metric, item.scorer) for item in known)):
+        found = [item for item in known if metric_name(item.metric, item.scorer) == metric]
         compared = isinstance(found[0], Difference)
         drawn = []
         for item in found[:ROWS]:
             label = " ".join([plain(item.task)] * several + [models_of(item)] * models) or what_of(item)
             drawn.append(_row(item, label, f", {item.verdict}" if isinstance(item, Difference) else ""))
         more = f" (the first {ROWS} of {len(found)})" if len(found) > ROWS else ""
-        metric = metric_name(*key)
-        alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {percent(found[0].level)} intervals"
+        alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {level_of(found)} intervals"
         if compared:
-            told = sum(item.verdict in ("A better", "B better") for item in found if isinstance(item, Difference))
+            told = sum(not colour_of(item)[1] for item in found)
             alt += f"; {told} of {len(found)} are significant"
         label = f"{'A − B' if compared else 'mean'} ({name(metric, 30)})"
         out.append(forest(f"rows-{i}", name(metric, 40), alt + ".", drawn, label, zero=compared, margin=margin))
@@ -664,13 +633,13 @@ def slices(
     title, labels = slice_names([(item.field, item.value) for item in known])
     rows += [_slice_row(label, item) for label, item in zip(labels, known, strict=True)]
     alt = f"{len(known)} slices{f' (of {len(found)})' if len(known) < len(found) else ''}"
-    tested = [item for item in known if item.p_adjusted is not None]
-    told = sum(1 for item in tested if item.p_adjusted is not None and item.p_adjusted < 1 - item.level)
+    tested = sum(item.p_adjusted is not None for item in known)
+    told = sum(bool(significance_tone(item)) for item in known)
     if not tested:
         alt += f"; none of them could be tested: {untested(known)}."
     else:
-        some = "" if len(tested) == len(known) else f" the {len(tested)} that could be tested"
-        alt += f" with their intervals, {told} of{some or ' them'} differ from "
+        of = "them" if tested == len(known) else f"the {tested} that could be tested"
+        alt += f" with their intervals, {told} of {of} differ from "
         alt += f"{'0' if compared else 'the other questions'} after adjustment (filled)."
     label = f"{'A − B' if compared else 'mean'} ({metric_name(whole.metric, whole.scorer)})"
     return forest(picture, title, alt, rows, name(label, 40), zero=compared, margin=margin)
@@ -735,14 +704,9 @@ def _histogram(what: str, title: str, alt: str, d: FloatArray, label: str, of: s
     for low, top, words, count in bars:
         middle = (low + top) / 2
         inset = 0.06 * (top - low)
-        drawing.bar(
-            low + inset,
-            top - inset,
-            0,
-            count,
-            _side(sign * middle if abs(middle) > 1e-12 else 0.0),
-            f"A − B {words}: {count} {of if count != 1 else of[:-1]}",
-        )
+        colour = _side(sign * middle if abs(middle) > 1e-12 else 0.0)
+        words = f"A − B {words}: {count} {of if count != 1 else of[:-1]}"
+        drawing.bar((low + inset, top - inset), (0, count), colour, title=words)
     return drawing.done(what, title, alt)
 
 

@@ -1,36 +1,52 @@
-"""HTML: a fragment for notebooks and self-contained pages with their provenance; everything from a log escaped.
+"""HTML: a fragment for notebooks, the page of a result, and an arena's index with a page of each benchmark.
 
-The templates escape by default; the only markup that enters unescaped is our own style, script and
-figures. A page loads nothing and its content security policy allows no script but ours.
+The templates escape by default; the only markup that enters unescaped is our own style, script and figures. A page is
+one file, loads nothing, and its content security policy allows no script but ours, which finds its numbers in the page.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from .._version import __version__
+from ..io.atomic import write_text
+from ..results.arena import Arena
 from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate, Flip
 from ..settings import ESTIMATORS
-from . import canvas, figures
-from .columns import Column, Section, TextColumn, level_of, names_of, number, plain, section, shorten, value_of, what_of
+from . import arena_summary, canvas, figures
+from .columns import (
+    Column,
+    Marks,
+    Section,
+    TextColumn,
+    Words,
+    decimals,
+    level_of,
+    names_of,
+    number,
+    plain,
+    section,
+    shorten,
+    what_of,
+)
 from .sentences import count_line, sentence, verdict_parts
-from .summary import FLIPPED, counted, lost_to_adjustment, summarise
+from .summary import FLIPPED, counted, lost_to_adjustment, slice_sections, slice_sentences, summarise
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
-    from markupsafe import Markup
-
+    from ..arrays import IntArray
+    from ..results.arena import BenchmarkResult
     from .canvas import Picture
     from .summary import Result
 
@@ -41,29 +57,9 @@ _ASSETS = Path(__file__).parent / "assets"
 
 def fragment(table: Result) -> str:
     """A picture and the tables of a result for a notebook: inline styles only, no script."""
-    from markupsafe import Markup
-
     short = clipped(table) if isinstance(table, (Analysis, Comparison)) else table
-    pictures = [Markup(canvas.svg(one, "notebook")) for one in _pictures(short)]
+    pictures = figures.opening(short)[:3]
     return environment().get_template("fragment.html").render(summary=summarise(short), pictures=pictures)
-
-
-def _pictures(table: Result) -> list[Picture]:
-    """What a notebook shows above the tables."""
-    if isinstance(table, (Analysis, Comparison)):
-        return figures.opening(table)[:3]
-    from ..results.arena import Arena
-
-    if not isinstance(table, Arena):
-        return []
-    return [one for board in table.boards[:3] if (one := figures.means(board)) is not None]
-
-
-def drawn(pictures: Sequence[Picture]) -> list[tuple[Picture, Any]]:
-    """Each picture with its markup; `canvas` escapes every text in it."""
-    from markupsafe import Markup
-
-    return [(one, Markup(canvas.svg(one, "page"))) for one in pictures]
 
 
 def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
@@ -81,26 +77,14 @@ def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
 
 def render(template: str, *, title: str, **values: Any) -> str:
     """A page from one of our templates."""
-    style, script, script_hash = _assets()
     return (
-        environment()
-        .get_template(template)
-        .render(
-            title=shown(title, 200),
-            style=style,
-            script=script,
-            script_hash=script_hash,
-            version=__version__,
-            **values,
-        )
+        environment().get_template(template).render(title=shown(title, 200), version=__version__, **_assets(), **values)
     )
 
 
 @cache
 def environment() -> Environment:
     """Our templates; autoescape is on for all of them."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     made = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -108,19 +92,23 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"shown": shown, "counted": counted, "number": number}
+    made.filters |= {"shown": shown, "counted": counted, "number": number, "svg": _svg}
+    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return made
 
 
-@cache
-def _assets() -> tuple[Any, Any, str]:
-    """Our style and script, which alone need no escaping, and the hash that lets the script run."""
-    from markupsafe import Markup
+def _svg(picture: Picture, theme: canvas.Theme = "page") -> Markup:
+    """The markup of a picture, in which `canvas` has escaped every text."""
+    return Markup(canvas.svg(picture, theme))
 
+
+@cache
+def _assets() -> dict[str, str]:
+    """Our style and script, which alone need no escaping, and the hash that lets the script run."""
     style = (_ASSETS / "style.css").read_text(encoding="utf-8")
     script = "".join((_ASSETS / f"{name}.js").read_text(encoding="utf-8") for name in ("tables", "figures", "picker"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return Markup(style), Markup(script), f"sha256-{digest}"
+    return {"style": Markup(style), "script": Markup(script), "script_hash": f"sha256-{digest}"}
 
 
 def shown(text: object, width: int = 160) -> str:
@@ -135,57 +123,11 @@ _R = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U
 _RIGHT_TO_LEFT = re.compile(rf"{_R}(?:[\w ./-]*{_R})?")
 
 
-class Bar(NamedTuple):
-    """A confidence interval on a scale of 0 … 160; None where there is no such end."""
-
-    low: float | None
-    middle: float | None
-    high: float | None
-    zero: float | None
-    kind: str
-
-
-def bars(rows: Sequence[Estimate | Difference]) -> tuple[list[Bar], str]:
-    """The interval of every row, drawn on one scale for each metric, and what the scales are."""
-    compared = any(isinstance(row, Difference) for row in rows)
-    zero = 0.0 if compared else None
-    ends: dict[tuple[str, str], list[float]] = {}
-    for row in rows:
-        if (value := value_of(row)) is not None:
-            drawn = (value, row.ci_low, row.ci_high, zero)
-            ends.setdefault((row.metric, row.scorer), []).extend(end for end in drawn if end is not None)
-    scales = {key: (min(values), max(values)) for key, values in ends.items()}
-
-    def bar(row: Estimate | Difference) -> Bar:
-        low, high = scales.get((row.metric, row.scorer), (0.0, 0.0))
-
-        def at(x: float | None) -> float | None:
-            return None if x is None else round(8 + 144 * (x - low) / (high - low), 2) if high > low else 80.0
-
-        return Bar(at(row.ci_low), at(value_of(row)), at(row.ci_high), at(zero), kind(row))
-
-    spans = [f"{metric} from {number(low, 3)} to {number(high, 3)}" for (metric, _), (low, high) in scales.items()]
-    more = f" and {len(spans) - 4} more metrics" if len(spans) > 4 else ""
-    note = f"The plots span {'; '.join(shorten(span, 80) for span in spans[:4])}{more}."
-    note += " The dashed line is 0; a hollow mark is not separable from it." if compared else ""
-    return [bar(row) for row in rows], note
-
-
 def kind(row: Estimate | Difference) -> str:
     """The class of a row's colour; `is-none` is drawn hollow, so that the shape says it, too."""
     if isinstance(row, Estimate):
         return "is-a"
     return {"A better": "is-a", "B better": "is-b"}.get(row.verdict, "is-none")
-
-
-def script_data(data: Any) -> Markup:
-    """JSON for a `<script>`."""
-    from markupsafe import Markup
-
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    for char in "<>&":  # nothing in it may end the element or begin a comment
-        text = text.replace(char, f"\\u{ord(char):04x}")
-    return Markup(text)
 
 
 RUNS = 40
@@ -201,6 +143,13 @@ _ADJUST = {
     "bh": "p-values are adjusted by Benjamini and Hochberg's method",
     "none": "p-values are not adjusted",
 }
+_SAID = (
+    ("questions_are", "fixed", "The questions are all there is; the noise is that of the repeated answers alone."),
+    ("repeats_are", "runs", "Repeats are runs that move all questions together."),
+    ("missing", "drop", "Answers without a score are left out and counted."),
+    ("missing", "zero", "Answers without a score count as wrong."),
+)
+"""(setting, value, what it means)."""
 
 
 def foot(
@@ -228,9 +177,7 @@ def in_words(settings: Mapping[str, Any], items: Sequence[Estimate | Difference]
     compared = [item for item in items if isinstance(item, Difference)]
     bare = any(item.test in ("fisher", "reference") for item in compared)
     out = [_paired(compared)] if compared else []
-    if settings.get("questions_are") == "fixed":
-        out.append("The questions are all there is; the noise is that of the repeated answers alone.")
-    elif settings.get("se") in ESTIMATORS and items and not bare:
+    if settings.get("questions_are") != "fixed" and settings.get("se") in ESTIMATORS and items and not bare:
         specs = list(dict.fromkeys(shorten(item.cluster, 60) for item in items if item.cluster))
         of = f"clustered by {', '.join(specs[:4])}" if specs else "independent of each other"
         out.append(f"Questions are a sample, {of}; standard errors are {ESTIMATORS[settings['se']]}.")
@@ -243,12 +190,8 @@ def in_words(settings: Mapping[str, Any], items: Sequence[Estimate | Difference]
     out.append(text + ".")
     if settings.get("margin") is not None:
         out.append(f"Two models are equivalent if they differ by less than {settings['margin']:g}.")
-    if settings.get("repeats_are") == "runs":
-        out.append("Repeats are runs that move all questions together.")
-    missing = {"drop": "are left out and counted", "zero": "count as wrong"}.get(str(settings.get("missing")))
-    if missing and not bare:
-        out.append(f"Answers without a score {missing}.")
-    return " ".join(out)
+    said = () if bare else _SAID
+    return " ".join([*out, *(words for name, value, words in said if settings.get(name) == value)])
 
 
 def _paired(items: Sequence[Difference]) -> str:
@@ -274,60 +217,46 @@ class Detail:
 
     key: str
     title: str
-    sentence: str
-    pictures: list[tuple[Picture, Any]]
+    pictures: list[Picture]
     flips: Section | None
-    models: tuple[str, str] | None = None
-    """A and B, of a difference."""
-    cards: Sequence[Flip] = ()
+    cards: Sequence[Flip]
     """The questions that flipped most, where the result has the answers to them."""
 
 
 def page(
     table: Analysis | Comparison,
-    title: str | None = None,
     *,
     command: str | None = None,
     questions: Sequence[ByQuestion] = (),
+    words: Words = str,
 ) -> str:
     """One self-contained page of a result: the verdict in words and drawn, slices, clusters and questions, tables.
 
     Args:
         table: what is shown.
-        title: of the page.
         command: what was typed to make it.
         questions: of a comparison, its rows question by question (`by_question`), for clusters and questions.
+        words: rewrites each sentence, which names parameters in backticks.
     """
     whole, table = table, clipped(table)
     summary = summarise(table)
     rows: Sequence[Estimate | Difference] = table.rows
-    compared = isinstance(table, Comparison)
-    value = "A − B" if compared else "Mean"
-    labels = [column.label for column in summary.sections[0].columns]
-    plots, note = bars(rows)
     details = _details(whole, table, questions)
-    runs = [pair for item in rows for pair in _runs(item)]
+    flipped = any(one.flips or one.cards for one in details)
+    lost = lost_to_adjustment(table) if isinstance(table, Comparison) else []
     return render(
         "result.html",
-        title=title or _title(table),
+        title=_title(table),
         headline=_headline(table) if isinstance(table, Comparison) else {},
-        pictures=drawn(figures.opening(table)),
-        summary=summary,
-        heading="Differences" if compared else "Means",
-        sentences=[
-            *(sentence(item) for item in rows if item.se is not None),
-            *(lost_to_adjustment(table) if isinstance(table, Comparison) else ()),
-        ],
+        pictures=figures.opening(table),
+        legend=summary.legend,
+        heading="Differences" if isinstance(table, Comparison) else "Means",
+        sentences=[*(sentence(item) for item in rows if item.se is not None), *lost],
         details=details,
-        sections=[
-            one for one in summary.sections if not (one.title == FLIPPED and any(x.flips or x.cards for x in details))
-        ],
-        plots=plots if len(rows) > 1 else None,  # one row is drawn above
-        data=script_data(whole.to_dict()),
-        plot_head="plot",
-        plot_after=labels.index(value, 1 if labels[0] == value else 0) + 2,
-        plot_note=note,
-        foot=foot(table.settings, rows, runs, command),
+        words=words,
+        sections=[one for one in summary.sections if not (flipped and one.title == FLIPPED)],
+        data=whole.to_dict(),
+        foot=foot(table.settings, rows, [pair for item in rows for pair in _runs(item)], command),
         notes=table.notes,
     )
 
@@ -381,15 +310,12 @@ def _details(
     margin = table.settings.get("margin")
     out = []
     for i, item, slices, asked in found:
-        one = detail(f"row-{i}", item, slices, asked, margin, _detail_title(item, table))
-        cards = _cards(rows[i], whole) if isinstance(whole, Comparison) else []
-        out.append(replace(one, cards=cards, flips=None if cards else one.flips))
+        pictures = _inside(f"row-{i}", item, slices, asked, margin)
+        told = whole.questions if isinstance(whole, Comparison) else ()
+        cards = [one for one in told if (one.answers_a or one.answers_b) and _key(one)[:6] == _key(rows[i])[:6]]
+        flips = None if cards or asked is None else flip_table(asked)
+        out.append(Detail(f"row-{i}", _detail_title(item, table), pictures, flips, cards))
     return out
-
-
-def _cards(row: Difference, table: Comparison) -> list[Flip]:
-    """The questions of a row that flipped most, where the result has the answers to them."""
-    return [flip for flip in table.questions if (flip.answers_a or flip.answers_b) and _key(flip)[:6] == _key(row)[:6]]
 
 
 def _key(item: Any) -> tuple[str, ...]:
@@ -406,23 +332,18 @@ def _detail_title(item: Any, table: Analysis | Comparison) -> str:
     return f"{item.model}, {title}" if len({row.model for row in table.estimates}) > 1 else title
 
 
-def detail(
-    key: str, item: Any, slices: Sequence[Any], asked: ByQuestion | None, margin: float | None, title: str = ""
-) -> Detail:
-    """A row with its slices, its clusters and its questions, as far as they are known."""
+def _inside(
+    key: str, item: Any, slices: Sequence[Any], asked: ByQuestion | None, margin: float | None
+) -> list[Picture]:
+    """A row's slices, its clusters and its questions, as far as they are known."""
     sign = -1.0 if item.higher_is_better is False else 1.0
     pictures = [figures.slices(f"slices-{key}", slices, item, margin)]
-    flips = None
     if asked is not None and len(asked.keys):
-        d = asked.diff
         # where each slice is one cluster, its figure shows them
         if asked.clusters is not None and not (slices and all(one.n_clusters == 1 for one in slices)):
-            pictures.append(figures.clusters(f"clusters-{key}", d, asked.clusters, sign))
-        pictures.append(figures.histogram(f"questions-{key}", d, sign))
-        flips = flip_table(asked)
-    words = sentence(item) if item.se is not None else ""
-    models = (item.model_a, item.model_b) if isinstance(item, Difference) else None
-    return Detail(key, title, words, drawn([one for one in pictures if one is not None]), flips, models)
+            pictures.append(figures.clusters(f"clusters-{key}", asked.diff, asked.clusters, sign))
+        pictures.append(figures.histogram(f"questions-{key}", asked.diff, sign))
+    return [one for one in pictures if one is not None]
 
 
 def flip_table(asked: ByQuestion, limit: int = FLIPS) -> Section | None:
@@ -439,3 +360,235 @@ def flip_table(asked: ByQuestion, limit: int = FLIPS) -> Section | None:
         Column("A − B", lambda i: number(float(d[i]), 2)),
     ]
     return section(FLIPPED, order, columns)
+
+
+PAIRS = 500
+"""Pairs on a page; the exported table has them all."""
+QUESTIONS = 2000
+
+
+def write_arena(arena: Arena, folder: Path, command: str | None = None, words: Words = str) -> list[Path]:
+    """Write `index.html` and a page for each benchmark into `folder`; returns the files.
+
+    Args:
+        arena: what is shown.
+        folder: where.
+        command: what was typed to make it.
+        words: rewrites each sentence, which names parameters in backticks.
+
+    Raises:
+        InputError: the folder cannot be written.
+    """
+    names = arena_summary.file_names(arena)
+    written = []
+    for board, name in zip(arena.boards, names, strict=True):
+        write_text(folder / f"{name}.html", _board_page(arena, board, command, words))
+        written.append(folder / f"{name}.html")
+    index = folder / "index.html"
+    write_text(index, _index_page(arena, names, command, words))
+    return [index, *written]
+
+
+def _foot(arena: Arena, boards: Sequence[BenchmarkResult], command: str | None) -> dict[str, Any]:
+    runs = [pair for board in boards for pair in zip(board.pairs.names, board.pairs.runs, strict=True)]
+    items = [pair for board in boards for pair in board.pairs[:2]]
+    return foot({**arena.settings, "baseline": arena.baseline}, items, runs, command)
+
+
+def _index_page(arena: Arena, names: list[str], command: str | None, words: Words) -> str:
+    models = len({model.model for model in arena.models})
+    n_pairs = sum(len(board.pairs) for board in arena.boards)
+    boards = len(arena.boards)
+    compared = f"{n_pairs} pair{'s' if n_pairs > 1 else ''}, paired by question"
+    marks = Marks()
+    return render(
+        "index.html",
+        title=f"Arena of {models} models",
+        lead=f"{models} models on {boards} benchmark{'s' if boards > 1 else ''}, {compared}.",
+        links=[
+            (arena_summary.board_name(board), f"{name}.html") for board, name in zip(arena.boards, names, strict=True)
+        ],
+        sentences=arena_summary.checkpoint_sentences(arena),
+        leaderboard=arena_summary.leaderboard(arena),
+        best=arena_summary.BEST,
+        pictures=[one for board in arena.boards[:4] if (one := figures.steps(arena, board)) is not None],
+        section=arena_summary.benchmarks(arena),
+        slices=slice_sections(arena, marks),
+        slice_words=slice_sentences(arena)[-1:],
+        legend=marks.legend(),
+        words=words,
+        foot=_foot(arena, arena.boards, command),
+        notes=arena.notes,
+    )
+
+
+def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words: Words) -> str:
+    marks = Marks()
+    models = arena_summary.models(board, marks, "Models")
+    labels = [column.label for column in models.columns]
+    models = models.keeping(sorted(range(len(labels)), key=lambda i: (i > 0, labels[i] != "best?", i)))
+    rows = arena_summary.chosen_pairs(board, PAIRS)
+    order = arena_summary.ranked(board)
+    place = {model: i for i, model in enumerate(board.pairs.names)}
+    name = arena_summary.board_name(board)
+    pictures = figures.pictures(arena, board)
+    data = board_data(board, pictures)
+    ahead = [one for one in pictures if one.name in ("steps", "means", "ranks", "matrix")]
+    return render(
+        "board.html",
+        title=name,
+        sentences=[
+            *(line for line in arena_summary.checkpoint_sentences(arena) if line.startswith(what_of(board.benchmark))),
+            *(line.removeprefix(f"{name}: ") for line in arena_summary.sentences(board)),
+        ],
+        facts=_facts(arena, board),
+        models=models,
+        model_places=[str(place[item.model]) for item in order],
+        ahead=ahead,
+        pictures=[one for one in pictures if one not in ahead],
+        pairs=arena_summary.pair_table([board.pairs[i] for i in rows], marks, "Pairs"),
+        pair_places=[f"{board.pairs.a[i]} {board.pairs.b[i]}" for i in rows],
+        pairs_left_out=len(board.pairs) - len(rows),
+        data=data,
+        choices=[(place[item.model], item.model) for item in order],
+        steps=_steps(board),
+        questions=arena_summary.question_table(board, QUESTIONS),
+        question_places=list(map(str, arena_summary.chosen_questions(board, QUESTIONS))),
+        asked=data is not None and board.scores.size <= CELLS,
+        question_words=_question_words(board),
+        legend=marks.legend(),
+        words=words,
+        foot=_foot(arena, [board], command),
+    )
+
+
+def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:
+    """The benchmark's row of the index: what it is, its value, its explanation."""
+    section = arena_summary.benchmarks(arena)
+    values = section.rows[arena.boards.index(board)]
+    return [
+        (column.label, value, column.hint) for column, value in zip(section.columns, values, strict=True) if column.hint
+    ]
+
+
+def _steps(board: BenchmarkResult) -> list[str]:
+    return [
+        f"{shorten(step.large, 60)} − {shorten(step.small, 60)} = {number(step.diff, decimals(step.se_total))}, "
+        f"{number(step.ratio, 1)} total standard errors"
+        for step in board.benchmark.steps
+    ]
+
+
+def _question_words(board: BenchmarkResult) -> str:
+    q = board.questions
+    suspects = int(q.suspect.sum())
+    parts = [
+        f"{len(q)} questions; {suspects} of them {'is a suspect' if suspects == 1 else 'are suspects'}, on which "
+        "better models do worse (fewer than one is expected by chance)"
+    ]
+    if q.n_solved is not None:
+        none, one = int((q.n_solved == 0).sum()), int((q.n_solved == 1).sum())
+        parts.append(f"{none} are solved by no model and {one} by one model only")
+    missing = int((q.n_models < board.benchmark.n_models).sum())
+    if missing:
+        parts.append(f"{missing} lack the score of some model")
+    text = "; ".join(parts) + "."
+    if len(q) > QUESTIONS:
+        text += f" Shown are {QUESTIONS}: the suspects, then the hardest."
+    signal = q.tau[np.isfinite(q.tau)]
+    if len(signal):
+        text += f" The median tau is {number(float(np.median(signal)), 2)}."
+    return text
+
+
+PICKER_PAIRS = 60_000
+"""Pairs that a page holds; with more of them it has no picker."""
+CELLS = 1_000_000
+"""Scores (questions × models) that a page holds."""
+HALVES = 15
+"""Values up to which two scores share a byte."""
+LEVELS = 250
+"""Values of a score up to which each is kept as it is; more are rounded to so many steps of their range."""
+
+
+def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, Any] | None:
+    """What `picker.js` reads; None where there are too many pairs.
+
+    Arrays are base64 of little-endian numbers: 32-bit floats, and 16-bit hundredths of a unit for places in figures.
+    """
+    pairs, c = board.pairs, board.pairs.columns
+    if len(pairs) > PICKER_PAIRS:
+        return None
+    M = len(pairs.names)
+    lower, upper = np.triu_indices(M, 1)
+    whole = len(pairs) == len(lower) and bool((pairs.a == lower).all() and (pairs.b == upper).all())
+    data: dict[str, Any] = {
+        "names": [shorten(item, 60) for item in pairs.names],
+        "n_pairs": len(pairs),
+        "level": pairs.common["level"],
+        "sign": -1 if pairs.common["higher_is_better"] is False else 1,
+        "words": list(pairs.words),
+        "verdict": packed(pairs.verdict, "u1"),
+        "a": None if whole else packed(pairs.a, "<u2"),
+        "b": None if whole else packed(pairs.b, "<u2"),
+        "questions": _question_codes(board),
+        "slices": _slice_columns(board),
+        "figures": {
+            one.name: {
+                "rows": None if len(one.points.rows) == len(pairs) else packed(one.points.rows, "<u4"),
+                "x": packed(np.clip(100 * one.points.x, 0, 65535), "<u2"),
+                "y": packed(np.clip(100 * one.points.y, 0, 65535), "<u2"),
+            }
+            for one in drawn
+            if one.points is not None
+        },
+    }
+    columns = {"diff": "diff", "low": "ci_low", "high": "ci_high", "se": "se", "total": "se_total", "p": "p_adjusted"}
+    data |= {key: packed(c[column], "<f4") for key, column in columns.items()}
+    return data
+
+
+def packed(values: Any, kind: str) -> str:
+    """Numbers as base64 of their little-endian bytes."""
+    return base64.b64encode(np.ascontiguousarray(values).astype(kind).tobytes()).decode()
+
+
+def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
+    """What every model scored on every question, model by model, as codes of its levels; one more is missing."""
+    scores = board.scores
+    if scores.size > CELLS or not np.isfinite(scores).any():
+        return None
+    known = np.isfinite(scores)
+    levels = np.unique(scores[known])
+    if len(levels) > LEVELS:
+        levels = np.linspace(levels[0], levels[-1], LEVELS)
+    codes: IntArray = np.full(scores.shape, len(levels))
+    middles = (levels[1:] + levels[:-1]) / 2
+    codes[known] = np.searchsorted(middles, scores[known])
+    codes = codes.T.ravel()
+    halves = len(levels) <= HALVES
+    if halves:
+        codes = np.append(codes, [0] * (len(codes) % 2))
+        codes = codes[::2] + 16 * codes[1::2]
+    texts = board.questions.text or board.questions.question
+    return {
+        "n": len(scores),
+        "names": [shorten(text, 80) for text in texts],
+        "levels": [float(f"{value:.10g}") for value in levels],
+        "scores": packed(codes, "u1"),
+        "halves": halves,
+    }
+
+
+def _slice_columns(board: BenchmarkResult) -> dict[str, Any] | None:
+    """Every pair on every slice, slice by slice."""
+    if not board.slices:
+        return None
+    columns = {"diff": "diff", "low": "ci_low", "high": "ci_high", "p": "p_adjusted"}
+    found: dict[str, Any] = {
+        key: packed(np.concatenate([one.pairs.columns[column] for one in board.slices]), "<f4")
+        for key, column in columns.items()
+    }
+    title, labels = figures.slice_names([(one.field, one.value) for one in board.slices])
+    short = [shorten(label, 60) for label in labels]
+    return found | {"title": title, "labels": short, "n": [one.n_questions for one in board.slices]}

@@ -1,19 +1,18 @@
-"""How a plan is shown: the design, what other designs would detect, and the curve."""
+"""How a plan is shown: the design, and what other designs would detect."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from ..results.plan import Plan
+from ..results.plan import Plan, PlugIn
 from .columns import MISSING, Column, Section, Summary, decimals, degrees, number, percent
-
-_BARS = 28
 
 
 def summarise(plan: Plan) -> Summary:
     """The display form of a plan."""
     digits = decimals(plan.effect / 3)
-    sections = [_design(plan, digits), _grid(plan, digits), _curve(plan, digits)]
+    sections = [_design(plan, digits), _grid(plan, digits)]
     if plan.by_task:
         sections.insert(1, _by_task(plan))
     if plan.theory:
@@ -27,20 +26,21 @@ def summarise(plan: Plan) -> Summary:
 
 def _design(plan: Plan, digits: int) -> Section:
     """The plan, beside it the one that the pilot's point estimate gives."""
-    other = plan.plug_in
-    rows = [("questions", f"{plan.n_questions:,}", f"{other.n_questions:,}" if other else MISSING)]
-    if plan.n_clusters is not None:
-        of = f" of {plan.cluster_size:.3g} questions"
-        rows.insert(0, ("clusters", f"{plan.n_clusters:,}{of}", f"{other.n_clusters:,}{of}" if other else MISSING))
+    other, size = plan.plug_in, f"{plan.cluster_size:.3g} questions" if plan.cluster_size else ""
+
+    def both(name: str, text: Callable[[Plan | PlugIn], str]) -> tuple[str, str, str]:
+        return name, text(plan), MISSING if other is None else text(other)
+
+    rows = [] if plan.n_clusters is None else [both("clusters", lambda x: f"{x.n_clusters:,} of {size}")]
     rows += [
-        ("answers per question, K", str(plan.repeats), str(plan.repeats) if other else MISSING),
-        ("effect", number(plan.effect, digits), number(other.effect if other else None, digits)),
-        ("power", f"{100 * plan.power:.0f} %", f"{100 * other.power:.0f} %" if other else MISSING),
-        ("smallest detectable difference", number(plan.mde, digits), number(other.mde if other else None, digits)),
+        both("questions", lambda x: f"{x.n_questions:,}"),
+        both("answers per question, K", lambda _: str(plan.repeats)),
+        both("effect", lambda x: number(x.effect, digits)),
+        both("power", lambda x: f"{100 * x.power:.0f} %"),
+        both("smallest detectable difference", lambda x: number(x.mde, digits)),
     ]
     if plan.omega2 is None:
-        same = f"{other.variance:.4g}" if other else MISSING
-        rows.append(("variance per question, both noises", f"{plan.variance:.4g}", same))
+        rows.append(both("variance per question, both noises", lambda x: f"{x.variance:.4g}"))
     else:
         upper = plan.omega2 if plan.omega2_upper is None else plan.omega2_upper
         rows.append(("data variance per question, ω²", f"{upper:.4g}", f"{plan.omega2:.4g}"))
@@ -51,8 +51,7 @@ def _design(plan: Plan, digits: int) -> Section:
     if plan.best_repeats is not None:
         rows.append(("best K for the costs", str(plan.best_repeats), MISSING))
     if plan.cost is not None:
-        cost = other.cost if other else None
-        rows.append(("cost", f"{plan.cost:,.6g}", MISSING if cost is None else f"{cost:,.6g}"))
+        rows.append(both("cost", lambda x: f"{x.cost:,.6g}"))
     if plan.assurance is None:
         return Section("", (Column("Design", text=True), Column("")), tuple(row[:2] for row in rows))
     columns = (
@@ -76,22 +75,6 @@ def _grid(plan: Plan, digits: int) -> Section:
     columns = (Column("questions"), *(Column(f"K = {k}") for k in repeats))
     rows = tuple((_size(plan, n), *(cells[n, k] for k in repeats)) for n in sizes)
     return Section("Smallest detectable difference", columns, rows)
-
-
-def _curve(plan: Plan, digits: int) -> Section:
-    """Smallest detectable difference by questions, at the plan's K, as bars."""
-    rows = sorted((row for row in plan.table if row.repeats == plan.repeats), key=lambda row: row.n_questions)
-    longest = max((row.mde for row in rows), default=1.0) or 1.0
-    bars = tuple(
-        (_size(plan, row.n_questions), "█" * max(1, round(_BARS * row.mde / longest)) + f" {number(row.mde, digits)}")
-        for row in rows
-    )
-    return Section(
-        f"Smallest detectable difference at K = {plan.repeats}, as bars",
-        (Column("questions"), Column("", text=True)),
-        bars,
-        detail=True,
-    )
 
 
 def _by_task(plan: Plan) -> Section:

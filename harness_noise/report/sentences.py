@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from math import isclose
 
 from ..data.native_values import is_proportion
 from ..results.diagnostics import explained
-from ..results.gate import Gate, GateRow
 from ..results.rows import Comparison, Difference, Estimate
 from ..results.sequential import CANNOT, NOT_DECIDED
 from ..stats.tolerances import SLACK
@@ -58,20 +57,18 @@ def answers(item: Estimate | Difference) -> str:
         return f"{item.judge.n_labelled} of them labelled by people"
     if "uses_all_repeats" in item.diagnostics:  # the 1 is its one value of a question, not how many answers that took
         return "one value each of all its answers"
-    if isinstance(item, Difference) and item.repeats_a != item.repeats_b:
-        first, second = ("one" if K == 1 else str(K) for K in (item.repeats_a, item.repeats_b))
+    alike = "identical_repeats" in item.diagnostics
+    if isinstance(item, Estimate):
+        K = span(item.repeats_min, item.repeats_max)
+        if alike:
+            return f"one answer each, repeated {K} times without a change"
+        return "one answer each" if item.repeats_max == 1 else f"{K} answers each"
+    first, second = ("one answer" if K == 1 else f"{K} answers" for K in (item.repeats_a, item.repeats_b))
+    text = f"{first} each"
+    if first != second:
         name_a, name_b = names_of(item)
-        text = f"{first} answer{'' if item.repeats_a == 1 else 's'} each of {name_a} and {second} of {name_b}"
-    else:
-        low, high = (
-            (item.repeats_a, item.repeats_b) if isinstance(item, Difference) else (item.repeats_min, item.repeats_max)
-        )
-        text = "one answer each" if high == 1 else f"{span(low, high)} answers each"
-    if "identical_repeats" not in item.diagnostics:
-        return text
-    if isinstance(item, Difference):
-        return f"{text}, in at least one run all alike, which count as one"
-    return f"one answer each, repeated {span(item.repeats_min, item.repeats_max)} times without a change"
+        text += f" of {name_a} and {second.partition(' ')[0]} of {name_b}"
+    return f"{text}, in at least one run all alike, which count as one" if alike else text
 
 
 def _clusters(item: Estimate | Difference) -> str:
@@ -155,7 +152,8 @@ def _difference_sentence(item: Difference) -> str:
         return f"{text}: whether they differ is not known."
     winner = {"A better": name_a, "B better": name_b}.get(item.verdict)
     if item.verdict == "not separable" and item.mde is not None:
-        return f"{text}: not separable (smallest difference detectable with 80 % power: {number(item.mde, digits)})."
+        least = f"{number(item.mde, digits)}{f' {item.unit}' if item.unit else ''}"
+        return f"{text}: not separable (smallest difference detectable with 80 % power: {least})."
     return f"{text}: {winner} is better." if winner else f"{text}: {item.verdict}."
 
 
@@ -188,9 +186,11 @@ def closing_line(item: Estimate, harness: str = "", native_se: float | None = No
         return plain(f"{start}{number(item.mean, digits)} on one question, which has no standard error.")
     if item.se is None:
         return plain(f"{start}{number(item.mean, digits)}, whose noise is not known.")
-    known = f" ± {number(item.se, digits)}"
+    unit = f" {item.unit}" if item.unit else ""
+    known = f" ± {number(item.se, digits)}{unit}"
     if not item.se:  # what never varied is not certain
-        known = "" if item.ci_low is None else f", {level_of([item])} CI {interval(item.ci_low, item.ci_high, digits)}"
+        ends = "" if item.ci_low is None else f", {level_of([item])} CI {interval(item.ci_low, item.ci_high, digits)}"
+        known = unit + ends
     text = f"{start}{number(item.mean, digits)}{known} ({_asked(item)}, {answers(item)})"
     if not item.se:
         text += f"; all {'clusters' if item.cluster else 'questions'} have the same mean"
@@ -248,29 +248,29 @@ _LESS = {"$": ("cheaper", "dearer"), "tokens": ("shorter", "longer"), "s": ("fas
 
 
 def trade_offs(table: Comparison) -> list[str]:
-    """ "new is better, dearer: 0.031 $ more per question", for each score that has measures beside it."""
+    """ "new is better, dearer (0.031 $ more per question).", for each score that has measures beside it."""
     words = {A: "better", B: "worse", "not separable": "not shown to differ in score"}
     out = []
+    measured = [row for row in table.comparisons if row.unit is not None and row.diff is not None]
     for score in (row for row in table.comparisons if row.unit is None and row.diff is not None):
-        key = (score.task, score.run_a, score.run_b)
-        rows = [row for row in table.comparisons if row.unit is not None and row.diff is not None]
-        rows = [row for row in rows if (row.task, row.run_a, row.run_b) == key and row.scorer in (score.scorer, "none")]
+        rows = [row for row in measured if (row.task, row.run_a, row.run_b) == (score.task, score.run_a, score.run_b)]
+        rows = [row for row in rows if row.scorer in (score.scorer, "none")]
         if rows:
             link = " and " if (score.verdict, rows[0].verdict) in ((A, A), (B, B)) else ", "
-            told = words.get(score.verdict, score.verdict) + link + "; ".join(map(_trade, rows))
+            told = words.get(score.verdict, score.verdict) + link + ", ".join(map(_trade, rows))
             out.append(plain(f"{what_of(score)}: {names_of(score)[0]} is {told}."))
     return out
 
 
 def _trade(row: Difference) -> str:
-    """ "dearer: 0.031 $ more per question", of one measure."""
+    """ "dearer (0.031 $ more per question)", of one measure."""
     if not _decided(row):
         return f"not shown to differ in {row.metric}"
     lower, ratio = (row.diff or 0.0) < 0, "/" in row.metric
     named = (f"lower in {row.metric}", f"higher in {row.metric}")
     word = (named if ratio else _LESS.get(row.unit or "", named))[not lower]
     size = " ".join(filter(None, (number(abs(row.diff or 0.0), digits_of(row)), row.unit)))
-    return f"{word}: {size} {'less' if lower else 'more'}{'' if ratio else ' per question'}"
+    return f"{word} ({size} {'less' if lower else 'more'}{'' if ratio else ' per question'})"
 
 
 def shown_rows(table: Comparison) -> list[Difference]:
@@ -324,13 +324,13 @@ def verdict_line(row: Difference, *, alone: bool = True, settings: object = None
 def verdict_parts(row: Difference, settings: object = None) -> tuple[str, str]:
     """The verdict, without a full stop, and the numbers behind it, with one; "" where there are none."""
     a, b = _names(row)
+    unit = _unit(row, settings)
     if row.ci_low is None and row.p_value is None:
         why = next((explained(code, row.cluster is not None) for code in _REASONS if code in row.diagnostics), "")
-        by = "" if row.diff is None else f" ({_signed(row, row.diff, settings)})"
+        by = "" if row.diff is None else f" ({_signed(row, row.diff, settings)}{unit})"
         return f"whether {a} and {b} differ{by} is not known", why
     parts = []
     if row.ci_low is not None and row.ci_high is not None:
-        unit = " points" if _in_points(row, settings) else ""
         level = "" if level_of([row]) == "95 %" else f" ({level_of([row])} interval)"
         low, high = (_signed(row, x, settings) for x in (row.ci_low, row.ci_high))
         parts.append(f"{low} to {high}{unit}{level}")
@@ -376,7 +376,8 @@ def _verdict(item: Difference, a: str, b: str, settings: object) -> str:
     if not _decided(item) or item.diff is None:
         return f"{a} is not shown to differ from {b}"
     word = "better" if item.verdict == "A better" else "worse"
-    lower = ", where lower is better," if item.higher_is_better is False else ""
+    which = "lower" if item.unit is None else f"lower {item.metric}"
+    lower = f", where {which} is better," if item.higher_is_better is False else ""
     return f"{a} is {word} than {b}{lower} by {_amount(item, abs(item.diff), settings)}"
 
 
@@ -403,47 +404,22 @@ def _in_points(item: Difference, settings: object) -> bool:
     return is_proportion(item.metric) and all(mean is not None and 0 <= mean <= 1 for mean in means)
 
 
-def _digits(item: Difference, settings: object) -> tuple[float, int]:
-    scale = 100.0 if _in_points(item, settings) else 1.0
-    return scale, max(0, digits_of(item) - (2 if scale > 1 else 0))
+def _unit(item: Difference, settings: object) -> str:
+    """ " points" or " $", behind a number."""
+    return " points" if _in_points(item, settings) else f" {item.unit}" if item.unit else ""
+
+
+def _scaled(item: Difference, settings: object) -> tuple[float, int]:
+    """What a number of the row is shown times, and with how many decimals."""
+    return (100.0, max(0, digits_of(item) - 2)) if _in_points(item, settings) else (1.0, digits_of(item))
 
 
 def _amount(item: Difference, value: float, settings: object) -> str:
-    scale, digits = _digits(item, settings)
-    return number(scale * value, digits) + (" points" if scale > 1 else "")
+    scale, digits = _scaled(item, settings)
+    return number(scale * value, digits) + _unit(item, settings)
 
 
 def _signed(item: Difference, value: float, settings: object) -> str:
-    scale, digits = _digits(item, settings)
+    scale, digits = _scaled(item, settings)
     text = limit(scale * value, digits)
     return text if text.startswith("−") or float(scale * value) == 0 else f"+{text}"
-
-
-def gate_sentences(gate: Gate, rows: Sequence[Difference]) -> list[str]:
-    """The outcome of a comparison's gate with its test, then what was worse, what could change it, and what could not
-    be judged."""
-    how = "Holm over all rows" if gate.adjust == "holm" else "unadjusted (`adjust='none'`)"
-    kinds = dict.fromkeys(interval_words(row) for row in rows if row.interval != "none")
-    shown = ", ".join(list(kinds)[:4]) + (", …" if len(kinds) > 4 else "")
-    test = f"one-sided at {100 * gate.alpha:g} %, {how}, by the intervals shown: {shown or 'none'}"
-    n = f"{len(gate.rows)} row{'s' * (len(gate.rows) != 1)}"
-    worse = f"{len(gate.failing)} of {n} shown to be worse by more than {gate.margin:g}"
-    outcome = gate.outcome
-    if outcome == "cannot judge":
-        few = "no row" if len(gate.unjudged) == len(gate.rows) else "not every row"
-        outcome = f"{few} could be judged, which is no pass (exit code 2)"
-    lines = [f"`fail_on='regression'`: {outcome}, {worse} ({test})"]
-    lines += [
-        f"`fail_on='regression'`: the {row.n_missing:,} missing answers of {_row_name(row)} could change this: "
-        "`missing='zero'` counts them as wrong"
-        for row in rows
-        if "missing_matters" in row.diagnostics
-    ]
-    for a, b in dict.fromkeys((row.model, row.against) for row in gate.failing):
-        names = [_row_name(row) for row in gate.failing if (row.model, row.against) == (a, b)]
-        lines.append(f"{a} is worse than {b} on {', '.join(names)}")
-    return lines + [f"`fail_on='regression'` cannot judge {_row_name(row)}: {row.reason}" for row in gate.unjudged]
-
-
-def _row_name(row: Difference | GateRow) -> str:
-    return f"{row.task} {row.metric}".strip()

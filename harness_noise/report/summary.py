@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ..errors import some_of
 from ..io.paths import telling_parts
 from ..results.explanation import INTERCEPT, Coefficient, Explanation, FactorRow, Factors, Fit, JudgePair
-from ..results.rows import Analysis, Comparison, Estimate, Flip
-from . import slices
+from ..results.rows import Analysis, Comparison, Difference, Estimate, Flip
 from .columns import (
     MISSING,
     TASK,
@@ -25,14 +24,17 @@ from .columns import (
     Summary,
     TextColumn,
     borrowed_line,
+    clusters,
     decimals,
     degrees,
+    difference_columns,
     digits_of,
     equals_p,
     estimand_line,
     interval,
     interval_of,
     level_of,
+    mean_columns,
     models_of,
     names_of,
     number,
@@ -41,16 +43,19 @@ from .columns import (
     plain,
     section,
     shorten,
+    significance_tone,
+    value_of,
+    verdict_tone,
     what_of,
 )
 from .sentences import FEW, closing_line, sentence, shown_rows, verdict_lines
 from .sequential import full_section, look_section, stopping
-from .words import difference_columns, mean_columns, significance_tone, verdict_tone
 
 if TYPE_CHECKING:
     from ..results.arena import Arena
     from ..results.gate import Gate
     from ..results.plan import Plan
+    from ..results.rows import DifferenceSlice, EstimateSlice, Heterogeneity
 
 Result: TypeAlias = "Analysis | Comparison | Plan | Factors | Arena | Explanation | Gate"
 
@@ -84,7 +89,9 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
         return _explanation(table)
     from . import arena_summary
 
-    return arena_summary.summarise(table, brief=brief)
+    found = arena_summary.summarise(table, brief=brief)
+    told = slice_sentences(table) if len(table.boards) <= arena_summary.BOARDS else []
+    return replace(found, sentences=(*found.sentences, *told))
 
 
 def _factors(table: Factors) -> Summary:
@@ -178,9 +185,9 @@ def _analysis(table: Analysis, *, brief: bool) -> Summary:
         if row.se is not None and not brief:
             first.setdefault((row.model, row.run, row.task), row)
     written = list(map(sentence, first.values()))
-    by_slice = slices.sections(table, marks)
+    by_slice = slice_sections(table, marks)
     stopped, said = stopping(table, marks)
-    sentences = [*said, *written, *slices.sentences(table), *estimand_line(rows)]
+    sentences = [*said, *written, *slice_sentences(table), *estimand_line(rows)]
     lead = [
         closing_line(row, who=" ".join([row.model, runs.get((row.model, row.run), "")]).strip() if several else "")
         for row in (rows if len(rows) <= FEW else ())
@@ -224,7 +231,7 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
         estimator = str(table.settings.get("se", "")).upper()
         noise.append(TextColumn("estimator", lambda row: estimator, "variance estimator behind SE", 6, optional=True))
     sections.append(section("Noise of A − B (standard errors)", rows, [*names, *noise], detail=True))
-    sections += slices.sections(table, marks)
+    sections += slice_sections(table, marks)
     if table.sequential:
         sections.append(look_section(table.sequential))
     if table.full_benchmark:
@@ -234,7 +241,7 @@ def _comparison(table: Comparison, *, brief: bool, wide: bool) -> Summary:
     if table.questions and not wide:
         sections.append(flip_table(table.questions))
     sentences = [f"{row.method}: {row.note}." for row in table.combined if row.note]
-    sentences += [*lost_to_adjustment(table), *slices.sentences(table), *estimand_line(every), *borrowed_line(every)]
+    sentences += [*lost_to_adjustment(table), *slice_sentences(table), *estimand_line(every), *borrowed_line(every)]
     listings = flip_listings(table.questions) if wide else ()
     lead, tones = tuple(verdict_lines(table)), tuple(map(verdict_tone, shown_rows(table)))
     tones = ("",) * (len(lead) - len(tones)) + tones  # a count comes first
@@ -410,3 +417,148 @@ def _coefficient_sentence(fit: Fit, row: Coefficient) -> str:
     method = f"CR2{', clustered' if fit.cluster else ''}, t {degrees(row.df or 0.0)} df"
     limits = interval(row.ci_low, row.ci_high, digits)
     return plain(f"{text} ({percent(row.level)} CI {limits}, adjusted p {equals_p(row.p_adjusted)}; {method}).")
+
+
+SLICES = 60
+"""Slices that a table shows; of more, those with the smallest p."""
+
+
+def slice_sections(table: Analysis | Comparison | Arena, marks: Marks) -> list[Section]:
+    """The tables of a result's slices; none where it has none."""
+    if not table.slices:
+        return []
+    rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
+    left = len(rows) - SLICES
+    if left > 0:
+        order = sorted(rows, key=lambda item: 2.0 if item.p_value is None else item.p_value)[:SLICES]
+        kept = set(map(id, order))
+        rows = [item for item in rows if id(item) in kept]
+    title = f"By slice ({left} more in JSON and frames)" if left > 0 else "By slice"
+    return [_slice_table(title, rows, marks), _heterogeneity(table.heterogeneity, marks)]
+
+
+def _slice_names(rows: Sequence[EstimateSlice | DifferenceSlice] | Sequence[Heterogeneity]) -> list[Column]:
+    """The columns that say what a slice is of; the model and the task only where there are several."""
+    several = len({(models_of(row), what_of(row)) for row in rows}) > 1
+    return [
+        TextColumn("Model", lambda row: models_of(row) if several else "", optional=True),
+        TextColumn("Task", lambda row: what_of(row) if several else "", optional=True),
+        TextColumn("Field", "field"),
+    ]
+
+
+def _slice_table(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], marks: Marks) -> Section:
+    compared, level = isinstance(rows[0], Difference), percent(rows[0].level)
+    null = "of no difference" if compared else "of the mean of all other questions"
+    columns = [
+        *_slice_names(rows),
+        TextColumn("Slice", lambda row: shorten(row.value, 40), "questions that share this value"),
+        Column("n", "n_questions", "questions", 3),
+        clusters(4),
+        *(difference_columns("diff ci", level) if compared else mean_columns("mean ci", level)),
+        Column("SE", "se", "standard error", 2),
+        Column("shrunken", "shrunken", "pulled towards the other slices, the more the noisier it is", 1, optional=True),
+        Column("shrunken CI", _shrunken_ci, "confidence interval of the shrunken value", 5, optional=True),
+        Column("p", "p_value", null, 6),
+        Column("p adj.", "p_adjusted", "adjusted for all slices (Benjamini–Hochberg)", tone=significance_tone),
+        marks.column(),
+    ]
+    return section(title, rows, columns)
+
+
+def _shrunken_ci(row: EstimateSlice | DifferenceSlice) -> str:
+    return interval(row.shrunken_ci_low, row.shrunken_ci_high, digits_of(row))
+
+
+def _heterogeneity(rows: Sequence[Heterogeneity], marks: Marks) -> Section:
+    spread = "standard deviation of the true slice means, as estimated"
+    columns = [
+        *_slice_names(rows),
+        Column("slices", "n_slices", "how many there are"),
+        Column("F*", lambda row: number(row.statistic, 2), "Brown and Forsythe's test that all slices are equal", 2),
+        Column("df", lambda row: _both_df(row, ", ") or MISSING, "degrees of freedom", 3),
+        Column("p", "p_value", "of equal slices", 1),
+        Column("p adj.", "p_adjusted", "adjusted for all fields (Benjamini–Hochberg)"),
+        Column("spread", lambda row: number(row.spread, 3), spread, 4, optional=True),
+        Column("without", lambda row: str(row.n_left_out or ""), "questions that lack the field", 5, optional=True),
+        marks.column(),
+    ]
+    return section("Do the slices differ?", rows, columns)
+
+
+def _both_df(row: Heterogeneity, joint: str) -> str:
+    """Both degrees of freedom of F*; empty where it has none."""
+    if row.df is None or row.df_residual is None:
+        return ""
+    return f"{degrees(row.df)}{joint}{degrees(row.df_residual)}"
+
+
+def slice_sentences(table: Analysis | Comparison | Arena) -> list[str]:
+    """One sentence for each field, and one for the slices that stand out."""
+    out = []
+    alpha = 1 - float(table.settings.get("level", 0.95))
+    unknown: dict[tuple[str, str, str], list[str]] = {}
+    without: list[Heterogeneity] = []
+    for row in table.heterogeneity:
+        what = "difference" if row.model_b is not None else "mean"
+        if row.p_adjusted is None or not _both_df(row, ""):
+            unknown.setdefault((what_of(row), what, plain(row.field)), []).append(models_of(row))
+            continue
+        if row.p_adjusted >= alpha:
+            without.append(row)
+            continue
+        test = f"F* = {number(row.statistic, 2)} on {_both_df(row, ' and ')} df, adjusted p {equals_p(row.p_adjusted)}"
+        out.append(f"{models_of(row)} on {what_of(row)}: the {what} varies over {plain(row.field)} ({test}).")
+    if without:
+        out.append(_no_sign(without, several=len({(models_of(row), what_of(row)) for row in table.heterogeneity}) > 1))
+    for (task, what, field), names in unknown.items():
+        whose = names[0] if len(names) == 1 else f"each of {len(names)} models"
+        out.append(f"{whose} on {task}: it is not known whether the {what} varies over {field}.")
+    return [*out, _standing_out(table)] if table.slices else out
+
+
+def _no_sign(rows: Sequence[Heterogeneity], *, several: bool) -> str:
+    """One sentence on all fields over which nothing is shown to vary."""
+    what = "difference" if rows[0].model_b is not None else "mean"
+    fields = some_of(list(dict.fromkeys(plain(row.field) for row in rows)), 8)
+    where = f" in {len(rows)} tests of models and fields" if several else ""
+    smallest = min(row.p_adjusted for row in rows if row.p_adjusted is not None)
+    p = f"smallest adjusted p {equals_p(smallest)}" if len(rows) > 1 else f"adjusted p {equals_p(smallest)}"
+    return f"No sign that the {what} varies over {fields}{where} ({p}): slices may look different by noise alone."
+
+
+def untested(rows: Sequence[EstimateSlice | DifferenceSlice]) -> str:
+    """Why none of these slices has a p; empty where some have."""
+    if any(item.p_adjusted is not None for item in rows):
+        return ""
+    codes = [set(item.diagnostics) for item in rows]
+    if all("too_few_clusters" in found for found in codes):
+        return "each lies in one cluster, which alone does not tell its noise"
+    if all(found & {"too_few_clusters", "too_few_questions"} for found in codes):
+        return "each lies in one cluster or has one question, which alone does not tell its noise"
+    return "none has a p-value"
+
+
+def _standing_out(table: Analysis | Comparison | Arena) -> str:
+    rows: Sequence[EstimateSlice | DifferenceSlice] = table.slices
+    tested = [item for item in rows if item.p_adjusted is not None]
+    told = [item for item in tested if item.p_adjusted is not None and item.p_adjusted < 1 - item.level]
+    n = f"{len(rows)} slices"
+    what = "have a difference" if isinstance(table, Comparison) else "differ from the rest"
+    if not tested:
+        return f"None of {n} could be tested: {untested(rows)}."
+    if len(tested) < len(rows):
+        n = f"the {len(tested)} slices that could be tested (of {len(rows)})"
+    if not told:
+        return f"None of {n} is shown to {what} (p adjusted for all of them, Benjamini–Hochberg)."
+    told = sorted(told, key=lambda item: 1.0 if item.p_adjusted is None else item.p_adjusted)
+    several = len({(models_of(item), what_of(item)) for item in rows}) > 1
+    names = []
+    for item in told[:5]:
+        value = number(value_of(item), digits_of(item))
+        where = f", {models_of(item)} on {what_of(item)}" if several else ""
+        names.append(f"{plain(item.field)} = {shorten(item.value, 40)} ({value}{where})")
+    if len(told) > 5:
+        names.append(f"and {len(told) - 5} more")
+    rate = f"false discovery rate {percent(1 - rows[0].level)}, Benjamini–Hochberg"
+    return f"{len(told)} of {n} {what} ({rate}): {', '.join(names)}."

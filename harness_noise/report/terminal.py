@@ -2,28 +2,30 @@
 
 One row is a block of terms. Of more rows, what all share stands above the table, and where that is still too wide, the
 columns that name the rows become one and those that matter least are left out. A number is never cut: rich would make
-0.62 of 0.625.
+0.62 of 0.625; nor is an interval broken.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import takewhile, zip_longest
 from typing import IO, TYPE_CHECKING, Any, Literal
 
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
 from ..errors import some_of
-from .columns import Column, Section, Words
+from .columns import Section, Summary, Words
 from .summary import summarise
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType
-    from rich.table import Table
-    from rich.text import Text
-
-    from .columns import Summary
     from .summary import Result
 
 
@@ -65,48 +67,52 @@ class _Report:
     words: Words = str
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        from rich.text import Text
-
         width, summary = options.max_width, self.summary
         for line, tone in zip_longest(summary.lead, summary.tones[: len(summary.lead)], fillvalue=""):
-            yield Text(line, style=f"bold {STYLES.get(tone, '')}")
+            yield Text(_prose(line, width), style=f"bold {STYLES.get(tone, '')}")
         yield from [Text("")] if summary.lead else []
-        sections = _joined(summary.sections)
-        shown = [section for section in sections if self._has_room(section, width)]
-        fitted = [fit(section, width, details=self.details) for section in shown]
-        for section, one in zip(shown, fitted, strict=True):
-            yield from _drawn(section, one, width)
+        hidden: list[str] = []
+        left_out: dict[str, None] = {}
+        hints: dict[str, str] = {}
+        for section in _joined(summary.sections):
+            if section.detail and not self.details and (width <= WIDE or _total(_widths(section)) > width):
+                hidden.append(f"the table “{section.title}”")
+                continue
+            blocks, left = fit(section, width, details=self.details)
+            left_out |= dict.fromkeys(left)
+            for block in blocks:
+                yield from _drawn(block, width)
+                for column in block.columns if section.rows else ():
+                    hints[column.label] = hints.get(column.label) or column.hint
+            yield from [Text(section.more), Text("")] if section.more else []
         for title, lines in summary.listings:
-            yield Text(title, style="bold")
-            yield _hanging(list(lines), width)
-            yield Text("")
+            yield from (Text(title, style="bold"), _hanging(list(lines), width), Text(""))
         if summary.legend:
             yield _hanging([(f"{mark}  {code}", meaning) for mark, code, meaning in summary.legend], width)
             yield Text("")
-        yield from (Text(line) for line in summary.sentences)
-        columns = [column for one in fitted for column in one.columns if column.label and column.hint]
-        if self.legend and columns:
+        yield from (Text(_prose(line, width)) for line in summary.sentences)
+        hints = {label: hint for label, hint in hints.items() if label and hint}
+        if self.legend and hints:
             yield from [Text("")] if summary.sentences else []
-            yield _hanging(list({column.label: column.hint for column in reversed(columns)}.items())[::-1], width)
-        if self.legend is not False:
-            yield from self._more(columns, fitted, [section for section in sections if section not in shown])
-
-    def _has_room(self, section: Section, width: int) -> bool:
-        return self.details or not section.detail or (width > WIDE and one_table(section, width))
-
-    def _more(self, columns: Sequence[Column], fitted: list[Fitted], hidden: list[Section]) -> Iterator[Text]:
-        """A line on what is not shown, and how to get it."""
-        from rich.text import Text
-
-        left = list(dict.fromkeys(label for one in fitted for label in one.left_out))
-        tables = [f"the table “{section.title}”" for section in hidden]
-        named = [f"the column{'s' if len(left) > 1 else ''} {some_of(left, 4)}"] if left else []
-        more = ["What the columns mean: `legend=True`."] if columns and not self.legend else []
-        more += (
-            [f"Not shown here (`details=True` shows all): {'; '.join([*named, *tables])}."] if named or tables else []
-        )
-        if more:
+            yield _hanging(list(hints.items()), width)
+        if left_out:
+            hidden.insert(0, f"the column{'s' * (len(left_out) > 1)} {some_of(list(left_out), 4)}")
+        more = ["What the columns mean: `legend=True`."] if hints and not self.legend else []
+        more += [f"Not shown here (`details=True` shows all): {'; '.join(hidden)}."] if hidden else []
+        if more and self.legend is not False:
             yield Text(self.words(" ".join(more)), style="dim")
+
+
+def _prose(text: str, width: int) -> str:
+    """The text in lines of the width, in which no interval is broken."""
+    lines = [""]
+    for word in re.findall(r"(?:\[[^\[\]]*\]|\S)+", text):
+        longer = f"{lines[-1]} {word}".lstrip()
+        if cell_len(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return "\n".join(lines)
 
 
 def _joined(sections: Sequence[Section]) -> list[Section]:
@@ -122,23 +128,8 @@ def _joined(sections: Sequence[Section]) -> list[Section]:
     return out
 
 
-def _drawn(section: Section, fitted: Fitted, width: int) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    yield from [Text(fitted.title, style="bold")] if fitted.title else []
-    if section.rows or not section.more:
-        for block in fitted.blocks:
-            yield _terms(block, width) if fitted.is_terms else _table(block)
-            yield Text("")
-    yield from [Text(section.more), Text("")] if section.more else []
-
-
 def _hanging(lines: list[tuple[str, str]], width: int) -> RenderableType:
     """Terms, each with its words in a column beside it, or below it where there is little room."""
-    from rich.cells import cell_len
-    from rich.table import Table
-    from rich.text import Text
-
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, width=min(max(cell_len(term) for term, _ in lines), max(8, width // 2)))
     grid.add_column()
@@ -147,23 +138,26 @@ def _hanging(lines: list[tuple[str, str]], width: int) -> RenderableType:
     return grid
 
 
-def _terms(block: ColumnBlock, width: int) -> RenderableType:
-    """A single row: its labels and values, in as many columns as there is room for."""
-    from rich.cells import cell_len
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
+def _drawn(section: Section, width: int) -> Iterator[RenderableType]:
+    """A table that fits, of a single row as terms with their values."""
+    yield from [Text(section.title, style="bold")] if section.title else []
+    if section.columns and (section.rows or not section.more):
+        yield _terms(section, width) if len(section.rows) == 1 and len(section.columns) > 2 else _table(section, width)
+        yield Text("")
 
-    section = block.section
+
+def _terms(section: Section, width: int) -> RenderableType:
+    """A single row: its labels and values, in as many columns as there is room for."""
     pairs = [
-        (Text(section.columns[i].label or "notes"), _cell(section, 0, i)) for i in block.columns if section.rows[0][i]
+        (Text(column.label or "notes"), _cell(section, 0, i))
+        for i, column in enumerate(section.columns)
+        if section.rows[0][i]
     ]
     for parts in range(MOST_PARTS, 0, -1):
         height = -(-len(pairs) // parts)
         stacks = [pairs[i : i + height] for i in range(0, len(pairs), height)]
-        least = [tuple(max(cell_len(pair[side].plain) for pair in stack) for side in (0, 1)) for stack in stacks]
-        room = width - sum(map(sum, least)) - 5 * len(stacks) + 2
-        if room >= 0:
+        widths = [max(cell_len(pair[side].plain) for pair in stack) for stack in stacks for side in (0, 1)]
+        if sum(min(size, _FOLDED) for size in widths) + 3 * (len(widths) - 1) <= width:
             break
     grid = Table.grid(padding=(0, 3, 0, 0))
     for _ in stacks:
@@ -171,38 +165,35 @@ def _terms(block: ColumnBlock, width: int) -> RenderableType:
         grid.add_column(justify="right", overflow="fold")
     for line in zip_longest(*stacks, fillvalue=(Text(), Text())):
         grid.add_row(*(cell for pair in line for cell in pair))
-    return Group(Text("─" * (width - max(0, room))), grid)
+    return Group(Text("─" * min(width, sum(widths) + 3 * (len(widths) - 1))), grid)
 
 
 def _cell(section: Section, row: int, i: int) -> Text:
-    from rich.text import Text
+    tone = section.tones.get((row, section.columns[i].label), "")
+    return Text(section.rows[row][i], style=STYLES.get(tone, ""))
 
-    return Text(section.rows[row][i], style=STYLES.get(section.tones.get((row, section.columns[i].label), ""), ""))
 
+def _table(section: Section, width: int) -> Table:
+    """The rows in columns, of which long texts get the room that is left; text may fold between words, a number never.
 
-def _table(block: ColumnBlock) -> Table:
-    from rich import box
-    from rich.table import Table
-
+    One column that is too wide alone stays whole.
+    """
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for i, width in zip(block.columns, block.widths, strict=True):
-        column = block.section.columns[i]
-        table.add_column(
-            column.label,
-            justify="left" if column.text else "right",
-            no_wrap=not column.text,
-            overflow="fold",
-            width=max(1, width),
-        )
-    for row in range(len(block.section.rows)):
-        table.add_row(*(_cell(block.section, row, i) for i in block.columns))
+    least = _widths(section, width, readable=False)
+    room = width - _total(least)
+    for column, narrow, full in zip(section.columns, least, _widths(section), strict=True):
+        more = max(0, min(full - narrow, room))
+        room -= more
+        justify: Literal["left", "right"] = "left" if column.text else "right"
+        size = max(1, narrow + more)
+        table.add_column(column.label, justify=justify, no_wrap=not column.text, overflow="fold", width=size)
+    for row in range(len(section.rows)):
+        table.add_row(*(_cell(section, row, i) for i in range(len(section.columns))))
     return table
 
 
 def console(stream: IO[str] | None = None, color: Colour = "auto") -> Console:
     """A console that wraps at the terminal's width (in a file: COLUMNS or 140), with colours where there is one."""
-    from rich.console import Console
-
     stream = stream or sys.stdout
     width = None if stream.isatty() or os.environ.get("COLUMNS", "").isdigit() else 140
     how: dict[str, Any] = {"color_system": None} if color == "never" else {}
@@ -224,16 +215,16 @@ def print_live(stream: IO[str], table: Result, closing: Sequence[str], words: Wo
 
 def text(table: Result) -> str:
     """What `print(result)` shows: the terminal's report, at the width of standard output."""
-    import io
-
-    stream = io.StringIO()
-    from rich.console import Console
-
-    Console(file=stream, width=console().width, highlight=False, emoji=False, markup=False).print(render(table))
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+    screen = console(color="never")
+    with screen.capture() as shown:
+        screen.print(render(table))
+    return "\n".join(line.rstrip() for line in shown.get().splitlines())
 
 
 _SHORT = 16
+"""Text up to this width is not folded: a verdict."""
+_FOLDED = 24
+"""Width from which the value of a term may be folded: wider than any interval."""
 _GAP = 2
 """Spaces between two columns."""
 MOST_PARTS = 4
@@ -242,149 +233,92 @@ _PLAIN = ("Task", "Metric", "Model", "Run", "A − B")
 """Columns whose values say what they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnBlock:
-    """Some columns of a section, side by side."""
+def fit(section: Section, width: int, *, details: bool = False) -> tuple[list[Section], list[str]]:
+    """The section as one table, if that can be, and the labels of the columns for which there is no room.
 
-    section: Section
-    columns: tuple[int, ...]
-    widths: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """A section as a terminal shows it."""
-
-    title: str
-    blocks: tuple[ColumnBlock, ...]
-    left_out: tuple[str, ...] = field(default=())
-    """Labels of columns for which there is no room."""
-    is_terms: bool = False
-    """Whether it is a single row, shown as terms with their values."""
-
-    @property
-    def columns(self) -> list[Column]:
-        """The columns that are shown, each once."""
-        shown = dict.fromkeys(i for block in self.blocks for i in block.columns if block.section.rows)
-        return [self.blocks[0].section.columns[i] for i in shown]
-
-
-def fit(section: Section, width: int, *, details: bool = False) -> Fitted:
-    """One table, if that can be; with `details` as many as it takes to show all columns."""
-    whole = tuple(range(len(section.columns)))
-    if not whole:
-        return Fitted(section.title, ())
-    title, columns = _lifted(section, whole)
-    if len(section.rows) == 1 and len(columns) > 2:
-        return Fitted(title, (ColumnBlock(section, columns, ()),), is_terms=True)
-    if _room(columns, _readable(section, width), width) < 0:
-        section, columns = _folded(section, columns)
-    kept = columns
-    for rank in sorted({section.columns[i].rank for i in columns} - {0}, reverse=True):
-        if details or _room(kept, _readable(section, width), width) >= 0:
+    With `details` as many tables as it takes to show all columns; those that name the rows are in all of them.
+    """
+    section = _lifted(section)
+    if _total(_widths(section, width)) > width:
+        section = _folded(section)
+    kept = list(range(len(section.columns)))
+    for rank in sorted({column.rank for column in section.columns} - {0}, reverse=True):
+        if details or len(section.rows) == 1 or _total(_widths(section.keeping(kept), width)) <= width:
             break
-        kept = tuple(i for i in kept if section.columns[i].rank < rank)
-    left_out = tuple(section.columns[i].label for i in columns if i not in kept)
-    return Fitted(title, _blocks(section, kept, width), left_out)
+        kept = [i for i in kept if section.columns[i].rank < rank]
+    left_out = [column.label for i, column in enumerate(section.columns) if i not in kept]
+    return _blocks(section.keeping(kept), width), left_out
 
 
-def one_table(section: Section, width: int) -> bool:
-    """Whether all columns fit side by side."""
-    return _room(range(len(section.columns)), _full(section), width) >= 0
-
-
-def _names(section: Section, columns: Sequence[int]) -> list[int]:
+def _names(section: Section) -> list[int]:
     """The first columns, which name the rows."""
-    return list(takewhile(lambda i: section.columns[i].text, columns[:-1]))
+    return list(takewhile(lambda i: section.columns[i].text, range(len(section.columns) - 1)))
 
 
-def _lifted(section: Section, columns: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
-    """The title with what all rows have in common, and the columns that are left."""
-    names = [i for i in _names(section, columns) if section.columns[i].tone is None]  # what has a tone is a result
-    same = [i for i in names if len({row[i] for row in section.rows}) == 1]
-    if len(section.rows) > 1:
-        same = [] if same == names else same  # rows that nothing would tell apart
-        same += [
-            i
-            for i in columns
-            if i not in names and section.columns[i].rank and len({row[i] for row in section.rows}) == 1
-        ]
-    said = {i: section.rows[0][i] for i in same if section.rows[0][i]}
-    named = ": ".join(
-        value if section.columns[i].label in _PLAIN else f"{section.columns[i].label} {value}"
-        for i, value in said.items()
-        if i in names
-    )
-    rest = ", ".join(f"{section.columns[i].label} {value}" for i, value in said.items() if i not in names)
-    return "; ".join(filter(None, [section.title, named, rest])), tuple(i for i in columns if i not in same)
+def _lifted(section: Section) -> Section:
+    """The section, what all rows have in common in its title."""
+    columns, rows = section.columns, section.rows
+    names = [i for i in _names(section) if columns[i].tone is None]  # what has a tone is a result
+    same = [i for i in range(len(columns)) if len({row[i] for row in rows}) == 1]
+    lifted = [i for i in names if i in same]
+    if len(rows) > 1:
+        lifted = [] if lifted == names else lifted  # rows that nothing would tell apart
+        lifted += [i for i in same if i not in names and columns[i].rank]
+    said = [(columns[i].label, rows[0][i]) for i in lifted if rows[0][i]]
+    plain = ": ".join(value for label, value in said if label in _PLAIN)
+    rest = ", ".join(f"{label} {value}" for label, value in said if label not in _PLAIN)
+    kept = section.keeping([i for i in range(len(columns)) if i not in lifted])
+    return replace(kept, title="; ".join(filter(None, [section.title, plain, rest])))
 
 
-def _folded(section: Section, columns: tuple[int, ...]) -> tuple[Section, tuple[int, ...]]:
+def _folded(section: Section) -> Section:
     """The section with the columns that name its rows as one."""
-    names = [i for i in _names(section, columns) if section.columns[i].label in _PLAIN]
-    if len(names) < 2:
-        return section, columns
-    first, *others = names
+    names = [i for i in _names(section) if section.columns[i].label in _PLAIN]
+    if len(names) < 2 or len(section.rows) == 1:
+        return section
+    first, rest = names[0], [i for i in range(len(section.columns)) if i not in names[1:]]
     label = ", ".join(section.columns[i].label for i in names)
     heads = tuple(replace(column, label=label) if i == first else column for i, column in enumerate(section.columns))
     rows = tuple(
         tuple(" · ".join(filter(None, (row[j] for j in names))) if i == first else cell for i, cell in enumerate(row))
         for row in section.rows
     )
-    return replace(section, columns=heads, rows=rows), tuple(i for i in columns if i not in others)
+    return replace(section, columns=heads, rows=rows).keeping(rest)
 
 
-def _blocks(section: Section, columns: Sequence[int], width: int) -> tuple[ColumnBlock, ...]:
-    """The columns of each table and their widths; those that name the rows are in all of them.
+def _blocks(section: Section, width: int) -> list[Section]:
+    """The section as one table, or as several with the same names; only the first has the title."""
+    if len(section.rows) == 1:
+        return [section]
+    least, lead = _widths(section, width, readable=False), _names(section)
+    blocks = [list(lead)]
+    for i in range(len(lead), len(section.columns)):
+        if blocks[-1] != lead and _total(least[j] for j in [*blocks[-1], i]) > width:
+            blocks.append(list(lead))
+        blocks[-1].append(i)
+    first, *others = (section.keeping(block) for block in blocks)
+    return [first, *(replace(block, title="") for block in others)]
 
-    Text may fold between words, a number never; one column that is too wide alone stays whole.
+
+def _widths(section: Section, width: int = 10**6, *, readable: bool = True) -> list[int]:
+    """How wide each column must be: a number whole, a long text a quarter of the width.
+
+    Where it need not be readable, that is its longest word; short texts, as a verdict, are not folded.
     """
-    full, least, lead = _full(section), _least(section, width), _names(section, columns)
-    found: list[list[int]] = [list(lead)]
-    for i in columns[len(lead) :]:
-        wider = [*found[-1], i]
-        if found[-1] != lead and _room(wider, least, width) < 0:
-            found.append([*lead, i])
-        else:
-            found[-1] = wider
-    out = []
-    for chosen in found:
-        widths = {i: least[i] for i in chosen}
-        for i in chosen:
-            widths[i] += max(0, min(full[i] - least[i], _room(chosen, widths, width)))
-        out.append(ColumnBlock(section, tuple(chosen), tuple(widths[i] for i in chosen)))
-    return tuple(out)
+    cap, out = max(8, width // 4), []
+    for i, column in enumerate(section.columns):
+        texts = [column.label, *(row[i] for row in section.rows)]
+        full, word = (
+            max((cell_len(part) for text in texts for part in split(text)), default=0)
+            for split in (str.splitlines, str.split)
+        )
+        if column.text and full > min(_SHORT, cap):
+            word = min(word, cap)
+            full = max(word, min(full, width // 4)) if readable else word
+        out.append(full)
+    return out
 
 
-def _full(section: Section) -> list[int]:
-    return [_widest(section, i, str.splitlines) for i in range(len(section.columns))]
-
-
-def _least(section: Section, width: int) -> list[int]:
-    """The narrowest that each column can be; short texts, as a verdict, are not folded."""
-    cap = max(8, width // 4)
-    return [
-        min(_widest(section, i, str.split), cap) if column.text and full > min(_SHORT, cap) else full
-        for i, (column, full) in enumerate(zip(section.columns, _full(section), strict=True))
-    ]
-
-
-def _readable(section: Section, width: int) -> list[int]:
-    """What each column should have before others are left out for it: a long text a quarter of the width."""
-    return [
-        max(least, min(full, width // 4)) if column.text else full
-        for column, least, full in zip(section.columns, _least(section, width), _full(section), strict=True)
-    ]
-
-
-def _room(columns: Sequence[int], widths: Sequence[int] | Mapping[int, int], width: int) -> int:
-    """What a table of these columns leaves of `width`."""
-    return width - sum(widths[i] + _GAP for i in columns) + _GAP
-
-
-def _widest(section: Section, i: int, split: Callable[[str], list[str]]) -> int:
-    """The widest part of a column's label and cells."""
-    from rich.cells import cell_len
-
-    texts = [section.columns[i].label, *(row[i] for row in section.rows)]
-    return max((cell_len(part) for text in texts for part in split(text)), default=0)
+def _total(widths: Iterable[int]) -> int:
+    """The width of a table of such columns."""
+    return sum(width + _GAP for width in widths) - _GAP

@@ -19,7 +19,7 @@ from .summary import summarise
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..results.labels import LabelSample
+    from ..results.explanation import LabelSample
     from .summary import Result
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from ..data.scores import Measured
-from .forms import Document, row, storable
-from .rows import Difference, Estimate, JudgeCorrection, difference
+from .forms import Document, finite
+from .rows import Difference, Estimate, difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,16 +163,16 @@ class QuestionColumns(Measured):
         return len(self.question)
 
     def __getitem__(self, i: int) -> Question:
-        tau = _or_none(self.tau[i])
+        tau = finite(self.tau[i])
         return Question(
             *self.key,
             question=self.question[i],
             cluster=self.cluster[i],
-            difficulty=_or_none(self.difficulty[i]),
+            difficulty=finite(self.difficulty[i]),
             n_models=int(self.n_models[i]),
             n_solved=None if self.n_solved is None else int(self.n_solved[i]),
             tau=tau,
-            p_tau=_or_none(self.p_tau[i]),
+            p_tau=finite(self.p_tau[i]),
             suspect=None if tau is None else bool(self.suspect[i]),
         )
 
@@ -201,6 +201,11 @@ class Pairs(Sequence[Difference]):
     words: tuple[str, ...]
     flags: Mapping[str, AnyArray]
     """Diagnostic code → which pairs have it."""
+
+    @property
+    def sign(self) -> float:
+        """−1 where less is better, else 1."""
+        return -1.0 if self.common["higher_is_better"] is False else 1.0
 
     def __len__(self) -> int:
         return len(self.a)
@@ -233,37 +238,6 @@ class Pairs(Sequence[Difference]):
             if {self.names[x], self.names[y]} == {model_a, model_b}:
                 return self[i]
         raise KeyError(f"no pair of {model_a!r} and {model_b!r}")
-
-    def to_frame(self) -> pd.DataFrame:
-        """One line per pair; what cannot be estimated is NaN, diagnostics are joined by a space."""
-        import numpy as np
-        import pandas as pd
-
-        names, runs = (
-            np.asarray([storable(item) for item in items], dtype=object) for items in (self.names, self.runs)
-        )
-        have: dict[str, Any] = dict(self.columns)
-        have |= {name: [storable(value)] * len(self) for name, value in self.common.items()}
-        have |= {"model_a": names[self.a], "model_b": names[self.b], "run_a": runs[self.a], "run_b": runs[self.b]}
-        have["verdict"] = np.asarray(self.words, dtype=object)[self.verdict]
-        notes = [""] * len(self)
-        for code in sorted(self.flags):
-            for i in np.flatnonzero(self.flags[code]):
-                notes[i] += (" " if notes[i] else "") + code
-        have["diagnostics"] = notes
-        causes = []
-        for cause in dict.fromkeys(cause for each in self.missing for cause in each):
-            causes.append(f"missing_{cause}")
-            by_model = np.array([each.get(cause, 0) for each in self.missing])
-            have[causes[-1]] = by_model[self.a] + by_model[self.b]
-        judges = [None if value is None else row(value) for value in have.pop("judge")]
-        corrected = any(judge is not None for judge in judges)
-        own = [item.name for item in fields(JudgeCorrection)] if corrected else []
-        have |= {f"judge_{name}": [judge and judge[name] for judge in judges] for name in own}
-        names_of = [item.name for item in fields(Difference) if item.name != "judge"]
-        names_of += [f"judge_{name}" for name in own]
-        at = names_of.index("missing")
-        return pd.DataFrame({name: have[name] for name in (*names_of[:at], *causes, *names_of[at + 1 :])})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -416,25 +390,8 @@ class Arena(Document):
         out["settings"]["baseline"] = self.baseline
         return out
 
-    def to_frame(self, table: str | None = None) -> pd.DataFrame:
-        """A list of `to_dict` with one line per row, by default the pairs; what is not identified is NaN.
-
-        Raises:
-            KeyError: there is no such list.
-        """
-        if table not in (None, "pairs"):
-            return Document.to_frame(self, table)
-        import pandas as pd
-
-        return pd.concat([board.pairs.to_frame() for board in self.boards], ignore_index=True)
-
     def to_frames(self) -> dict[str, pd.DataFrame]:
         """All tables by name; `slices` and `checkpoints` where there are any."""
         names = ["models", "pairs", "benchmarks", "questions"]
         names += [name for name in ("slices", "checkpoints") if getattr(self, name)]
         return {name: self.to_frame(name) for name in names}
-
-
-def _or_none(value: Any) -> float | None:
-    number = float(value)
-    return number if number - number == 0 else None

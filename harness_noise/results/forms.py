@@ -1,4 +1,4 @@
-"""What all results share: rows as strict JSON and as a table."""
+"""What all results share: rows as strict JSON, as a table, and shown by whoever renders them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,52 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._version import __version__
-from .display import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
     from _typeshed import DataclassInstance
+    from rich.console import RenderableType
 
 
 SCHEMA_VERSION = 1
+_RENDERERS = {
+    "rich": "report.terminal:render",
+    "text": "report.terminal:text",
+    "html": "report.html:fragment",
+    "markdown": "report.text:markdown",
+    "junit": "report.gate:junit",
+}
+"""Form → `module:function`, imported when a result is shown for the first time: results know no renderer."""
+
+
+def rendered(form: str, result: object) -> Any:
+    """The result in a form of `_RENDERERS`."""
+    module, function = _RENDERERS[form].split(":")
+    return getattr(import_module(f"harness_noise.{module}"), function)(result)
+
+
+class Shown:
+    """A result that terminals and notebooks show."""
+
+    __slots__ = ()
+
+    def _table(self) -> Shown:
+        """What is shown in its place: a row stands in a table of one row."""
+        return self
+
+    def __rich__(self) -> RenderableType:
+        shown: RenderableType = rendered("rich", self._table())
+        return shown
+
+    def __str__(self) -> str:
+        return str(rendered("text", self._table()))
+
+    def _repr_html_(self) -> str:
+        return str(rendered("html", self._table()))
 
 
 class Document(Shown):
@@ -83,10 +118,11 @@ def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Rows as a table."""
     import pandas as pd
 
-    return pd.DataFrame([{key: storable(value) for key, value in item.items()} for item in rows])
+    table = pd.DataFrame([{key: _storable(value) for key, value in item.items()} for item in rows])
+    return table.fillna({name: 0 for name in table if str(name).startswith("missing_")})
 
 
-def storable(value: Any) -> Any:
+def _storable(value: Any) -> Any:
     """A text without halves of surrogate pairs, which JSON can spell and no column of text can hold."""
     return _HALF.sub("\ufffd", value) if isinstance(value, str) else value
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
 from ..data.scores import Measured
-from .display import rendered
-from .forms import Document, document, json_value
+from .forms import Document, document, json_value, rendered
 
 Rule = Literal["regression", "no-loss"]
 PASS, FAIL, CANNOT = "pass", "fail", "cannot judge"
@@ -19,25 +18,25 @@ PASS, FAIL, CANNOT = "pass", "fail", "cannot judge"
 class GateRow(Measured):
     """One quantity that is held against its threshold."""
 
-    model: str
-    against: str
+    model: str = ""
+    against: str = ""
     """The baseline; of a floor empty."""
-    quantity: str
+    quantity: str = "A − B"
     """A − B; A − 0.99·B (where lower is better A − B/0.99); or A."""
-    higher_is_better: bool | None
-    n_questions: int
-    threshold: float | None
+    higher_is_better: bool | None = None
+    n_questions: int = 0
+    threshold: float | None = None
     """What the quantity must not lie below (above where lower is better)."""
-    estimate: float | None
-    se: float | None
-    df: float | None
-    limit: float | None
+    estimate: float | None = None
+    se: float | None = None
+    df: float | None = None
+    limit: float | None = None
     """The end of the row's interval that the rule reads: the best that A may be; under no-loss the worst."""
-    p_value: float | None
+    p_value: float | None = None
     """One-sided: small where a loss beyond the threshold is shown; of the rule no-loss, where one is excluded."""
-    p_adjusted: float | None
+    p_adjusted: float | None = None
     """`p_value` adjusted over all rows that decide."""
-    passed: bool | None
+    passed: bool | None = None
     """null: it cannot be judged, is not decided (no-loss), or does not decide (pooled)."""
     decides: bool = True
     """False of rows beside a pooled one, which are for information."""

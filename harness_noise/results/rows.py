@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ..data.scores import Measured
-from .display import Shown
-from .forms import Document, finite, row
+from .forms import Document, Shown, finite, row
 from .gate import Gate
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..stats.arrays import FloatArray
     from ..stats.combine import Combined
-    from ..stats.tests import Skew
+    from ..stats.decision import Skew
     from .sequential import Drawn, FullRow, Sequential
 
 
@@ -50,7 +49,8 @@ class JudgeCorrection:
     bias_se: float | None
     """Standard error of `bias`."""
     gain: float | None
-    """How many times the variance of the labels alone is that of the corrected mean."""
+    """How many times the variance of the labels alone is that of the corrected mean; null where all labels are the
+    same, so that theirs is not known."""
     r2: float | None
     """The share of the labels' variance that the judge predicts; null where the labels are too few to use the judge."""
 
@@ -288,12 +288,20 @@ class Difference(_Row):
     permutation, which have none of their own, it is t's."""
 
 
-_NUMBERS = [item.name for item in fields(Difference) if item.type == "float | None"]
+def _numbers(kind: type[_Row], known: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields, with null for numbers that are missing or not finite."""
+    names = [item.name for item in fields(kind) if item.type == "float | None"]
+    return {**known, **{name: finite(known.get(name)) for name in names}}
+
+
+def estimate(**known: Any) -> Estimate:
+    """The row of these fields; numbers that are missing or not finite become null."""
+    return Estimate(**_numbers(Estimate, known))
 
 
 def difference(**known: Any) -> Difference:
     """The row of these fields; numbers that are missing or not finite become null."""
-    return Difference(**known | {name: finite(known.get(name)) for name in _NUMBERS})
+    return Difference(**_numbers(Difference, known))
 
 
 @dataclass(frozen=True, slots=True)

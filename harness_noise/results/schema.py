@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any, get_args
 
+from ..stats import combine, planning
+from . import arena, explanation, gate, plan, rows, sequential
 from .diagnostics import DIAGNOSTICS
-from .forms import SCHEMA_VERSION
-from .gate import CANNOT, FAIL, PARTS, PASS, Gate, GateRow, Rule, Seen, SelfTest, StoredVerdict
-from .plan import Plan, PlanRow, PlugIn, TaskRepeats, TheoryRow
-from .rows import Difference, Estimate, Flip, JudgeCorrection, JudgeFlips
-from .sequential import Drawn, FullRow, PlanLooks, Replay, Sequential
-
-
-def _rows(*names: str) -> dict[str, Any]:
-    items = [{"$ref": f"#/$defs/{name}"} for name in names]
-    return {"type": "array", "items": items[0] if len(items) == 1 else {"anyOf": items}}
-
+from .forms import SCHEMA_VERSION, Document
+from .gate import CANNOT, FAIL, PARTS, PASS, Gate, Rule
 
 _PLAIN: dict[str, dict[str, Any]] = {
     "str": {"type": "string"},
@@ -26,128 +18,96 @@ _PLAIN: dict[str, dict[str, Any]] = {
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
     "None": {"type": "null"},
+    "Rule": {"enum": list(get_args(Rule))},
 }
-
-
-def _json_of(text: str, rows: Mapping[str, str]) -> dict[str, Any]:
-    """The JSON of a field's type, as its dataclass has it; `rows` are the names of the classes of rows."""
-    if " | " in text:
-        kinds = [_json_of(part, rows) for part in text.split(" | ")]
-        if any("$ref" in kind for kind in kinds):
-            return {"anyOf": kinds}
-        together = {key: value for kind in kinds for key, value in kind.items()}
-        return together | {"type": [kind["type"] for kind in kinds]}
-    name, _, inner = text.removesuffix("]").partition("[")
-    types = inner.split(", ")
-    if name == "tuple":
-        size = {} if types[-1] == "..." else {"minItems": len(types), "maxItems": len(types)}
-        return {"type": "array", "items": _json_of(types[0], rows)} | size
-    if name == "Mapping":
-        counted = {"minimum": 1} if types[1] == "int" else {}
-        return {"type": "object", "additionalProperties": _json_of(types[1], rows) | counted}
-    return _PLAIN.get(text) or {"$ref": f"#/$defs/{rows[text]}"}
-
-
 _CODES = {"type": "array", "items": {"enum": sorted(DIAGNOSTICS)}}
-_TABLES = {
-    "estimates": _rows("estimate"),
-    "comparisons": _rows("comparison"),
-    "models": _rows("model"),
-    "pairs": _rows("comparison"),
-    "benchmarks": _rows("benchmark"),
-    "questions": _rows("flip", "question"),
-    "combined": _rows("combined"),
-    "budget": _rows("budget"),
-    "sequential": _rows("sequential"),
-    "drawn": _rows("drawn"),
-    "full_benchmark": _rows("full_benchmark"),
-    "plan": {"$ref": "#/$defs/plan"},
-    "factors": _rows("factor"),
-    "judges": _rows("judge_pair"),
-    "slices": _rows("estimate_slice", "comparison_slice"),
-    "heterogeneity": _rows("heterogeneity"),
-    "checkpoints": _rows("checkpoint"),
-    "selection": _rows("selection"),
-    "coefficients": _rows("coefficient"),
-    "fits": _rows("fit"),
-    "n_answers": _PLAIN["int"],
-    "mean": _PLAIN["float"],
-    "gate": {"$ref": "#/$defs/gate"},
-    "advice": _PLAIN["str"],
-    "notes": {"type": "array", "items": _PLAIN["str"]},
+_DOCUMENTS = (rows.Analysis, rows.Comparison, arena.Arena, explanation.Factors, explanation.Explanation)
+_KINDS = {
+    name: kind
+    for module in (arena, combine, explanation, gate, plan, planning, rows, sequential)
+    for name, kind in vars(module).items()
+    if is_dataclass(kind)
 }
-"""What stands beside the settings, by command."""
 
 
-def _table(kind: type[Any], rows: Mapping[str, str]) -> dict[str, Any]:
-    """A row: the fields of its dataclass."""
-    return _object(
-        {item.name: _CODES if item.name == "diagnostics" else _json_of(str(item.type), rows) for item in fields(kind)}
-    )
+class _Definitions(dict[str, dict[str, Any]]):
+    """The schema of every class of rows that a result refers to."""
+
+    def json_of(self, text: str) -> dict[str, Any]:
+        """The JSON of a field's type, as its dataclass has it."""
+        if " | " in text:
+            kinds = [self.json_of(part) for part in text.split(" | ")]
+            if any("$ref" in kind for kind in kinds):
+                return {"anyOf": kinds}
+            together = {key: value for kind in kinds for key, value in kind.items()}
+            return together | {"type": [kind["type"] for kind in kinds]}
+        name, _, inner = text.removesuffix("]").partition("[")
+        types = inner.split(", ")
+        if name in ("tuple", "Iterator"):
+            whole = name == "Iterator" or types[-1] == "..."
+            size = {} if whole else {"minItems": len(types), "maxItems": len(types)}
+            return {"type": "array", "items": self.json_of(types[0])} | size
+        if name == "Mapping":
+            counted = {"minimum": 1} if types[1] == "int" else {}
+            return {"type": "object", "additionalProperties": self.json_of(types[1]) | counted}
+        return _PLAIN.get(text) or self.row(text)
+
+    def row(self, name: str) -> dict[str, Any]:
+        """A reference to the object of a class: the fields of its dataclass."""
+        if name not in self:
+            self[name] = {}
+            self[name] = self.object({item.name: str(item.type) for item in fields(_KINDS[name])})
+        return {"$ref": f"#/$defs/{name}"}
+
+    def object(self, types: dict[str, str]) -> dict[str, Any]:
+        """An object with exactly these fields."""
+        properties = {name: _CODES if name == "diagnostics" else self.json_of(text) for name, text in types.items()}
+        return {"type": "object", "properties": properties, "required": list(types), "additionalProperties": False}
+
+    def gate(self) -> dict[str, Any]:
+        """The verdict of a gate; its settings stand beside it."""
+        types = {item.name: str(item.type) for item in fields(Gate) if item.name in PARTS}
+        shape = self.object(types | {"passed": "bool", "sentence": "str"})
+        shape["properties"] |= {"outcome": {"enum": [PASS, FAIL, CANNOT]}, "adjust": {"enum": ["holm", "none"]}}
+        return shape
+
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """What stands beside the settings; several commands may have different rows under one name."""
+        shapes: dict[str, list[dict[str, Any]]] = {}
+        for kind in _DOCUMENTS:
+            for name in (*kind.always, *kind.if_any):
+                shape = self.json_of(_type_of(kind, name))
+                if shape not in shapes.setdefault(name, []):
+                    shapes[name].append(shape)
+        return {name: found[0] if len(found) == 1 else {"anyOf": found} for name, found in shapes.items()}
 
 
-def _gate(kind: type[Any], rows: Mapping[str, str]) -> dict[str, Any]:
-    """The verdict of a gate; its settings stand beside it."""
-    words = {
-        "outcome": {"enum": [PASS, FAIL, CANNOT]},
-        "rule": {"enum": list(get_args(Rule))},
-        "adjust": {"enum": ["holm", "none"]},
-        "passed": _PLAIN["bool"],
-        "sentence": _PLAIN["str"],
-    }
-    others = [item for item in fields(kind) if item.name in PARTS and item.name not in words]
-    return _object(words | {item.name: _json_of(str(item.type), rows) for item in others})
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+def _type_of(kind: type[Document], name: str) -> str:
+    """The type of what a result has under a name, which may be a property."""
+    value = getattr(kind, name)
+    types = value.fget.__annotations__ if isinstance(value, property) else {"return": kind.__annotations__[name]}
+    return str(types["return"])
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of `--format json` and of a results file's `noise` block.
-
-    It is generated from the dataclasses above and shipped as `schema.json`.
-    """
-    from ..stats.combine import Combined
-    from ..stats.planning import LabelPlan, Spending
-    from .arena import Benchmark, Budget, Checkpoint, Model, Question, Selection, Spread, Step
-    from .explanation import Coefficient, FactorRow, Fit, JudgePair
-    from .rows import DifferenceSlice, EstimateSlice, Heterogeneity
-
-    kinds = {
-        "estimate": Estimate, "comparison": Difference, "flip": Flip, "model": Model, "benchmark": Benchmark,
-        "question": Question, "spread": Spread, "step": Step, "combined": Combined, "plan": Plan, "plan_row": PlanRow,
-        "plug_in": PlugIn, "theory": TheoryRow, "factor": FactorRow, "budget": Budget, "plan_looks": PlanLooks,
-        "replay": Replay, "sequential": Sequential, "drawn": Drawn, "full_benchmark": FullRow,
-        "coefficient": Coefficient, "fit": Fit, "estimate_slice": EstimateSlice, "comparison_slice": DifferenceSlice,
-        "heterogeneity": Heterogeneity, "gate_row": GateRow, "self_test": SelfTest, "seen": Seen,
-        "stored_verdict": StoredVerdict, "task_repeats": TaskRepeats, "selection": Selection, "judge_flips": JudgeFlips,
-        "judge_pair": JudgePair, "checkpoint": Checkpoint, "judge": JudgeCorrection, "judge_plan": Spending,
-        "label_plan": LabelPlan,
-    }  # fmt: skip
-    names = {kind.__name__: name for name, kind in kinds.items()}
+    """The JSON Schema of `--format json` and of a results file's `noise` block; shipped as `schema.json`."""
+    defined = _Definitions()
     first = {
         "schema_version": {"const": SCHEMA_VERSION},
         "harness_noise_version": {"type": "string"},
         "settings": {"type": "object"},
     }
+    results = {"plan": defined.row("Plan"), "gate": defined.gate()}
+    required = [[name for name in kind.always if name != "notes"] for kind in _DOCUMENTS]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "harness-noise",
         "type": "object",
-        "properties": first | _TABLES,
+        "properties": first | defined.tables() | results,
         "required": list(first),
-        "anyOf": [
-            {"required": ["estimates"]},
-            {"required": ["comparisons"]},
-            {"required": ["models", "pairs", "benchmarks", "questions"]},
-            {"required": ["plan"]},
-            {"required": ["gate"]},
-            {"required": ["coefficients", "fits"]},
-            {"required": ["factors", "n_answers", "mean", "advice"]},
-        ],
+        "anyOf": [{"required": names} for names in (*required, *([name] for name in results))],
         "additionalProperties": False,
-        "$defs": {name: _table(kind, names) for name, kind in kinds.items()} | {"gate": _gate(Gate, names)},
+        "$defs": dict(defined),
     }
 
 

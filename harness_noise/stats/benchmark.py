@@ -7,8 +7,8 @@ import re
 import numpy as np
 from scipy import special
 
-from .arrays import BoolArray, FloatArray
-from .ranks import NDInt, dense_ranks
+from ..arrays import AnyArray, BoolArray, FloatArray
+from .ranks import dense_ranks
 
 BLOCK = 2_000_000
 """Scores whose tau is taken at once (some 100 MB)."""
@@ -42,8 +42,8 @@ def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
         block = slice(first, first + step)
         W = there[block] & (count > 1)
         x = np.where(W, scores[block], 0.0)
-        ranks, levels = dense_ranks(x, W)
-        rest, places = dense_ranks(np.where(W, (total - x) / np.maximum(count - 1, 1), 0.0), W)
+        ranks, levels = dense_ranks(np.where(W, x, np.nan))
+        rest, places = dense_ranks(np.where(W, (total - x) / np.maximum(count - 1, 1), np.nan))
         S = _concordance(ranks, levels, rest)
         tied_x, tied_rest = _ties(ranks, levels), _ties(rest, places)
         m = W.sum(axis=1).astype(np.float64)
@@ -58,7 +58,7 @@ def kendall_tau(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
     return tau, low
 
 
-def _concordance(x: NDInt, levels: int, y: NDInt) -> FloatArray:
+def _concordance(x: AnyArray, levels: int, y: AnyArray) -> FloatArray:
     """(N,) Σ over pairs of columns of sign(x_a − x_b) sign(y_a − y_b), from ranks within rows; −1 is masked."""
     N, M = x.shape
     out = np.zeros(N)
@@ -86,7 +86,7 @@ def _concordance(x: NDInt, levels: int, y: NDInt) -> FloatArray:
     return out
 
 
-def _ties(ranks: NDInt, levels: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _ties(ranks: AnyArray, levels: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(N,) Σ t(t − 1), Σ t(t − 1)(t − 2) and Σ t(t − 1)(2t + 5) over the groups of t columns of one rank."""
     N = len(ranks)
     flat = (np.arange(N)[:, None] * (levels + 1) + ranks + 1).ravel()

@@ -112,8 +112,7 @@ class Cells:
     @property
     def n_clusters(self) -> FloatArray:
         """(Q,) clusters that have a question."""
-        out: FloatArray = (self.by_cluster(self.sizes) > 0).sum(axis=1).astype(np.float64)
-        return out
+        return np.asarray((self.by_cluster(self.sizes) > 0).sum(axis=1).astype(np.float64))
 
     @property
     def task_sizes(self) -> FloatArray:
@@ -130,8 +129,7 @@ class Cells:
     def identified(self) -> BoolArray:
         """(Q,) at least two clusters in every task of non-zero weight."""
         whole = (self.sizes == self.task_sizes[:, self.strata]) & (self.sizes > 0)
-        out: BoolArray = (self.n_clusters > 1) & ~(whole & (self.weights[:, self.strata] > 0)).any(axis=1)
-        return out
+        return np.asarray((self.n_clusters > 1) & ~(whole & (self.weights[:, self.strata] > 0)).any(axis=1))
 
     def by_cluster(self, values: FloatArray) -> FloatArray:
         """(…, G) sums over the (…, C) cells of each cluster."""
@@ -155,8 +153,7 @@ class Cells:
     def factors(self, estimator: Estimator) -> FloatArray:
         """(Q, C) what the residual sum of a cell counts for in the score of its cluster."""
         small = np.sqrt(small_sample_factor(self.n_clusters, estimator))
-        out: FloatArray = self.weights[:, self.strata] * leverage_factor(self.leverage, estimator) * small[:, None]
-        return out
+        return np.asarray(self.weights[:, self.strata] * leverage_factor(self.leverage, estimator) * small[:, None])
 
     def scores(self, sums: FloatArray, estimator: Estimator) -> FloatArray:
         """(P, G) cluster scores from (P, C) residual sums by cell."""

@@ -100,7 +100,7 @@ def equal_weights(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[fl
     spread = float((s**4 / df).sum())
     freedom = variance**2 / spread if spread > 0 else math.inf
     t = mean / se
-    p = float(2 * _tail(np.array([t]), np.array([freedom]))[0])
+    p = float(2 * special.stdtr(freedom, -abs(t)))
     return Combined("equal weights", len(d), mean, se, t, p, df=freedom if math.isfinite(freedom) else None)
 
 
@@ -111,7 +111,7 @@ def stouffer(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence[float])
     """
     d, s, df = _arrays(diffs, ses, dfs)
     t = d / s
-    each = -np.sign(t) * special.ndtri(np.maximum(_tail(t, df), SMALLEST))
+    each = -np.sign(t) * special.ndtri(np.maximum(special.stdtr(df, -np.abs(t)), SMALLEST))
     z = float(each.sum() / math.sqrt(len(d)))
     return Combined("Stouffer", len(d), None, None, z, _two_sided(z))
 
@@ -136,12 +136,6 @@ def inverse_variance(diffs: Sequence[float], ses: Sequence[float], dfs: Sequence
     return Combined("inverse variance", len(d), mean, se, mean / se, _two_sided(mean / se), hetero)
 
 
-def _tail(t: FloatArray, df: FloatArray) -> FloatArray:
-    """P(T < −|t|), the normal one for infinite df."""
-    with np.errstate(invalid="ignore"):
-        return np.where(np.isinf(df), special.ndtr(-np.abs(t)), special.stdtr(df, -np.abs(t)))
-
-
 def _two_sided(z: float) -> float:
     return float(2 * special.ndtr(-abs(z)))
 
@@ -159,18 +153,17 @@ def wilcoxon(diffs: Sequence[float]) -> Combined:
     n = len(d)
     if n == 0:
         return Combined("Wilcoxon signed-rank", 0, None, None, None, 1.0)
-    if len(np.unique(np.abs(d))) < n and n <= 20:
-        ranks = stats.rankdata(np.abs(d))
-        plus = float(ranks[d > 0].sum())
+    ties, ranks = len(np.unique(np.abs(d))) < n, stats.rankdata(np.abs(d))
+    plus = float(ranks[d > 0].sum())
+    if ties and n <= 20:
         patterns = ((np.arange(2**n)[:, None] >> np.arange(n)) & 1) @ ranks
-        upper, lower = float((patterns >= plus - SLACK).mean()), float((patterns <= plus + SLACK).mean())
-        return Combined("Wilcoxon signed-rank", n, None, None, plus, min(1.0, 2 * min(upper, lower)))
-    method: Literal["exact", "approx"] = "exact" if n <= 50 and len(np.unique(np.abs(d))) == n else "approx"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scipy warns of ties in the normal approximation
-        found = stats.wilcoxon(d, method=method)
-        plus = float(stats.rankdata(np.abs(d))[d > 0].sum())
-    return Combined("Wilcoxon signed-rank", n, None, None, plus, float(found.pvalue))
+        p = min(1.0, 2 * float(min((patterns >= plus - SLACK).mean(), (patterns <= plus + SLACK).mean())))
+    else:
+        method: Literal["exact", "approx"] = "approx" if ties or n > 50 else "exact"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # scipy warns of ties in the normal approximation
+            p = float(stats.wilcoxon(d, method=method).pvalue)
+    return Combined("Wilcoxon signed-rank", n, None, None, plus, p)
 
 
 def _check_counts(x: int, n: int, y: int, m: int) -> None:

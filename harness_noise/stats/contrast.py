@@ -38,7 +38,7 @@ class QuestionStats:
     answers_differ: BoolArray | bool = False
     """Whether some answers to one question are known to differ, whatever their scores say."""
 
-    def take(self, index: IntArray | BoolArray) -> QuestionStats:
+    def take(self, index: Any) -> QuestionStats:
         return replace(self, mean=self.mean[index], var=self.var[index], count=self.count[index])
 
     def runs(self, index: IntArray) -> QuestionStats:
@@ -110,8 +110,6 @@ def contrast(
     A question with a single answer takes the mean s² of the others of its run and task. What the variances are worth
     says `repeat_codes`.
     """
-    if len(runs) != len(coefficients) or any(run.count.shape != runs[0].count.shape for run in runs):
-        raise ValueError("one coefficient per run, and the same questions in every run")
     if shown is None and any((run.count == 0).any() for run in runs):
         raise ValueError("a question without any score: drop it before the contrast is built")
     d, v, w = np.zeros((3, *runs[0].count.shape))

@@ -142,47 +142,30 @@ def _with_limits(
         [g for g in range(len(codes) - 1) if g != h and levels[g] < levels[h] and _nested(codes[h], codes[g])]
         for h in range(len(codes))
     ]
-    out = []
+    out = list(found)
+    tails = np.array([1 - alpha / 2, alpha / 2])
     for h, item in enumerate(found):
         if item.variance is None or item.df <= 0 or any(other.variance is None for other in found):
-            out.append(item)
             continue
-        if item.name == RESIDUAL:
-            low, high = (item.df * item.variance / _chi2(item.df, p) for p in (1 - alpha / 2, alpha / 2))
-            out.append(_limited(item, low, high))
-            continue
-        # of several coarser groupings, those that contain no other: main effects of an interaction, or the parent
-        parents = [g for g in above[h] if not any(g in above[k] for k in above[h])]
-        row, df = A[h] - sum((A[g] for g in parents), np.zeros(len(found))), levels[h] - 1
-        df -= sum(levels[g] - 1 for g in parents)
-        c = row[h] / df if df > 0 else 0.0
-        if c <= 0:
-            out.append(item)
-            continue
-        parts = [(row[g] / df * max(0.0, other.variance or 0.0), other.df) for g, other in enumerate(found) if g != h]
-        r = max(0.0, sum(part for part, _ in parts))
-        spread = sum(part**2 / other for part, other in parts if other > 0)
-        df_r = r**2 / spread if spread > 0 else np.inf
-        ms = max(c * item.variance + r, 0.0)
-        limits = [
-            (df * ms / _chi2(df, p) - r * df / _chi2(df, p) * _f(df, df_r, p)) / c for p in (1 - alpha / 2, alpha / 2)
-        ]
-        out.append(_limited(item, *limits))
+        c, df, r, df_r = 1.0, item.df, 0.0, np.inf
+        if item.name != RESIDUAL:
+            # of several coarser groupings, those that contain no other: main effects of an interaction, or the parent
+            parents = [g for g in above[h] if not any(g in above[k] for k in above[h])]
+            row = A[h] - sum((A[g] for g in parents), np.zeros(len(found)))
+            df = levels[h] - 1 - sum(levels[g] - 1 for g in parents)
+            if df <= 0 or row[h] <= 0:
+                continue
+            c = row[h] / df
+            parts = [(row[g] / df * max(0.0, x.variance or 0.0), x.df) for g, x in enumerate(found) if g != h]
+            r = max(0.0, sum(part for part, _ in parts))
+            spread = sum(part**2 / of_part for part, of_part in parts if of_part > 0)
+            df_r = r**2 / spread if spread > 0 else np.inf
+        ms, chi2 = max(c * item.variance + r, 0.0), special.chdtri(df, 1 - tails)
+        F = chi2 / df if np.isinf(df_r) else special.fdtri(df, df_r, tails)
+        low, high = (float(x) for x in (df * ms / chi2 - r * df / chi2 * F) / c)
+        # the interval holds the raw estimate, and some variance that there can be
+        out[h] = replace(item, low=min(low, item.variance), high=max(high, item.variance, 0.0))
     return out
-
-
-def _limited(item: Component, low: float, high: float) -> Component:
-    """The component with its interval, which holds the raw estimate and some variance that there can be."""
-    assert item.variance is not None
-    return replace(item, low=min(float(low), item.variance), high=max(float(high), item.variance, 0.0))
-
-
-def _chi2(df: float, p: float) -> float:
-    return float(special.chdtri(df, 1 - p))
-
-
-def _f(df: float, other: float, p: float) -> float:
-    return float(special.chdtri(df, 1 - p) / df if np.isinf(other) else special.fdtri(df, other, p))
 
 
 def _nested(fine: IntArray, coarse: IntArray) -> bool:

@@ -19,11 +19,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..data.labels import LabelColumns
+from ..data.scores import LabelColumns
 from .arrays import BoolArray, FloatArray, IntArray
 from .cluster_variance import clustered_variance
 from .contrast import Contrast, Design, QuestionStats, cluster_codes, design
-from .flips import effective_flips
+from .intervals import effective_flips
 from .moments import Moments, moments
 from .partial import Part, cross_fit, features
 from .tolerances import FEW_FAILURES, FEWEST_UNITS, ROUNDING

@@ -1,20 +1,21 @@
-"""All pairs of many models at once: the moments of every difference, and what a result says beside them.
+"""Paired differences on their questions, one or all pairs of many models: their moments, and what is said beside them.
 
-P differences come from the questions, in chunks, each pair on the questions that both models have: the functions are
-those of a single comparison (`contrast`, `moments`, `flips`), and so are the numbers. Where all models have all
-questions, matrix products give those pairs whose variance they do not lose to rounding and that differ on many
-questions (`_from_products`); the others go through `_from_questions` all the same.
+P differences come from the questions, in chunks, each pair on the questions that both models have; a row of `compare`
+is P = 1. Where all models have all questions, matrix products give those pairs whose variance they do not lose to
+rounding and that differ on many questions (`_from_products`); the others go through `_from_questions` all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from ..settings import Settings
-from .arrays import BoolArray, Estimator, FloatArray, IntArray, blank, put, rows_of
+from ..arrays import BoolArray, FloatArray, IntArray, blank, columns_of, put, rows_of
+from ..settings import Estimator
 from .cluster_variance import Cells, cells, leverage_factor, task_weights
 from .contrast import (
     Design,
@@ -26,12 +27,11 @@ from .contrast import (
     sub_design,
     sum_by,
 )
-from .differences import Leads, Sides, correlation, far_limits, leads, variance_flags
-from .flips import MOST, SHARE, ExtendedSample, Extension
-from .moments import MomentColumns, fixed_columns, mean_variance, moment_columns, without_rounding
-from .ranks import answers_above, count_above, dense_ranks
+from .decision import Differences, noise_flags, sign_p
+from .intervals import MOST, SHARE, ExtendedSample, Extension, bonett_price
+from .moments import MomentColumns, data_limit, fixed_columns, mean_variance, moment_columns, without_rounding
+from .ranks import answers_above
 from .tolerances import ROUNDING
-from .wild import Wild, wild_test
 
 CHUNK = 400_000
 """Entries of a pairs × questions block that is worked on at once (3 MB, so that it stays in a cache)."""
@@ -42,31 +42,103 @@ NOTHING = 1e-20
 NEAR = 1.001
 """Flips that are few within this factor, or whose sums of powers cancel, are counted on the questions."""
 _CANCELLED_POWERS = 1e-6
-_WILD_ENTRIES = 4_000_000
-"""Resamples × pairs that are held at once (some 200 MB)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """M models on N questions, reduced to question statistics."""
 
-    mean: FloatArray
-    """(N, M) mean over the scored repeats; NaN where the model has no score."""
-    var: FloatArray
-    """(N, M) variance between repeats, ddof = 1; NaN where fewer than two are scored."""
-    count: IntArray
-    """(N, M) scored repeats."""
+    stats: QuestionStats
+    """(M, N); NaN where the model has no score, and `count` is 0."""
     plan: Design
     """The design of all N questions; one pair may have fewer."""
-    identical: BoolArray | bool = False
-    """(M,) as in `QuestionStats`."""
-    answers_differ: BoolArray | bool = False
     answers: tuple[FloatArray, ...] | None = field(default=None, repr=False)
-    """M arrays (N, K_m) of single scores; None where `mean` holds them all or they are only 0 and 1."""
-    binary: bool = False
-    """All single scores are 0 or 1."""
+    """M arrays (N, K_m) of single scores; None where all are 0 or 1, of which the means say enough."""
     order: tuple[IntArray, ...] | None = field(default=None, repr=False)
     """The rows of each model's questions in the order of its run; None: they have the table's."""
+
+    @property
+    def mean(self) -> FloatArray:
+        """(N, M) question means."""
+        return self.stats.mean.T
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leads:
+    """On which clusters A leads, and B, of P differences A − B."""
+
+    signs_a: IntArray
+    """Questions (with clusters: clusters) on which A is ahead: the counts of the sign test."""
+    signs_b: IntArray
+    same: BoolArray
+    """The two agree on every question."""
+    gain: FloatArray
+    """Σ of the clusters' weighted sums of d that are above 0, and of those below: the mean where nothing varies."""
+    loss: FloatArray
+
+
+def leads(d: FloatArray, plan: Design, m: MomentColumns, shown: BoolArray | None = None) -> Leads:
+    """Who leads on which clusters; questions that are clustered in two crossed ways have no sign test.
+
+    Args:
+        d: (P, n) differences, 0 on questions that are not shown.
+        plan: weights, tasks and clusters of the n questions.
+        m: the moments of the P differences.
+        shown: (P, n) the questions that each difference has; None: all of them.
+    """
+    sums = cells(plan, shown).weighted_sums(d)
+    scaled = sums * m.n[:, None]
+    tolerance = ROUNDING * np.maximum(1.0, np.abs(scaled).max(axis=1, initial=0.0))[:, None]
+    each = (scaled > tolerance).sum(axis=1), (scaled < -tolerance).sum(axis=1)
+    signs_a, signs_b = each if plan.crossed is None else np.zeros((2, len(d)), dtype=np.intp)
+    same = m.zero_variance & (np.abs(d).max(axis=1, initial=0.0) <= ROUNDING)
+    return Leads(signs_a, signs_b, same, np.maximum(sums, 0.0).sum(axis=1), np.maximum(-sums, 0.0).sum(axis=1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sides:
+    """What each run of P differences is by itself, over the questions that both have."""
+
+    n_only_a: IntArray
+    """Questions that A alone has."""
+    n_only_b: IntArray
+    repeats_a: IntArray
+    """The most answers to a question."""
+    repeats_b: IntArray
+    mean_a: FloatArray
+    mean_b: FloatArray
+    variance_a: FloatArray
+    """Variance of A's own mean."""
+    variance_b: FloatArray
+    correlation: FloatArray
+    wins_a: FloatArray
+    """Expected wins over all pairs of answers."""
+    wins_b: FloatArray
+
+
+def sides_of(
+    only: Sequence[IntArray], repeats: Sequence[IntArray], each: Sequence[MomentColumns], correlated: FloatArray
+) -> Sides:
+    """What A and B are by themselves: their own questions, most answers to one and moments; the wins are not known."""
+    a, b = each
+    wins = np.full((2, len(correlated)), np.nan)
+    return Sides(*only, *repeats, a.mean, b.mean, a.variance, b.variance, correlated, *wins)  # type: ignore[call-arg, arg-type]
+
+
+def correlation(x: FloatArray, y: FloatArray, shown: BoolArray | None = None) -> FloatArray:
+    """(P,) correlation of A's and B's question means, (P, n) each; NaN where one of them is constant."""
+    n = np.full((len(x), 1), float(x.shape[1])) if shown is None else shown.sum(axis=1, keepdims=True)
+    each = []
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for values in (x, y):
+            values = values if shown is None else values * shown
+            e = values - values.sum(axis=1, keepdims=True) / n
+            e = e if shown is None else e * shown
+            flat = np.abs(e).max(axis=1, initial=0.0) <= ROUNDING * np.abs(values).max(axis=1, initial=0.0)
+            each.append((e, np.where(flat, 0.0, np.einsum("pn,pn->p", e, e))))
+        (e_x, xx), (e_y, yy) = each
+        out: FloatArray = np.clip(np.einsum("pn,pn->p", e_x, e_y) / np.sqrt(xx * yy), -1.0, 1.0)
+    return np.where((n[:, 0] < 2) | (xx == 0) | (yy == 0), np.nan, out)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,6 +159,13 @@ class Columns:
     def __len__(self) -> int:
         return len(self.a)
 
+    def fill(self, rows: IntArray, flags: dict[str, BoolArray], **parts: Any) -> None:
+        """Write these rows of some of the parts."""
+        for name, part in parts.items():
+            put(getattr(self, name), rows, part)
+        for code, has in flags.items():
+            self.flags.setdefault(code, np.zeros(len(self), dtype=np.bool_))[rows] = has
+
 
 def every_pair(n_models: int) -> tuple[IntArray, IntArray]:
     """Indices (a, b) of all pairs a < b, in the order (0, 1), (0, 2), …, (1, 2), …."""
@@ -95,7 +174,7 @@ def every_pair(n_models: int) -> tuple[IntArray, IntArray]:
 
 
 def pair_columns(
-    table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2", *, counts: bool = True, fixed: bool = False
+    table: Table, a: IntArray, b: IntArray, estimator: Estimator = "cr2", *, fixed: bool = False
 ) -> Columns:
     """The columns of the pairs (a[i], b[i]) of a table's models.
 
@@ -104,148 +183,104 @@ def pair_columns(
         a: (P,) columns of the first models.
         b: (P,) columns of the second.
         estimator: of the variance over questions.
-        counts: wins and sign tests too, most of the time where scores have many levels; else 0.
         fixed: the questions are no sample: variances from the repeats alone.
 
     Of complete tables time is that of a few matrix products (M × N)(N × M), and memory O(M N + M² + pairs).
     """
     work = _Work(table, a, b, estimator, fixed=fixed)
-    if counts:
-        work.sides.wins_a[:], work.sides.wins_b[:] = _wins(work)
-    left = np.arange(len(a))
-    if work.whole and not fixed and len(a) > 1 and len(table.mean) > 1 and table.plan.crossed is None:
-        left = _from_products(work, counts=counts)
-    if table.plan.crossed is not None and not work.whole:  # the way with fewer clusters may be another for each pair
+    out, left, crossed = work.out, np.arange(len(a)), table.plan.crossed is not None
+    if crossed and not work.whole:  # the way with fewer clusters may be another for each pair
         for i in left.tolist():
             _alone(work, i)
         left = left[:0]
-    for rows in chunks(left, len(table.mean)):
-        _from_questions(work, rows)
-    return Columns(a, b, work.of, work.leads, work.far, work.sides, work.flags)
-
-
-def chunks(rows: IntArray, width: int) -> list[IntArray]:
-    """The rows in parts whose blocks of that width stay in a cache."""
-    step = max(1, CHUNK // max(1, width))
-    return [rows[start : start + step] for start in range(0, len(rows), step)]
+    elif work.whole and not fixed and not crossed and len(a) > 1 and table.stats.mean.shape[1] > 1:
+        left = _from_products(work)
+    step = max(1, CHUNK // max(1, table.stats.mean.shape[1]))
+    for start in range(0, len(left), step):
+        _from_questions(work, left[start : start + step])
+    out.sides.wins_a[:], out.sides.wins_b[:] = _wins(work)
+    known = ~np.isnan(out.of.mean)
+    flags = {code: has & known for code, has in out.flags.items()} | variance_flags(out.of, table.plan, fixed=fixed)
+    flags["few_flips"] = ~np.isnan(out.far.mean)
+    flags["unpaired_questions"] = (out.sides.n_only_a > 0) | (out.sides.n_only_b > 0)
+    return replace(out, flags=flags)
 
 
 class _Work:
     """The columns while they are filled in, and the table by model."""
 
     def __init__(self, table: Table, a: IntArray, b: IntArray, estimator: Estimator, *, fixed: bool) -> None:
-        self.table, self.a, self.b, self.estimator, self.fixed = table, a, b, estimator, fixed
-        self.plan, self.scored = table.plan, np.ascontiguousarray(~np.isnan(table.mean).T)
+        self.table, self.estimator, self.fixed = table, estimator, fixed
+        self.plan, self.stats, self.scored = table.plan, table.stats, ~np.isnan(table.stats.mean)
         self.whole = bool(self.scored.all())
-        self.stats = QuestionStats(
-            np.nan_to_num(np.ascontiguousarray(table.mean.T)),
-            np.nan_to_num(np.ascontiguousarray(table.var.T)),
-            np.ascontiguousarray(table.count.T),
-            table.identical,
-            table.answers_differ,
-        )
+        self.stats = replace(self.stats, mean=np.nan_to_num(self.stats.mean), var=np.nan_to_num(self.stats.var))
         P = len(a)
-        self.of, self.leads, self.sides = blank(MomentColumns, P), blank(Leads, P), blank(Sides, P)
-        self.far = blank(ExtendedSample, P)
-        self.sides.wins_a[:] = self.sides.wins_b[:] = 0.0
-        self.flags: dict[str, BoolArray] = {}
-
-    def shown(self, rows: IntArray) -> BoolArray | None:
-        """(P, N) the questions that these pairs share; None: all."""
-        return None if self.whole else self.scored[self.a[rows]] & self.scored[self.b[rows]]
-
-    def beside(
-        self,
-        rows: IntArray,
-        only: tuple[IntArray, IntArray],
-        repeats: tuple[IntArray, IntArray],
-        each: tuple[MomentColumns, MomentColumns],
-        correlated: FloatArray,
-    ) -> Sides:
-        """What the runs of these pairs are by themselves, with the wins, which are counted before all else."""
-        (a, b), wins = each, (self.sides.wins_a[rows], self.sides.wins_b[rows])
-        return Sides(*only, *repeats, a.mean, b.mean, a.variance, b.variance, correlated, *wins)
-
-    def flag(self, rows: IntArray, repeats: dict[str, BoolArray], m: MomentColumns) -> None:
-        """Name what the repeats and the variances of these pairs give reason for."""
-        flags = {code: has & ~np.isnan(m.mean) for code, has in repeats.items()}
-        flags |= variance_flags(m, self.plan, fixed=self.fixed)
-        flags["few_flips"] = ~np.isnan(self.far.mean[rows])
-        flags["unpaired_questions"] = (self.sides.n_only_a[rows] > 0) | (self.sides.n_only_b[rows] > 0)
-        self.put_flags(rows, flags)
-
-    def put_flags(self, rows: IntArray, flags: dict[str, BoolArray]) -> None:
-        for code, has in flags.items():
-            self.flags.setdefault(code, np.zeros(len(self.a), dtype=np.bool_))[rows] = has
+        self.out = Columns(
+            a, b, blank(MomentColumns, P), blank(Leads, P), blank(ExtendedSample, P), blank(Sides, P), {}
+        )
 
 
 def _from_questions(work: _Work, rows: IntArray) -> None:
     """Fill in these pairs from the questions that each of them shares."""
-    plan, shown = work.plan, work.shown(rows)
-    runs = [work.stats.runs(models[rows]) for models in (work.a, work.b)]
+    plan, models = work.plan, (work.out.a[rows], work.out.b[rows])
+    shown = None if work.whole else work.scored[models[0]] & work.scored[models[1]]
+    runs = [work.stats.runs(each) for each in models]
     repeats = repeat_codes(runs, plan.strata, shown)
     identified = split_known(repeats)
     c = contrast(runs, (1.0, -1.0), plan.strata, shown)
     if work.fixed:
         m = fixed_columns(runs, (1.0, -1.0), c, plan, identified=identified, shown=shown)
-        each = [contrast([run], (1.0,), plan.strata, shown) for run in runs]
         alone = [
-            fixed_columns([run], (1.0,), of_run, plan, identified=identified, shown=shown)
-            for run, of_run in zip(runs, each, strict=True)
+            fixed_columns(
+                [run], (1.0,), contrast([run], (1.0,), plan.strata, shown), plan, identified=identified, shown=shown
+            )
+            for run in runs
         ]
     else:
         m = moment_columns(c, plan, work.estimator, identified=identified, shown=shown)
-        means = [run.mean if shown is None else run.mean * shown for run in runs]
-        alone = [mean_variance(mean, plan, work.estimator, shown) for mean in means]
-        put(work.leads, rows, leads(c.d, plan, m, shown))
-        put(work.far, rows, far_limits(c.d, plan, m, work.estimator, shown))
-    counts = [run.count if shown is None else run.count * shown for run in runs]
-    scored = [work.scored[models[rows]].sum(axis=1) - m.n.astype(np.intp) for models in (work.a, work.b)]
+        alone = [
+            mean_variance(run.mean if shown is None else run.mean * shown, plan, work.estimator, shown) for run in runs
+        ]
+        far = far_limits(c.d, plan, m, work.estimator, shown)
+        work.out.fill(rows, {}, leads=leads(c.d, plan, m, shown), far=far)
+    only = [work.scored[each].sum(axis=1) - m.n.astype(np.intp) for each in models]
+    top = [(run.count if shown is None else run.count * shown).max(axis=1) for run in runs]
     correlated = correlation(runs[0].mean, runs[1].mean, shown)
-    put(work.of, rows, m)
-    top = counts[0].max(axis=1), counts[1].max(axis=1)
-    put(work.sides, rows, work.beside(rows, (scored[0], scored[1]), top, (alone[0], alone[1]), correlated))
-    work.flag(rows, repeats, m)
+    work.out.fill(rows, repeats, of=m, sides=sides_of(only, top, alone, correlated))
 
 
 def _alone(work: _Work, i: int) -> None:
     """Fill in one pair from a table of its own, of the questions that both have."""
-    table, models, pair = work.table, np.array([work.a[i], work.b[i]]), np.array([i])
-    rows, run = np.flatnonzero(work.scored[models].all(axis=0)), work.stats.runs(models)
-    at, plan = np.ix_(rows, models), sub_design(table.plan, rows)
-    part = Table(table.mean[at], table.var[at], table.count[at], plan, run.identical, run.answers_differ)
+    models = np.array([work.out.a[i], work.out.b[i]])
+    rows = np.flatnonzero(work.scored[models].all(axis=0))
+    part = Table(work.stats.runs(models).take(np.s_[:, rows]), sub_design(work.plan, rows))
     own = _Work(part, np.array([0]), np.array([1]), work.estimator, fixed=work.fixed)
     _from_questions(own, np.arange(1))
-    put(work.of, pair, own.of)
-    put(work.leads, pair, own.leads)
-    put(work.far, pair, own.far)
     only = [work.scored[m].sum(keepdims=True) - len(rows) for m in models]
-    wins = {"wins_a": work.sides.wins_a[pair], "wins_b": work.sides.wins_b[pair]}
-    put(work.sides, pair, replace(own.sides, n_only_a=only[0], n_only_b=only[1], **wins))
-    own.flags["unpaired_questions"] = (only[0] > 0) | (only[1] > 0)
-    work.put_flags(pair, own.flags)
+    sides = replace(own.out.sides, n_only_a=only[0], n_only_b=only[1])
+    parts = {"of": own.out.of, "leads": own.out.leads, "far": own.out.far, "sides": sides}
+    work.out.fill(np.array([i]), own.out.flags, **parts)
 
 
-def _from_products(work: _Work, *, counts: bool) -> IntArray:
+def _from_products(work: _Work) -> IntArray:
     """Fill in the pairs of complete models that matrix products give to all digits; returns the others.
 
     What adds up over the two models of a pair comes from each model alone, and the rest from the products of their
     cluster scores, of their residuals and of powers of them.
     """
-    plan, x = work.plan, work.stats.mean
+    plan, x, out = work.plan, work.stats.mean, work.out
     design = cells(plan)
     if not design.identified.all() or np.isnan(design.weights).any() or (plan.weights == 0).any():
-        return np.arange(len(work.a))
+        return np.arange(len(out))
     m = mean_variance(x, plan, work.estimator)
-    S, each = _scores(x, plan, design, work.estimator)
-    done = ~_maybe_few(Extension(design, work.estimator), x, work.a, work.b)
-    grams = [scores @ scores.T for scores in ((S,) if each is S else (S, each))]
+    grams = [scores @ scores.T for scores in _scores(x, plan, design, work.estimator)]
+    done = ~_maybe_few(Extension(design, work.estimator), x, out.a, out.b)
     for gram in grams:
         own = gram.diagonal()
-        square = _of_pairs(gram, work.a, work.b)
-        done &= ~(square - CANCELLED * (own[work.a] + own[work.b]) <= NOTHING)  # NaN: not identified for any pair
+        square = _of_pairs(gram, out.a, out.b)
+        done &= ~(square - CANCELLED * (own[out.a] + own[out.b]) <= NOTHING)  # NaN: not identified for any pair
     rows = np.flatnonzero(done)
-    a, b = work.a[rows], work.b[rows]
+    a, b = out.a[rows], out.b[rows]
     V, naive = _of_pairs(grams[0], a, b), _of_pairs(grams[-1], a, b)
     c, codes = contrast([work.stats], (1.0,), plan.strata), repeat_codes([work.stats], plan.strata)
     v, w = (part @ plan.weights**2 for part in (c.v, c.w))
@@ -253,50 +288,44 @@ def _from_products(work: _Work, *, counts: bool) -> IntArray:
     identified = split_known(repeats)
     weights, P = task_weights(plan)[0][0], len(rows)
     task_sums = sum_by(plan.strata, x, len(weights))
-    pairs = MomentColumns(
-        n=np.full(P, float(x.shape[1])),
-        n_clusters=np.full(P, float(plan.n_clusters)),
+    pairs = replace(
+        rows_of(m, np.zeros(P, dtype=np.intp)),
         mean=(task_sums[a] - task_sums[b]) @ weights,
         variance=V,
-        df=np.full(P, m.df[0]),
         naive=naive,
         var_data=np.where(identified, without_rounding(V, w[a] + w[b]), np.nan),
         var_prediction=np.where(identified, v[a] + v[b], np.nan),
         var_total=V + ((v - w)[a] + (v - w)[b]),
         zero_variance=np.zeros(P, dtype=np.bool_),
     )
-    put(work.of, rows, pairs)
     centred, top, none = x - x.mean(axis=1, keepdims=True), work.stats.count.max(axis=1), np.zeros(P, dtype=np.intp)
     gram, varies = centred @ centred.T, np.ptp(x, axis=1) > ROUNDING * np.abs(x).max(axis=1)
     own = np.where(varies, gram.diagonal(), np.nan)
     correlated = gram[a, b] / np.sqrt(own[a] * own[b])
-    put(work.sides, rows, work.beside(rows, (none, none), (top[a], top[b]), (rows_of(m, a), rows_of(m, b)), correlated))
-    if counts:
-        sums = (design.weighted_sums(x) * x.shape[1]).T
-        above = count_above(*dense_ranks(sums, np.ones_like(sums, dtype=np.bool_))).astype(np.intp)
-        work.leads.signs_a[rows], work.leads.signs_b[rows] = above[a, b], above[b, a]
-    work.flag(rows, repeats, pairs)
+    sides = sides_of((none, none), (top[a], top[b]), (rows_of(m, a), rows_of(m, b)), correlated)
+    out.fill(rows, repeats, of=pairs, sides=sides)
+    above = answers_above([column[:, None] for column in design.weighted_sums(x) * x.shape[1]], exact=False)
+    out.leads.signs_a[rows], out.leads.signs_b[rows] = above[a, b], above[b, a]
     return np.flatnonzero(~done)
 
 
-def _scores(x: FloatArray, plan: Design, design: Cells, estimator: Estimator) -> tuple[FloatArray, FloatArray]:
-    """(M, G) cluster scores of the models' means, and (M, n) scores of the questions as if each were a cluster."""
+def _scores(x: FloatArray, plan: Design, design: Cells, estimator: Estimator) -> list[FloatArray]:
+    """(M, G) cluster scores of the models' means, and (M, n) of the questions as if each were a cluster, if others."""
     sizes = np.maximum(np.bincount(plan.strata), 1).astype(np.float64)
     means = (sum_by(plan.strata, x, len(sizes)) / sizes)[:, plan.strata]
     residual = means - (x @ plan.weights)[:, None] if plan.between_tasks else x - means
     S = design.scores(design.sums(residual), estimator)
     if not plan.clustered and np.array_equal(design.factors(estimator), design.factors("cr2")):
-        return S, S
+        return [S]
     with np.errstate(invalid="ignore", divide="ignore"):
         each = (x - means) * (plan.weights * leverage_factor(1 / sizes, "cr2")[plan.strata])
-    return S, each
+    return [S, each]
 
 
 def _of_pairs(gram: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
     """(P,) squared norms of the differences of rows a and b of a matrix whose Gram matrix this is."""
     own = gram.diagonal()
-    out: FloatArray = own[a] + own[b] - 2 * gram[a, b]
-    return out
+    return np.asarray(own[a] + own[b] - 2 * gram[a, b])
 
 
 def _maybe_few(extension: Extension, x: FloatArray, a: IntArray, b: IntArray) -> BoolArray:
@@ -316,40 +345,100 @@ def _maybe_few(extension: Extension, x: FloatArray, a: IntArray, b: IntArray) ->
 
 def _wins(work: _Work) -> tuple[FloatArray, FloatArray]:
     """Expected wins of A and of B over all pairs of answers, Σ_i P(A_ij > B_ik)."""
-    table, x, a, b = work.table, work.stats.mean, work.a, work.b
-    right = bool(((x == 0) | (x == 1)).all())
-    if table.binary or (table.answers is None and right):
-        shown = work.scored.astype(np.float64)
-        total = x.sum(axis=1)[:, None] if work.whole else x @ shown.T
-        above = np.maximum(total - x @ x.T, 0.0)
-    elif table.answers is None:
-        if (table.count > 1).any():
-            raise ValueError("scores other than 0 and 1 need their single answers to count wins")
-        above = count_above(*dense_ranks(x.T, work.scored.T, exact=True))
-    else:
+    table, x, a, b = work.table, work.stats.mean, work.out.a, work.out.b
+    if table.answers is not None:
         above = answers_above(table.answers)
-    return (np.rint(above) if right else above)[a, b], (np.rint(above) if right else above)[b, a]
+    else:
+        shown = work.scored.astype(np.float64)
+        above = np.maximum(x @ shown.T - x @ x.T, 0.0)
+    if ((x == 0) | (x == 1)).all():
+        above = np.rint(above)
+    return above[a, b], above[b, a]
 
 
-def wild_pairs(table: Table, c: Columns, settings: Settings) -> Iterator[tuple[IntArray, Wild]]:
-    """Rows of pairs that vary and their wild resamples, those of one task that share the same questions together.
+def difference_columns(m: MomentColumns, of: Leads, sides: Sides, clustered: bool) -> dict[str, FloatArray | IntArray]:
+    """The numbers of P rows, by their names, beside those of the decision."""
+    shown = columns_of(sides)
+    variance_a, variance_b = shown.pop("variance_a"), shown.pop("variance_b")
+    return {
+        "n_questions": m.n.astype(np.intp),
+        "n_clusters": m.n_clusters.astype(np.intp),
+        **shown,
+        "diff": m.mean,
+        "df": m.df,
+        "ties": np.maximum(m.n - sides.wins_a - sides.wins_b, 0.0),
+        "p_sign": sign_p(of.signs_a, of.signs_b),
+        "se_unpaired": np.sqrt(variance_a + variance_b),
+        **noise_columns(m, clustered),
+    }
 
-    Every pair takes the weights that `compare` takes for it, for its clusters as the first run meets them: the same
-    stream of random numbers, from its start.
+
+def far_limits(
+    d: FloatArray,
+    plan: Design,
+    m: MomentColumns,
+    estimator: Estimator,
+    shown: BoolArray | None = None,
+    whole: MomentColumns | None = None,
+) -> ExtendedSample:
+    """What the far limits come from, where few clusters differ; the arguments are those of `leads`.
+
+    The extended sample knows the clusters of one way and nothing of the variance between runs: of crossed clusters, and
+    where `whole` has these runs' moments, it has that variance on top, and no less than the difference itself.
     """
-    resamples, scored = settings.resamples, ~np.isnan(table.mean)
-    patterns: dict[tuple[bytes, bytes], list[int]] = {}
-    for i in np.flatnonzero(~np.isnan(c.of.variance) & ~c.of.zero_variance).tolist():
-        both = scored[:, c.a[i]] & scored[:, c.b[i]]
-        order = b"" if table.order is None else table.order[c.a[i]].tobytes()
-        patterns.setdefault((np.packbits(both).tobytes(), order), []).append(i)
-    step = max(1, _WILD_ENTRIES // resamples) if not table.plan.strata.any() else 1
-    for same in patterns.values():
-        first = c.a[same[0]]
-        rows = np.arange(len(scored)) if table.order is None else table.order[first]
-        shown = rows[scored[rows, first] & scored[rows, c.b[same[0]]]]
-        part = sub_design(table.plan, shown)
-        for start in range(0, len(same), step):
-            at = np.array(same[start : start + step])
-            d = table.mean[np.ix_(shown, c.a[at])] - table.mean[np.ix_(shown, c.b[at])]
-            yield at, wild_test(d.T, part, resamples, np.random.default_rng(settings.seed))
+    last = m if whole is None else whole
+    varies = ~np.isnan(last.variance) & ~last.zero_variance
+    far = blank(ExtendedSample, len(d))
+    if varies.any():
+        some = cells(plan, shown).take(varies)
+        put(far, varies, Extension(some, estimator)(some.sums(d[varies])))
+    if whole is None and plan.crossed is None:
+        return far
+    variance = np.maximum(far.variance + (last.variance - m.variance), last.variance)
+    return ExtendedSample(far.mean, np.where(np.isnan(far.mean), np.nan, variance), np.minimum(far.df, last.df))
+
+
+def paired(m: MomentColumns, of: Leads, far: ExtendedSample | None, width: FloatArray | float | None) -> Differences:
+    """The differences as they are decided.
+
+    Where nothing varies the sign test decides, and the interval is Bonett and Price's for as many clusters as there
+    are, or as the weights of a group's tasks leave, one more than the degrees of freedom.
+
+    Args:
+        m: their moments.
+        of: who leads where.
+        far: what their far limits come from.
+        width: of the metric's range; None or NaN where it is not known.
+    """
+    widths: FloatArray = np.full(len(m.n), np.nan if width is None else width)
+    n = np.fmin(m.n_clusters, m.df + 1)
+    small = None if np.isnan(widths).all() else partial(bonett_price, of.gain, of.loss, n, widths)
+    unbounded = np.where(np.isnan(widths), np.inf, widths)
+    return Differences(
+        m.mean, m.variance, m.df, m.zero_variance, sign_p(of.signs_a, of.signs_b), small, far, width=unbounded
+    )
+
+
+def noise_columns(m: MomentColumns, clustered: bool) -> dict[str, FloatArray]:
+    """The columns of noise that estimates and differences show, by their names; NaN where not identified."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        effect = m.variance / m.naive if clustered else np.where(np.isnan(m.variance + m.naive), np.nan, 1.0)
+        highest = np.where(m.zero_variance, np.nan, data_limit(m.variance, m.df, m.var_data))
+        roots = {"se": m.variance, "se_total": m.var_total, "se_data": m.var_data, "se_prediction": m.var_prediction}
+        return {name: np.sqrt(np.maximum(x, 0.0)) for name, x in (roots | {"se_data_upper": highest}).items()} | {
+            "var_data": m.var_data,
+            "var_prediction": m.var_prediction,
+            "design_effect": np.where(np.isfinite(effect), effect, np.nan),
+        }
+
+
+def variance_flags(m: MomentColumns, plan: Design, *, fixed: bool = False) -> dict[str, BoolArray]:
+    """Diagnostic code → (P,) contrasts whose variance, or the lack of one, gives reason for it."""
+    unknown, short = np.isnan(m.variance), np.isnan(m.mean) | (m.n < 2)
+    # of two crossed ways the one with fewer clusters decides, whatever both together have
+    df = m.df if fixed or plan.crossed is None else np.minimum(m.df, m.n_clusters - 1)
+    flags = noise_flags(df, zero=m.zero_variance, var_data=m.var_data)
+    flags["too_few_questions"] = (m.n == 0) if fixed else unknown & short
+    flags["too_few_clusters"] = unknown & ~short & (not fixed)
+    flags["singleton_clusters"] = ~unknown & plan.clustered & (m.n_clusters == m.n) & (not fixed)
+    return {code: np.broadcast_to(has, m.n.shape) for code, has in flags.items()}

@@ -49,16 +49,12 @@ class Part:
     @property
     def weights(self) -> FloatArray:
         """(T,) weights of the tasks in the benchmark's mean."""
-        if self.shares is not None:
-            return self.shares
-        sizes: FloatArray = np.bincount(self.strata) / len(self.strata)
-        return sizes
+        return np.bincount(self.strata) / len(self.strata) if self.shares is None else self.shares
 
     def unknown(self) -> FloatArray:
         """(T,) share of each task's questions that were not asked."""
-        T = len(self.weights)
-        out: FloatArray = 1 - np.bincount(self.strata[self.asked], minlength=T) / np.bincount(self.strata, minlength=T)
-        return out
+        asked = np.bincount(self.strata[self.asked], minlength=len(self.weights))
+        return 1 - asked / np.bincount(self.strata, minlength=len(self.weights))
 
     def chance(self) -> FloatArray:
         """(m,) probability with which each question was drawn."""
@@ -82,17 +78,14 @@ class Part:
         """What the questions that were not asked add to the benchmark's mean of (N,) values."""
         others = np.ones(len(self.strata), dtype=bool)
         others[self.asked] = False
-        T = len(self.weights)
-        sums = np.bincount(self.strata[others], weights=values[others], minlength=T)
-        return float(self.weights @ (sums / np.bincount(self.strata, minlength=T)))
+        sums = np.bincount(self.strata[others], weights=values[others], minlength=len(self.weights))
+        return float(self.weights @ (sums / np.bincount(self.strata)))
 
     def design(self) -> Design:
         """The design of the m questions asked."""
-        T = len(self.weights)
         tasks = self.strata[self.asked]
         _, codes, each = np.unique(self.clusters[self.asked], return_inverse=True, return_counts=True)
-        sizes = np.bincount(tasks, minlength=T).astype(np.float64)
-        weights = (self.weights / np.maximum(sizes, 1))[tasks]
+        weights = (self.weights / np.maximum(np.bincount(tasks, minlength=len(self.weights)), 1))[tasks]
         return Design(weights, tasks, codes, len(each), clustered=len(each) < len(tasks))
 
 
@@ -272,8 +265,7 @@ def ridge(Z: FloatArray, y: FloatArray, new: FloatArray) -> FloatArray:
     left = (y - level)[:, None] - U @ (shrunk * target).T
     chosen = _PENALTIES[np.square(left / np.maximum(1 - leverage, 1e-9)).sum(axis=0).argmin()]
     beta = Vt.T @ (s / (s**2 + chosen) * target)
-    out: FloatArray = level + (new - centre) @ beta
-    return out
+    return np.asarray(level + (new - centre) @ beta)
 
 
 def positions_look_random(part: Part) -> bool:

@@ -30,8 +30,7 @@ def consistency(values: FloatArray, k: int) -> FloatArray:
     K = (~np.isnan(values)).sum(axis=1).astype(np.float64)
     equal = (values[:, :, None] == values[:, None, :]).sum(axis=2).astype(np.float64)  # 0 where there is no answer
     chances = np.stack([_none_of(K, K - column, k) for column in equal.T], axis=1)
-    out: FloatArray = (chances / np.maximum(equal, 1.0)).sum(axis=1)  # each score once for all its answers
-    return out
+    return np.asarray((chances / np.maximum(equal, 1.0)).sum(axis=1))  # each score once for all its answers
 
 
 def pass_curves(values: FloatArray, ks: Sequence[int]) -> tuple[FloatArray, FloatArray]:
@@ -93,7 +92,6 @@ def acc_probs(loglikelihoods: FloatArray, gold: BoolArray) -> FloatArray:
     """
     usable = gold.any(axis=1) & ~np.isnan(loglikelihoods).any(axis=1) & np.isfinite(loglikelihoods.max(axis=1))
     out = np.full(len(gold), np.nan)
-    out[usable] = np.minimum(
-        1.0, np.where(gold[usable], special.softmax(loglikelihoods[usable], axis=1), 0.0).sum(axis=1)
-    )
+    chances = special.softmax(loglikelihoods[usable], axis=1)
+    out[usable] = np.minimum(1.0, (chances * gold[usable]).sum(axis=1))
     return out

@@ -12,8 +12,9 @@ planned design in place of the normal distribution: the variance of the new run 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
@@ -154,7 +155,21 @@ class Variances:
 
     def at(self, repeats: float) -> float:
         """ω² + σ²_A/K + σ²_B/K; an estimate of ω² below 0 counts as 0."""
-        return max(0.0, self.omega2) + (self.sigma2_a + (self.sigma2_b or 0.0)) / repeats
+        return max(0.0, self.omega2) + self.sigma2 / repeats
+
+    @property
+    def sigma2(self) -> float:
+        """Prediction noise of one answer of every run."""
+        return self.sigma2_a + (self.sigma2_b or 0.0)
+
+    @property
+    def runs(self) -> int:
+        """Runs of the contrast."""
+        return 1 if self.sigma2_b is None else 2
+
+    def inflated(self, design_effect: float | None) -> Variances:
+        """The variances with ω² times the design effect of clusters that it does not hold."""
+        return self if design_effect is None else replace(self, omega2=self.omega2 * design_effect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,15 +203,11 @@ def required_units(variance: float, effect: float, alpha: float, power: float, u
     def enough(count: int) -> bool:
         return detectable_effect(variance, count * units.size, alpha, power, units) <= effect * (1 + ROUNDING)
 
-    low, high = 1, 2
-    while not enough(high):
-        low, high = high, 2 * high
-        if high > MOST:
-            raise ValueError(f"an effect of {effect:g} needs more than 10^12 units at a variance of {variance:g}")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    counts = range(2, MOST)
+    first = bisect_left(counts, True, key=enough)
+    if first == len(counts):
+        raise ValueError(f"an effect of {effect:g} needs more than 10^12 units at a variance of {variance:g}")
+    return counts[first]
 
 
 def detectable_effect(variance: float, n: float, alpha: float, power: float, units: Units = QUESTIONS) -> float:
@@ -216,14 +227,10 @@ def best_repeats(v: Variances, cost_question: float, cost_answer: float, k_max: 
 
     Var ∝ (ω² + Σσ²/K)(c_q + M·c_a·K) for M runs, whose real minimum is
     √(σ²/ω² · c_q/c_a) for one run and √((σ²_A + σ²_B)/ω² · c_q/(2c_a)) for two.
-    With ω² ≤ 0 only answers count: as many as allowed.
     """
-    if v.omega2 <= 0:
-        return k_max
-    runs = 1 if v.sigma2_b is None else 2
-    scale = v.at(1) * (cost_question + runs * cost_answer)  # so that ties are ties, and the smaller K wins
+    scale = v.at(1) * (cost_question + v.runs * cost_answer)  # so that ties are ties, and the smaller K wins
     return min(
-        range(1, k_max + 1), key=lambda K: (round(v.at(K) * (cost_question + runs * cost_answer * K) / scale, 12), K)
+        range(1, k_max + 1), key=lambda K: (round(v.at(K) * (cost_question + v.runs * cost_answer * K) / scale, 12), K)
     )
 
 
@@ -258,14 +265,13 @@ def spending(v: Variances, judge: float, costs: tuple[float, float, float], repe
         repeats: K.
         k_max: the most answers per question, and calls per answer, that are considered.
     """
-    runs, both = 1 if v.sigma2_b is None else 2, v.sigma2_a + (v.sigma2_b or 0.0)
-    judge = min(judge, both)
+    judge = min(judge, v.sigma2)
 
     def variance(K: int, J: int) -> float:
-        return max(0.0, v.omega2) + (both - judge + judge / J) / K
+        return max(0.0, v.omega2) + (v.sigma2 - judge + judge / J) / K
 
     def cost(K: int, J: int) -> float:
-        return costs[0] + runs * K * (costs[1] + J * costs[2])
+        return costs[0] + v.runs * K * (costs[1] + J * costs[2])
 
     def gain(K: int, J: int) -> float:
         fall = 1 - variance(K, J) / variance(repeats, 1)
@@ -355,13 +361,9 @@ def labels_needed(
     def enough_at(count: int) -> bool:
         return enough(labelled_variance(variance, r2, at(count), n_judged), at(count))
 
-    low, high = 1, math.ceil(n_judged / units.size - SLACK)
-    if high < 2 or not enough_at(high):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough_at(middle) else (middle, high)
-    return at(high)
+    counts = range(2, math.ceil(n_judged / units.size - SLACK) + 1)
+    first = bisect_left(counts, True, key=enough_at)
+    return at(counts[first]) if first < len(counts) else None
 
 
 def rule_of_thumb(p: float) -> Variances:

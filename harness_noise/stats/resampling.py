@@ -1,33 +1,56 @@
-"""Resampling whole clusters: the bootstrap (percentile, BCa) and the sign-flip permutation test.
+"""Resampling whole clusters: the bootstrap (percentile, BCa, t), sign flips, and the wild cluster bootstrap.
 
 Everything is a sum over clusters, so one matrix of random weights serves any number of contrasts.
 Random numbers are drawn resample by resample from one stream: how many resamples are held at a time
 changes the memory, not the result.
 
+The wild cluster bootstrap, with the null imposed and studentised, is for few clusters, and for very unequal ones. Under
+the null θ = μ₀ the residuals of every cluster keep their size and take a random weight v_c; each resample gives a
+t statistic of its own, and p is the share of them that lie as far out as the observed one. Everything is a function of
+δ = θ̂ − μ₀, so one set of weights serves every null, which is how the interval is found: it holds the nulls that are
+not rejected.
+
 Sources:
   [Efron]       Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapters 13–14
-  [Cameron2008] Cameron, Gelbach & Miller (2008), Review of Economics and Statistics 90(3): resample clusters
+  [Cameron2008] Cameron, Gelbach & Miller (2008), Review of Economics and Statistics 90(3): resample clusters; the null
+        imposed
   [Hesterberg]  Hesterberg (2015), The American Statistician 69(4): expanded percentile intervals
   [Good]        Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses: sign flips
+  [Webb]        Webb (2023), Canadian J. Economics 56(3): the six-point weights
+  [Roodman]     Roodman, MacKinnon, Nielsen & Webb (2019), Stata Journal 19(1): enumeration, intervals by inversion
+  [MacKinnon]   MacKinnon, Nielsen & Webb (2023), J. Applied Econometrics 38(5): WCR-S; where the null leaves no
+        parameter, as for a mean, restricted residuals need no leverage correction, and WCR-S is WCR [Cameron2008]
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special
 
-from .arrays import FloatArray, IntArray
-from .contrast import Design
+from ..arrays import FloatArray, IntArray
+from ..settings import Settings
+from .contrast import Design, sub_design, sum_by
+from .decision import Test, two_one_sided
 from .intervals import Limits, critical
-from .tolerances import ROUNDING, SMALLEST
+from .pairs import Columns, Table
+from .tolerances import ROUNDING, SLACK, SMALLEST
 
 BATCH_BYTES = 2**25
 """Memory of one batch of resamples; the peak is a small multiple of it."""
+ENUMERATED = 12
+"""Clusters up to which all 2^G sign vectors are taken."""
+FEW = 8
+"""Fewer clusters give too few sign vectors (2^(G − 1) values of |t*|): Webb's six weights take their place."""
+_SIX = np.array([-np.sqrt(1.5), -1.0, -np.sqrt(0.5), np.sqrt(0.5), 1.0, np.sqrt(1.5)])
+_FARTHEST = 1e6
+"""Standard errors beyond which an interval has no end."""
+_WILD_ENTRIES = 4_000_000
+"""Resamples × pairs that are held at once (some 200 MB)."""
 
 Method = Literal["bca", "percentile"]
 
@@ -57,7 +80,7 @@ def blocks(values: FloatArray, plan: Design) -> list[ResampledClusters]:
     values = values[:, None] if values.ndim == 1 else values
     R = values.shape[1]
     if plan.between_tasks:  # the tasks are the clusters of one mean, Σ w_t d̄_t / Σ w_t
-        sums = _sum_by(plan.clusters, values * plan.weights[:, None], plan.n_clusters)
+        sums = sum_by(plan.clusters, (values * plan.weights[:, None]).T, plan.n_clusters).T
         weight = np.bincount(plan.clusters, weights=plan.weights, minlength=plan.n_clusters).astype(np.float64)
         return [ResampledClusters(sums[:, None, :], weight[:, None], np.ones(1))]
     T = int(plan.strata.max()) + 1
@@ -72,27 +95,22 @@ def blocks(values: FloatArray, plan: Design) -> list[ResampledClusters]:
     out = []
     for b in range(int(block_of_task.max()) + 1):
         tasks = task_of[(block_of_task == b) & (shares > 0)]
-        rows = np.flatnonzero(np.isin(plan.strata, tasks)) if T > 1 else np.arange(len(values))
+        rows = np.flatnonzero(np.isin(plan.strata, tasks))
         if len(rows) == 0:
             continue
         _, clusters = np.unique(plan.clusters[rows], return_inverse=True)
         t = np.searchsorted(tasks, plan.strata[rows])
         G = int(clusters.max()) + 1
         cell = clusters * len(tasks) + t
-        parts = _sum_by(cell, values[rows], G * len(tasks)).reshape(G, len(tasks), R)
-        sizes: FloatArray = np.bincount(cell, minlength=G * len(tasks)).astype(np.float64).reshape(G, len(tasks))
-        out.append(ResampledClusters(parts, sizes, shares[tasks]))
+        sums = sum_by(cell, values[rows].T, G * len(tasks)).T.reshape(G, len(tasks), R)
+        sizes = np.bincount(cell, minlength=G * len(tasks)).astype(np.float64).reshape(G, len(tasks))
+        out.append(ResampledClusters(sums, sizes, shares[tasks]))
     return out
 
 
-def _sum_by(codes: IntArray, values: FloatArray, size: int) -> FloatArray:
-    """(size, R) sums of the rows of `values` with the same code."""
-    return np.stack([np.bincount(codes, weights=column, minlength=size) for column in values.T], axis=1)
-
-
-def draws(G: int, resamples: int, rng: np.random.Generator, batch_bytes: int = BATCH_BYTES) -> Iterator[IntArray]:
+def draws(G: int, resamples: int, rng: np.random.Generator) -> Iterator[IntArray]:
     """Batches of (rows, G) cluster codes, drawn with replacement; int32, from one stream."""
-    rows = max(1, batch_bytes // (16 * G))
+    rows = max(1, BATCH_BYTES // (16 * G))
     for start in range(0, resamples, rows):
         yield rng.integers(0, G, size=(min(rows, resamples - start), G), dtype=np.int32)
 
@@ -104,36 +122,25 @@ def counts(picked: IntArray, G: int) -> FloatArray:
     return np.bincount(flat, minlength=rows * G).reshape(rows, G).astype(np.float64)
 
 
-def bootstrap_means(
-    parts: Sequence[ResampledClusters], resamples: int, rng: np.random.Generator, batch_bytes: int = BATCH_BYTES
-) -> FloatArray:
+def bootstrap_means(parts: Sequence[ResampledClusters], resamples: int, rng: np.random.Generator) -> FloatArray:
     """(resamples, R) means of each contrast when clusters are drawn again with replacement [Cameron2008].
 
     A task's mean in a resample is the ratio of its sum and its number of questions. NaN where a
     resample leaves a task without any question.
     """
-    R = parts[0].sums.shape[2]
-    out = np.zeros((resamples, R))
+    out = np.zeros((resamples, parts[0].sums.shape[2]))
     for block in parts:
-        G, T, _ = block.sums.shape
-        balanced = T == 1 and bool((block.sizes == block.sizes[0]).all())
-        columns = block.sums.reshape(G, T * R)
-        table = columns if balanced else np.concatenate([columns, block.sizes], axis=1)
-        start = 0
-        for picked in draws(G, resamples, rng, batch_bytes):
-            rows = slice(start, start + len(picked))
-            start = rows.stop
+        G, T, R = block.sums.shape
+        table, start = np.concatenate([block.sums.reshape(G, T * R), block.sizes], axis=1), 0
+        for picked in draws(G, resamples, rng):
             if table.shape[1] <= 2:  # cheaper to look up than to count
                 total = np.stack([column[picked].sum(axis=1) for column in table.T], axis=1)
             else:
                 total = counts(picked, G) @ table
-            if balanced:
-                out[rows] += block.shares[0] * total / block.sizes.sum()
-                continue
             with np.errstate(invalid="ignore", divide="ignore"):
                 ratio = total[:, : T * R].reshape(-1, T, R) / total[:, T * R :, None]
-            ratio *= block.shares[:, None]
-            out[rows] += ratio[:, 0] if T == 1 else ratio.sum(axis=1)
+            out[start : start + len(picked)] += np.einsum("btr,t->br", ratio, block.shares)
+            start += len(picked)
     return out
 
 
@@ -150,8 +157,7 @@ def acceleration(parts: Sequence[ResampledClusters]) -> FloatArray:
         cubes = cubes + (influence**3).sum(axis=0)
         squares = squares + (influence**2).sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        out: FloatArray = np.where(squares > 0, cubes / (6 * squares**1.5), 0.0)
-    return out
+        return np.asarray(np.where(squares > 0, cubes / (6 * squares**1.5), 0.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,7 +234,6 @@ def bootstrap(
     resamples: int,
     rng: np.random.Generator,
     minus: tuple[FloatArray, Design] | None = None,
-    batch_bytes: int = BATCH_BYTES,
 ) -> Distribution | None:
     """The bootstrap distribution of Σ a_i d_i; None where a block has fewer than two clusters.
 
@@ -237,7 +242,6 @@ def bootstrap(
         plan: their weights, tasks and clusters.
         resamples: how many.
         rng: source of the draws; the same state gives the same result.
-        batch_bytes: memory of one batch.
         minus: values and design of a second, independent sample, to subtract (unpaired).
     """
     samples = [(d, plan, 1.0)] if minus is None else [(d, plan, 1.0), (*minus, -1.0)]
@@ -247,7 +251,7 @@ def bootstrap(
         cut = blocks(values, design)
         if any(len(block.sums) < 2 for block in cut):
             return None
-        total += sign * bootstrap_means(cut, resamples, rng, batch_bytes)[:, 0]
+        total += sign * bootstrap_means(cut, resamples, rng)[:, 0]
         estimate += sign * float(design.weights @ values)
         parts += [ResampledClusters(sign * block.sums, block.sizes, block.shares) for block in cut]
     kept = np.sort(total[np.isfinite(total)])
@@ -257,9 +261,7 @@ def bootstrap(
     return Distribution(estimate, kept, a if np.isfinite(a) else 0.0)
 
 
-def studentised(
-    d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator, batch_bytes: int = BATCH_BYTES
-) -> FloatArray | None:
+def studentised(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> FloatArray | None:
     """(B,) t statistics of the mean in every resample, (θ* − θ)/se*, with the clusters' own CR1 errors [Efron, §12.5].
 
     Resamples in which nothing varies are left out; None where they are half of all, or a block has fewer than two
@@ -272,7 +274,7 @@ def studentised(
     for block in cut:
         G, sums = len(block.sums), block.sums[:, :, 0]
         start = 0
-        for picked in draws(G, resamples, rng, batch_bytes):
+        for picked in draws(G, resamples, rng):
             rows = slice(start, start + len(picked))
             start = rows.stop
             times = counts(picked, G)
@@ -295,9 +297,21 @@ def bootstrap_t(mean: float, se: float, t: FloatArray, level: float) -> Limits[f
     return Limits(mean - float(high) * se, mean - float(low) * se)
 
 
-def sign_flip_p(
-    d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator, batch_bytes: int = BATCH_BYTES
-) -> float:
+def vectors(points: int, G: int, resamples: int, rng: np.random.Generator, *, exact: bool) -> Iterator[IntArray]:
+    """Batches of (rows, G) codes below `points`: all points^G vectors if `exact`, else drawn from one stream."""
+    total, rows = points**G if exact else resamples, max(1, BATCH_BYTES // (16 * G))
+    for start in range(0, total, rows):
+        size = min(rows, total - start)
+        if exact:
+            yield np.arange(start, start + size)[:, None] // points ** np.arange(G) % points
+        elif points == 2:
+            words = rng.integers(0, 2**32, size=(size, -(-G // 32)), dtype=np.uint32)
+            yield np.unpackbits(words.view(np.uint8), axis=1, count=G).astype(np.intp)
+        else:
+            yield rng.integers(0, points, size=(size, G))
+
+
+def sign_flip_p(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> float:
     """Two-sided permutation p of Σ a_i d_i = 0: under the null a cluster's sum is as likely −S_c [Good].
 
     Exact over all 2^m patterns where they are no more than `resamples` (m clusters whose sum is not
@@ -306,18 +320,168 @@ def sign_flip_p(
     S = np.bincount(plan.clusters, weights=plan.weights * d, minlength=plan.n_clusters)
     scale = float(np.abs(S).sum())
     S = S[np.abs(S) > ROUNDING * max(scale, SMALLEST)]
-    m = len(S)
-    if m == 0:
+    if len(S) == 0:
         return 1.0
-    observed = abs(float(S.sum())) - 1e-10 * scale
-    if 2**m <= resamples:
-        patterns = (np.arange(2**m)[:, None] >> np.arange(m)) & 1
-        return float((np.abs(2 * (patterns @ S) - S.sum()) >= observed).mean())
-    words = -(-m // 32)
-    rows = max(1, batch_bytes // (16 * m))
-    extreme = 0
-    for start in range(0, resamples, rows):
-        size = (min(rows, resamples - start), words)
-        bits = np.unpackbits(rng.integers(0, 2**32, size=size, dtype=np.uint32).view(np.uint8), axis=1, count=m)
-        extreme += int((np.abs(2 * (bits.astype(np.float64) @ S) - S.sum()) >= observed).sum())
-    return (extreme + 1) / (resamples + 1)
+    observed, exact = abs(float(S.sum())) - 1e-10 * scale, 2 ** len(S) <= resamples
+    flips = vectors(2, len(S), resamples, rng, exact=exact)
+    extreme = sum(int((np.abs(2 * (bits @ S) - S.sum()) >= observed).sum()) for bits in flips)
+    return extreme / 2 ** len(S) if exact else (extreme + 1) / (resamples + 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wild:
+    """The resamples of P differences: t*(δ) = (x + δy)/√(q0 + δ q1 + δ² q2) under the null that lies δ below each."""
+
+    estimate: FloatArray
+    """(P,)"""
+    se: FloatArray
+    """(P,) what the estimate is studentised by: CR0, as in every resample (a constant factor would cancel)."""
+    x: FloatArray
+    """(B, P)"""
+    y: FloatArray
+    """(B, 1) or (B, P), as are the next three."""
+    q0: FloatArray
+    q1: FloatArray
+    q2: FloatArray
+    exact: bool
+    """All weight vectors there are, the observed signs among them; else drawn, and the observed are counted in."""
+
+    def p_value(self, null: FloatArray | float = 0.0) -> FloatArray:
+        """(P,) two-sided: the share of |t*| at least as large as the observed |t|; never 0."""
+        delta = np.asarray(self.estimate - null)
+        delta = np.where(np.abs(delta) <= ROUNDING * self.se, 0.0, delta)  # a difference of 0, however it was summed
+        above = np.square(self.x + delta * self.y)
+        # the observed signs are one of the resamples: rounding must not lose them
+        above *= self.se**2 * (1 + 2 * SLACK)
+        extreme = above >= (self.q0 + delta * (self.q1 + delta * self.q2)) * delta**2
+        count, resamples = extreme.sum(axis=0), len(extreme)
+        return np.asarray(count / resamples if self.exact else (count + 1) / (resamples + 1))
+
+    def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """(P,) ends of the nulls around the estimate with p ≥ 1 − level; infinite where no null is rejected."""
+        return self._end(-1.0, 1 - level), self._end(1.0, 1 - level)
+
+    def _end(self, side: float, alpha: float) -> FloatArray:
+        """By bisection between the estimate, where p is 1, and the first of doubled distances that is rejected."""
+        inner, outer = np.zeros(len(self.estimate)), 4 * self.se
+        while (open_ := self.p_value(self.estimate + side * outer) >= alpha).any() and (
+            outer < _FARTHEST * self.se
+        ).any():
+            inner, outer = np.where(open_, outer, inner), np.where(open_, 2 * outer, outer)
+        endless = open_
+        for _ in range(30):
+            middle = (inner + outer) / 2
+            inside = self.p_value(self.estimate + side * middle) >= alpha
+            inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+        return np.where(endless, side * np.inf, self.estimate + side * inner)
+
+
+def weights(G: int, resamples: int, rng: np.random.Generator) -> tuple[Iterator[FloatArray], bool]:
+    """Batches of (rows, G) weights, and whether they are all there are.
+
+    Signs (Rademacher): all 2^G up to 12 clusters, drawn beyond. With fewer than 8 clusters Webb's six points: all 6^G
+    where they are no more than `resamples`, else drawn.
+    """
+    points = _SIX if G < FEW else np.array([-1.0, 1.0])
+    exact = G <= ENUMERATED if G >= FEW else len(points) ** G <= resamples
+    return (points[codes] for codes in vectors(len(points), G, resamples, rng, exact=exact)), exact
+
+
+def wild_test(d: FloatArray, plan: Design, resamples: int, rng: np.random.Generator) -> Wild:
+    """The resamples of Σ a_i d_i = θ̂, of one task or of a group.
+
+    The null Σ w_t μ_t = μ₀ is imposed by least squares: restricted residuals are e_i + δ a_i/Σ a_i². A resample takes
+    the tasks' means out of v_c times them, r_c = v_c S_c − Σ_t h_ct (Σ_c v_c S_ct), and clusters may cross tasks, as
+    in `cluster_variance.clustered_variance`.
+
+    Args:
+        d: (n,) contrast values, not all equal within their tasks; or (P, n) of one task.
+        plan: their weights, tasks and clusters.
+        resamples: how many weight vectors, where not all are taken.
+        rng: source of the draws.
+    """
+    d, a, G = np.atleast_2d(d), plan.weights, plan.n_clusters
+    if plan.between_tasks:  # the tasks are the clusters of one mean
+        task, share = np.zeros(len(a), dtype=np.intp), a
+        means, leverage = (d @ a)[:, None], a
+    else:
+        task, share = plan.strata, a**2 / float(a @ a)
+        sizes = np.maximum(np.bincount(task), 1).astype(np.float64)
+        means, leverage = (sum_by(task, d, len(sizes)) / sizes)[:, task], 1 / sizes[task]
+    T = int(task.max()) + 1
+    E, L, h = (_table(x, plan, task, T) for x in (a * (d - means), share, leverage))
+    E_c, L_c = (x if T == 1 else np.asarray(x.sum(axis=1)).reshape(G, 1) for x in (E, L))
+    shrunk_E, shrunk_L = (h * x if T == 1 else h.multiply(x).tocsr() for x in (E_c, L_c))
+    H = h.T @ h if T == 1 else (h.T @ h).toarray()
+
+    def dot(x: FloatArray, y: FloatArray) -> FloatArray:
+        """Σ_t x_t y_t."""
+        return x * y if T == 1 else (x * y).sum(axis=1, keepdims=True)
+
+    parts: list[list[FloatArray]] = [[] for _ in range(5)]
+    batches, exact = weights(G, resamples, rng)
+    for v in batches:
+        squares, x, y = v**2, v @ E_c, v @ L_c
+        of_E, of_L, cross_E, cross_L = (np.asarray(v @ part) for part in (E, L, shrunk_E, shrunk_L))
+        taken_E, taken_L = (part * H if T == 1 else part @ H for part in (of_E, of_L))
+        q0 = squares @ E_c**2 + dot(of_E, taken_E - 2 * cross_E)
+        q1 = 2 * (squares @ (E_c * L_c) + dot(of_E, taken_L - cross_L) - dot(of_L, cross_E))
+        q2 = squares @ L_c**2 + dot(of_L, taken_L - 2 * cross_L)
+        for part, column in zip(parts, (x, y, q0, q1, q2), strict=True):
+            part.append(column)
+    x, y, q0, q1, q2 = (np.concatenate(part) for part in parts)
+    return Wild(d @ a, np.sqrt((E_c**2).sum(axis=0)), x, y, q0, q1, q2, exact)
+
+
+def _table(values: FloatArray, plan: Design, task: IntArray, T: int) -> Any:
+    """(G, P) sums over the clusters; of several tasks (G, T), by task, sparse."""
+    if T == 1:
+        return sum_by(plan.clusters, np.atleast_2d(values), plan.n_clusters).T
+    from scipy.sparse import csr_array  # not on the way of every comparison
+
+    found = csr_array((values.ravel(), (plan.clusters, task)), shape=(plan.n_clusters, T))
+    found.sum_duplicates()
+    return found
+
+
+def by_wild(found: Iterable[tuple[IntArray, Wild]], P: int, settings: Settings) -> Test:
+    """The wild bootstrap as the test of P differences, with the intervals that hold what it does not reject.
+
+    Args:
+        found: rows, and the resamples of their differences; of other rows nothing is known.
+        P: how many differences there are.
+        settings: level, margin and interval.
+    """
+    own = settings.interval_of_difference == "wild"
+    levels = {settings.level} | (set() if settings.margin is None else {two_one_sided(settings.level)})
+    p, ends = np.full(P, np.nan), {level: np.full((2, P), np.nan) for level in levels if own}
+    for rows, wild in found:
+        p[rows] = wild.p_value()
+        for level, both in ends.items():
+            both[:, rows] = np.stack(wild.limits(level))
+    limits = {level: Limits(*both) for level, both in ends.items()}
+    return Test(p, by_p=True, limits=limits.__getitem__, interval="wild") if own else Test(p, by_p=True)
+
+
+def wild_pairs(table: Table, c: Columns, settings: Settings) -> Iterator[tuple[IntArray, Wild]]:
+    """Rows of pairs that vary and their wild resamples, those of one task that share the same questions together.
+
+    Every pair takes the weights that `compare` takes for it, for its clusters as the first run meets them: the same
+    stream of random numbers, from its start.
+    """
+    resamples, scored = settings.resamples, ~np.isnan(table.mean)
+    patterns: dict[tuple[bytes, bytes], list[int]] = {}
+    for i in np.flatnonzero(~np.isnan(c.of.variance) & ~c.of.zero_variance).tolist():
+        both = scored[:, c.a[i]] & scored[:, c.b[i]]
+        order = b"" if table.order is None else table.order[c.a[i]].tobytes()
+        patterns.setdefault((np.packbits(both).tobytes(), order), []).append(i)
+    step = max(1, _WILD_ENTRIES // resamples) if not table.plan.strata.any() else 1
+    for same in patterns.values():
+        first = c.a[same[0]]
+        rows = np.arange(len(scored)) if table.order is None else table.order[first]
+        shown = rows[scored[rows, first] & scored[rows, c.b[same[0]]]]
+        part = sub_design(table.plan, shown)
+        for start in range(0, len(same), step):
+            at = np.array(same[start : start + step])
+            d = table.mean[np.ix_(shown, c.a[at])] - table.mean[np.ix_(shown, c.b[at])]
+            yield at, wild_test(d.T, part, resamples, np.random.default_rng(settings.seed))

@@ -13,7 +13,6 @@ from scipy import special, stats
 
 from .arrays import FloatArray, IntArray
 from .cluster_variance import satterthwaite
-from .decision import below
 
 FEWEST = 4
 """Slices from which something can be said of how slices are spread; Morris (1983)."""
@@ -122,7 +121,7 @@ def against_rest(d: FloatArray, slices: IntArray, clusters: IntArray) -> FloatAr
         if np.sqrt(V) <= 1e-12 * max(1.0, float(np.abs(d).max())):
             continue
         t = (two.means[0] - two.means[1]) / np.sqrt(V)
-        out[s] = 2 * below(-abs(t), satterthwaite(trace, trace2))
+        out[s] = 2 * special.stdtr(satterthwaite(trace, trace2), -abs(t))
     return out
 
 

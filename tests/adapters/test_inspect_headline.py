@@ -76,6 +76,45 @@ def test_the_first_sentence_of_the_run_is_of_the_headline(canned, tmp_path, caps
         assert re.search(rf"coins accuracy, {name}: 0\.\d+ ± ", said), said[-400:]
 
 
+def test_a_headline_counts_under_whichever_of_its_metrics_the_other_run_says(canned, tmp_path):
+    """Where everything scores 0 a run cannot tell its win rate from its mean reward; the run beside it can."""
+    from inspect_ai.scorer import metric
+
+    @metric
+    def wins():
+        return lambda scores: sum(x.as_float() > 0 for x in scores) / len(scores)
+
+    @metric
+    def reward():
+        return lambda scores: sum(x.as_float() for x in scores) / len(scores)
+
+    def run(name, value):
+        @scorer(metrics=[wins(), reward()])
+        def graded():
+            async def score(state, target):
+                return Score(value=value * (len(state.sample_id) % 2))
+
+            return score
+
+        task = canned.task(scorer=[match(), graded()], headline_metric="graded.graded")
+        return canned.eval(task, tmp_path / name)[0].location
+
+    gate = hn.gate(run("zeros", 0.0), against=run("halves", 0.5))
+    assert {row.scorer for row in gate.rows if row.decides} == {"graded"}
+
+
+@pytest.mark.parametrize("name", ["strict", "match"])
+def test_an_export_writes_the_noise_of_each_score_beside_it(logs, tmp_path, name):
+    """The rows stand with the headline first, the scores of a log as its task has them."""
+    from inspect_ai.log import read_eval_log
+
+    (written,) = hn.export(logs[name], tmp_path).written
+    before, after = (read_eval_log(str(path), header_only=True).results.scores for path in (logs[name], written))
+    for live, exported in zip(before, after, strict=True):
+        values = {key: metric.value for key, metric in live.metrics.items()}
+        assert {key: metric.value for key, metric in exported.metrics.items()} == pytest.approx(values)
+
+
 def test_the_headline_decides_when_to_stop(canned, tmp_path):
     samples = canned.samples(120)
     task = canned.task(

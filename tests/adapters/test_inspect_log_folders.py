@@ -143,7 +143,7 @@ def unknown_scorer(log: EvalLog):
         (unfinished, "has not finished"),
         (without_scores, "no sample of the log has a score; `inspect score"),
         (failed, "no sample of the log has a score (status error); `inspect eval-retry"),
-        (only_mode, "no native value is what its reducer mode makes of the scores"),
+        (only_mode, "its reducer mode is not a mean over repeats"),
         (unknown_scorer, "no sample has a score of this scorer"),
     ],
 )

@@ -102,7 +102,7 @@ def test_agreement_with_inspects_own_errors(canned, tmp_path):
 def test_values_are_read_as_inspect_reads_them(value, number):
     from inspect_ai.scorer import value_to_float
 
-    from harness_noise_adapters.inspect_logs.grid import numbers
+    from harness_noise_adapters.inspect_logs.gather import numbers
 
     read = numbers([value])
     assert read.values.tolist() == [number]
@@ -122,7 +122,7 @@ def test_values_are_read_as_inspect_reads_them(value, number):
 def test_any_mixture_of_values_is_read_as_inspect_reads_it(values):
     from inspect_ai.scorer import value_to_float
 
-    from harness_noise_adapters.inspect_logs.grid import numbers
+    from harness_noise_adapters.inspect_logs.gather import numbers
 
     read = numbers(values)
     logging.disable(logging.WARNING)  # Inspect's, one for each word
@@ -135,7 +135,7 @@ def test_any_mixture_of_values_is_read_as_inspect_reads_it(values):
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), min_size=1, unique=True), st.randoms())
 def test_the_grid_puts_every_answer_in_its_place(answers, shuffler):
-    from harness_noise_adapters.inspect_logs.grid import grid
+    from harness_noise_adapters.inspect_logs.gather import grid
 
     shuffler.shuffle(answers)
     values = np.arange(len(answers), dtype=float)
@@ -154,7 +154,7 @@ def test_the_grid_puts_every_answer_in_its_place(answers, shuffler):
 
 
 def test_values_that_are_no_numbers_are_counted():
-    from harness_noise_adapters.inspect_logs.grid import numbers
+    from harness_noise_adapters.inspect_logs.gather import numbers
 
     read = numbers(["blue", [1, 0], {"a": 1}, "nan", "inf", None, float("nan"), np.float64(0.5)])
     assert read.words == 5

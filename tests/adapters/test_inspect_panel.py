@@ -22,7 +22,7 @@ pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 from inspect_ai.log import EvalMetric, EvalResults, EvalScore, read_eval_log
 
 from harness_noise.cli import main
-from harness_noise_adapters.inspect_logs import panel
+from harness_noise_adapters.inspect_logs import hook as panel
 from support.inspect_evals import NAMES
 
 

@@ -27,10 +27,7 @@ def test_another_eval_results_sends_us_the_public_way(canned, tmp_path, monkeypa
     assert ours(log.results.scores[0]) == pytest.approx(want, rel=1e-12)
     assert ours(on_disk(log).results.scores[0]) == pytest.approx(want, rel=1e-12)
     assert on_disk(log).status == "success"
-    shown = capsys.readouterr().out
-    panel = shown[shown.rindex("─ noise") :]
-    assert f"se {want['noise_se']:.3f}" in panel
-    assert f"prediction {want['noise_prediction']:.3f}" in panel
+    assert "assumes 12 independent questions" in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_public_way_reads_in_full_what_a_summary_cuts(canned, tmp_path, monkeypatch, original):

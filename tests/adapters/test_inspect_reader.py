@@ -18,13 +18,34 @@ from harness_noise_adapters.inspect_logs.finding import is_log
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
-from inspect_ai.log import ProvenanceData, invalidate_samples, read_eval_log, write_eval_log
+from inspect_ai.log import (
+    ProvenanceData,
+    invalidate_samples,
+    read_eval_log,
+    read_eval_log_sample_summaries,
+    write_eval_log,
+)
 
-from harness_noise_adapters.inspect_logs.export import native
+from harness_noise_adapters.inspect_logs.records import Faults, SampleAnswers, header_of, is_cut_value
 
 
 def ours(path: Path) -> logfile.LogFile:
     return logfile.read(path, lambda header: ("cluster",))
+
+
+def native(path: Path) -> logfile.LogFile:
+    """A log as Inspect's own functions read it: its summaries, or its samples where these have lost something."""
+    header, faults, answers = read_eval_log(str(path), header_only=True), Faults(), SampleAnswers()
+    made = header_of(header.model_dump(mode="json", exclude={"samples", "reductions"}), faults)
+    answers.extend(row.model_dump(mode="json") for row in read_eval_log_sample_summaries(str(path)))
+    questions = answers.questions.values()
+    chosen = any(name.endswith("multiple_choice") for name in made.solvers)
+    lost = any(item.cut or is_cut_value(item.metadata.get("cluster")) for item in questions)
+    if made.invalidated or lost or (chosen and not any(item.has_choices for item in questions)):
+        answers = SampleAnswers()
+        answers.extend(row.model_dump(mode="json") for row in read_eval_log(str(path)).samples)
+    answers.named(made.scores)
+    return logfile.LogFile((path,), made, answers, faults)
 
 
 def contents(found: logfile.LogFile) -> tuple[object, ...]:
@@ -43,7 +64,7 @@ def contents(found: logfile.LogFile) -> tuple[object, ...]:
 
 def assert_agrees(path: Path) -> logfile.LogFile:
     found = ours(path)
-    for one, other in zip(contents(found), contents(native(str(path), None)[1]), strict=True):
+    for one, other in zip(contents(found), contents(native(path)), strict=True):
         assert one == other
     return found
 

@@ -10,12 +10,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import harness_noise as hn
-from harness_noise_adapters.inspect_logs import grid
+from harness_noise_adapters.inspect_logs import gather
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
 from inspect_ai import Epochs
-from inspect_ai.log import read_eval_log, write_eval_log
+from inspect_ai.log import ProvenanceData, invalidate_samples, read_eval_log, write_eval_log
 from inspect_ai.scorer import (
     Score,
     at_least,
@@ -35,28 +35,15 @@ NATIVE = {"mode": mode_score(), "max": max_score(), "median": median_score()} | 
 GRADES = st.sampled_from([0.0, 0.25, 0.5, 1.0, 1.5, math.nan])
 
 
-@given(st.lists(GRADES, min_size=1, max_size=6), st.sampled_from(sorted(NATIVE)))
-def test_every_reducer_is_inspects_own(scores, name):
-    assume(not all(map(math.isnan, scores)))  # there is no value
-    want = NATIVE[name]([Score(value=value) for value in scores]).value
-    (found,) = grid.reducer_of(name)(np.array([scores]))
-    assert found == pytest.approx(want, abs=1e-12, nan_ok=True)
-
-
-@given(st.lists(GRADES, min_size=1, max_size=7), st.integers(1, 4))
-def test_pass_k_is_inspects_own(scores, k):
-    from inspect_ai.scorer._reducer import reducer as theirs
-
-    if not hasattr(theirs, "pass_k"):
-        pytest.skip("this Inspect has no pass_k")
-    assume(not all(map(math.isnan, scores)))
-    want = theirs.pass_k(k)([Score(value=value) for value in scores]).value
-    (found,) = grid.reducer_of(f"pass_k_{k}")(np.array([scores]))
-    assert found == pytest.approx(want, abs=1e-12, nan_ok=True)
-
-
-def test_names_that_are_no_reducer_of_inspects():
-    assert [grid.reducer_of(name) for name in (None, "mean", "mine", "pass_at", "pass_at_0", "collect")] == [None] * 6
+@given(GRADES, st.sampled_from(sorted(NATIVE)))
+def test_of_one_answer_every_reducer_is_inspects_own(grade, name):
+    assume(not math.isnan(grade))  # there is no value
+    reduce = gather.of_single_answers(name)
+    if name.endswith(("_2", "_3")):
+        assert reduce is None
+        return
+    want = NATIVE[name]([Score(value=grade)]).value
+    assert reduce(np.array([[grade], [math.nan]])) == pytest.approx([want, math.nan], nan_ok=True)
 
 
 @pytest.mark.parametrize("reducer", ["mode", "max", "median", "pass_at_1", "at_least_1"])
@@ -100,19 +87,25 @@ def test_values_of_several_epochs_have_rows_with_errors(canned, tmp_path):
     assert rows["match"].se_prediction is not None
 
 
-def test_a_threshold_that_the_log_does_not_name_is_left_out_with_its_value(canned, tmp_path):
+def test_a_threshold_that_the_log_does_not_name_stands_in_its_reductions(canned, tmp_path):
     """`at_least(2, value=0)` is called at_least_2 in the log; its reductions alone tell what it has made."""
     log = canned.eval(canned.task(), tmp_path, epochs=Epochs(3, [mode_score(), at_least(2, value=0.0)]))[0]
     found = {row.scorer: row.mean for row in hn.analyze(log.location).estimates}
     assert found["match (at_least_2)"] == 1.0
+
+
+def test_a_question_with_an_invalidated_answer_has_no_value_of_all_its_answers(canned, tmp_path):
+    """Inspect's reductions still count the answer, and nobody knows what the others alone come to."""
+    log = canned.eval(canned.task(), tmp_path, epochs=Epochs(3, ["mean", "pass_at_2"]))[0]
     whole = read_eval_log(log.location)
-    whole.reductions = None
-    write_eval_log(whole, str(tmp_path / "less.eval"))
-    (run,) = hn.read(tmp_path / "less.eval")
-    assert {item.scorer for item in run.scores} == {"match (mode)"}
-    (skipped,) = run.skipped
-    assert (skipped.scorer, skipped.native) == ("match (at_least_2)", 1.0)
-    assert "no native value is what its reducer at_least_2 makes" in skipped.reason
+    chosen = [next(sample.uuid for sample in whole.samples if sample.id == "q3")]
+    whole = invalidate_samples(whole, chosen, ProvenanceData(author="me", reason="leaked"))
+    write_eval_log(whole, str(tmp_path / "invalid.eval"))
+    rows = {row.scorer: row for row in hn.analyze(tmp_path / "invalid.eval").estimates}
+    assert rows["match"].n_questions == 12
+    passed = [1 - math.comb(3 - sum(canned.truth(f"q{i}", j) for j in (1, 2, 3)), 2) / 3 for i in range(12) if i != 3]
+    assert rows["match (pass_at_2)"].n_questions == 11
+    assert rows["match (pass_at_2)"].mean == pytest.approx(np.mean(passed))
 
 
 @pytest.mark.parametrize("reducer", ["mode", "pass_at_1"])

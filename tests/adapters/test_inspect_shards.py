@@ -64,4 +64,42 @@ def test_shards_that_each_name_all_questions_lack_only_what_no_shard_has(inspect
     assert row.n_questions == 12 - lost
     assert ("not_a_random_part" in row.diagnostics) == bool(lost)
     never = [note for note in run.notes if "never given" in note]
-    assert never == ([f"{tmp_path}/run.shards: {lost * K} of {12 * K} answers were never given"] if lost else [])
+    assert never == ([f"coins: {lost * K} of {12 * K} answers were never given (status cancelled)"] if lost else [])
+
+
+def test_a_set_has_the_measures_and_the_fields_of_all_its_shards(inspect_logs, sharded):
+    """Not those of its first shard only."""
+    (whole,) = hn.analyze(inspect_logs.a, measures=["time"]).estimates
+    (row,) = hn.analyze(sharded, measures=["time"]).estimates
+    assert (row.n_questions, row.n_missing) == (12, 0)
+    assert (row.mean, row.se) == (pytest.approx(whole.mean), pytest.approx(whole.se))
+    slices = [
+        (x.value, x.n_questions, pytest.approx(x.mean)) for x in hn.analyze(inspect_logs.a, by=["passage"]).slices
+    ]
+    assert [(x.value, x.n_questions, x.mean) for x in hn.analyze(sharded, by=["passage"]).slices] == slices
+
+
+def test_shards_may_divide_the_epochs(inspect_logs, tmp_path):
+    for k in (1, 2, 3):
+        log = read_eval_log(str(inspect_logs.a))
+        log.samples, log.results, log.reductions = [x for x in log.samples if x.epoch == k], None, None
+        (tmp_path / f"run.shards/{k}").mkdir(parents=True)
+        write_eval_log(log, str(tmp_path / f"run.shards/{k}/2024-01-01T00-00-00_x.eval"))
+    (row,) = hn.analyze(tmp_path).estimates
+    (whole,) = hn.analyze(inspect_logs.a).estimates
+    assert (row.n_questions, row.repeats_max, row.se) == (12, 3, pytest.approx(whole.se))
+
+
+def test_one_shard_that_is_named_is_read_alone(sharded):
+    (path,) = (sharded / "run.shards/1").iterdir()
+    for place in (path, path.parent):
+        (run,) = hn.read(place)
+        assert (run.path, len(run.scores[0].questions)) == (str(path), 4)
+
+
+def test_shards_with_an_answer_in_common_are_refused(inspect_logs, tmp_path):
+    for k in range(2):
+        (tmp_path / f"run.shards/{k}").mkdir(parents=True)
+        (tmp_path / f"run.shards/{k}/2024-01-01T00-00-00_x.eval").write_bytes(inspect_logs.a.read_bytes())
+    with pytest.raises(hn.InputError, match="has the same answer"):
+        hn.read(tmp_path)

@@ -15,8 +15,7 @@ from harness_noise.settings import Settings
 
 pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
 
-from harness_noise_adapters.inspect_logs.asking import DecidingScore, StoppingSettings
-from harness_noise_adapters.inspect_logs.stopper import Stopper
+from harness_noise_adapters.inspect_logs.stopper import DecidingScore, Stopper, StoppingSettings
 
 N, K = 50, 2
 

@@ -193,6 +193,44 @@ def test_a_running_task_writes_the_noise_of_its_measures(canned, spending, tmp_p
     assert any("not counted are those of" in text for text in warned())
 
 
+def test_the_measures_of_a_running_task_have_the_clusters_that_they_have_after_it(canned, tmp_path):
+    """Those that the scorer's own stderr names, where nobody names others."""
+    from inspect_ai.scorer import accuracy, match, stderr
+
+    task = canned.task(scorer=match(), metrics=[accuracy(), stderr(cluster="passage")])
+    log = canned.eval(task, tmp_path, epochs=2, metadata={"noise": True, "noise_measures": "time"})[0]
+    live = log.results.scores[1].metrics["noise_se"]
+    after = hn.analyze(log.location, measures=["time"]).estimates[0]
+    assert after.cluster == "passage"
+    assert live.params == {"cluster": "passage"}
+    assert live.value == pytest.approx(after.se)
+
+
+def test_a_retried_run_has_no_measures_of_its_last_try_alone(canned, tmp_path, warned):
+    """Inspect tells nobody what the answers have used that it takes over from an earlier try."""
+    from inspect_ai import eval_retry
+
+    fail = [True]
+
+    def answer(state):
+        if fail[0] and state.sample_id == "q5":
+            raise RuntimeError("the server is gone")
+        return "yes"
+
+    @inspect_ai.task(name="retried")
+    def retried():
+        return canned.task(answer=answer)
+
+    on = {"noise": True, "noise_measures": "time"}
+    first = canned.eval(retried(), tmp_path / "first", max_samples=1, metadata=on)[0]
+    assert first.status == "error"
+    fail[0] = False
+    again = canned.quietly(eval_retry, first, log_dir=str(tmp_path / "again"), display="none", max_samples=1)[0]
+    assert (again.status, again.results.completed_samples) == ("success", 12)
+    assert [es.name for es in again.results.scores] == ["match"]
+    assert any("5 of 12 answers have used is not known here" in text for text in warned())
+
+
 @pytest.mark.parametrize("kind", ["eval", "json"])
 def test_export_adds_measures_and_twice_changes_nothing(canned, spending, tmp_path, kind):
     source = Path(canned.eval(spending(), tmp_path / "in", epochs=2, log_format=kind)[0].location)

@@ -368,6 +368,36 @@ def test_nothing_is_added_beside_a_percentage(run_a, tmp_path):
     assert any("percentage" in note for note in ours["noise"]["notes"])
 
 
+def test_the_ends_of_the_interval_are_carried_replaced_and_never_over_a_native_key(run_a, tmp_path):
+    path = results_in(run_a)
+    native = json.loads(path.read_bytes())
+    native["results"]["mc"] |= {"acc_ci_low,none": 0.25, "acc_ci_low_stderr,none": "N/A", "acc_norm_stderr,none": "N/A"}
+    path.write_text(json.dumps(native))
+    written = {}
+    for level in (0.9, 0.5):  # the second replaces what the first has written
+        source = tmp_path / "0.9" if level == 0.5 else run_a
+        settings = Settings(level=level)
+        adapter.write(source, tmp_path / str(level), lambda run, s=settings: analyze_run(run, s), ReadOptions())
+        results = written[level] = strict(results_in(tmp_path / str(level)).read_bytes())
+        assert {key: results["results"]["mc"][key] for key in native["results"]["mc"]} == native["results"]["mc"]
+        places = [("results", name) for name in results["results"]] + [("groups", name) for name in results["groups"]]
+        rows = {(row["task"], f"{row['metric']}", row["scorer"]): row for row in results["noise"]["estimates"]}
+        for table, name in places:
+            for metric, scorer in (("acc", "none"), ("acc_norm", "none"), ("exact_match", "strict")):
+                row, ours = rows.get((name, metric, scorer)), results[table][name]
+                for end in ("ci_low", "ci_high"):
+                    key = f"{metric}_{end}_stderr,{scorer}"
+                    if key not in native["results"]["mc"] or name != "mc":
+                        assert ours.get(key) == (row and row[end])
+    carriers = {level: written[level]["groups"]["outer"]["acc_ci_low_stderr,none"] for level in written}
+    assert carriers[0.9] < carriers[0.5]
+    (run,) = adapter.read(tmp_path / "0.5", ReadOptions())
+    (before,) = adapter.read(run_a, ReadOptions())
+    assert [part.key for part in (*run.scores, *run.skipped)] == [
+        part.key for part in (*before.scores, *before.skipped)
+    ]
+
+
 @pytest.mark.parametrize("target", ["", ".", "link"])
 def test_the_runs_own_folder_as_output_needs_in_place(run_a, target):
     (run_a / "link").symlink_to(run_a, target_is_directory=True)

@@ -88,7 +88,7 @@ def test_a_model_that_fails_at_once_fails_as_without_us(folder: Path) -> None:
 
 
 BREAKABLE = [
-    (hook, "flat_tasks"), (hook, "native_groups"), (hook, "first_missing"), (hook, "collect"),
+    (hook, "flat_tasks"), (hook, "native_groups"), (hook, "check_names"), (hook, "collect"),
     (collect, "by_filter"), (collect, "rescore"), (collect, "gather"), (collect, "columns_of"),
     (collect, "resolve"), (hook, "silent_zeros"), (hook, "per_sample"), (hook, "model_name"),
     (hook, "inject"), (hook, "annotate"), (hook, "copy_of"), (repeats, "same_random_state"),

@@ -15,8 +15,8 @@ from harness_noise.errors import InputError
 from harness_noise_adapters.lm_eval_harness.files import scan
 from harness_noise_adapters.lm_eval_harness.files.samples import read_samples
 from harness_noise_adapters.lm_eval_harness.files.scan import Index, Wanted
-from harness_noise_adapters.lm_eval_harness.scoring import columns as columns_module
-from harness_noise_adapters.lm_eval_harness.scoring.columns import Column
+from harness_noise_adapters.lm_eval_harness.scoring import gather as gather_module
+from harness_noise_adapters.lm_eval_harness.scoring.gather import Column
 
 
 def line(i=0, **changes) -> dict:
@@ -154,7 +154,7 @@ def test_documents_are_numbered_by_hash_and_occurrence(rows):
         number = known.setdefault((key, n), len(known))
         keys += [key] if new else []
         assert index.find(key, scorer) == (number, new)
-    assert len(index) == len(keys)
+    assert len(index.keys) == len(keys)
     assert index.distinct() == len(set(keys))
     assert index.unique_keys() == occurrences(keys)
 
@@ -174,42 +174,27 @@ VALUE = st.sampled_from([0.0, 1.0, 0.5, math.nan, math.inf, 1, True, None, "x", 
 SCORES = st.none() | st.lists(VALUE, max_size=3)
 
 
-@given(st.lists(st.tuples(VALUE, SCORES), min_size=1, max_size=12), st.integers(1, 4), st.booleans())
-def test_many_rows_at_once_are_each_row_by_itself(rows, size, keep):
-    one, many = Column(raw=[] if keep else None), Column(raw=[] if keep else None)
+@given(st.lists(st.tuples(VALUE, SCORES), min_size=1, max_size=12), st.booleans())
+def test_a_column_holds_each_row_as_it_came(rows, keep):
+    column = Column(raw=[] if keep else None)
     for i, (own, repeats) in enumerate(rows):
-        one.add(i, own, repeats)
-    for i in range(0, len(rows), size):
-        block = rows[i : i + size]
-        many.extend(range(i, i + len(block)), [own for own, _ in block], [repeats for _, repeats in block])
-    for a, b in zip(one.matrix(len(rows)), many.matrix(len(rows)), strict=True):
-        np.testing.assert_array_equal(a, b)
-    np.testing.assert_array_equal(one.own, many.own)
-    assert one.kinds == many.kinds
-    assert repr(one.raw) == repr(many.raw)
-    expected = [columns_module.scalar(own)[1] for own, _ in rows]
-    np.testing.assert_array_equal(one.own, expected)
-    matrix, asked = one.matrix(len(rows))
+        column.add(i, own, repeats)
+    expected = [gather_module.scalar(own)[1] for own, _ in rows]
+    np.testing.assert_array_equal(column.own, expected)
+    assert column.raw is None or repr([own for own, _ in column.raw]) == repr([own for own, _ in rows])
+    matrix, asked = column.matrix(len(rows))
     for row, wanted, (own, repeats) in zip(matrix, asked, rows, strict=True):
-        np.testing.assert_array_equal(row[wanted], [columns_module.scalar(item)[1] for item in repeats or (own,)])
+        np.testing.assert_array_equal(row[wanted], [gather_module.scalar(item)[1] for item in repeats or (own,)])
+        assert np.isnan(row[~wanted]).all()
 
 
-# choices
-
-
-def test_the_texts_of_choices_are_cut_out_of_a_line():
-    texts = [" a \u00e9", ' "b", "arg_1": ', " }}, ", ""]
-    asked = {f"gen_args_{i}": {"arg_0": 'One "context"', "arg_1": text} for i, text in enumerate(texts)}
-    for ascii_only in (True, False):
-        data = json.dumps(line(arguments=asked), ensure_ascii=ascii_only).encode()
-        assert scan.choice_texts(data, json.loads) == tuple(texts)
-    for other in (
-        asked | {"gen_args_3": {"arg_0": "another", "arg_1": "d"}},
-        asked | {"gen_args_3": {"arg_0": 'One "context"', "arg_1": {"until": []}}},
-        asked | {"gen_args_3": {"arg_0": 'One "context"', "arg_1": "d", "arg_2": "e"}},
-        asked | {"gen_args_5": {"arg_0": 'One "context"', "arg_1": "e"}},
-    ):
-        assert scan.choice_texts(json.dumps(line(arguments=other)).encode(), json.loads) is None
+def test_two_keys_of_one_hash_are_two_documents(monkeypatch):
+    monkeypatch.setattr(scan, "hash", lambda key: 7, raising=False)
+    index = Index()
+    keys = [f"{i:064x}" for i in range(4)]
+    assert [index.find(key, "f") for key in (*keys, *keys)] == [(i, True) for i in range(8)]
+    assert [index.find(key, "g") for key in (*keys, *keys)] == [(i, False) for i in range(8)]
+    assert index.unique_keys() == occurrences((*keys, *keys))
 
 
 # what is refused

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -109,23 +106,3 @@ def test_what_python_prints_is_what_the_terminal_shows(
     printed = capsys.readouterr().out
     assert in_flags(printed).split() == shown(capsys, "analyze", path).split()
     assert result.rows[0].mean == pytest.approx(2 / 3)
-
-
-@pytest.mark.slow
-@pytest.mark.process
-def test_the_commands_of_the_demo_run_as_printed(tmp_path: Path) -> None:
-    pytest.importorskip("lm_eval")
-    pytest.importorskip("inspect_ai")
-    start = [sys.executable, "-m", "harness_noise"]
-    done = subprocess.run([*start, "demo", "--out", "out"], capture_output=True, text=True, cwd=tmp_path, check=True)
-    commands = [shlex.split(line[2:]) for line in done.stdout.splitlines() if line.startswith("$ ")]
-    assert {command[0] for command in commands} == {"harness-noise", "inspect"}
-    for command in commands:
-        if command[0] == "inspect":
-            command = [sys.executable, "-m", "inspect_ai", *command[1:]]
-        else:
-            command = [*start, *command[1:]]
-        again = subprocess.run(
-            command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"NO_COLOR": "1"}
-        )
-        assert again.returncode == 0, (command, again.stderr[-2000:])

@@ -18,7 +18,7 @@ from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
 from harness_noise.stats.cluster_variance import _interaction, clustered_variance, crossed_variance
 from harness_noise.stats.contrast import design
-from harness_noise.stats.flips import extended
+from harness_noise.stats.intervals import extended
 
 
 def ragged(seed, n=120, N_A=14, N_B=6, effects=0.7):

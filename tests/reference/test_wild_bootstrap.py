@@ -17,9 +17,9 @@ from harness_noise.analysis.comparison import compare_runs
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
-from harness_noise.stats import wild
+from harness_noise.stats import resampling as wild
 from harness_noise.stats.contrast import design
-from harness_noise.stats.wild import weights, wild_test
+from harness_noise.stats.resampling import weights, wild_test
 
 SIX = [s * v**0.5 for s in (-1, 1) for v in (1.5, 1.0, 0.5)]
 

@@ -1,47 +1,21 @@
-"""Nothing is sent anywhere: every command runs with sockets forbidden."""
+"""Nothing is sent anywhere: every command runs with sockets forbidden; the demonstration too, in cli/test_demo.py."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
-from support.processes import environment as with_path
-
-# in every Python process below: loopback and local sockets are the machine itself, everything else is written down
-WATCH = """
-import os, sys
-
-def watch(event, arguments):
-    if event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"):
-        place = str(arguments[0])
-    elif event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
-        address = arguments[1]
-        if not isinstance(address, tuple):  # a path: a local socket
-            return
-        place = str(address[0])
-    else:
-        return
-    if place not in ("127.0.0.1", "::1", "localhost", "None", "0.0.0.0", ""):
-        with open(os.environ["WATCHED"], "a") as file:
-            file.write(f"{event} {place}\\n")
-        raise OSError(f"no network: {event} {place}")
-
-sys.addaudithook(watch)
-"""
+from support.network import without_network
 
 
 @pytest.fixture
 def run(tmp_path: Path):  # type: ignore[no-untyped-def]
-    (tmp_path / "hook").mkdir()
-    (tmp_path / "hook" / "sitecustomize.py").write_text(textwrap.dedent(WATCH))
-    seen = tmp_path / "seen.txt"
+    environment, seen = without_network(tmp_path)
 
     def call(*arguments: object, code: int = 0) -> str:
-        environment = with_path(tmp_path / "hook", WATCHED=str(seen))
         command = [sys.executable, *map(str, arguments)]
         done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == code, done.stderr[-3000:]
@@ -77,8 +51,3 @@ def test_every_command_on_files(run, real_files: Path, tmp_path: Path) -> None: 
     run(*noise, "export", lm_eval / "a", "-o", tmp_path / "exported")
     run(*noise, "export", real_files / "inspect" / "plain.eval", "-o", tmp_path / "exported")
     run(*noise, "adapters")
-
-
-@pytest.mark.slow
-def test_the_demo(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    run("-m", "harness_noise", "demo", "--out", tmp_path / "demo")

@@ -11,7 +11,7 @@ from harness_noise.data.measures import UNBOUNDED
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.leaderboard.build import arena
-from harness_noise.leaderboard.frontier import with_frontier
+from harness_noise.leaderboard.ranks import with_frontier
 from harness_noise.settings import Settings
 
 R, N = 150, 60

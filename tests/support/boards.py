@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.data.fields import Fields
+from harness_noise.data.clusters import Fields
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 

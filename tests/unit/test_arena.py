@@ -19,8 +19,8 @@ from harness_noise.analysis.repeats import as_repeats
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import CorpusScores, Run, Scores
 from harness_noise.errors import InputError
-from harness_noise.leaderboard.benchmark import best_p
 from harness_noise.leaderboard.build import arena, distinct_names
+from harness_noise.leaderboard.ranks import best_p
 from harness_noise.report import terminal, text
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings
@@ -80,7 +80,7 @@ def test_the_best_set_holds_the_best_model_as_often_as_it_says() -> None:
 def test_p_best_is_the_smallest_one_sided_p_times_the_rivals() -> None:
     runs = board(M=4)
     found = arena(runs, Settings())
-    ours = best_p(found.boards[0].pairs, 4)
+    ours = best_p(found.boards[0].pairs)
     worst = []
     for run in runs[1:]:
         pair = compare_runs([(run, runs[0])], Settings()).comparisons[0]

@@ -172,8 +172,8 @@ def test_differences_that_never_vary_rest_on_as_many_clusters_as_the_weights_lea
     runs = [first, second, third]
     assert_same(runs, Settings(margin=0.2))
     pair = arena(runs, Settings(margin=0.2)).boards[-1].pairs[0]
-    low, high = bonett_price(np.zeros(1), np.zeros(1), min(39.0, pair.df + 1), 0.95)
-    assert (pair.ci_low, pair.ci_high) == (pytest.approx(low.item()), pytest.approx(high.item()))
+    ci = bonett_price(np.zeros(1), np.zeros(1), min(39.0, pair.df + 1), 1.0, 0.95)
+    assert (pair.ci_low, pair.ci_high) == (pytest.approx(ci.low.item()), pytest.approx(ci.high.item()))
     assert pair.verdict == ("not separable" if weights[0] > 0.9 else "equivalent within 0.2")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli import main
-from harness_noise.leaderboard import benchmark
+from harness_noise.leaderboard import build
 from harness_noise.leaderboard.build import arena
 from harness_noise.report.text import write_tables
 from harness_noise.results.schema import json_schema
@@ -43,7 +43,7 @@ def test_pairs_have_the_slices_that_compare_gives(found: hn.Arena) -> None:
 
 
 def test_too_many_pairs_have_no_slices_but_the_models_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benchmark, "MOST_SLICES", 23)
+    monkeypatch.setattr(build, "MOST_SLICES", 23)
     found = arena(sliced_board(), Settings(), by=["auto"])
     assert found.boards[0].slices == ()
     assert len(found.slices) == 16

@@ -69,3 +69,20 @@ def test_a_share_of_resamples_is_called_stability_and_no_forecast(tau: float, st
     assert "other questions" not in said
     tied = tuple(replace(item, rank=1) for item in BOARD.models)
     assert "the same model is first in" in " ".join(sentences(replace(BOARD, models=tied)))
+
+
+def test_a_model_that_is_only_excluded_from_the_best_is_named_beside_the_verdicts() -> None:
+    """The best is tested one-sided, pairs two-sided over all of them: 0.093 (adjusted p 0.08) excludes the second."""
+    names = tuple(f"q{i}" for i in range(300))
+    runs = []
+    for name, chance, seed in (("a", 0.62, 9), ("b", 0.525, 109), ("c", 0.52, 209), ("d", 0.51, 309)):
+        values = (np.random.default_rng(seed).random((300, 1)) < chance).astype(float)
+        runs.append(hn.Run(name, name, "array", scores=(hn.Scores("t", "acc", "none", hn.Questions(names), values),)))
+    found = hn.arena(runs).boards[0]
+    assert found.benchmark.best == ("a",)
+    assert found.pairs.find("a", "b").verdict == "not separable"
+    assert sentences(found)[0] == (
+        "t (acc): a is the best of 4 models (95 %). That is tested one-sided and for the best alone; tested two-sided, "
+        "as the pairs are, b is not shown to be worse than another model."
+    )
+    assert "one-sided" not in " ".join(sentences(replace(found, pairs=hn.arena(runs, adjust="none").boards[0].pairs)))

@@ -12,7 +12,7 @@ from statsmodels.stats.multitest import multipletests
 
 import harness_noise as hn
 from harness_noise.cli import main
-from harness_noise.data.fields import Fields
+from harness_noise.data.clusters import Fields
 from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
 from harness_noise.leaderboard.checkpoints import in_name

@@ -21,8 +21,8 @@ from harness_noise.stats.combine import (
     two_proportions,
     wilcoxon,
 )
+from harness_noise.stats.decision import skew_of, skewed_alike
 from harness_noise.stats.passk import acc_probs
-from harness_noise.stats.tests import skew_of, skewed_alike
 from support.simulations import simulation
 
 D, SE = [0.03, -0.01, 0.05, 0.02], [0.01, 0.02, 0.03, 0.015]

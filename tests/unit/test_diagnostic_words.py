@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
-from harness_noise.analysis import mean, missing, sample
+from harness_noise.analysis import mean, ranges, sample
 from harness_noise.cli.flags import in_flags
 from harness_noise.report.text import render as rendered
 from harness_noise.results.diagnostics import DIAGNOSTICS, explained
@@ -29,11 +30,12 @@ def documented(root: Path) -> dict[str, tuple[str, str]]:
 
 def test_the_docs_say_what_to_do_in_the_words_of_the_screen(root: Path) -> None:
     for code, (_, to_do) in documented(root).items():
-        first, _, without = to_do.partition(" Without clusters: ")
-        item = DIAGNOSTICS[code]
-        assert (first, without[:1].upper() + without[1:]) == tuple(
-            map(in_flags, (item.to_do, item.without_clusters))
-        ), code
+        item, rest, said = DIAGNOSTICS[code], to_do, []
+        for case in (" With labels: ", " Without clusters: "):
+            rest, _, other = rest.partition(case)
+            said.append(other[:1].upper() + other[1:])
+        written = (rest, said[1], said[0])
+        assert written == tuple(map(in_flags, (item.to_do, item.without_clusters, item.with_labels))), code
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,7 @@ def test_the_docs_say_what_to_do_in_the_words_of_the_screen(root: Path) -> None:
         ("few_failures", tolerances.FEW_FAILURES, "fewer than 10"),
         ("partly_single_repeat", tolerances.FEWEST_REPEATED, "at least (10|ten)"),
         ("single_repeat", tolerances.FEWEST_REPEATED, "fewer than (10|ten)"),
-        ("missing_matters", missing.MISSING_SHARE, "more than a third"),
+        ("missing_matters", ranges.MISSING_SHARE, "more than a third"),
         ("single_repeats_differ", mean.BORROWED_P, "p < .05"),
         ("shared_repeat_noise", sample.SHARED_NOISE_P, "p < .05"),
         ("first_answer_differs", sample.FIRST_ANSWER_P, "p < .005"),
@@ -63,8 +65,8 @@ def test_a_threshold_is_one_number_in_code_and_docs(root: Path, code: str, thres
 
 @pytest.mark.parametrize("code", DIAGNOSTICS)
 def test_what_to_do_is_a_sentence_of_plain_words(code: str) -> None:
-    for clustered in (True, False, None):
-        text = explained(code, clustered)
+    for clustered, labelled in itertools.product((True, False, None), (True, False)):
+        text = explained(code, clustered, labelled=labelled)
         assert text.endswith(".")
         assert "{" not in text
         assert "--" not in text.replace("--noise_", "").replace("--epochs", "").replace("--log_samples", "")

@@ -12,7 +12,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.cli.commands import cli
-from harness_noise.data.fields import FieldReader, Fields
+from harness_noise.data.clusters import FieldReader, Fields
 from harness_noise.results.schema import json_schema
 from support.commands import runner
 from support.simulations import simulation

@@ -20,8 +20,15 @@ from harness_noise.settings import Settings
 from harness_noise.stats.arrays import Estimator
 from harness_noise.stats.cluster_variance import Cells, cells, clustered_variance
 from harness_noise.stats.contrast import design
-from harness_noise.stats.flips import ExtendedSample, Extension, effective_flips, extended, level_sums
-from harness_noise.stats.intervals import critical, t_limits
+from harness_noise.stats.intervals import (
+    ExtendedSample,
+    Extension,
+    critical,
+    effective_flips,
+    extended,
+    level_sums,
+    t_limits,
+)
 
 
 def flipped(n: int, wins: int, losses: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness_noise.stats.runs import run_component
+from harness_noise.stats.moments import run_component
 
 
 def component(values):

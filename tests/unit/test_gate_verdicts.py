@@ -288,6 +288,36 @@ class TestSeveralBaselines:
         assert [one.run for one in test.stored_runs] == ["old", "b0"]
 
 
+class TestRatiosOfSums:
+    """Cost per right answer, and other measures Σx/Σy."""
+
+    @staticmethod
+    def side(name: str, seed: int) -> Run:
+        rng = np.random.default_rng(seed)
+        y = rng.integers(1, 4, (80, 3)).astype(float)
+        x = y * rng.gamma(2, 1, (80, 1)) + rng.normal(0, 0.1, (80, 3))
+        known = {"bounds": None, "higher_is_better": False, "unit": "", "per": y}
+        return run(name, {"t": x}, metric="cost/score", scores=known)
+
+    def test_several_baselines_are_the_ratio_of_their_means(self) -> None:
+        a, *others = (self.side(name, seed) for seed, name in enumerate("abc"))
+        (row,) = hn.gate(a, others, margin=1.0).rows
+        x, y = (sum(array.mean() for array in arrays) for arrays in (
+            [other.scores[0].values for other in others], [other.scores[0].per for other in others]))  # fmt: skip
+        expected = a.scores[0].values.mean() / a.scores[0].per.mean() - x / y
+        assert (row.reason, row.estimate) == ("", pytest.approx(expected))
+
+    def test_a_pool_takes_no_mean_of_them(self) -> None:
+        sides = []
+        for seed, values in enumerate((np.arange(90) % 3 > 0, np.arange(90) % 4 > 0)):
+            ratio = self.side(f"r{seed}", seed)
+            sides.append(replace(ratio, scores=(*ratio.scores, *run("m", {"u": values}).scores)))
+        a, b = sides
+        gate = hn.gate(a, b, pooled=True, skip_missing=True, margin=0.5)
+        assert gate.left_out[0].startswith("t cost/score (it is no mean")
+        assert gate.rows[0].estimate == pytest.approx(a.scores[1].values.mean() - b.scores[1].values.mean())
+
+
 class TestSelfTest:
     def test_false_alarms_and_power_are_those_of_the_noncentral_t(self) -> None:
         gate = hn.gate(*pair(tasks=("arc",)), self_test=True)
@@ -329,7 +359,7 @@ class TestCannotJudge:
         a, b = pair()
         a = replace(a, scores=tuple(replace(part, version="1.0") for part in a.scores))
         b_ = replace(b, scores=tuple(replace(part, version="2.0") for part in b.scores))
-        assert "version 1.0 in the run and 2.0" in hn.gate(a, b_).sentence
+        assert "the runs have the versions 1.0 and 2.0 of the task" in hn.gate(a, b_).sentence
         short, _ = pair(n=100)
         assert "different questions (100 and 400" in hn.gate(short, b).sentence
         assert "stopped early" in self.changed(diagnostics=("stopped_early",)).sentence
@@ -436,9 +466,9 @@ class TestKept:
             (y.estimate, y.se, y.df, y.p_value) for y in kept
         ]
 
-    @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04" + bytes(40)])
+    @pytest.mark.parametrize("content", [b"", b"not packed", b"\x1f\x8b\x08\x00" + bytes(40)])
     def test_what_cannot_be_read_is_an_error(self, tmp_path: Path, content: bytes) -> None:
-        (tmp_path / "run-1-a.npz").write_bytes(content)
+        (tmp_path / "run-1-a.json.gz").write_bytes(content)
         with pytest.raises(hn.InputError, match="not a run that `store` has kept"):
             hn.gate(pair()[0], tmp_path)
 

@@ -13,7 +13,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import as_scores
-from harness_noise.analysis.replay import Pair
+from harness_noise.analysis.growing import Pair
 from harness_noise.analysis.sequential import StoppingRule
 from harness_noise.cli import main
 from harness_noise.errors import InputError
@@ -253,7 +253,7 @@ def test_a_replay_decides_as_the_looks_do(scores: tuple[np.ndarray, np.ndarray])
         for looks in (5, "anytime"):
             rule = StoppingRule(looks=looks, seed=seed, margin=0.02)  # type: ignore[arg-type]
             found = pair.run(rule).sequential
-            *_, last = pair.looks(rule, with_far=True)
+            *_, last = pair.looks(rule)
             assert (last.decision(), last.progress.answers) == (found.decision, found.n_answers)
             again = hn.compare_in_sequence(*scores, clusters, looks=looks, seed=seed, margin=0.02)  # type: ignore[arg-type]
             assert again == found

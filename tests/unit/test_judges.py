@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.analysis.judge_flips import judge_notes, with_judge
+from harness_noise.analysis.judges import judge_notes, with_judge
+from harness_noise.analysis.known import WithFields
 from harness_noise.analysis.mean import analyze_run
+from harness_noise.data.clusters import Fields
+from harness_noise.data.matching import pair_runs
 from harness_noise.data.questions import Questions, text_hash
 from harness_noise.data.scores import Gradings, Run, Scores, all_alike
+from harness_noise.errors import FaultyScoresError
+from harness_noise.leaderboard.pairs import grid
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design
 from harness_noise.stats.judges import agreement, judge_noise
@@ -104,9 +109,35 @@ class TestRow:
         assert (row.judge_flips.of, row.judge_flips.n_same_text, row.judge_flips.n_flips) == ("panel", 10, 4)
         assert row.judge_flips.share is None
 
-    def test_other_answers_than_those_of_the_texts(self):
-        """Gradings of another shape belong to what was left out since."""
-        assert row_of([[1, 0, 1]], [[1, 1]]).judge_flips is None
+    def test_other_answers_than_those_of_the_texts_are_refused(self):
+        with pytest.raises(FaultyScoresError, match="another shape"):
+            row_of([[1, 0, 1]], [[1, 1]])
+
+    def test_questions_in_another_order_keep_their_own_texts(self):
+        """Three answers of one text, graded 1 0 0; the other question's are three texts: as many rows either way."""
+        again = [[[0], [1], [1]], [[0], [0], [1]]]
+        run = run_of(
+            [[1, 0, 0], [1, 0, 1]], [[7, 7, 7], [1, 2, 3]], again=again, factors={"seed": (("1", "2", "3"),) * 2}
+        )
+        (part,) = run.scores
+        (row,) = analyze_run(run, Settings()).estimates
+        turned = part.take([1, 0])
+        assert turned.texts.tolist() == [[1, 2, 3], [7, 7, 7]]
+        assert turned.gradings.again[:, 0, 0].tolist() == [0, 0]
+        assert analyze_run(replace(run, scores=(turned,)), Settings()).estimates[0].judge_flips == row.judge_flips
+        cut = WithFields((part,), (run,), Fields({})).take(np.array([1, 0]))
+        assert cut.parts[0].texts.tolist() == turned.texts.tolist()
+        theirs = replace(part, factors={"seed": (("3", "2", "1"),) * 2})
+        ours, other, _ = pair_runs(part, theirs)
+        assert (other.texts[1].tolist(), other.values[1].tolist()) == ([3, 2, 1], [1, 0, 1])
+        assert ours.texts.tolist() == part.texts.tolist()
+
+    def test_on_the_questions_of_other_runs_no_texts_are_known(self):
+        (part,) = run_of([[1, 0, 0], [1, 0, 1]], [[7, 7, 7], [1, 2, 3]]).scores
+        turned = part.take([1, 0])
+        board = grid([[part, replace(turned, gradings=None)]])
+        assert board.questions.keys == part.questions.keys
+        assert part.arrays(lambda x: x)["gradings"] is None
 
     def test_the_share_is_at_most_one(self):
         values = np.array([[1, 0, 1, 1]] * 3 + [[1, 1, 1, 1]] * 40, dtype=float)

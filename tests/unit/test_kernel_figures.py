@@ -10,13 +10,15 @@ from scipy import special, stats
 
 from harness_noise.stats.contrast import design
 from harness_noise.stats.decision import adjusted, noise_codes, p_beyond, two_one_sided, two_sided
-from harness_noise.stats.flips import MOST, SHARE, are_few
 from harness_noise.stats.intervals import (
+    MOST,
+    SHARE,
+    are_few,
     binomial_size,
     binomial_skewness,
+    bonett_price,
     clopper_pearson,
     korn_graubard,
-    of_equal_differences,
     rescaled,
     tail_shift,
     wilson,
@@ -73,8 +75,8 @@ def test_intervals_of_a_share():
 
 
 def test_differences_that_do_not_vary_on_a_wide_range():
-    narrow = of_equal_differences(np.array([0.1]), np.array([0.0]), 20.0, 1.0, 0.95)
-    wide = of_equal_differences(np.array([10.0]), np.array([0.0]), 20.0, 100.0, 0.95)
+    narrow = bonett_price(np.array([0.1]), np.array([0.0]), 20.0, 1.0, 0.95)
+    wide = bonett_price(np.array([10.0]), np.array([0.0]), 20.0, 100.0, 0.95)
     p1, p2, z = (20 * 0.1 + 1) / 22, 1 / 22, stats.norm.ppf(0.975)
     half = z * math.sqrt((p1 + p2 - (p1 - p2) ** 2) / 22)
     assert (narrow.low[0], narrow.high[0]) == pytest.approx((p1 - p2 - half, p1 - p2 + half), rel=1e-12)

@@ -14,8 +14,9 @@ import pandas as pd
 import pytest
 
 import harness_noise as hn
+from harness_noise import Analysis
 from harness_noise.cli import main
-from harness_noise.data.labels import answer_id
+from harness_noise.data.scores import answer_id
 from harness_noise.stats.partial import Part, from_part
 
 N = 400
@@ -209,6 +210,40 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
         hn.estimate_with_labels(np.ones(10), np.ones(9))
     with pytest.raises(hn.InputError, match="fewer than two labelled questions"):
         hn.estimate_with_labels([0, 1, 1], [np.nan, 1, np.nan])
+
+
+def test_labels_that_are_all_the_same_are_no_measure_of_the_judge() -> None:
+    """Their own variance is not known, so neither is the gain, and the judge is not said to be unused."""
+    truth, judge = np.ones(N), judged(np.random.default_rng(26), p=0.95)[1]
+    row = hn.estimate_with_labels(judge, part_of(truth, np.random.default_rng(27), 60))
+    assert row.judge is not None
+    assert row.judge.gain is None
+    assert "the judge is not used" not in hn.render(Analysis({}, (row,)), "markdown")
+
+
+def test_what_allows_for_unseen_errors_is_not_said_to_add_nothing() -> None:
+    """A judge that is right on all labels: what allows for errors that they do not show makes the gain less than 1."""
+    rng = np.random.default_rng(2)
+    truth = (rng.random(N) < 0.97).astype(float)
+    judge = np.where(rng.random(N) < 0.99, truth, 1 - truth)
+    row = hn.estimate_with_labels(judge, part_of(truth, rng, 100))
+    assert row.judge is not None
+    assert (row.judge.gain, row.judge.r2) == pytest.approx((0.87, 1.0), abs=0.01)
+    text = " ".join(hn.render(Analysis({}, (row,)), "markdown").split())
+    assert "adds nothing" not in text
+    assert "larger than that of the labels alone" in text
+
+
+def test_the_advice_on_a_corrected_row_is_one_that_labels_allow_for() -> None:
+    truth, judge = judged(np.random.default_rng(28), p=0.97)
+    labels = part_of(truth, np.random.default_rng(29), 100)
+    row = hn.estimate_with_labels(judge, labels)
+    assert "few_failures" in row.diagnostics
+    text = " ".join(hn.render(Analysis({}, (row,)), "markdown").split())
+    assert "korn" not in text
+    assert "What to do: more labels help" in text
+    with pytest.raises(hn.InputError, match="Wilson interval"):
+        hn.estimate_with_labels(judge, labels, interval="korn-graubard")
 
 
 # files
@@ -588,6 +623,32 @@ def test_a_drawn_file_goes_to_a_person_and_back(folder: Path, capsys: pytest.Cap
     with pytest.raises(hn.InputError, match="is there already, and may hold labels"):
         hn.label_sample("a.csv", 10, "labels.csv")
     assert hn.label_sample("a.csv", 10, "labels.csv", force=True).rows
+
+
+def test_too_few_clusters_for_the_judge_are_told_when_the_file_is_written(folder: Path) -> None:
+    notes = hn.label_sample("a.csv", 60, cluster="topic").notes
+    assert any("12 clusters are drawn, and labels of fewer than 30 count alone" in note for note in notes)
+    assert not any("count alone" in note for note in hn.label_sample("a.csv", 60).notes)
+    assert not any("count alone" in note for note in hn.label_sample("a.csv", 160, cluster="topic").notes)
+    assert any("20 questions are drawn" in note for note in hn.label_sample("a.csv", 20).notes)
+
+
+@pytest.mark.parametrize(
+    ("function", "keywords", "why"),
+    [
+        (hn.analyze, {"seed": 3}, "nothing is resampled"),
+        (hn.analyze, {"by": ["topic"]}, "parts of it"),
+        (hn.compare, {"questions": 3}, "not the score of one"),
+        (hn.analyze, {"test": "sign"}, "one model|CR2 standard error, the t test"),
+    ],
+)
+def test_what_labels_refuse_is_refused_with_its_own_reason(
+    folder: Path, function: Any, keywords: dict[str, Any], why: str
+) -> None:
+    path = write_labels(folder / "labels.csv", "question,model,label", random_rows(folder))
+    runs = ["a.csv", "b.csv"] if function is hn.compare else ["a.csv"]
+    with pytest.raises(hn.InputError, match=why):
+        function(*runs, labels=path, **keywords)
 
 
 def test_a_person_who_stops_early_has_labelled_a_random_part(folder: Path) -> None:

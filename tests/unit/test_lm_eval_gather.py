@@ -5,11 +5,10 @@ import pytest
 
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run
-from harness_noise_adapters.lm_eval_harness.scoring.aggregates import CallingTime
 from harness_noise_adapters.lm_eval_harness.scoring.choices import LeftOutError
-from harness_noise_adapters.lm_eval_harness.scoring.columns import Column
 from harness_noise_adapters.lm_eval_harness.scoring.gather import (
     Aggregation,
+    Column,
     Gathered,
     GroupRow,
     OwnValue,
@@ -36,7 +35,7 @@ def gathered(found: Column, value: float | None, **facts) -> Gathered:
         "aggregations": {"acc": Aggregation("mean")}, "higher_is_better": {"acc": True},
     }  # fmt: skip
     out = Gathered()
-    gather(TaskFacts(**(known | facts)), {KEY: found}, CallingTime(), out)
+    gather(TaskFacts(**(known | facts)), {KEY: found}, out)
     return out
 
 
@@ -113,7 +112,7 @@ def test_the_run_has_clusters_and_one_sentence_for_tasks_that_leave_something_ou
             name=name, questions=Questions(tuple("abcd")), reported={KEY: 0.75}, higher_is_better={},
             aggregations={"acc": Aggregation("mean")}, probabilities=no_choices,
         )  # fmt: skip
-        gather(facts, {KEY: column(TABLE[:, 0], TABLE[:, :1])}, CallingTime(), out)
+        gather(facts, {KEY: column(TABLE[:, 0], TABLE[:, :1])}, out)
     run = out.run({"two": (("x", "x", "y", "y"), "passage")}, model="m", name="n", harness="lm-eval")
     assert isinstance(run, Run)
     assert [part.clusters for part in run.scores] == [None, ("x", "x", "y", "y")]

@@ -10,7 +10,7 @@ import pytest
 import harness_noise as hn
 from harness_noise.analysis.comparison import compare_runs
 from harness_noise.cli import main
-from harness_noise.leaderboard.benchmark import MeasuredRun, grid_of, pairs_of
+from harness_noise.leaderboard.pairs import MeasuredRun, grid, pairs_of
 from harness_noise.report.sentences import sentence, verdict_line
 from harness_noise.settings import Settings
 
@@ -104,7 +104,7 @@ def test_answers_that_are_left_out_matter_beside_others_that_count_as_wrong() ->
     ]  # fmt: skip
     for rule in ("agent=zero", "zero,infrastructure=drop"):
         measured, settings = [MeasuredRun(run.name, run, run.scores) for run in runs], Settings(missing=rule)
-        pairs, _ = pairs_of(measured, grid_of(measured, None)[0], None, settings)
+        pairs, _ = pairs_of(measured, grid(measured, None), None, settings)
         assert pairs is not None
         rows = [*compare_runs([(runs[0], runs[1])], settings).comparisons, *pairs]
         assert all("missing_matters" in row.diagnostics for row in rows)

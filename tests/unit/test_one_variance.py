@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import harness_noise
-from harness_noise.analysis.corpus_noise import _spread
+from harness_noise.analysis.corpus import jackknife_variance
 from harness_noise.stats import pairs as engine
 from harness_noise.stats.arrays import FloatArray, IntArray, columns_of
 from harness_noise.stats.cluster_variance import (
@@ -21,7 +21,7 @@ from harness_noise.stats.cluster_variance import (
     cluster_scores,
     clustered_variance,
 )
-from harness_noise.stats.contrast import Design, design
+from harness_noise.stats.contrast import Design, QuestionStats, design
 from harness_noise.stats.pairs import Table, pair_columns
 
 ESTIMATORS: tuple[Any, ...] = ("cr0", "cr1", "cr2", "cr3")
@@ -97,7 +97,7 @@ def test_a_task_with_one_cluster_has_no_scores() -> None:
 def test_the_jackknife_is_the_variance_of_the_mean_of_pseudo_values() -> None:
     """(G − 1)/G Σ (θ_c − θ̄)² [Efron & Stein 1981]."""
     theta = np.random.default_rng(2).normal(size=11)
-    assert _spread(theta) == pytest.approx(10 / 11 * float(((theta - theta.mean()) ** 2).sum()), rel=1e-12)
+    assert jackknife_variance(theta) == pytest.approx(10 / 11 * float(((theta - theta.mean()) ** 2).sum()), rel=1e-12)
 
 
 @pytest.mark.parametrize("between", [False, True])
@@ -110,7 +110,7 @@ def test_clustered_groups_are_not_gone_through_pair_by_pair(
     mean = rng.normal(size=(N, M))
     plan = design(N, codes if between else rng.integers(0, 9, N), codes, np.array([0.4, 0.3, 0.2, 0.1]))
     plan = replace(plan, between_tasks=between)
-    table = Table(mean, np.full((N, M), np.nan), np.ones((N, M), dtype=np.intp), plan)
+    table = Table(QuestionStats(mean.T.copy(), np.full((M, N), np.nan), np.ones((M, N), dtype=np.intp)), plan)
     a, b = (item.astype(np.intp) for item in np.triu_indices(M, 1))
     gone_through: list[int] = []
     from_questions = engine._from_questions
@@ -122,7 +122,7 @@ def test_clustered_groups_are_not_gone_through_pair_by_pair(
     monkeypatch.setattr(engine, "_from_questions", counted)
     found = pair_columns(table, a, b, estimator)
     assert len(gone_through) < len(a) / 4  # those whose flips are few
-    monkeypatch.setattr(engine, "_from_products", lambda work, counts: np.arange(len(a)))
+    monkeypatch.setattr(engine, "_from_products", lambda work: np.arange(len(a)))
     expected = pair_columns(table, a, b, estimator)
     for part in ("of", "sides"):
         for name, column in columns_of(getattr(expected, part)).items():

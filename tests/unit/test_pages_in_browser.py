@@ -20,7 +20,7 @@ from harness_noise.analysis.comparison import by_question, compare_runs
 from harness_noise.analysis.mean import analyze_runs
 from harness_noise.analysis.slices import slices_of_pairs
 from harness_noise.leaderboard.build import arena
-from harness_noise.report import arena_html, figures, html
+from harness_noise.report import figures, html
 from harness_noise.report.columns import equals_p
 from harness_noise.results.arena import Arena
 from harness_noise.results.schema import json_schema
@@ -44,7 +44,7 @@ def found() -> Arena:
 def folder(found: Arena, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`arena/…`, `one.html`, `many.html` and `means.html`."""
     out = tmp_path_factory.mktemp("browser")
-    arena_html.write(found, out / "arena", "harness-noise arena runs --by kind --html arena")
+    html.write_arena(found, out / "arena", "harness-noise arena runs --by kind --html arena")
     runs = sliced_board(6)
     settings = Settings(margin=0.02)
     for name, pairs in (("one", [(runs[4], runs[0])]), ("many", [(run, runs[0]) for run in runs[1:]])):
@@ -135,7 +135,7 @@ def test_every_mark_has_a_title_without_any_script(browser: WebDriver, folder: P
         assert bare == 0
         assert len(texts(browser, "figure svg title")) > 4
         shown = browser.execute_script(
-            "return [...document.querySelectorAll('.tools, .marked')].filter(node => node.offsetParent).length"
+            "return [...document.querySelectorAll('.tools, .marked, #picker')].filter(node => node.offsetParent).length"
         )
         assert shown == 0, "what needs a script is not offered without one"
     # all details of all rows are there
@@ -227,6 +227,7 @@ def test_any_two_models_can_be_picked(browser: WebDriver, folder: Path, found: A
     assert row.se is not None
     said = texts(browser, "#picker output")[0].replace("−", "-")
     numbers = [float(x) for x in re.findall(r"-?\d+\.\d+", said)]
+    assert said.startswith(f"model {a} - model {b} = ")
     assert numbers[:2] == [pytest.approx(sign * row.diff, abs=5e-4), pytest.approx(row.se, abs=5e-4)]
     ends = [sign * (row.ci_low or 0), sign * (row.ci_high or 0)]
     assert numbers[2:4] == pytest.approx(sorted(ends), abs=5e-4)
@@ -263,8 +264,9 @@ def test_the_two_models_that_are_shown_first_are_those_that_are_chosen(browser: 
     one_way = texts(browser, "#picker output")[0]
     browser.execute_script("document.querySelector('#picker button').click()")
     swapped = texts(browser, "#picker output")[0]
-    assert one_way.startswith("A − B = −0.")
-    assert swapped.startswith(one_way.replace("= −", "= ").partition(" ±")[0])
+    assert one_way.startswith("model 0 − model 5 = −0.")
+    size = one_way.partition("= −")[2].partition(",")[0]
+    assert swapped.startswith(f"model 5 − model 0 = {size}")
 
 
 SAVED = """window.saved = []; HTMLAnchorElement.prototype.click = function () { saved.push(this.download); };
@@ -395,7 +397,7 @@ def test_many_pairs_are_one_picture_that_still_names_each(
     browser: WebDriver, found: Arena, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(figures, "LABELLED", 3)
-    page = arena_html.write(found, tmp_path)[1]
+    page = html.write_arena(found, tmp_path)[1]
     opened(browser, page)
     figure = 'svg[data-figure="accuracies"]'
     assert len(texts(browser, f"{figure} use title")) == 3

@@ -24,8 +24,7 @@ from harness_noise.leaderboard.build import arena
 from harness_noise.results.rows import Difference
 from harness_noise.settings import Settings
 from harness_noise.stats import pairs as engine
-from harness_noise.stats.contrast import design, question_stats
-from harness_noise.stats.ranks import count_above, dense_ranks
+from harness_noise.stats.ranks import answers_above
 
 
 def as_run(
@@ -292,14 +291,17 @@ def test_sign_tests_are_scipys() -> None:
 
 
 def test_ranks_count_wins_by_either_method() -> None:
-    """Few levels are counted by products, many by comparison; both as by hand, with gaps."""
+    """Few levels are counted by products, many question by question; both as by hand, with gaps."""
     rng = np.random.default_rng(4)
-    for values in (rng.integers(0, 4, (50, 7)).astype(float), rng.normal(size=(50, 90))):
+    for values in (rng.integers(0, 4, (50, 7)).astype(float), rng.normal(size=(50, 190))):
         mask = rng.uniform(size=values.shape) < 0.8
-        ranks, levels = dense_ranks(values, mask)
         both = mask[:, :, None] & mask[:, None, :]
         expected = ((values[:, :, None] > values[:, None, :]) & both).sum(axis=0)
-        assert (count_above(ranks, levels) == expected).all()
+        columns = np.where(mask, values, np.nan).T[:, :, None]
+        assert (answers_above(tuple(columns)) == expected).all()
+        whole = np.nan_to_num(columns)
+        rounded = whole + 1e-14 * rng.random(columns.shape)
+        assert (answers_above(tuple(rounded), exact=False) == answers_above(tuple(whole))).all()
 
 
 def test_settings_that_only_compare_has_are_refused() -> None:
@@ -314,12 +316,3 @@ def test_the_columns_do_not_depend_on_the_chunk(monkeypatch: pytest.MonkeyPatch)
     whole = arena(runs, Settings()).to_frame("pairs")
     monkeypatch.setattr(engine, "CHUNK", 150)
     pd.testing.assert_frame_equal(arena(runs, Settings()).to_frame("pairs"), whole, rtol=1e-12)
-
-
-def test_question_statistics_are_all_the_engine_needs() -> None:
-    """Scores of 0 and 1 need no single answers; others do, and are not guessed at."""
-    rng = np.random.default_rng(0)
-    stats = [question_stats(rng.normal(size=(9, 2))) for _ in range(3)]
-    columns = [np.stack([getattr(item, name) for item in stats], axis=1) for name in ("mean", "var", "count")]
-    with pytest.raises(ValueError, match="single answers"):
-        engine.pair_columns(engine.Table(*columns, design(9)), *engine.every_pair(3))

@@ -41,7 +41,7 @@ def test_each_theory_sees_what_its_variance_sees_with_the_plans_questions() -> N
     for row in found.theory:
         assert row.mde == pytest.approx(hn.plan(n=found.n_questions, omega2=row.variance).mde, rel=1e-6)
         assert row.n_questions == hn.plan(effect=0.02, omega2=row.variance).n_questions
-    table = planning.summarise(found).sections[3]
+    table = planning.summarise(found).sections[2]
     assert [column.hint for column in table.columns[2:]] == [
         f"that it takes by this theory to find {number(0.02, 4)}",
         f"smallest true difference found by this theory with {found.n_questions:,} questions",
@@ -73,11 +73,6 @@ def test_a_replay_that_decides_nothing_does_not_call_it_enough(monkeypatch: pyte
     share = sum(replay.decisions.get(word, 0.0) for word in ("not separable", "cannot be decided"))
     assert share > 0.5
     assert f"… without a decision {100 * share:.0f} % of the orders" in text
-
-
-def test_what_is_hidden_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = shown(hn.plan(effect=0.05, accuracy=0.7), monkeypatch)
-    assert text.endswith("shows all): the table “Smallest detectable difference at K = 1, as bars”.")
 
 
 def test_a_budget_counts_new_clusters(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,31 @@ def test_the_noisy_task_is_asked_more_often_and_the_plan_says_what_that_gains(we
     assert any(f"noise_repeats loud={K['loud']},calm={K['calm']}" in note for note in plan.notes)
 
 
+def test_a_ratio_of_sums_is_spread_by_what_each_task_adds_to_it() -> None:
+    """A group's ratio is no mean of its tasks' ratios, so neither are its variances."""
+    run = first_run("size", loud=(100, 0.3), calm=(300, 0.1))
+    rng = np.random.default_rng(3)
+    parts = tuple(
+        replace(part, values=part.values * (y := rng.uniform(1, size, part.values.shape)), per=y, unit="")
+        for part, size in zip(run.parts, (2, 9), strict=True)
+    )
+    run = replace(run, parts=parts)
+    plan = hn.plan(runs=run, answers=1_600)
+    (row,) = hn.analyze(run).rows
+    x, y = (np.concatenate([array.mean(1) for array in arrays]).mean() for arrays in (
+        [part.values for part in parts], [part.per for part in parts]))  # fmt: skip
+    each = [(part.values - x / y * part.per).var(1, ddof=1).sum() / (400 * y) ** 2 for part in parts]
+    assert sum(each) == pytest.approx(row.var_prediction)
+    assert {task.task: task.share for task in plan.by_task} == pytest.approx(
+        {"loud": each[0] / sum(each), "calm": each[1] / sum(each)}
+    )
+
+
+def test_runs_that_all_tasks_share_are_not_spread() -> None:
+    with pytest.raises(hn.InputError, match="leave `repeats_are='runs'` out"):
+        hn.plan(runs=first_run(loud=(100, 1.0), calm=(300, 0.1)), answers=800, repeats_are="runs")
+
+
 def test_two_runs_and_two_like_one() -> None:
     runs = [
         replace(first_run(seed=seed, loud=(100, 1.0), calm=(300, 0.1)), name=f"r{seed}", model=f"m{seed}")

@@ -29,8 +29,6 @@ def test_a_profile_gives_bare_numbers_the_noise_of_their_benchmark(tmp_path: Pat
     ours = reference.compare(profile, pair.mean_a, pair.mean_b, names=("x", "y"))
     assert ours.se == pytest.approx(pair.se_total, rel=0.1)
     assert ours.diff == pytest.approx(pair.diff)
-    averaged = reference.compare(profile, pair.mean_a, pair.mean_b, repeats=(4, 4))
-    assert averaged.se == pytest.approx(found.to_frame("pairs").se.median(), rel=0.1)
     assert (ours.test, ours.diagnostics) == ("reference", ("reference_noise",))
     far = reference.compare(profile, 0.8, 0.5)
     assert far.verdict == "A better"
@@ -80,8 +78,6 @@ def test_a_profile_of_single_answers_does_not_invent_the_split(tmp_path: Path) -
     assert profile.se_data is None
     assert profile.planning()["omega2"] == pytest.approx(N * profile.se_total.median**2)
     assert profile.planning()["sigma2"] is None
-    with pytest.raises(InputError, match="one answer per question"):
-        reference.compare(profile, 0.6, 0.5, repeats=(4, 4))
     row = reference.compare(profile, 0.6, 0.5)
     assert (row.se_data, row.se_prediction, row.var_data, row.var_prediction) == (None, None, None, None)
 
@@ -132,7 +128,7 @@ def test_profiles_that_cannot_be_used(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="profile"):
             reference.read(path)
     path.write_text('{"kind": "noise-profile", "benchmarks": [{"task": "t", "beta_theory": null}]}')
-    with pytest.raises(InputError, match="earlier version made this noise profile"):
+    with pytest.raises(InputError, match=r"broken entry .*make it again"):
         reference.read(path)
     reference.write(arena(board(), Settings()), path)
     profile = reference.choose(reference.read(path))

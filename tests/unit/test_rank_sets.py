@@ -17,9 +17,9 @@ from harness_noise.cli.commands import cli
 from harness_noise.leaderboard.ranks import passes
 from harness_noise.results.schema import json_schema
 from harness_noise.stats.contrast import design
+from harness_noise.stats.decision import holm
 from harness_noise.stats.passk import pass_at_k, pass_curves
 from harness_noise.stats.ranks import from_decisions, rank_sets, stability
-from harness_noise.stats.tests import holm
 from support.commands import runner
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -218,8 +218,8 @@ def test_passes_carry_their_errors():
         assert model.pass_hat_k_se[k] == pytest.approx(row.se)
     assert model.pass_at_k_se[1] == pytest.approx(model.se)
     lone = passes(np.array([[1.0, 0.0]]), design(1))
-    assert lone.at == {1: 0.5, 2: 1.0}
-    assert lone.at_se == {}  # one question: no standard error, and no 0
+    assert lone["pass_at_k"] == {1: 0.5, 2: 1.0}
+    assert lone["pass_at_k_se"] == {}  # one question: no standard error, and no 0
 
 
 def test_the_command(tmp_path):

@@ -33,7 +33,7 @@ def test_at_least_ten_benchmarks_are_there_and_all_have_a_recipe(builder: Module
 
 @pytest.mark.parametrize("name", profiles.names())
 def test_a_profile_names_source_licence_commit_and_command(name: str, builder: ModuleType) -> None:
-    (profile,), source = profiles.read(name), profiles.source(name)
+    profile, source = profiles.named(name)[0].profile, profiles.named(name)[0].source
     assert source is not None
     files, _, what, cluster = builder.BENCHMARKS[name]
     assert (source["repository"], source["commit"]) == (f"https://github.com/{files.repository}", files.commit)

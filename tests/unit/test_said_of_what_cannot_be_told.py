@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.data.fields import Fields
-from harness_noise.report import figures, slices, terminal
+from harness_noise.data.clusters import Fields
+from harness_noise.report import figures, terminal
+from harness_noise.report.summary import slice_sentences
 
 RNG = np.random.default_rng(8)
 TEMPLATE = [f"t{i}" for i in range(8) for _ in range(10)]
@@ -30,18 +31,18 @@ A, B, C = run("a"), run("b"), run("c")
 
 def test_slices_of_one_cluster_are_said_not_to_be_tested() -> None:
     found = hn.compare(A, B, by=["template"])
-    assert slices.sentences(found)[-1] == (
+    assert slice_sentences(found)[-1] == (
         "None of 8 slices could be tested: each lies in one cluster, which alone does not tell its noise."
     )
     picture = figures.slices("x", found.slices, found.comparisons[0], None)
     assert picture is not None
     assert "8 slices; none of them could be tested: each lies in one cluster" in str(picture)
     both = hn.compare(A, B, by=["template", "kind"])
-    assert slices.sentences(both)[-1].startswith("None of the 2 slices that could be tested (of 10) is shown to have")
+    assert slice_sentences(both)[-1].startswith("None of the 2 slices that could be tested (of 10) is shown to have")
 
 
 def test_what_is_not_known_of_all_models_is_said_once() -> None:
-    found = slices.sentences(hn.arena([A, B, C], by=["template"]))
+    found = slice_sentences(hn.arena([A, B, C], by=["template"]))
     assert [line for line in found if "not known" in line] == [
         "each of 3 models on t acc: it is not known whether the mean varies over template."
     ]

@@ -13,7 +13,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise import Analysis, Comparison
-from harness_noise.report import terminal, words
+from harness_noise.report import columns, terminal
 from harness_noise.report.sentences import closing_line, closing_lines, verdict_line, verdict_lines
 from harness_noise.report.summary import summarise
 from harness_noise.results.rows import Difference, JudgeCorrection
@@ -129,20 +129,20 @@ def test_the_columns_that_are_shown_are_explained_on_request(monkeypatch: pytest
     table = many(3, better=1)
     text = shown(table, 80, monkeypatch, legend=True)
     for key in ("a", "b", "diff", "ci", "verdict"):
-        term = words.DIFFERENCES[key]
+        term = columns.DIFFERENCES[key]
         assert any(line.split() == f"{term.label} {term.hint}".split() for line in text.splitlines()), key
-    assert words.DIFFERENCES["corr"].hint not in text
+    assert columns.DIFFERENCES["corr"].hint not in text
     how = "What the columns mean: `legend=True`."
     assert how not in text
     assert how in shown(table, 80, monkeypatch)
     for none in (None, False):
-        assert words.DIFFERENCES["a"].hint not in shown(table, 80, monkeypatch, legend=none)
+        assert columns.DIFFERENCES["a"].hint not in shown(table, 80, monkeypatch, legend=none)
     assert how not in shown(table, 80, monkeypatch, legend=False)
 
 
 def test_one_row_is_a_block_of_all_its_columns_and_two_are_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     text = shown(Comparison({"se": "cr2"}, (row(),)), 80, monkeypatch)
-    for term in words.DIFFERENCES.values():
+    for term in columns.DIFFERENCES.values():
         assert term.label in text or term.optional or term.label in ("p adj.", "p sign"), term.label
     lines = text.splitlines()
     assert ["estimator", "CR2"] in [line.split()[i : i + 2] for line in lines for i in range(len(line.split()))]
@@ -180,16 +180,16 @@ def test_a_wide_terminal_has_the_noise_without_being_asked(monkeypatch: pytest.M
 
 
 def test_the_page_of_columns_is_made_of_the_words_of_the_screen(root: Path) -> None:
-    assert (root / "docs" / "columns.md").read_text(encoding="utf-8") == words.page()
+    assert (root / "docs" / "columns.md").read_text(encoding="utf-8") == columns.page()
     readme = (root / "README.md").read_text(encoding="utf-8")
     for key in ("se", "total", "data", "prediction"):
-        term = words.MEANS[key]
+        term = columns.MEANS[key]
         for name in (term.json, term.lm_eval, term.inspect):
             assert f"`{name}`" in readme or f"`<metric>{name}`" in readme, key
 
 
 def test_the_words_name_fields_that_are_there() -> None:
-    for terms, fields in ((words.MEANS, hn.Estimate), (words.DIFFERENCES, hn.Difference)):
+    for terms, fields in ((columns.MEANS, hn.Estimate), (columns.DIFFERENCES, hn.Difference)):
         for term in terms.values():
             named = term.json or term.cell
             assert isinstance(named, str), f"{term.label}: neither fields nor the one that it shows"
@@ -254,3 +254,13 @@ def test_the_closing_line_says_what_the_harness_takes_for_granted() -> None:
     assert own is not None
     assert closing_line(alone, "lm-eval", own).endswith("agrees: one answer each, no clusters.")
     assert closing_line(alone, "lm-eval", 2 * own).endswith("assumes 200 independent questions, by its own formula.")
+
+
+@pytest.mark.parametrize("width", [47, 64, 80, 92, 120])
+def test_no_line_ends_inside_an_interval(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    mean = replace(hn.estimate(A, CLUSTERS), task="word_problems", metric="exact_match", scorer="number", cluster="c")
+    permuted = hn.estimate_difference(A, B, CLUSTERS, test="permutation")
+    results = [Analysis({}, (mean,)), many(1, better=1), many(3, better=1), Comparison({}, (permuted,))]
+    for table in results:
+        text = shown(table, width, monkeypatch, details=True)
+        assert not re.search(r"\[[^\]]*\n", text)

@@ -13,7 +13,7 @@ from scipy import stats
 import harness_noise as hn
 from harness_noise.analysis.slices import slices_of_pairs, slices_of_runs
 from harness_noise.cli.commands import cli
-from harness_noise.data.fields import Fields
+from harness_noise.data.clusters import Fields
 from harness_noise.results.schema import json_schema
 from harness_noise.stats.slices import against_rest, floored, heterogeneity, joint, pooled_unit, shrink
 from support.commands import runner

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 
 from harness_noise import InputError
 from harness_noise.data.questions import Questions
@@ -18,27 +15,6 @@ from harness_noise.io import registry as adapters
 from harness_noise.io import workers
 from harness_noise.io.protocol import PartRead
 from harness_noise.io.registry import ReadUnit
-
-anything = arrays.arrays(
-    np.float64,
-    arrays.array_shapes(min_dims=2, max_dims=2, max_side=5),
-    elements=st.one_of(st.sampled_from([0.0, -0.0, 1.0, 127.0, -127.0, -128.0, 128.0, 0.5, np.nan]), st.floats()),
-)
-
-
-@given(anything)
-def test_no_bit_of_a_score_is_lost_on_the_way(values: np.ndarray) -> None:
-    back = workers.unpack_int8(workers.pack_int8(values))
-    same = back.view(np.int64) == values.view(np.int64)
-    assert (same | (np.isnan(values) & np.isnan(back))).all()
-    assert np.array_equal(np.signbit(back[~np.isnan(back)]), np.signbit(values[~np.isnan(values)]))
-
-
-def test_right_and_wrong_take_a_byte_each() -> None:
-    values = np.array([[1.0, 0.0], [np.nan, 1.0]])
-    assert workers.pack_int8(values).dtype == np.int8
-    assert workers.pack_int8(values + 0.5).dtype == np.float64
-    assert workers.pack_int8(np.array([[-128.0]])).dtype == np.float64
 
 
 def made(name: str, clusters: bool = True) -> Run:
@@ -50,19 +26,28 @@ def made(name: str, clusters: bool = True) -> Run:
 
 
 def test_equal_questions_of_many_runs_are_one_object() -> None:
-    shared = workers.QuestionInterner()
-    read = [pickle.loads(pickle.dumps(PartRead((workers._packed(made(name)),)))) for name in "ab"]  # noqa: S301
-    (a,), (b,) = (shared.unpacked(item).runs for item in read)
-    assert a.scores[0].questions is a.scores[1].questions is b.scores[0].questions
+    interner = workers.Interner()
+    a, b = (interner.shared(pickle.loads(pickle.dumps(workers.travelling(made(name))))) for name in "ab")  # noqa: S301
+    assert a.scores[0].questions is a.scores[1].questions
+    for name in ("keys", "inputs"):
+        assert getattr(a.scores[0].questions, name) is getattr(b.scores[0].questions, name)
     assert a.scores[0].clusters is b.scores[0].clusters
-    assert a.scores[0].values.flags.c_contiguous
     assert np.array_equal(a.scores[0].values, np.eye(9)[:, :2])
     other = made("c")
     changed = Questions(other.scores[0].questions.keys, "id", inputs=("x", *(f"h{i}" for i in range(1, 9))))
-    run = Run("c", "c", "made", scores=(Scores("t", "acc", "none", changed, np.ones((9, 1))),))
-    (c,) = shared.unpacked(PartRead((run,))).runs
+    c = interner.shared(Run("c", "c", "made", scores=(Scores("t", "acc", "none", changed, np.ones((9, 1))),)))
     assert c.scores[0].questions.keys is a.scores[0].questions.keys
     assert c.scores[0].questions.inputs == changed.inputs != a.scores[0].questions.inputs
+
+
+def test_texts_that_are_not_read_yet_stay_so() -> None:
+    class Unread:
+        def read(self) -> None:
+            raise AssertionError("read")
+
+    questions = Questions(("q0", "q1"), "doc_hash", documents=Unread())  # type: ignore[arg-type]
+    run = Run("m", "m", "made", scores=(Scores("t", "acc", "none", questions, np.ones((2, 1))),))
+    assert workers.Interner().shared(run).scores[0].questions.documents is questions.documents
 
 
 def test_the_answers_are_in_the_order_of_the_units_and_errors_are_answers(tmp_path: Path) -> None:
@@ -119,4 +104,5 @@ def test_a_folder_of_links_stands_for_what_they_lead_to(tmp_path: Path) -> None:
     (here / "table.csv").write_text("question,score\nq,1\n")
     (here / "notes.txt").write_text("a note")
     runs, errors = adapters.read_what_can_be([here])
-    assert ([run.harness for run in runs], errors) == (["lm-eval", "table"], [])
+    assert ([run.harness for run in runs], errors) == (["table", "lm-eval"], [])
+    assert [run.harness for run in adapters.read(here)] == ["table", "lm-eval"]

@@ -34,13 +34,13 @@ class InspectAdapter:
         return read_with(self, path, options)
 
     def parts(self, path: Path) -> list[Path]:
-        """The logs at `path`; see `harness_noise.io.protocol.AdapterInParts`."""
-        from .finding import logs_in
+        """The logs at `path`, and sets of shards; see `harness_noise.io.protocol.AdapterInParts`."""
+        from .finding import parts_in
 
-        return logs_in(path) if path.is_dir() else [path]
+        return parts_in(path) if path.is_dir() else [path]
 
     def read_part(self, part: Path, options: ReadOptions) -> PartRead:
-        """One log."""
+        """One log, or the folder of a set of shards."""
         from .read import read_one
 
         return read_one(part, options)
@@ -65,13 +65,6 @@ class InspectAdapter:
         from . import demo as inspect_run
 
         return inspect_run.run(models, out, show)
-
-    def demo_many(self, out: Path, models: Sequence[SimulatedModel]) -> Path:
-        """One log per model, for many models; returns the folder with all logs."""
-        from . import demo as inspect_run
-
-        inspect_run.run(models, out, lambda _: None)
-        return out / "inspect"
 
 
 adapter = InspectAdapter()

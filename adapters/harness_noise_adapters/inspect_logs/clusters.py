@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from harness_noise.data.clusters import ClusterSpec, MissingFieldError, OuterFields, labeller, resolved
 from harness_noise.data.scores import Scores
 from harness_noise.errors import InputError
 
+from ..records import field as lookup
 from .records import bare
 
 AUTO: dict[str, str] = {
@@ -54,35 +56,87 @@ def spec_for(text: str | None, task: str) -> str | None:
     return chosen
 
 
-def cluster_labels(
-    spec: str | None, task: str, keys: Sequence[str], metadata: Sequence[Mapping[str, Any] | None]
-) -> tuple[tuple[str, ...] | None, str | None, list[str]]:
-    """Cluster labels of the questions, the SPEC in words, and notes.
+@dataclass(slots=True)
+class TaskClusters:
+    """The samples of a task, in which clusters are looked up."""
 
-    Args:
-        spec: one task's SPEC; None and "none" are no clusters.
-        task: its name, for `auto` and `task`.
-        keys: (n,) sample ids; a SPEC may name them as `id`.
-        metadata: (n,) of the samples.
+    task: str
+    """Its name, for `auto` and `task`."""
+    keys: Sequence[str]
+    """(n,) sample ids; a SPEC may name them as `id`."""
+    metadata: Sequence[Mapping[str, Any] | None]
+    """(n,) of the samples."""
+    notes: list[str] = field(default_factory=list)
+    """Sentences for the user; this class appends to it."""
+    _known: dict[str | None, Clusters] = field(default_factory=dict)
 
-    Raises:
-        MissingFieldError: a sample lacks the field.
-        InputError: a template that fails.
-    """
-    spec, words = resolved(ClusterSpec(spec), task, lambda task: natural(task, metadata))
-    if spec is None:
-        return None, None, []
-    label = labeller(spec, task)
-    labels, odd = [], False
-    for key, doc in zip(keys, metadata, strict=True):
-        fields = {"id": key, **(doc or {})}
-        value = label(fields)
-        if value == "NaN":
-            raise MissingFieldError(spec, fields)
-        odd = odd or value[:1] in "[{"
-        labels.append(" ".join(value.split()))  # summaries squeeze white space; a cluster must not depend on it
-    notes = [f"{task}: some values of {spec} are lists or dictionaries; equal text is one cluster"] if odd else []
-    return tuple(labels), words, notes
+    def labels(self, spec: str | None) -> Clusters:
+        """The clusters by a SPEC of this task; None and "none" are no clusters.
+
+        Raises:
+            MissingFieldError: a sample lacks the field.
+            InputError: a template that fails.
+        """
+        if spec not in self._known:
+            self._known[spec] = self._labels(spec)
+        return self._known[spec]
+
+    def _labels(self, spec: str | None) -> Clusters:
+        spec, words = resolved(ClusterSpec(spec), self.task, lambda task: natural(task, self.metadata))
+        if spec is None:
+            return None, None
+        label = labeller(spec, self.task)
+        labels, odd = [], False
+        for key, doc in zip(self.keys, self.metadata, strict=True):
+            fields = {"id": key, **(doc or {})}
+            value = label(fields)
+            if value == "NaN":
+                raise MissingFieldError(spec, fields)
+            odd = odd or value[:1] in "[{"
+            labels.append(" ".join(value.split()))  # summaries squeeze white space; a cluster must not depend on it
+        if odd:
+            self.notes.append(
+                f"{self.task}: some values of {spec} are lists or dictionaries; equal text is one cluster"
+            )
+        return tuple(labels), words
+
+    def labels_or_none(self, spec: str | None) -> Clusters:
+        """The clusters by a SPEC, or the key of a scorer's own stderr; none where a sample lacks it, as a note says."""
+        try:
+            return self.labels(spec)
+        except InputError as error:
+            self.notes.append(f"{self.task}: {error}; the questions count as independent")
+            return self._known.setdefault(spec, (None, None))
+
+    def of_run(self, named: str | None, record: Any = None) -> tuple[Clusters, bool]:
+        """The clusters of a run, and whether a scorer's own stderr may name others, because nobody has.
+
+        Args:
+            named: the SPEC of the user or of the run; without one the run's clusters are those that it has taken from
+                another, or the key `cluster` of its samples.
+            record: see `taken_clusters`.
+        """
+        if named is not None:
+            clusters = self.labels_or_none(named)
+            return clusters, named == "auto" and clusters[0] is None
+        taken = taken_clusters(record, self.keys)
+        if taken[0] is not None:
+            return taken, False
+        labelled = sum((doc or {}).get("cluster") is not None for doc in self.metadata)
+        if labelled == len(self.metadata):
+            return self.labels_or_none("cluster"), True
+        if labelled:
+            self.notes.append(
+                f"{self.task}: {len(self.metadata) - labelled} of {len(self.metadata)} samples have no cluster of "
+                "their own, so none is used and the questions count as independent; name one with `cluster`"
+            )
+        return (None, None), True
+
+    def auto_hint(self) -> str:
+        """What to say where `auto` has found nothing."""
+        fields = sorted({str(key) for doc in self.metadata[:100] for key in doc or {}})
+        has = f"its samples have {', '.join(fields[:8])}" if fields else "its samples have no metadata"
+        return f"{self.task}: auto knows no cluster of this task, so the questions count as independent; {has}"
 
 
 def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
@@ -92,30 +146,10 @@ def taken_clusters(record: Any, keys: Sequence[str]) -> Clusters:
         record: `noise` of the metadata of `results.early_stopping`, whoever wrote it.
         keys: (n,) sample ids.
     """
-    clusters = record.get("clusters") if isinstance(record, Mapping) else None
-    labels = clusters.get("labels") if isinstance(clusters, Mapping) else None
-    if not isinstance(clusters, Mapping) or not isinstance(labels, Mapping) or not all(key in labels for key in keys):
+    labels = lookup(record, "clusters", "labels")
+    if not isinstance(labels, dict) or not all(key in labels for key in keys):
         return None, None
-    return tuple(str(labels[key]) for key in keys), str(clusters.get("spec", "cluster"))
-
-
-def try_clusters(
-    task: str, keys: Sequence[str], metadata: Sequence[Mapping[str, Any] | None], notes: list[str]
-) -> Callable[[str | None], Clusters]:
-    """Clusters by a SPEC, or the key of a scorer's own stderr; none where a sample lacks it, as `notes` say."""
-    known: dict[str | None, Clusters] = {}
-
-    def by(key: str | None) -> Clusters:
-        if key not in known:
-            try:
-                labels, words, more = cluster_labels(key, task, keys, metadata)
-            except InputError as error:
-                labels, words, more = None, None, [f"{task}: {error}; the questions count as independent"]
-            known[key] = labels, words
-            notes.extend(more)
-        return known[key]
-
-    return by
+    return tuple(str(labels[key]) for key in keys), str(record["clusters"].get("spec", "cluster"))
 
 
 def outer_fields(scores: Scores, metadata: Sequence[Mapping[str, Any] | None]) -> dict[str, dict[str, str]] | None:
@@ -126,10 +160,3 @@ def outer_fields(scores: Scores, metadata: Sequence[Mapping[str, Any] | None]) -
     for key, label, doc in zip(scores.questions.keys, scores.clusters, metadata, strict=True):
         outer.add(key, label, doc or {})
     return outer.found()
-
-
-def auto_hint(task: str, metadata: Sequence[Mapping[str, Any] | None]) -> str:
-    """What to say where `auto` has found nothing."""
-    fields = sorted({str(key) for doc in metadata[:100] for key in doc or {}})
-    has = f"its samples have {', '.join(fields[:8])}" if fields else "its samples have no metadata"
-    return f"{task}: auto knows no cluster of this task, so the questions count as independent; {has}"

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from harness_noise._version import __version__
 from harness_noise.analysis.mean import analyze_run
@@ -27,9 +27,11 @@ from harness_noise.results.rows import Analysis
 from ..records import after_space
 from . import inject
 from .finding import logs_in
-from .live import Live
-from .logfile import NOTHING_MORE, Keep, LogFile, check_header, needs_samples, of_native
+from .logfile import check_header
+from .logfile import read as read_file
 from .read import LogRun, assemble, read_log, read_logs
+from .records import Keep
+from .stopper import Live
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalResults
@@ -37,11 +39,10 @@ if TYPE_CHECKING:
     from harness_noise.io.protocol import Analyzer
     from harness_noise.results.rows import Estimate
 
-LogFormat = Literal["eval", "json"]
 CHANGED = ("results", "log_updates", "metadata")
 """What we change of a `.json` log."""
-BULKY = {"messages", "events", "events_data", "store", "attachments", "output", "timelines"}
-"""What is not read of whole samples."""
+Placed = dict[int, dict[str | None, "Estimate"]]
+"""Number of an EvalScore → key of its dictionaries, None for the scorer itself → the estimate beside it."""
 
 
 def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
@@ -67,7 +68,7 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
     changes = [change for log in logs if (change := _change(log, analyze)) is not None]
     if not changes:
         raise NothingToAddError(path, "no native value of it is a mean that its scores reproduce on its own scale")
-    copied = folder is path and not _is_one(out, path)
+    copied = folder is path and not (out.exists() and out.samefile(path))
     rest = _rest(path, out, {change.path for change in changes}) if copied else []
     written = [_export(change, out / change.path.relative_to(folder), sources) for change in changes]
     for source, target in rest:
@@ -97,10 +98,6 @@ def _rest(folder: Path, out: Path, exported: set[Path]) -> list[tuple[Path, Path
         elif not filecmp.cmp(source, target, shallow=False):
             raise InputError(f"{target}: exists and is not the copy of {source}; choose another folder")
     return copies
-
-
-def _is_one(folder: Path, other: Path) -> bool:
-    return folder.exists() and folder.samefile(other)
 
 
 def _is_inside(folder: Path, other: Path) -> bool:
@@ -147,16 +144,16 @@ def _export(change: _Change, target: Path, sources: Unchanged) -> Path:
     if source.suffix == ".json":
         _write_json(source, target, header, known, sources)
     else:
-        _write_header(header, source, target, "eval", sources)
+        _write_header(header, source, target, sources)
     return target
 
 
-def insert(results: EvalResults, log: LogRun, analysis: Analysis) -> None:
-    """Append the estimates to the EvalScores that they are of, in place of earlier ones."""
+def insert(results: EvalResults, log: LogRun, analysis: Analysis) -> Placed:
+    """Append the estimates to the EvalScores that they are of, in place of earlier ones; returns what stands where."""
     inject.put_measures(results, analysis.estimates)
     estimates = {(row.task, row.scorer, row.metric): row for row in analysis.estimates}
     authors = inject.of_authors(results.scores)
-    fresh: dict[int, dict[str | None, Estimate]] = {}
+    fresh: Placed = {}
     for mean, scores in zip(log.gathered.means, log.run.scores, strict=True):
         estimate = estimates.get((scores.task, scores.scorer, scores.metric))
         es = results.scores[mean.index]
@@ -167,6 +164,7 @@ def insert(results: EvalResults, log: LogRun, analysis: Analysis) -> None:
     for index, es in enumerate(results.scores):
         if not inject.is_measure(es):
             inject.replace(es, fresh.get(index, {}))
+    return fresh
 
 
 def _native_header(path: Path) -> EvalLog:
@@ -248,14 +246,14 @@ def _recorded(header: EvalLog, analysis: Analysis) -> EvalLog:
     return edit_eval_log(header, [edit], author)
 
 
-def _write_header(header: EvalLog, source: Path, target: Path, kind: LogFormat, sources: Unchanged) -> None:
+def _write_header(header: EvalLog, source: Path, target: Path, sources: Unchanged) -> None:
     """Another header into a copy of the log, which then takes its place: a full disk must not cost the log."""
     from inspect_ai.log import write_eval_log
 
     with replacing_path(target) as temporary:
         shutil.copyfile(source, temporary)
         # the format is said, for Inspect takes whatever ends in .eval for a log, hidden or not
-        write_eval_log(header, str(temporary), format=kind, header_only=True)
+        write_eval_log(header, str(temporary), format="eval", header_only=True)
         sources.check(source)
 
 
@@ -325,41 +323,21 @@ def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
             position += 1
 
 
-def rewrite(live: Live, log: EvalLog) -> Analysis | None:
-    """The public route: read the finished log's scores, and write its header again."""
-    from inspect_ai.log import write_eval_log
+def rewrite(live: Live, log: EvalLog) -> Placed:
+    """What the public route adds to a finished log: it is read and written as an export in place does it.
 
-    header, log_file = native(log.location, live.flag.cluster, Keep(usage=bool(live.flag.measures)))
+    Raises:
+        InputError: the log cannot be read, or is on no disk of this machine.
+    """
+    path, cluster, measures = Path(log.location), live.flag.settings.cluster, live.flag.measures
+    log_file = read_file(path, lambda _: [cluster or "cluster"], Keep(usage=bool(measures)))
     if not len(log_file.answers):
-        live.warnings = [f"{live.spec.task}: no error bars: with this Inspect they need logged samples"]
-        return None
-    options = ReadOptions(measures=(SCORE, *live.flag.measures) if live.flag.measures else ())
-    read = assemble(Path(log.location), log_file, options, recorded=live.flag.cluster)
+        raise InputError("with this Inspect they need logged samples")
+    options = ReadOptions(measures=(SCORE, *measures) if measures else ())
+    read = assemble(path, log_file, options, recorded=cluster)
     analysis = analyze_run(measured(read.run, options), live.flag.settings)
-    assert header.results is not None
-    assert log.results is not None
-    insert(header.results, read, analysis)
-    shown = log.results.model_copy(deep=True)
-    insert(shown, read, analysis)
-    path = Path(log.location)
-    if path.is_file():
-        _write_header(header, path, path, "json" if path.suffix == ".json" else "eval", Unchanged([path]))
-    else:
-        write_eval_log(header, log.location, header_only=True)
-    log.results.scores = shown.scores
+    if (change := _change(read, lambda _: analysis)) is not None:
+        _export(change, path, Unchanged([path]))
     live.warnings = list(analysis.notes)
-    return analysis
-
-
-def native(location: str, spec: str | None, keep: Keep = NOTHING_MORE) -> tuple[EvalLog, LogFile]:
-    """A log as Inspect's own functions read it, wherever it is; `spec` names the clusters."""
-    from inspect_ai.log import read_eval_log, read_eval_log_sample_summaries
-
-    header = read_eval_log(location, header_only=True)
-    plain = header.model_dump(mode="json", exclude={"samples", "reductions"})
-    summaries = [row.model_dump(mode="json") for row in read_eval_log_sample_summaries(location)]
-    log_file = of_native(plain, summaries, keep)
-    if needs_samples(log_file.header, log_file.answers, [spec or "cluster"]):
-        whole = read_eval_log(location, exclude_fields=BULKY).samples or []
-        log_file = of_native(plain, [row.model_dump(mode="json") for row in whole], keep) if whole else log_file
-    return header, log_file
+    assert log.results is not None
+    return insert(log.results, read, analysis)

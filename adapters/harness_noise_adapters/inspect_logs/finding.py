@@ -9,10 +9,22 @@ from typing import BinaryIO
 
 from harness_noise.io.paths import POINTER
 
+from ..records import JsonStream
+
 
 def logs_in(folder: Path) -> list[Path]:
     """The logs in a folder and below it, oldest name first."""
     return sorted(path for path in folder.rglob("*") if path.is_file() and is_log(path))
+
+
+def parts_in(folder: Path) -> list[Path]:
+    """The logs in a folder and below it, but of a set of shards (`NAME.shards/K/*.eval`) the folder that it is in."""
+    parts: dict[Path, None] = {}
+    for log in logs_in(folder):
+        place = log.parent.parent
+        whole = place.suffix == ".shards" and (place == folder or folder in place.parents)
+        parts[place if whole else log] = None
+    return list(parts)
 
 
 def is_log(path: Path) -> bool:
@@ -49,7 +61,6 @@ _NAMES = frozenset(
     b"config_updates tags metadata".split()
 )
 _SCANNED = 1 << 22
-_TOKENS = re.compile(rb'"((?:[^"\\]|\\.)*+)"(\s*:\s*\{)?|[{}\[\]]')
 
 
 def _ends_with_eval(file: BinaryIO) -> bool:
@@ -61,15 +72,14 @@ def _ends_with_eval(file: BinaryIO) -> bool:
 
 def _has_eval(start: bytes) -> bool:
     """Whether an object that begins here has names of a log only, and among them `eval` with an object behind it."""
-    depth = 0
-    for token in _TOKENS.finditer(start):
-        if token[1] is None:
-            depth += 1 if token[0] in b"{[" else -1
-            continue
-        if depth == 1 and start[token.end(1) + 1 : token.end(1) + 9].lstrip().startswith(b":"):
-            if token[1] not in _NAMES:
+    stream = JsonStream([start])
+    try:
+        for name in stream.members():
+            if name.encode() not in _NAMES:
                 return False
-            if token[1] == b"eval":
-                return token[2] is not None
-        depth += token[2] is not None
+            if name == "eval":
+                return isinstance(stream.value(), dict)
+            stream.value()
+    except ValueError:  # cut, or no JSON
+        pass
     return False

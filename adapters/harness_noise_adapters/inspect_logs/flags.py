@@ -40,10 +40,6 @@ class Flag:
     measures: tuple[str, ...] = ()
     """Tokens, times and cost, whose noise joins that of the scores."""
 
-    @property
-    def cluster(self) -> str | None:
-        return self.settings.cluster
-
 
 def flag(metadata: Mapping[str, Any] | None, environment: Mapping[str, str] = os.environ) -> Flag | None:
     """The flag of one task; None where it is off.

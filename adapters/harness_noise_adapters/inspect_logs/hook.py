@@ -2,8 +2,11 @@
 
 No public hook comes between the results of a task and its log. So, for a task whose flag is on, the
 function that computes the results is wrapped: a ContextVar set at the task's start reaches it. It is
-a private symbol; if it is not what we know, the log's header is written again after the task's end,
-through public functions only, and a panel shows the numbers at the end of the run.
+a private symbol; if it is not what we know, the log is written again after the task's end, as an
+export does it, through public functions only.
+
+The log always has everything. Inspect's panel stands four scorers side by side and shows every metric that is in
+the results; after the log is written, the results are the panel's alone, so there they have what fits.
 
 Nothing here may take an eval down or change a native value: every fault ends in one warning.
 """
@@ -23,24 +26,26 @@ from harness_noise.analysis.drawing import recorded, with_record
 from harness_noise.analysis.mean import analyze_run
 from harness_noise.analysis.references import of_runs
 from harness_noise.arrays import BoolArray
+from harness_noise.data.measures import SCORE
 from harness_noise.data.questions import Questions
-from harness_noise.data.scores import Run
+from harness_noise.data.scores import ReadOptions, Run, Scores
 from harness_noise.errors import InputError, error_message
+from harness_noise.io.measures import measured
 from harness_noise.results.rows import Estimate
+from harness_noise.results.sequential import Sequential
 from harness_noise.settings import Settings
 
-from . import inject, panel, private, usage
-from .clusters import auto_hint, spec_for, taken_clusters, try_clusters
-from .export import rewrite
+from . import inject, private, usage
+from .clusters import TaskClusters, spec_for
+from .export import Placed, rewrite
 from .flags import Flag
-from .gather import GatheredMeans, TaskAnswers, gather
-from .grid import AnswerGrid, grid
-from .live import Live, current
-from .records import RECORD, headline_of, interrupted, is_headline
+from .gather import AnswerGrid, GatheredMeans, TaskAnswers, gather, grid
+from .records import RECORD, Faults, header_of, headline_of, interrupted, is_headline
+from .stopper import Live, current
 
 if TYPE_CHECKING:
     from inspect_ai.hooks import RunEnd, SampleEnd, TaskEnd, TaskStart
-    from inspect_ai.log import EvalLog, EvalResults, EvalScore, EvalSpec
+    from inspect_ai.log import EvalLog, EvalMetric, EvalResults, EvalScore, EvalSpec
     from inspect_ai.scorer import SampleScore
 
 
@@ -188,16 +193,11 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
         return []
     lacking = max(0, samples - _not_asked(results) - len(answers.rows))
     never = max(0, lacking - sum(not row for row in live.logged.values())) if _cancelled() else 0
-    keys, metadata = answers.grid.keys, answers.metadata
+    keys = answers.grid.keys
     warnings: list[str] = []
-    spec = spec_for(live.flag.cluster, task)
-    if spec is None and all((doc or {}).get("cluster") is not None for doc in metadata):
-        spec = "cluster"
-    clusters_by = try_clusters(task, keys, metadata, warnings)
-    clusters = clusters_by(spec)
-    open_ = spec_for(live.flag.cluster, task) in (None, "auto") and clusters[1] in (None, "cluster")
-    if open_ and clusters[0] is None and (taken := taken_clusters(_record(results), keys))[0] is not None:
-        clusters, open_ = taken, False
+    spec = spec_for(live.flag.settings.cluster, task)
+    known = TaskClusters(task, keys, answers.metadata, warnings)
+    clusters, open_ = known.of_run(spec, _record(results))
     gathered = gather(
         TaskAnswers(
             name=task,
@@ -206,13 +206,13 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
             raw=cache(answers.raw),
             questions=Questions(keys, "sample id"),
             clusters=clusters,
-            own=clusters_by if open_ else None,
+            own=known.labels_or_none if open_ else None,
             not_counted=answers.not_counted,
             n_not_seen=lacking - never,
         )
     )
     if spec == "auto" and clusters[0] is None and not gathered.own_clusters:
-        warnings.append(auto_hint(task, metadata))
+        warnings.append(known.auto_hint())
     late = int(answers.not_counted.sum())
     if late:
         warnings.append(
@@ -226,18 +226,51 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     inject.replace_all([(results.scores[index], part) for index, part in fresh.items()])
     live.told = _headline_first(live, results, fresh)
     if live.flag.measures:
-        warnings += usage.add(live.usage, live.spec, live.flag, results, spec)
+        warnings += _add_measures(live, results, len(answers.rows))
     if live.stopper is not None:
         live.stopper.inject(results)
         warnings += full_benchmark(live, results, gathered)
     return warnings
 
 
-def _headline_first(
-    live: Live, results: EvalResults, fresh: Mapping[int, Mapping[str | None, Estimate]]
-) -> list[tuple[Estimate, EvalScore]]:
+def _add_measures(live: Live, results: EvalResults, n_scored: int) -> list[str]:
+    """Append the noise of the measures that are asked for; what the user should know, one sentence each."""
+    task, names = live.spec.task, live.flag.measures
+    samples, places = list(live.usage.values()), list(live.usage)
+    lacking = n_scored - sum(not used.get("error") for used in samples)
+    if lacking > 0:
+        return [
+            f"{task}: what {lacking} of {n_scored} answers have used is not known here (they are of an earlier try, or "
+            "scored again), so its measures have no error bars; `harness-noise export LOG -o DIR --measure NAME` adds "
+            "them"
+        ]
+    header = header_of({"eval": live.spec.model_dump(mode="json")}, Faults())
+    answers = grid([name for name, _ in places], [epoch for _, epoch in places], order=live.spec.dataset.sample_ids)
+    notes: list[str] = []
+    known = TaskClusters(task, answers.keys, [samples[i]["metadata"] for i in answers.first], notes)
+    clusters, open_ = known.of_run(spec_for(live.flag.settings.cluster, task), _record(results))
+    first = live.told[0][0].cluster if live.told else None
+    if open_ and first is not None:  # as after the run: the clusters of the first score
+        clusters = known.labels_or_none(first)
+    nothing = answers.fill(np.zeros(len(samples)))
+    labels, spec = clusters
+    questions = Questions(answers.keys, "sample id")
+    part = Scores(task, SCORE, "none", questions, nothing, clusters=labels, cluster_spec=spec)
+    parts, remarks = usage.with_usage([part], header, samples, answers, names, None)
+    run = Run(model=header.model, name=live.spec.eval_id, harness="inspect", scores=tuple(parts))
+    run = with_record(run, *recorded(_record(results)))
+    try:
+        analysis = analyze_run(measured(run, ReadOptions(measures=names)), live.flag.settings)
+    except InputError as error:
+        return [*notes, *remarks, f"{task}: {error}"]
+    inject.put_measures(results, analysis.estimates)
+    return [*notes, *remarks]
+
+
+def _headline_first(live: Live, results: EvalResults, fresh: Placed) -> list[tuple[Estimate, EvalScore]]:
     """Our means beside Inspect's own scores, that of the headline which the task declares first."""
-    headline = headline_of(getattr(live.spec, "headline_metric", None), getattr(results, "headline", None))
+    shown = getattr(results, "headline", None)
+    headline = headline_of(getattr(live.spec, "headline_metric", None), shown and shown.model_dump())
     order = sorted(fresh, key=lambda index: not is_headline(headline, results.scores[index]))
     return [(estimate, results.scores[index]) for index in order for estimate in fresh[index].values()]
 
@@ -252,13 +285,11 @@ def _not_asked(results: EvalResults) -> int:
     return 0 if results.early_stopping is None else len(results.early_stopping.early_stops)
 
 
-def _estimates(
-    live: Live, results: EvalResults, gathered: GatheredMeans, warnings: list[str]
-) -> dict[int, dict[str | None, Estimate]]:
+def _estimates(live: Live, results: EvalResults, gathered: GatheredMeans, warnings: list[str]) -> Placed:
     """For each EvalScore by its number, the estimates of its means by their key."""
     task = live.spec.task
     authors = inject.of_authors(results.scores)
-    fresh: dict[int, dict[str | None, Estimate]] = {}
+    fresh: Placed = {}
     for mean in gathered.means:
         es, part = results.scores[mean.index], mean.scores
         if (es.scorer, es.name) in authors:
@@ -308,27 +339,25 @@ async def task_end(data: TaskEnd) -> None:
     if not live.done and data.log.results is not None and data.log.results.scores:
         try:
             # in a thread, because Inspect's synchronous readers start an event loop of their own
-            live.shown = await to_thread.run_sync(rewrite, live, data.log)
+            placed = await to_thread.run_sync(rewrite, live, data.log)
+            live.told = _headline_first(live, data.log.results, placed)
         except Exception as error:  # noqa: BLE001  the eval is done and stays so
             _no_error_bars(live, error)
         live.done = True
     current.set(None)
     _warn(live)
-    if live.results is not None and live.shown is None:
-        panel.shorten(live.results, data.log)
+    if live.results is not None:
+        shorten(live.results, data.log)
 
 
 def run_end(data: RunEnd) -> None:
-    """The panel of the public route, and the warnings of tasks that had no regular end."""
+    """The closing lines of the run, and the warnings of tasks that had no regular end."""
     lives = _runs.pop(data.run_id, [])
     for live in lives:
         _warn(live)
-    shown = [live.shown for live in lives if live.shown is not None]
-    if shown:
-        panel.show(shown)
     try:
         looks = [live.stopper.sequential for live in lives if live.stopper is not None]
-        panel.close([told for live in lives for told in live.told], looks)
+        close([told for live in lives for told in live.told], looks)
     except Exception as error:  # noqa: BLE001  the evals are done and stay so
         logger.warning("noise: the closing lines could not be printed (%s)", error_message(error))
 
@@ -382,3 +411,91 @@ def full_benchmark(live: Live, results: EvalResults, gathered: GatheredMeans) ->
             if (mean.scores.metric, mean.scores.scorer) == (row.metric, row.scorer):
                 inject.append_record(results.scores[mean.index], "full_benchmark", row.to_dict())
     return notes
+
+
+SIDE_BY_SIDE = 4
+"""How many scorers Inspect's panel has in a row."""
+FRAME = 4
+"""Columns of the terminal that the frame of the panel takes."""
+BETWEEN = 4
+"""Columns around the name and the value of a metric."""
+SHORT = {"noise_se": "noise_se", "noise_ci_low": "noise_low", "noise_ci_high": "noise_high"}
+"""What is shown where there is no room for all, and under which name."""
+NAMES = (*inject.FIELDS, inject.VAR_DATA)
+OF_KEYS = "harness_noise/noise_"
+"""What Inspect sets before the values of a task's own `noise()` where it is a metric of a dictionary's keys."""
+REASON = "data var. < 0"
+"""Beside a total that is less than its part: the unbiased estimate of the data variance."""
+
+
+def shorten(results: EvalResults, log: EvalLog) -> None:
+    """Let `results`, which Inspect's panel is going to show, have what fits; `log` keeps everything."""
+    from inspect_ai.util import display_type
+    from rich import get_console
+
+    if display_type() == "none":
+        return
+    shown = shown_scores(results.scores, get_console().width)
+    if log.results is results:
+        log.results = results.model_copy()
+    results.scores = shown
+
+
+def shown_scores(scores: Sequence[EvalScore], width: int) -> list[EvalScore]:
+    """Copies of the scores, for a terminal of this width."""
+    whole = [_with_reasons(es) for es in scores]
+    rows = [whole[i : i + SIDE_BY_SIDE] for i in range(0, len(whole), SIDE_BY_SIDE)]
+    if all(sum(map(_width, row)) + FRAME <= width for row in rows):
+        return whole
+    return [_short(es) for es in scores]
+
+
+def _width(es: EvalScore) -> int:
+    rows = [len(name) + len(f"{metric.value:.3f}") + BETWEEN for name, metric in es.metrics.items()]
+    return max([len(es.name) + BETWEEN, *rows])
+
+
+def _with_reasons(es: EvalScore) -> EvalScore:
+    metrics: dict[str, EvalMetric] = {}
+    for name, metric in es.metrics.items():
+        metrics[name] = metric
+        var = (metric.metadata or {}).get("var_data")
+        if metric.group == inject.GROUP and var is not None and name.startswith("noise_prediction"):
+            reason = name.replace("noise_prediction", REASON, 1)
+            metrics[reason] = metric.model_copy(update={"name": reason, "value": float(var)})
+    return es.model_copy(update={"metrics": metrics})
+
+
+def _short(es: EvalScore) -> EvalScore:
+    metrics: dict[str, EvalMetric] = {}
+    for name, metric in es.metrics.items():
+        stem = name.removeprefix(OF_KEYS)
+        known = next((ours for ours in NAMES if stem == ours or stem.startswith(ours + "_")), None)
+        if known is None or metric.group != inject.GROUP:
+            metrics[name] = metric
+        elif known in SHORT:
+            metrics[SHORT[known] + stem.removeprefix(known)] = metric
+    return es.model_copy(update={"metrics": metrics})
+
+
+def close(told: Sequence[tuple[Estimate, EvalScore]], looks: Sequence[Sequential | None] = ()) -> None:
+    """One plain line for each task at the end of a run, and one for each that was looked at."""
+    from inspect_ai.util import display_type
+    from rich.console import Console
+    from rich.text import Text
+
+    from harness_noise.report.sentences import closing_lines
+    from harness_noise.report.sequential import stopped
+
+    if not told or display_type() == "none":
+        return
+    own = {id(estimate): es.metrics.get("stderr") for estimate, es in told}
+
+    def native_se(estimate: Estimate) -> float | None:
+        metric = own[id(estimate)]
+        return float(metric.value) if metric is not None and metric.value > 0 else None
+
+    lines = closing_lines([estimate for estimate, _ in told], "Inspect", native_se)
+    lines += [stopped(sequential) for sequential in looks if sequential is not None]
+    for line in (*lines, "Next: harness-noise compare LOG BASELINE tests a run against another one."):
+        Console().print(Text(line))

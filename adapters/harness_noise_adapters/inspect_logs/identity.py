@@ -1,8 +1,7 @@
-"""Which of a folder's logs hold the same answers: a log, its copies, the earlier tries of a retried one, and shards."""
+"""Which of a folder's logs hold the same answers: a log, its copies, the earlier tries of a retried one, its shards."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -12,12 +11,9 @@ from typing import Any
 import numpy as np
 
 from harness_noise.arrays import FloatArray
-from harness_noise.data.native_values import agreed
-from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError
 from harness_noise.io.protocol import PartRead
-from harness_noise.results.forms import merge_notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +28,10 @@ class LogIdentity:
     """See `marks`."""
     complete: bool = True
     """Whether Inspect has computed its results."""
-    wanted: frozenset[tuple[str, int]] = frozenset()
-    """The id and number of every answer that was to be asked for."""
-    n_answers: int = 0
-    """How many it holds."""
 
 
 IdentifiedRun = tuple[Run, LogIdentity]
 PART = "not_a_random_part"
-_NEVER = " answers were never given"
-
-
-def never_given(given: int, asked: int) -> str:
-    """How many answers a log lacks, in words."""
-    return f"{asked - given} of {asked}{_NEVER}"
 
 
 def mark(key: str, epoch: int, sample: Mapping[str, Any]) -> bytes:
@@ -125,14 +111,25 @@ def joined(parts: Sequence[PartRead | InputError]) -> list[Run | InputError]:
     """
     refused = [part for part in parts if isinstance(part, InputError)]
     read = [part for part in parts if not isinstance(part, InputError)]
-    logs, remarks = one_run_each([(part.runs[0], part.about) for part in read if part.about is not None])
+    logs, merged = _without_merged([(part.runs[0], part.about) for part in read if part.about is not None])
     logs, broken = _without_broken(logs)
     kept, notes = _without_copies(logs)
-    notes += remarks + broken
+    notes += merged + broken
     if notes:
         newest = max(range(len(kept)), key=lambda i: kept[i].date)
         kept[newest] = replace(kept[newest], notes=(*kept[newest].notes, *notes))
     return [*refused, *kept, *(run for part in read if part.about is None for run in part.runs)]
+
+
+def _without_merged(logs: Sequence[IdentifiedRun]) -> tuple[list[IdentifiedRun], list[str]]:
+    """The logs without the sets of shards that a whole log beside them has been merged from, and notes."""
+    whole = {
+        about.path.as_posix().removesuffix(".eval").removesuffix("-recovered") for _, about in logs if about.complete
+    }
+    shards = [about.path for _, about in logs if about.path.suffix == ".shards"]
+    merged = [path for path in shards if path.as_posix().removesuffix(".shards") in whole]
+    notes = [f"left out: the shards in {path}: {path.stem}.eval has been merged from them" for path in merged]
+    return [log for log in logs if log[1].path not in merged], notes
 
 
 def _without_broken(logs: Sequence[IdentifiedRun]) -> tuple[list[IdentifiedRun], list[str]]:
@@ -180,94 +177,3 @@ def _contained(logs: Sequence[IdentifiedRun]) -> dict[Path, Path]:
         else:
             out[about.path] = where
     return out
-
-
-_SHARD = re.compile(r"(.+)\.shards/([^/]+)/[^/]+$")
-
-
-def one_run_each(logs: Sequence[IdentifiedRun]) -> tuple[list[IdentifiedRun], list[str]]:
-    """The logs, with one in place of the shards of a set, and notes; none of a set whose merged log is there.
-
-    Of the logs in one shard's folder the newest counts.
-    """
-    out: list[IdentifiedRun] = []
-    sets: dict[str, dict[str, IdentifiedRun]] = {}
-    merged = {
-        about.path.as_posix().removesuffix(".eval").removesuffix("-recovered") for _, about in logs if about.complete
-    }
-    for run, about in logs:
-        shard = _SHARD.match(about.path.as_posix())
-        if shard is None:
-            out.append((run, about))
-            continue
-        newest = sets.setdefault(shard[1], {})
-        if shard[2] not in newest or run.date > newest[shard[2]][0].date:
-            newest[shard[2]] = run, about
-    notes = []
-    for name, shards in sets.items():
-        if name in merged:
-            notes.append(f"left out: {len(shards)} shards in {name}.shards: {name}.eval has been merged from them")
-        else:
-            out += _together(Path(f"{name}.shards"), list(shards.values()))
-    return out, notes
-
-
-def _together(place: Path, shards: Sequence[IdentifiedRun]) -> list[IdentifiedRun]:
-    """The shards as one; as they are where two have a question in common, which no set of shards has."""
-    runs, _ = agreed([run for run, _ in shards])
-    parts: dict[tuple[str, str, str], list[Scores]] = {}
-    for run in runs:
-        for part in run.scores:
-            parts.setdefault(part.key, []).append(part)
-    scores = [_joined(same) for same in parts.values()]
-    if any(len(set(part.questions.keys)) < len(part.questions) for part in scores):
-        return list(shards)
-    # a shard may name the questions of all of them
-    asked, given = len(frozenset().union(*(about.wanted for _, about in shards))), sum(x.n_answers for _, x in shards)
-    notes = [note for note in merge_notes(*(run.notes for run in runs)) if _NEVER not in note]
-    notes += [f"{place}: {never_given(given, asked)}"] if given < asked else []
-    if given >= asked:
-        scores = [replace(x, diagnostics=tuple(code for code in x.diagnostics if code != PART)) for x in scores]
-    run = replace(
-        runs[0],
-        name=str(place),
-        path=str(place),
-        date=max(run.date for run in runs),
-        scores=tuple(scores),
-        skipped=(),
-        notes=(*notes, f"{place}: {len(shards)} shards, read as one run"),
-    )
-    answers = marks(about.answers for _, about in shards)
-    complete = all(about.complete for _, about in shards)
-    return [(run, replace(shards[0][1], path=place, answers=answers, complete=complete))]
-
-
-def _joined(parts: Sequence[Scores]) -> Scores:
-    """One run's scores, from those of its shards; no native value is of all of them."""
-    K = max(part.values.shape[1] for part in parts)
-    values = [np.pad(x.values, ((0, 0), (0, K - x.values.shape[1])), constant_values=np.nan) for x in parts]
-    clustered = all(part.clusters is not None for part in parts)
-    asked = [part.questions for part in parts]
-    questions = Questions(
-        tuple(key for of_shard in asked for key in of_shard.keys),
-        asked[0].kind,
-        inputs=_texts([of_shard.inputs for of_shard in asked]),
-        targets=_texts([of_shard.targets for of_shard in asked]),
-        texts=_texts([of_shard.texts for of_shard in asked]),
-    )
-    return replace(
-        parts[0],
-        questions=questions,
-        values=np.concatenate(values),
-        native=None,
-        factors=None,
-        n_missing=sum(part.n_missing for part in parts),
-        clusters=tuple(label for part in parts for label in part.clusters or ()) if clustered else None,
-        cluster_spec=parts[0].cluster_spec if clustered else None,
-        diagnostics=tuple(dict.fromkeys(code for part in parts for code in part.diagnostics)),
-    )
-
-
-def _texts(items: Sequence[Sequence[str] | None]) -> tuple[str, ...] | None:
-    """Those of all shards, where all have them."""
-    return None if any(texts is None for texts in items) else tuple(text for texts in items for text in texts or ())

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from harness_noise._version import __version__
 from harness_noise.results.rows import Estimate
 
-from .means import GROUP
-
 if TYPE_CHECKING:
     from inspect_ai.log import EvalMetric, EvalResults, EvalScore
 
     from .records import AnyScore
 
+GROUP = "noise"
+"""The `group` of our EvalMetrics."""
 RECORD = "harness_noise"
 """Key of an export in the log's metadata."""
 FIELDS = {

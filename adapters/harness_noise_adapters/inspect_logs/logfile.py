@@ -15,19 +15,23 @@ import io
 import struct
 import zipfile
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from harness_noise.data.questions import QuestionText, content_hash
 from harness_noise.errors import InputError
 from harness_noise.io.paths import LARGEST, refuse_pointer
 
 from ..records import CutError, JsonStream
+from ..records import field as lookup
 from .records import (
+    NOTHING_MORE,
     Faults,
     Header,
+    Keep,
     NotALogError,
     SampleAnswers,
     SampleQuestion,
@@ -36,6 +40,7 @@ from .records import (
     header_of,
     input_text,
     is_cut_value,
+    objects_in,
 )
 
 FLOOR = 1 << 25
@@ -110,12 +115,6 @@ class Archive:
             raise damaged(self.path, f"{name} is not what its checksum says")
         yield last
 
-    def check(self, names: Iterable[str]) -> None:
-        """Unpack members to see whether they can be; their content is thrown away."""
-        for name in names:
-            for _ in self.pieces(name):
-                pass
-
 
 def check_header(path: Path) -> None:
     """Refuse a log whose header, reductions and summaries are not what they say, before Inspect reads them.
@@ -126,7 +125,9 @@ def check_header(path: Path) -> None:
     """
     if path.suffix == ".eval":
         with Archive(path) as archive:
-            archive.check(name for name in archive.members if name in _HEADER or name.startswith("_journal/"))
+            for name in archive.members:
+                if name in _HEADER or name.startswith("_journal/"):
+                    deque(archive.pieces(name), maxlen=0)
         return
     if path.stat().st_size > LARGEST:  # an .eval log may be of any size
         raise InputError(
@@ -253,8 +254,9 @@ Reductions = dict[tuple[str, str], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogFile:
-    """One log as its file has it."""
+    """One log as its file has it, or a set of shards as their files have it."""
 
+    paths: tuple[Path, ...]
     header: Header
     answers: SampleAnswers
     faults: Faults
@@ -262,61 +264,81 @@ class LogFile:
     reductions: Reductions = field(default_factory=dict)
 
 
-class Keep(NamedTuple):
-    """What of the samples is kept beside their scores."""
-
-    whole: bool = False
-    """The questions' whole text."""
-    usage: bool = False
-    """Tokens, times, and the metadata of each answer."""
-    apart: bool = False
-    """The texts of single answers, too, which may be the repeats of those of other logs."""
-    edits: bool = False
-    """What scores were before a person edited them."""
+Accept = Callable[[Header], Sequence[str]]
+"""May refuse a log by its header; returns the SPECs that will be looked up in the samples' metadata."""
 
 
-NOTHING_MORE = Keep()
-
-Fields = Callable[[Header], Sequence[str]]
-"""The SPECs that will be looked up in the samples' metadata."""
-
-
-def read(
-    path: Path, fields: Fields, keep: Keep = NOTHING_MORE, accept: Callable[[Header], None] = lambda _: None
-) -> LogFile:
+def read(path: Path, accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
     """Read a log.
 
     Args:
         path: a file that ends in `.eval`, or a JSON log.
-        fields: from the header, which metadata count.
+        accept: is called before anything but the header is used.
         keep: what of the samples is kept beside their scores.
-        accept: is called with the header before anything else is used, and may refuse the log.
-        apart: whether to read the texts of single answers, too, which may be the repeats of those of other logs.
 
     Raises:
         InputError: it cannot be read; says why.
     """
+    faults = Faults()
     try:
         refuse_pointer(path)
-        return _archive(path, fields, keep, accept) if path.suffix == ".eval" else _json(path, keep, accept)
+        header, answers, reductions = (_archive if path.suffix == ".eval" else _json)(path, accept, keep, faults)
     except InputError:
         raise
     except CutError as error:
         raise damaged(path, f"{error}: the file was cut short") from None
     except (ValueError, OSError, RecursionError) as error:
         raise damaged(path, " ".join(str(error).split())[:200] or type(error).__name__) from error
+    answers.named(header.scores)
+    faults.counts |= answers.faults.counts
+    return LogFile((path,), header, answers, faults, reductions)
 
 
-def _json(path: Path, keep: Keep, accept: Callable[[Header], None]) -> LogFile:
+def read_shards(paths: Sequence[Path], accept: Accept, keep: Keep = NOTHING_MORE) -> LogFile:
+    """Read the logs of a set of shards as one log, whose native values nobody knows; arguments as for `read`.
+
+    Raises:
+        InputError: one cannot be read, or two have the same answer, which no set of shards has.
+    """
+    files = [read(path, accept, keep) for path in paths]
+    headers, first = [file.header for file in files], files[0]
+    answers, faults, reductions = SampleAnswers(keep), Faults(), dict[tuple[str, str], dict[str, Any]]()
+    for file in files:
+        answers.append(file.answers)
+        faults.counts |= file.faults.counts
+        for key, values in file.reductions.items():
+            reductions.setdefault(key, {}).update(values)
+    if len(set(zip(answers.ids, answers.epochs, strict=True))) < len(answers):
+        raise InputError(f"{paths[0]}: another shard of its set has the same answer: name one of the files")
+    ids = list(dict.fromkeys(key for header in headers for key in header.sample_ids or ()))
+    header = replace(
+        first.header,
+        status=next((header.status for header in headers if header.status != "success"), "success"),
+        created=max(header.created for header in headers),
+        sample_ids=ids,
+        total_samples=len(ids) * first.header.epochs,
+        not_asked=sum(header.not_asked for header in headers),
+        invalidated=any(header.invalidated for header in headers),
+        stopping={},
+        scores=[row.without_values() for row in first.header.scores] if all(x.scores for x in headers) else (),
+        computed=False,
+    )
+    return LogFile(tuple(paths), header, answers, faults, reductions)
+
+
+Contents = tuple[Header, SampleAnswers, Reductions]
+
+
+def _json(path: Path, accept: Accept, keep: Keep, faults: Faults) -> Contents:
     """A JSON log, whose names may stand in any order; one sample is in memory at a time."""
     values: dict[str, Any] = {}
-    answers = SampleAnswers(*keep)
+    answers = SampleAnswers(keep)
     reductions: Reductions = {}
     with path.open("rb") as file:
         stream = JsonStream(iter(lambda: file.read(_PIECE), b""))
         for name in stream.members():
             if name == "samples" and stream.is_array():
-                answers = SampleAnswers(*keep)  # of two of one name the last counts
+                answers = SampleAnswers(keep)  # of two of one name the last counts
                 answers.extend(stream.items())
             elif name == "reductions" and stream.is_array():
                 reductions = _reductions(stream.items())
@@ -325,10 +347,12 @@ def _json(path: Path, keep: Keep, accept: Callable[[Header], None]) -> LogFile:
                 if name in HEADER:
                     values[name] = value
         stream.end()
-    return _made(values, answers, accept, reductions)
+    header = header_of(values, faults)
+    accept(header)
+    return header, answers, reductions
 
 
-def _archive(path: Path, fields: Fields, keep: Keep, accept: Callable[[Header], None]) -> LogFile:
+def _archive(path: Path, accept: Accept, keep: Keep, faults: Faults) -> Contents:
     with Archive(path) as archive:
         start = next((name for name in ("header.json", "_journal/start.json") if name in archive.members), None)
         if start is None:
@@ -336,14 +360,14 @@ def _archive(path: Path, fields: Fields, keep: Keep, accept: Callable[[Header], 
         values = _document(archive, start)
         if not isinstance(values, dict):
             raise NotALogError("its header is not an object")
-        header = header_of(values if start == "header.json" else values | {"status": "started"}, Faults())
-        accept(header)
-        answers = SampleAnswers(*keep)
+        header = header_of(values, faults)
+        specs = accept(header)
+        answers = SampleAnswers(keep)
         for name in _summaries(archive):
             answers.extend(_items(archive, name))
         if header.invalidated or answers.lacks_usage or keep.edits:
             answers = _in_full(archive, keep, None) or answers
-        elif _lost_choices(header, answers) or _lost(answers, fields(header)):
+        elif _lost_choices(header, answers) or _lost(answers, specs):
             firsts = [f"{SAMPLES}{key}_epoch_{question.epoch}.json" for key, question in answers.questions.items()]
             full = _in_full(archive, keep, firsts if all(name in archive.members for name in firsts) else None)
             if full is not None and full.questions.keys() == answers.questions.keys():
@@ -352,47 +376,18 @@ def _archive(path: Path, fields: Fields, keep: Keep, accept: Callable[[Header], 
                 answers = full or answers
         if not any(answers.texts):
             _read_texts(archive, answers)
-        several = (
-            any(row.reducer not in (None, "mean") for row in header.scores) and "reductions.json" in archive.members
-        )
-        reductions = _reductions(_items(archive, "reductions.json")) if several else {}
-    return _made(values, answers, accept, reductions)
+        several = any(row.reducer not in (None, "mean") for row in header.scores)
+        several = several and "reductions.json" in archive.members
+        return header, answers, _reductions(_items(archive, "reductions.json")) if several else {}
 
 
 def _reductions(rows: Iterable[Any]) -> Reductions:
     reductions: Reductions = {}
     for row in rows:
-        samples = row.get("samples") if isinstance(row, dict) else None
-        if isinstance(samples, list):
+        if isinstance(row, dict):
             of = reductions.setdefault((str(row.get("scorer")), str(row.get("reducer"))), {})
-            of.update({str(one.get("sample_id")): one.get("value") for one in samples if isinstance(one, dict)})
+            of.update({str(one.get("sample_id")): one.get("value") for one in objects_in(row.get("samples"))})
     return reductions
-
-
-def _made(
-    values: dict[str, Any],
-    answers: SampleAnswers,
-    accept: Callable[[Header], None],
-    reductions: Reductions | None = None,
-) -> LogFile:
-    faults = Faults()
-    header = header_of(values, faults)
-    accept(header)
-    answers.named(header.scores)
-    faults.counts |= answers.faults.counts
-    return LogFile(header, answers, faults, reductions or {})
-
-
-def of_native(header: dict[str, Any], samples: Sequence[dict[str, Any]], keep: Keep = NOTHING_MORE) -> LogFile:
-    """A log from what Inspect's own functions have read, as plain values; for places that only Inspect reaches."""
-    answers = SampleAnswers(*keep)
-    answers.extend(samples)
-    return _made(header, answers, lambda _: None)
-
-
-def needs_samples(header: Header, answers: SampleAnswers, fields: Sequence[str]) -> bool:
-    """Whether summaries do not suffice."""
-    return header.invalidated or _lost_choices(header, answers) or _lost(answers, fields)
 
 
 def _document(archive: Archive, name: str) -> Any:
@@ -420,7 +415,7 @@ def _in_full(archive: Archive, keep: Keep, names: Sequence[str] | None) -> Sampl
     """The samples themselves, all or those named; None if the log has none."""
     if names is None:
         names = [name for name in archive.members if name.startswith(SAMPLES) and name.endswith(".json")]
-    answers = SampleAnswers(*keep)
+    answers = SampleAnswers(keep)
     answers.extend(_document(archive, name) for name in names)
     return answers if names else None
 
@@ -437,7 +432,7 @@ def _read_texts(archive: Archive, answers: SampleAnswers) -> None:
     probed = questions[:PROBED]
     for places in probed:
         _hash_texts(archive, answers, places)
-    noisy = answers.apart or any(map(answers.differently_graded, probed))
+    noisy = answers.keep.apart or any(map(answers.differently_graded, probed))
     questions.sort(key=lambda places: content_hash(answers.ids[places[0]]))
     graded = questions[:GRADED] if noisy else []
     for places in graded:
@@ -485,7 +480,8 @@ def _has_cut_value(question: SampleQuestion, fields: Sequence[str]) -> bool:
 class SampleLog:
     """Read again where somebody asks; see `harness_noise.data.questions.AnswerSource`."""
 
-    path: Path
+    paths: Sequence[Path]
+    """The log, or the shards of a set."""
     keys: Sequence[str]
     """The ids of the questions, in their order."""
 
@@ -493,13 +489,14 @@ class SampleLog:
         """What is told of these questions, by their place; nothing of one that the log has lost."""
         wanted = {self.keys[row] for row in rows}
         samples: dict[str, dict[int, Mapping[str, Any]]] = {key: {} for key in wanted}
-        try:
-            for sample in _samples(self.path, wanted):
-                key, epoch = str(sample.get("id")), sample.get("epoch")
-                if key in wanted and isinstance(epoch, int):
-                    samples[key][epoch] = sample
-        except (ValueError, OSError, RecursionError) as error:
-            raise InputError(f"{self.path}: its samples cannot be read ({error})") from None
+        for path in self.paths:
+            try:
+                for sample in _samples(path, wanted):
+                    key, epoch = str(sample.get("id")), sample.get("epoch")
+                    if key in wanted and isinstance(epoch, int):
+                        samples[key][epoch] = sample
+            except (ValueError, OSError, RecursionError) as error:
+                raise InputError(f"{path}: its samples cannot be read ({error})") from None
         return [_told([sample for _, sample in sorted(samples[self.keys[row]].items())], scorer) for row in rows]
 
 
@@ -536,13 +533,9 @@ def _told(samples: Sequence[Mapping[str, Any]], scorer: str) -> QuestionText:
 
 def _answer(sample: Mapping[str, Any], scorer: str) -> str:
     """What the model wrote last, else what the scorer took for its answer."""
-    output = sample.get("output")
-    choices = output.get("choices") if isinstance(output, Mapping) else None
-    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
-        message = choices[0].get("message")
-        if isinstance(message, Mapping) and (text := input_text([{**message, "role": "user"}])):
+    for choice in objects_in(lookup(sample, "output", "choices"))[:1]:
+        message = choice.get("message")
+        if isinstance(message, dict) and (text := input_text([{**message, "role": "user"}])):
             return text
-    scores = sample.get("scores")
-    score = scores.get(scorer.partition("/")[0]) if isinstance(scores, Mapping) else None
-    answer = score.get("answer") if isinstance(score, Mapping) else None
+    answer = lookup(sample, "scores", scorer.partition("/")[0], "answer")
     return answer if isinstance(answer, str) else ""

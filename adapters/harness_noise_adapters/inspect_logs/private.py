@@ -16,10 +16,10 @@ import functools
 import inspect
 import logging
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import ContextVar
 from copy import copy
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from harness_noise.errors import error_message
@@ -27,7 +27,7 @@ from harness_noise.settings import Settings
 
 from . import inject
 from .flags import Flag, flag
-from .live import current, current_stopper
+from .stopper import current, current_stopper
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
@@ -40,7 +40,6 @@ WRAPPED = "_harness_noise_wraps"
 USED = {"samples", "scores", "reducers", "scorers", "metrics"}
 """The arguments of `eval_results` without which it is not the function that we know."""
 _RUN = "inspect_ai._eval.task.run"
-_log: ContextVar[EvalLog | None] = ContextVar("harness_noise_rescored", default=None)
 
 Adding = Callable[[Any, Any, Any, int], None]
 """Called with a task or a log, its results, their scores and how many samples."""
@@ -69,38 +68,9 @@ def wrap_results(add: Adding, failed: Failed) -> bool:
     try:
         from inspect_ai._eval.task import run
 
-        if is_wrapped(run, "eval_results"):
-            return True
-        known = inspect.signature(run.eval_results).parameters.keys() >= USED
+        return _wrap_results([run], current.get, add, failed)
     except Exception:  # noqa: BLE001  a private symbol may fail in any way
         return False
-    if known:
-        _wrap(run, "eval_results", functools.partial(_with_noise, current, add, failed))
-    return known
-
-
-def _with_noise(
-    subject: ContextVar[Any], add: Adding, failed: Failed, original: Callable[..., Any]
-) -> Callable[..., Any]:
-    """`eval_results` that adds the noise of what `subject` holds; None there: nothing of ours."""
-    signature = inspect.signature(original)
-
-    def eval_results(*args: Any, **kwargs: Any) -> Any:
-        out = original(*args, **kwargs)
-        of = subject.get()
-        if of is None:
-            return out
-        try:
-            given = signature.bind(*args, **kwargs).arguments
-            add(of, out[0], given["scores"], given["samples"])
-        except (KeyboardInterrupt, SystemExit, GeneratorExit):
-            raise
-        except BaseException as error:  # noqa: BLE001  a fault here would lose the results
-            with suppress(Exception):
-                failed(of, error)
-        return out
-
-    return eval_results
 
 
 def wrap_rescoring(renew: Adding) -> bool:
@@ -113,58 +83,48 @@ def wrap_rescoring(renew: Adding) -> bool:
         from inspect_ai._eval import score
         from inspect_ai.log import _metric
 
-        if is_wrapped(score, "eval_results"):
-            return True
-        known = all(inspect.signature(module.eval_results).parameters.keys() >= USED for module in (score, _metric))
-        first = {
-            function: next(iter(inspect.signature(getattr(score, function)).parameters), None)
-            for function in ("resolve_scorers_info", "score_async")
-        }
+        callers = score.score_async, _metric.recompute_metrics
+        known = all("log" in inspect.signature(caller).parameters for caller in callers)
+        return known and _wrap_results([score, _metric], _log_of_caller, renew, _not_renewed)
     except Exception:  # noqa: BLE001  private symbols may fail in any way
         return False
-    if not known or set(first.values()) != {"log"}:
+
+
+def _wrap_results(modules: Sequence[Any], subject: Callable[[], Any], add: Adding, failed: Failed) -> bool:
+    if is_wrapped(modules[0], "eval_results"):
+        return True
+    if not all(inspect.signature(module.eval_results).parameters.keys() >= USED for module in modules):
         return False
-
-    def once(log: EvalLog, *results: Any) -> None:
-        _log.set(None)
-        renew(log, *results)
-
-    for module in (score, _metric):
-        _wrap(module, "eval_results", functools.partial(_with_noise, _log, once, _not_renewed))
-    _wrap(score, "resolve_scorers_info", _noting)
-    native = score.score_async
-    _wrap(score, "score_async", _noting_async)
-    _replace_everywhere(native, score.score_async)
+    for module in modules:
+        _wrap(module, "eval_results", functools.partial(_with_noise, subject, add, failed))
     return True
 
 
-def _replace_everywhere(old: Any, new: Any) -> None:
-    """In the modules of Inspect that have taken a function by its name."""
-    for name in ("inspect_ai", "inspect_ai._cli.score"):
-        module = sys.modules.get(name)
-        if module is not None and getattr(module, "score_async", None) is old:
-            module.score_async = new  # type: ignore[attr-defined]
+def _with_noise(
+    subject: Callable[[], Any], add: Adding, failed: Failed, original: Callable[..., Any]
+) -> Callable[..., Any]:
+    """`eval_results` that adds the noise of what `subject` returns; None there: nothing of ours."""
+    signature = inspect.signature(original)
 
-
-def _noting(original: Callable[..., Any]) -> Callable[..., Any]:
-    """The last call of `recompute_metrics` before it computes results; it is given the log."""
-
-    def noting(log: EvalLog, *args: Any, **kwargs: Any) -> Any:
-        _log.set(log)
-        return original(log, *args, **kwargs)
-
-    return noting
-
-
-def _noting_async(original: Callable[..., Any]) -> Callable[..., Any]:
-    async def noting(log: EvalLog, *args: Any, **kwargs: Any) -> Any:
-        token = _log.set(log)
+    def eval_results(*args: Any, **kwargs: Any) -> Any:
+        out, of = original(*args, **kwargs), None
         try:
-            return await original(log, *args, **kwargs)
-        finally:
-            _log.reset(token)
+            if (of := subject()) is not None:
+                given = signature.bind(*args, **kwargs).arguments
+                add(of, out[0], given["scores"], given["samples"])
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  a fault here would lose the results
+            with suppress(Exception):
+                failed(of, error)
+        return out
 
-    return noting
+    return eval_results
+
+
+def _log_of_caller() -> EvalLog | None:
+    """The log of `score_async` or `recompute_metrics`, which has called our `eval_results`."""
+    return sys._getframe(2).f_locals.get("log")
 
 
 def flag_of(log: EvalLog) -> Flag | None:
@@ -196,13 +156,11 @@ def _not_renewed(log: EvalLog, error: BaseException) -> None:
 
 def options() -> Any | None:
     """The `TaskRunOptions` of the task that awaits us; None where there are none of the kind that we know."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "task_run" and frame.f_globals.get("__name__") == _RUN:
             running = frame.f_locals.get("options")
             return running if hasattr(getattr(running, "task", None), "early_stopping") else None
-        if frame.f_back is None:
-            return None
         frame = frame.f_back
     return None
 

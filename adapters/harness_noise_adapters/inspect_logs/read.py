@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from harness_noise.analysis import drawing
 from harness_noise.arrays import BoolArray
-from harness_noise.data.clusters import MissingFieldError, labeller, text_label
-from harness_noise.data.fields import FieldReader, Fields
+from harness_noise.data.clusters import FieldReader, Fields, MissingFieldError, labeller, text_label
+from harness_noise.data.native_values import UNNAMED
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
 from harness_noise.errors import FinalError, InputError
@@ -21,15 +20,13 @@ from harness_noise.io.joining import usable
 from harness_noise.io.protocol import PartRead
 
 from . import inject, logfile
-from .clusters import Clusters, auto_hint, cluster_labels, natural, outer_fields, spec_for, taken_clusters, try_clusters
+from .clusters import TaskClusters, natural, outer_fields, spec_for
 from .finding import logs_in
 from .flags import cluster_text
-from .gather import GatheredMeans, TaskAnswers, gather
-from .grid import AnswerGrid, grid
-from .identity import PART, LogIdentity, marks, never_given, still_fits
+from .gather import AnswerGrid, GatheredMeans, TaskAnswers, gather, grid, names_cluster
+from .identity import PART, LogIdentity, marks, still_fits
 from .logfile import LogFile, SampleLog
-from .means import names_cluster
-from .records import RECORD, Faults, Header, SampleQuestion, is_headline, object_of, uncomputed
+from .records import RECORD, Faults, Header, Keep, SampleQuestion, is_headline, object_of, uncomputed
 from .usage import with_usage
 
 
@@ -43,8 +40,6 @@ class LogRun:
     gathered: GatheredMeans
     answers: bytes = b""
     """Which answers they are, see `identity.marks`."""
-    n_answers: int = 0
-    """How many there are, with those that have no score."""
 
 
 def read_one(path: Path, options: ReadOptions) -> PartRead:
@@ -52,19 +47,19 @@ def read_one(path: Path, options: ReadOptions) -> PartRead:
     try:
         log = read_log(path, options)
     except _NotAskedError as error:
-        return PartRead((error.run,))
+        skipped, where = Skipped(error.header.task, "", "", "it was not asked for"), str(path)
+        run = Run(error.header.model, where, "inspect", where, skipped=(skipped,), date=error.header.created)
+        return PartRead((run,))
     head = log.header
     asked = (head.task, head.task_id, head.model, *head.dataset)
-    wanted = frozenset((str(key), epoch) for key in head.sample_ids or () for epoch in range(head.epochs))
-    return PartRead((log.run,), LogIdentity(path, asked, log.answers, head.computed, wanted, log.n_answers))
+    return PartRead((log.run,), LogIdentity(path, asked, log.answers, head.computed or head.status == "success"))
 
 
+@dataclass(eq=False)
 class _NotAskedError(Exception):
-    """The log's task is not one that `--task` names; `run` says which it is."""
+    """The log's task is not one that `--task` names."""
 
-    def __init__(self, run: Run) -> None:
-        super().__init__(run.name)
-        self.run = run
+    header: Header
 
 
 def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
@@ -88,51 +83,34 @@ def read_logs(folder: Path, options: ReadOptions) -> list[LogRun]:
 
 
 def read_log(path: Path, options: ReadOptions) -> LogRun:
-    """One log.
+    """One log, or, from their folder, the shards of a set: of each the newest log.
 
     Raises:
         InputError: it is not a log, it is unfinished, or it has nothing that can be analysed.
     """
     key = options.question_field(path)
 
-    def fields(header: Header) -> tuple[str, ...]:
+    def accept(header: Header) -> tuple[str, ...]:
+        if options.tasks and not any(fnmatchcase(header.task, name) for name in options.tasks):
+            raise _NotAskedError(header)
+        if header.status == "started" and not header.scores:
+            raise InputError(
+                f"{path}: the eval has not finished (status started); wait for it, or finish it with "
+                f"`inspect eval-retry {path}`"
+            )
         return _spec(header, options)[0] or "cluster", key or "", *options.fields
 
-    def accept(header: Header) -> None:
-        if options.tasks and not any(fnmatchcase(header.task, name) for name in options.tasks):
-            raise _NotAskedError(_unread(path, header))
-        _finished(path, header)
-
-    keep = logfile.Keep(key is not None, bool(options.usage), options.apart, options.edits)
-    log_file = logfile.read(path, fields, keep, accept)
-    log = assemble(path, log_file, options)
-    return replace(log, run=_labelled(log.run, log_file.header.task_args, options.factors)) if options.factors else log
+    keep = Keep(key is not None, bool(options.usage), options.apart, options.edits)
+    logs = list({log.parent: log for log in logs_in(path)}.values()) if path.is_dir() else [path]
+    log_file = logfile.read(logs[0], accept, keep) if len(logs) == 1 else logfile.read_shards(logs, accept, keep)
+    return assemble(path, log_file, options)
 
 
-def _unread(path: Path, header: Header) -> Run:
-    """The run of a log that is not read any further."""
-    skipped = (Skipped(header.task, "", "", "it was not asked for"),)
-    where = str(path)
-    return Run(model=header.model, name=where, harness="inspect", path=where, date=header.created, skipped=skipped)
-
-
-def _labelled(run: Run, arguments: Mapping[str, Any], names: Sequence[str]) -> Run:
-    """The run with the task's arguments as what each answer was made with."""
-    labels = {name: text_label(arguments[name]) for name in names if name in arguments}
-    scores = []
-    for part in run.scores:
-        n, K = part.values.shape
-        scores.append(replace(part, factors={name: ((label,) * K,) * n for name, label in labels.items()}))
-    return replace(run, scores=tuple(scores))
-
-
-def _finished(path: Path, header: Header) -> None:
-    """Refuse a log that may still be written."""
-    if header.status == "started" and not header.scores:
-        raise InputError(
-            f"{path}: the eval has not finished (status started); wait for it, or finish it with "
-            f"`inspect eval-retry {path}`"
-        )
+def _factors(part: Scores, header: Header, options: ReadOptions) -> dict[str, tuple[tuple[str, ...], ...]] | None:
+    """The task's arguments as what each answer was made with; None where no factor is asked for."""
+    n, K = part.values.shape
+    labels = {name: text_label(header.task_args[name]) for name in options.factors if name in header.task_args}
+    return {name: ((label,) * K,) * n for name, label in labels.items()} if options.factors else None
 
 
 def _scored(path: Path, log_file: LogFile) -> Header:
@@ -183,42 +161,43 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
     answers = grid(rows.ids, rows.epochs, header.sample_ids)
     firsts = [rows.questions[key] for key in answers.keys]
     notes: list[str] = []
-    clusters, spec = _clusters(path, header, options, recorded, answers, firsts, notes)
     metadata = [question.metadata for question in firsts]
-    open_ = spec is None or (spec == "auto" and clusters[0] is None)
+    known = TaskClusters(header.task, answers.keys, metadata, notes)
+    spec, asked = _spec(header, options)
+    spec = spec or spec_for(recorded, header.task)
+    if asked:
+        _check_clusters(path, known, spec)
+    clusters, open_ = known.of_run(spec, header.stopping.get(RECORD))
     task = TaskAnswers(
         name=header.task,
         eval_scores=header.scores,
         answers=answers,
         raw=rows.scores.get,
-        texts=rows.texts,
-        panels=rows.panels,
-        edited=rows.edited,
-        same_judge=header.same_judge,
-        questions=_questions(path, header.task, answers, firsts, options, notes),
+        questions=_questions(path, log_file, answers, firsts, options, notes),
         clusters=clusters,
-        own=try_clusters(header.task, answers.keys, metadata, notes) if open_ else None,
+        own=known.labels_or_none if open_ else None,
         excluded=_invalidated(header, rows.invalid, notes),
-        causes=rows.causes,
         cancelled=header.status == "cancelled" or not header.computed,
         computed=header.computed,
-        version=header.task_version,
         missing=options.missing,
-        logged=True,
-        reductions=log_file.reductions,
+        log=log_file,
     )
     gathered = gather(task)
     if open_ and not gathered.own_clusters:
-        known = natural(header.task, metadata)
+        shared = natural(header.task, metadata)
         if spec == "auto":
-            notes.append(auto_hint(header.task, metadata))
-        elif known is not None and clusters[0] is None:
-            notes.append(f"{header.task}: its questions share {known}; use `cluster='auto'`")
+            notes.append(known.auto_hint())
+        elif shared is not None and clusters[0] is None:
+            notes.append(f"{header.task}: its questions share {shared}; use `cluster='auto'`")
     if not gathered.means:
         reasons = "; ".join(dict.fromkeys(f"{skipped.scorer}: {skipped.reason}" for skipped in gathered.skipped))
         raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
     notes += gathered.notes + _remarks(header, len(rows))
-    scores, n_first = _headline_first(header, gathered)
+    if len(log_file.paths) > 1:
+        notes.append(f"{path}: {len(log_file.paths)} shards, read as one run")
+    gathered.means.sort(key=lambda mean: not is_headline(header.headline, header.scores[mean.index]))
+    scores = [mean.scores for mean in gathered.means]
+    heads = [mean.scores for mean in gathered.means if is_headline(header.headline, header.scores[mean.index])]
     if options.usage:
         scores, remarks = with_usage(scores, header, rows.usage, answers, options.usage, task.excluded)
         notes += remarks
@@ -233,8 +212,13 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
         harness="inspect",
         path=str(path),
         date=header.created,
-        scores=tuple(replace(part, outer=outer_fields(part, metadata)) for part in scores),
-        headline=frozenset((header.task, part.metric, part.scorer) for part in scores[:n_first]),
+        scores=tuple(
+            replace(part, outer=outer_fields(part, metadata), factors=_factors(part, header, options))
+            for part in scores
+        ),
+        headline=frozenset(
+            (header.task, name, part.scorer) for part in heads for name in (part.metric, *(part.names or ()), UNNAMED)
+        ),
         skipped=tuple(gathered.skipped),
         notes=tuple(notes),
     )
@@ -249,14 +233,7 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
         )
         run, sequential = replace(run, notes=(*run.notes, told)), []
     run = drawing.with_record(run, sequential, drawn)
-    return LogRun(path, header, run, gathered, marks(rows.marks), len(rows))
-
-
-def _headline_first(header: Header, gathered: GatheredMeans) -> tuple[list[Scores], int]:
-    """The scores of a log, those of its headline first, and how many these are."""
-    heads = [mean for mean in gathered.means if is_headline(header.headline, header.scores[mean.index])]
-    others = [mean for mean in gathered.means if not is_headline(header.headline, header.scores[mean.index])]
-    return [mean.scores for mean in (*heads, *others)], len(heads)
+    return LogRun(path, header, run, gathered, marks(rows.marks))
 
 
 def _still_decided(header: Header, task: TaskAnswers) -> bool:
@@ -266,46 +243,24 @@ def _still_decided(header: Header, task: TaskAnswers) -> bool:
     return all(still_fits(row, parts) for row in rows if isinstance(row, dict))
 
 
-def _clusters(
-    path: Path,
-    header: Header,
-    options: ReadOptions,
-    recorded: str | None,
-    answers: AnswerGrid,
-    firsts: Sequence[SampleQuestion],
-    notes: list[str],
-) -> tuple[Clusters, str | None]:
-    """Clusters of the questions, and the SPEC that the user or the run has named."""
-    task = header.task
-    metadata = [row.metadata for row in firsts]
-    spec, asked = _spec(header, options)
-    spec = named = spec or spec_for(recorded, task)
-    if spec is None and (taken := taken_clusters(header.stopping.get(RECORD), answers.keys))[0] is not None:
-        return taken, "taken"
-    if spec is None:
-        labelled = sum(doc.get("cluster") is not None for doc in metadata)
-        if labelled == len(metadata):
-            spec = "cluster"
-        elif labelled:
-            notes.append(
-                f"{task}: {len(metadata) - labelled} of {len(metadata)} samples have no cluster of their own, so none "
-                "is used and the questions count as independent; name one with `cluster`"
-            )
+def _check_clusters(path: Path, known: TaskClusters, spec: str | None) -> None:
+    """Refuse clusters that the user has named and the samples do not have."""
     try:
-        labels, words, remarks = cluster_labels(spec, task, answers.keys, metadata)
+        known.labels(spec)
     except FinalError as error:
-        if asked:
-            raise FinalError(f"{path}: {error}; name another with `cluster`, or `cluster='none'`") from None
-        notes.append(f"{task}: {error}; the questions count as independent")
-        return (None, None), named
-    notes += remarks
-    return (labels, words), named
+        raise FinalError(f"{path}: {error}; name another with `cluster`, or `cluster='none'`") from None
 
 
 def _questions(
-    path: Path, task: str, answers: AnswerGrid, firsts: Sequence[SampleQuestion], options: ReadOptions, notes: list[str]
+    path: Path,
+    log_file: LogFile,
+    answers: AnswerGrid,
+    firsts: Sequence[SampleQuestion],
+    options: ReadOptions,
+    notes: list[str],
 ) -> Questions:
-    texts, log = tuple(sample.text for sample in firsts), SampleLog(path, answers.keys)
+    task, texts = log_file.header.task, tuple(sample.text for sample in firsts)
+    log = SampleLog(log_file.paths, answers.keys)
     known = _fields(task, answers, firsts, options)
     key = options.question_field(path)
     if key is None:
@@ -364,8 +319,8 @@ def _remarks(header: Header, n_rows: int) -> list[str]:
     if header.not_asked and RECORD not in header.stopping:
         out.append(f"{task}: {header.not_asked} of {header.total_samples} answers were left out by an early stopping")
     if n_rows < asked:
-        out.append(f"{task}: {never_given(n_rows, asked)} (status {header.status})")
-    if not header.computed:
+        out.append(f"{task}: {asked - n_rows} of {asked} answers were never given (status {header.status})")
+    if not header.computed and header.status != "success":
         out.append(
             f"{task}: the run ended before Inspect computed its results (status {header.status}); the rows are of the "
             "answers that its log holds, as their samples were scored"

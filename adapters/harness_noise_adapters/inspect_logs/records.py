@@ -12,12 +12,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from harness_noise.data.questions import content_hash, text_hash
 
+from ..records import field as lookup
 from .identity import mark
 
 if TYPE_CHECKING:
@@ -70,13 +70,20 @@ class ScoreRow:
     name: str
     scorer: str
     reducer: str | None
-    params: Mapping[str, Any]
     metrics: Mapping[str, NativeMetric]
+
+    def without_values(self) -> ScoreRow:
+        """The row with the names of its metrics only."""
+        return replace(self, metrics={name: replace(m, value=math.nan) for name, m in self.metrics.items()})
 
 
 AnyScore: TypeAlias = "EvalScore | ScoreRow"
 """A native result of a live run, or of a log."""
 AnyMetric: TypeAlias = "EvalMetric | NativeMetric"
+
+
+Scorers = Mapping[str, Mapping[str | None, Mapping[str, Any]]]
+"""Scorer → key of its dictionaries, None for the scorer itself → metric → its options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +115,8 @@ class Header:
     """Answers that an early stopping has left out."""
     stopping: Mapping[str, Any] = field(default_factory=dict)
     """What an early stopping says of itself."""
-    scorers: Mapping[str, Mapping[str | None, Mapping[str, Any]]] = field(default_factory=dict)
-    """Scorer → key of its dictionaries, None for the scorer itself → metric → its options, as the run was set up."""
+    scorers: Scorers = field(default_factory=dict)
+    """As the run was set up."""
     model_roles: Mapping[str, str] = field(default_factory=dict)
     """Role (a grader, an assistant) → its model."""
     cached: bool = False
@@ -143,7 +150,8 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
     config = object_of(spec.get("config"), "eval.config", faults)
     dataset = object_of(spec.get("dataset"), "eval.dataset", faults)
     results = object_of(log.get("results"), "results", faults)
-    steps = object_of(log.get("plan"), "plan", faults).get("steps")
+    plan = object_of(log.get("plan"), "plan", faults)
+    steps, scorers = objects_in(plan.get("steps")), _configured(spec.get("scorers"))
     ids, reducers, epochs = dataset.get("sample_ids"), config.get("epochs_reducer"), one(config.get("epochs"))
     total = results.get("total_samples")
     if not isinstance(total, int):
@@ -164,18 +172,16 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         sample_ids=ids if isinstance(ids, list) else None,
         epochs=epochs if isinstance(epochs, int) else 1,
         epochs_reducer=list(map(str, reducers)) if isinstance(reducers, list) else None,
-        solvers=[str(step.get("solver")) for step in steps or () if isinstance(step, dict)]
-        if isinstance(steps, list)
-        else [],
+        solvers=[str(step.get("solver")) for step in steps],
         invalidated=log.get("invalidated") is True,
         total_samples=total,
         scores=_score_rows(results, faults),
         not_asked=len(stops) if isinstance(stops, list) else 0,
         stopping=object_of(stopping.get("metadata"), "metadata of results.early_stopping", faults),
-        scorers=_scorers(spec.get("scorers")),
+        scorers={name: _metrics_by_key(row.get("metrics")) for name, row in scorers.items()},
         model_roles=_roles(spec.get("model_roles")),
-        cached=_is_cached(spec, log.get("plan")),
-        same_judge=_same_judge(spec.get("scorers")),
+        cached=_is_cached(spec.get("model_generate_config"), plan.get("config"), spec.get("task_args"), *steps),
+        same_judge=_same_judge(scorers),
         headline=headline_of(spec.get("headline_metric"), results.get("headline")),
     )
 
@@ -184,14 +190,13 @@ def headline_of(declared: Any, found: Any) -> tuple[str, str, str] | None:
     """Scorer, name and reducer of a log's headline, as Inspect has found it; None where the task declares none.
 
     Args:
-        declared: `eval.headline_metric`, an object of Inspect's or of the JSON.
-        found: `results.headline`, likewise, which without a declaration is the first metric of the first score.
+        declared: `eval.headline_metric`.
+        found: `results.headline`, which without a declaration is the first metric of the first score.
     """
-    if not declared or not found:
+    if not declared or not isinstance(found, dict):
         return None
-    get = found.get if isinstance(found, Mapping) else partial(getattr, found)
-    scorer, name, reducer = (get(key, None) or "" for key in ("scorer", "score", "reducer"))
-    return str(scorer), str(name), str(reducer)
+    scorer, name, reducer = (str(found.get(key) or "") for key in ("scorer", "score", "reducer"))
+    return scorer, name, reducer
 
 
 def is_headline(headline: tuple[str, str, str] | None, score: Any) -> bool:
@@ -206,13 +211,10 @@ def _roles(given: Any) -> dict[str, str]:
     return {role: model for role, model in named.items() if isinstance(model, str)}
 
 
-def _is_cached(spec: Mapping[str, Any], plan: Any) -> bool:
-    """Whether any configuration that the header has of a model's calls names a cache."""
-    plan = plan if isinstance(plan, dict) else {}
-    steps = plan.get("steps")
-    places = [spec.get("model_generate_config"), plan.get("config"), spec.get("task_args")]
-    places += [step.get("params") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
-    return any(isinstance(place, dict) and place.get("cache") not in (None, False) for place in places)
+def _is_cached(*places: Any) -> bool:
+    """Whether any configuration of a model's calls, or the parameters of a step of the plan, name a cache."""
+    known = objects_in([*places, *(step.get("params") for step in objects_in(list(places)))])
+    return any(place.get("cache") not in (None, False) for place in known)
 
 
 def uncomputed(header: Header, scores: Mapping[str, Sequence[Any]]) -> Header:
@@ -229,38 +231,42 @@ def uncomputed(header: Header, scores: Mapping[str, Sequence[Any]]) -> Header:
         for name in [key for key in keys if None not in by_key] or [scorer]:
             known = by_key.get(None) or by_key.get(name) or by_key.get("*") or {}
             metrics = {metric: NativeMetric(metric, math.nan, None, params, None) for metric, params in known.items()}
-            rows.append(ScoreRow(name, scorer, None, {}, metrics))
+            rows.append(ScoreRow(name, scorer, None, metrics))
     return replace(header, scores=rows, computed=False)
 
 
-def _scorers(specs: Any) -> dict[str, dict[str | None, dict[str, Any]]]:
-    rows = [row for row in specs if isinstance(row, dict)] if isinstance(specs, list) else []
-    out = {}
-    for row in rows:
-        metrics = row.get("metrics")
-        by_key = metrics.items() if isinstance(metrics, dict) else [(None, metrics)]
-        out[bare(str(row.get("name")))] = {key: _named(items) for key, items in by_key if isinstance(items, list)}
+def _configured(specs: Any) -> dict[str, dict[str, Any]]:
+    """The scorers that were set up, by their names in the samples."""
+    out: dict[str, dict[str, Any]] = {}
+    for row in objects_in(specs):
+        name = base = bare(str(row.get("name")))
+        count = 0
+        while name in out:  # as Inspect numbers scorers of one name
+            name = f"{base}{(count := count + 1)}"
+        out[name] = row
     return out
 
 
-def _same_judge(specs: Any) -> dict[str, tuple[str, ...]]:
-    rows = [row for row in specs if isinstance(row, dict)] if isinstance(specs, list) else []
+def _metrics_by_key(given: Any) -> dict[str | None, dict[str, Any]]:
+    """Key of a scorer's dictionaries, None for the scorer itself → metric → its options."""
+    by_key: dict[str | None, dict[str, Any]] = {None: _named(given)} if isinstance(given, list) else {}
+    for part in objects_in(given) if isinstance(given, list) else objects_in([given]):
+        by_key |= {key: _named(metrics) for key, metrics in part.items() if isinstance(metrics, list)}
+    return by_key
+
+
+def _same_judge(scorers: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
     alike: dict[tuple[str, str], list[str]] = {}
-    taken: set[str] = set()
-    for row in rows:
-        name = base = bare(str(row.get("name")))
-        count = 0
-        while name in taken:  # as Inspect numbers scorers of one name
-            name = f"{base}{(count := count + 1)}"
-        taken.add(name)
-        alike.setdefault((base, json.dumps(row.get("options"), sort_keys=True, default=str)), []).append(name)
+    for name, row in scorers.items():
+        options = json.dumps(row.get("options"), sort_keys=True, default=str)
+        alike.setdefault((bare(str(row.get("name"))), options), []).append(name)
     return {name: tuple(other for other in names if other != name) for names in alike.values() for name in names}
 
 
-def _named(metrics: Sequence[Any]) -> dict[str, Any]:
+def _named(metrics: Any) -> dict[str, Any]:
     """The options of each metric, by its name."""
-    rows = [row for row in metrics if isinstance(row, dict) and "name" in row]
-    return {bare(str(row["name"])): object_of(row.get("options"), "options of a metric", Faults()) for row in rows}
+    rows = [row for row in objects_in(metrics) if isinstance(row.get("name"), str)]
+    return {bare(row["name"]): object_of(row.get("options"), "options of a metric", Faults()) for row in rows}
 
 
 def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
@@ -284,7 +290,6 @@ def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
                 name=name,
                 scorer=scorer if isinstance(scorer, str) else name,
                 reducer=reducer if isinstance(reducer, str) else None,
-                params=object_of(row.get("params"), "params of results.scores", faults),
                 metrics=_metrics(row.get("metrics"), faults),
             )
         )
@@ -319,6 +324,11 @@ def _metrics(given: Any, faults: Faults) -> dict[str, NativeMetric]:
 def one(value: Any) -> Any:
     """A value that some writers put into a list of its own."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def objects_in(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; none of anything else."""
+    return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
 
 
 def object_of(value: Any, what: str, faults: Faults) -> dict[str, Any]:
@@ -389,16 +399,27 @@ class SampleQuestion:
     """Input and target as text, where they are asked for."""
 
 
+class Keep(NamedTuple):
+    """What of the samples is kept beside their scores."""
+
+    whole: bool = False
+    """The questions' whole text."""
+    usage: bool = False
+    """Tokens, times, and the metadata of each answer."""
+    apart: bool = False
+    """The texts of single answers, too, which may be the repeats of those of other logs."""
+    edits: bool = False
+    """What scores were before a person edited them."""
+
+
+NOTHING_MORE = Keep()
+
+
 @dataclass(slots=True)
 class SampleAnswers:
     """All samples of a log, of those that were run again the last; N of n questions."""
 
-    whole: bool = False
-    """Whether to keep the questions' whole text."""
-    keeps_usage: bool = False
-    apart: bool = False
-    """Whether other logs may hold further verdicts on the same text."""
-    keeps_edits: bool = False
+    keep: Keep = NOTHING_MORE
     usage: list[Mapping[str, Any]] = field(default_factory=list)
     """What each sample says of tokens and times (`USAGE`), where that is kept."""
     ids: list[str] = field(default_factory=list)
@@ -440,6 +461,22 @@ class SampleAnswers:
         for sample in samples:
             self._add(sample)
 
+    def append(self, other: SampleAnswers) -> None:
+        """Add the samples of another log, none of which is here."""
+        n = len(self)
+        for scorer in {**self.scores, **other.scores}:
+            column = self.scores.setdefault(scorer, [None] * n)
+            column += other.scores.get(scorer, [None] * len(other))
+        for name in ("ids", "epochs", "usage", "invalid", "causes", "marks", "texts"):
+            getattr(self, name).extend(getattr(other, name))
+        by_answer: list[tuple[dict[str, Any], dict[str, Any]]]
+        by_answer = [(self.panels, other.panels), (self.edited, other.edited)]
+        for mine, theirs in by_answer:
+            for of, values in theirs.items():
+                mine.setdefault(of, {}).update({n + place: value for place, value in values.items()})
+        self.questions = other.questions | self.questions
+        self.faults.counts |= other.faults.counts
+
     def _add(self, sample: Any) -> None:
         if not isinstance(sample, dict):
             raise NotALogError(f"schema: sample {len(self) + 1} is {kind_of(sample)}, not an object")
@@ -465,7 +502,7 @@ class SampleAnswers:
             self.invalid.append(invalid)
             self.causes.append("")
             self.marks.append(b"")
-            self.usage += [{}] * self.keeps_usage
+            self.usage += [{}] * self.keep.usage
             self.texts.append(0)
         else:
             self.invalid[place] = invalid
@@ -473,7 +510,7 @@ class SampleAnswers:
         self.marks[place] = mark(name, epoch, sample)
         self.texts[place] = answer_hash(sample)
         self._score(place, sample)
-        if self.keeps_usage:
+        if self.keep.usage:
             scored = {"error": None} if sample.get("scores") else {}
             self.usage[place] = {name: sample[name] for name in USAGE if name in sample} | scored
         if question is None or question.epoch == epoch:
@@ -494,9 +531,9 @@ class SampleAnswers:
             score = given.get(scorer)
             if isinstance(score, dict):
                 column[place] = score.get("value")
-                if "metadata" in score and isinstance(votes := _votes(score["metadata"]), list):
+                if "metadata" in score and isinstance(votes := lookup(score["metadata"], "panel", "votes"), list):
                     self.panels.setdefault(str(scorer), {})[place] = votes
-                if self.keeps_edits and (edit := _edit(score.get("history"))) is not None:
+                if self.keep.edits and (edit := _edit(score.get("history"))) is not None:
                     self.edited.setdefault(str(scorer), {})[place] = edit
             else:
                 column[place] = score
@@ -516,7 +553,7 @@ class SampleAnswers:
             metadata=object_of(sample.get("metadata"), "metadata of a sample", self.faults),
             has_choices=choices is not None,
             cut=_is_cut(sample.get("input")) or _is_cut(target),
-            whole=(text, _target_text(target)) if self.whole else None,
+            whole=(text, _target_text(target)) if self.keep.whole else None,
         )
 
     def _input(self, value: Any) -> str:
@@ -539,7 +576,7 @@ class SampleAnswers:
         of: dict[str, list[int]] = {}
         for place, name in enumerate(self.ids):
             of.setdefault(name, []).append(place)
-        several = [places for places in of.values() if len(places) > 1 or self.apart]
+        several = [places for places in of.values() if len(places) > 1 or self.keep.apart]
         columns = list(self.scores.values())
         return sorted(several, key=lambda places: all(_alike([column[i] for i in places]) for column in columns))
 
@@ -565,19 +602,14 @@ def _alike(values: Sequence[Any]) -> bool:
     return all(value == values[0] for value in values)
 
 
-def _votes(metadata: Any) -> Any:
-    panel = metadata.get("panel") if isinstance(metadata, dict) else None
-    return panel.get("votes") if isinstance(panel, dict) else None
-
-
 def _edit(history: Any) -> tuple[Any, Any] | None:
     """The score before the first edit that says who made it, and that of the last such edit; None without any.
 
     An edit that leaves the value unchanged without giving it, of an explanation for example, is none of a score.
     """
     before, edits = None, []
-    for row in history if isinstance(history, list) else ():
-        if not isinstance(row, dict) or row.get("value", UNCHANGED) == UNCHANGED:
+    for row in objects_in(history):
+        if row.get("value", UNCHANGED) == UNCHANGED:
             continue
         if row.get("provenance") is not None:
             edits.append(row["value"])
@@ -594,11 +626,8 @@ def answer_hash(sample: Mapping[str, Any]) -> int:
     output, messages = sample.get("output"), sample.get("messages")
     if not isinstance(output, dict) or sample.get("error"):
         return 0
-    choices = output.get("choices")
-    given = choices if isinstance(choices, list) else ()
-    said = [choice.get("message") for choice in given if isinstance(choice, dict)][:1]
-    said = [*(messages if isinstance(messages, list) else ()), *said]
-    turns = [message for message in said if isinstance(message, dict) and message.get("role") in ("assistant", "tool")]
+    said = [*objects_in(messages), *objects_in([row.get("message") for row in objects_in(output.get("choices"))][:1])]
+    turns = [message for message in said if message.get("role") in ("assistant", "tool")]
     if any(message.get("role") == "tool" or message.get("tool_calls") for message in turns):
         return 0
     texts = ["\n".join(_texts(_without_reasoning(message))) for message in turns]

@@ -7,8 +7,8 @@ run is finished and counts in Inspect's values, not in the decision.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,24 +23,82 @@ from harness_noise.data.native_values import fitting
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Run, Scores
 from harness_noise.errors import InputError, error_message
+from harness_noise.results.rows import Estimate
 from harness_noise.results.sequential import Drawn, Sequential
 from harness_noise.settings import Settings
 
-from .asking import DecidingScore, StoppingSettings
-from .grid import numbers
+from ..stopping_options import StoppingOptions, checked, whole_number
+from .flags import Flag
+from .gather import numbers
 from .identity import fingerprint
 from .inject import append_record
 
 if TYPE_CHECKING:
     from anyio import Event
-    from inspect_ai.log import EvalResults
+    from inspect_ai.log import EvalResults, EvalScore, EvalSpec
+    from inspect_ai.scorer import SampleScore
 
 
 logger = logging.getLogger("harness_noise")
 AHEAD = 0.2
 """Share of the answers that may be asked beyond the last look, however many may be under way at once."""
-AT_ONCE = 0.5
-"""Seconds in which a retry's old answers are expected to come one after the other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppingSettings(StoppingOptions):
+    """How much is asked of a task."""
+
+    repeats: bool = False
+    """Whether epochs stop when they no longer pay."""
+    seed: int | None = None
+
+    @classmethod
+    def of(cls, flag: Flag) -> StoppingSettings:
+        """The settings as they were written, checked.
+
+        Raises:
+            InputError: one that is not understood, or two that exclude each other.
+        """
+        given, repeats = flag.asking, flag.asking.get("repeats")
+        seed = None if given.get("seed") is None else whole_number(given["seed"], "noise_seed")
+        asked = checked(given, written, level=flag.settings.level, seed=seed or 0, idle=("metric", "seed"))
+        if repeats not in (None, "auto"):
+            raise InputError(f"noise_repeats {repeats!r}: write auto; a fixed number of answers is --epochs")
+        if repeats and asked["rule"] is not None:
+            raise InputError(
+                "noise_repeats=auto and noise_until: both decide how many epochs are asked, so only one of the two can "
+                "stop the run; leave one out"
+            )
+        return cls(repeats=bool(repeats), seed=seed, **asked)
+
+    @property
+    def stops(self) -> bool:
+        """Whether anything that could be asked may be left out."""
+        return self.rule is not None or self.repeats or self.sample is not None
+
+
+def written(option: str, value: object = "") -> str:
+    """A setting, and perhaps its value, as metadata have it."""
+    return f"noise_{option}" + (f"={value}" if value != "" else "")
+
+
+@dataclass(frozen=True, slots=True)
+class DecidingScore:
+    """The score that decides."""
+
+    scorer: str | None
+    """Name in the samples; None: the only scorer."""
+    key: str | None
+    """Key of its dictionaries."""
+    metric: str
+    label: str
+    """What the rows of a log call the scorer."""
+
+    def value(self, scores: Mapping[str, Any]) -> Any:
+        """The deciding value of one answer; None where it has none."""
+        score = scores.get(self.scorer) if self.scorer is not None else next(iter(scores.values()), None)
+        value = getattr(getattr(score, "score", score), "value", None)
+        return value.get(self.key) if isinstance(value, Mapping) else value
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -99,13 +157,10 @@ class Stopper:
     """Answers that each block still waits for."""
     begun: list[int] = field(init=False)
     """Answers of each block whose turn has come."""
-    unseen: list[int] = field(init=False)
-    """Answers of each block of which nothing has been seen yet."""
     weighed: int = 1
     """Epochs that were looked at."""
     moved: Event | None = None
     """Event of the next look, for those who wait for their turn."""
-    last: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self.index = {key: i for i, key in enumerate(self.questions.keys)}
@@ -122,7 +177,7 @@ class Stopper:
                 self.rank[answers] = np.arange(place, place + len(questions))
                 place += len(questions)
         self.sizes = np.bincount(self.block[self.block >= 0]).tolist()
-        self.left, self.unseen, self.begun = list(self.sizes), list(self.sizes), [0] * len(self.sizes)
+        self.left, self.begun = list(self.sizes), [0] * len(self.sizes)
 
     def planned(self, plan: Sequence[tuple[int, int]]) -> list[int]:
         """Indexes of the plan's answers in the order in which they are started; what is not asked comes at the end."""
@@ -167,15 +222,6 @@ class Stopper:
         i = self.index.get(key)
         return i if i is not None and 1 <= epoch <= self.epochs and self.block[i, epoch - 1] >= 0 else None
 
-    async def wait(self, key: str, epoch: int) -> None:
-        """For the old answers of a retry, which come without having been scheduled: their looks come first."""
-        from anyio import sleep
-
-        i = self._known(key, epoch)
-        before = 0 if i is None else int(self.block[i, epoch - 1])
-        while not self.off and any(self.unseen[:before]) and time.monotonic() - self.last < AT_ONCE:
-            await sleep(0.01)
-
     def reason(self, key: str, epoch: int) -> str | None:
         """Why an answer is not to be asked for; None if it is."""
         i = self._known(key, epoch)
@@ -193,18 +239,14 @@ class Stopper:
         return None
 
     def _seen(self, i: int, epoch: int) -> None:
-        if (i, epoch) not in self.started:
-            self.started.add((i, epoch))
-            self.peak = max(self.peak, len(self.started) - len(self.raw))
-            self.unseen[self.block[i, epoch - 1]] -= 1
+        self.started.add((i, epoch))
+        self.peak = max(self.peak, len(self.started) - len(self.raw))
 
     def answered(self, key: str, epoch: int, scores: Mapping[str, Any]) -> None:
         """An answer has ended, with scores or without any."""
         i = self._known(key, epoch)
         if i is None:
             return
-        if (i, epoch) not in self.started:
-            self.last = time.monotonic()
         self._seen(i, epoch)
         self._count(i, epoch, None if self.decides is None else self.decides.value(scores))
 
@@ -308,7 +350,9 @@ class Stopper:
     @property
     def cut(self) -> bool:
         """Whether answers were never asked for though no look had stopped the run: somebody ended it before."""
-        return not self.stopped and any(self.unseen[: self.most or None])
+        wanted = self.most or len(self.sizes)
+        asked = sum(self.block[i, epoch - 1] < wanted for i, epoch in self.started)
+        return not self.stopped and asked < sum(self.sizes[:wanted])
 
     def answers(self) -> set[tuple[int, int]]:
         """Question and epoch of the answers that were asked for, with an answer or without."""
@@ -390,3 +434,37 @@ class Stopper:
 
 def picked(items: Sequence[str] | None, rows: Sequence[int]) -> tuple[str, ...] | None:
     return None if items is None else tuple(items[i] for i in rows)
+
+
+@dataclass(slots=True)
+class Live:
+    """One task of a run whose flag is on."""
+
+    spec: EvalSpec
+    flag: Flag
+    done: bool = False
+    """Whether its results have passed through our wrapper, or the public way is behind it."""
+    warnings: list[str] = field(default_factory=list)
+    """What to say of the last results; earlier ones were of an unfinished task."""
+    to_say: list[str] = field(default_factory=list)
+    """What others have to say of the task, whatever becomes of its results."""
+    told: list[tuple[Estimate, EvalScore]] = field(default_factory=list)
+    """What the closing lines of the run are about: our means beside Inspect's own."""
+    results: EvalResults | None = None
+    """What Inspect's own panel is going to show."""
+    logged: dict[tuple[str, int], Mapping[str, SampleScore]] = field(default_factory=dict)
+    """By id and epoch, the scores of the answers in the log; of a cancelled run Inspect's results lack some."""
+    usage: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
+    """By id and epoch, what answers have used, where their measures are asked for."""
+    stopper: Stopper | None = None
+    """What may end it before everything is asked."""
+
+
+current: ContextVar[Live | None] = ContextVar("harness_noise_live", default=None)
+"""The task in whose context this runs."""
+
+
+def current_stopper() -> Stopper | None:
+    """What may end the task in whose context this runs."""
+    live = current.get()
+    return None if live is None else live.stopper

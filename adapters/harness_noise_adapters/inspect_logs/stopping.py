@@ -21,24 +21,26 @@ from harness_noise.arrays import FloatArray, IntArray
 from harness_noise.data.clusters import MissingFieldError
 from harness_noise.data.matching import pair
 from harness_noise.data.questions import Questions
-from harness_noise.data.scores import Scores
+from harness_noise.data.scores import ReadOptions, Scores
 from harness_noise.errors import InputError, error_message
 from harness_noise.inspect_ext import refuse
+from harness_noise.io.paths import exists, is_url, resolve_path
 
 from ..stopping_options import does_nothing
 from . import hook, private
-from .asking import StoppingSettings, compared, deciding, declared, read, written
-from .clusters import cluster_labels, spec_for, try_clusters
+from .clusters import TaskClusters, spec_for
 from .flags import ASKING, Flag, flag
-from .live import Live, current, current_stopper
-from .records import RECORD, SampleAnswers
-from .stopper import Stopper, picked
+from .gather import MEANS, SPREADS
+from .records import RECORD, Faults, SampleAnswers, Scorers, bare, header_of
+from .stopper import DecidingScore, Live, Stopper, StoppingSettings, current, current_stopper, picked, written
 
 if TYPE_CHECKING:
     from inspect_ai.dataset import Sample
     from inspect_ai.log import EvalSpec
     from inspect_ai.scorer import SampleScore
     from inspect_ai.util import EarlyStop
+
+    from .read import LogRun
 
 
 logger = logging.getLogger("harness_noise")
@@ -53,7 +55,8 @@ def without_cluster(spec: EvalSpec, cluster: str) -> str | None:
     samples = [sample for sample in getattr(getattr(running, "task", None), "dataset", ()) if sample.id in ids]
     try:
         metadata = [sample.metadata or {} for sample in samples]
-        cluster_labels(spec_for(cluster, spec.task), spec.task, [str(sample.id) for sample in samples], metadata)
+        known = TaskClusters(spec.task, [str(sample.id) for sample in samples], metadata)
+        known.labels(spec_for(cluster, spec.task))
     except InputError as error:
         return f"{spec.task}: noise_cluster: {error}"
     return None
@@ -77,11 +80,12 @@ def stopper_of(
     seeds = [asking.seed, spec.config.sample_shuffle]
     seed = next((value for value in seeds if isinstance(value, int) and not isinstance(value, bool)), None)
     questions, metadata = _questions(samples)
-    clusters, taken = _clusters(live, questions, metadata), None
+    scorers = header_of({"eval": spec.model_dump(mode="json")}, Faults()).scorers
+    clusters, taken = _clusters(live, scorers, questions, metadata), None
     decides = other = None
     against, compared_with = "", None
     if asking.against is not None:
-        named = None if _refused(live) else live.flag.cluster  # to know what is refused, it is read
+        named = None if _refused(live) else live.flag.settings.cluster  # to know what is refused, it is read
         log = read(asking.against, spec.task, named, folders, "noise_against")
         decides, other = compared(spec, log, asking.metric or declared(spec))
         check_against(log.run, other.task)
@@ -93,9 +97,9 @@ def stopper_of(
         # in the looks nobody's clusters count but those of the new run
         other = replace(other, clusters=None, cluster_spec=None)
     elif asking.rule is not None or asking.repeats:
-        decides = deciding(spec, asking.metric or declared(spec))
+        decides = deciding(spec.task, scorers, asking.metric or declared(spec))
     references = tuple(
-        read(path, spec.task, live.flag.cluster, folders, "noise_reference").run for path in asking.references
+        read(path, spec.task, live.flag.settings.cluster, folders, "noise_reference").run for path in asking.references
     )
     part, chances = np.arange(len(questions)), None
     if asking.sample is not None:
@@ -148,36 +152,27 @@ def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, 
     return questions, [sample.metadata or {} for sample in samples]
 
 
-def _clusters(live: Live, questions: Questions, metadata: Sequence[Mapping[str, Any]]) -> tuple[str, ...] | None:
+def _clusters(
+    live: Live, scorers: Scorers, questions: Questions, metadata: Sequence[Mapping[str, Any]]
+) -> tuple[str, ...] | None:
     """The clusters that the noise of the task has; where the user's own cannot be had, it does not start."""
     task = live.spec.task
-    named = spec_for(live.flag.cluster, task)
-    spec = named
-    if spec is None and all(doc.get("cluster") is not None for doc in metadata):
-        spec = "cluster"
+    named, known = spec_for(live.flag.settings.cluster, task), TaskClusters(task, questions.keys, metadata)
     try:
-        labels = cluster_labels(spec, task, questions.keys, metadata)[0]
+        known.labels(named)
     except MissingFieldError as error:
         raise InputError(f"{task}: {error}") from None
-    if labels is not None or named not in (None, "auto"):
+    (labels, _), open_ = known.of_run(named)
+    if labels is not None or not open_:
         return labels
-    keys = {key for scorer in live.spec.scorers or () for key in _stderr_clusters(scorer.metrics)}
-    return try_clusters(task, questions.keys, metadata, [])(keys.pop())[0] if len(keys) == 1 else None
-
-
-def _stderr_clusters(metrics: Any) -> list[str]:
-    """The clusters that the metrics of a scorer name, as `stderr(cluster="passage")` does."""
-    if isinstance(metrics, Mapping):
-        metrics = list(metrics.values())
-    if isinstance(metrics, (list, tuple)):
-        return [key for metric in metrics for key in _stderr_clusters(metric)]
-    cluster = (getattr(metrics, "options", None) or {}).get("cluster")
-    return [cluster] if isinstance(cluster, str) else []
+    metrics = (named.values() for by_key in scorers.values() for named in by_key.values())
+    keys = {options.get("cluster") for each in metrics for options in each} - {None}
+    return known.labels_or_none(keys.pop())[0] if len(keys) == 1 else None
 
 
 def _refused(live: Live) -> bool:
     """Whether the user has said that there are no clusters."""
-    return spec_for(live.flag.cluster, live.spec.task) == "none"
+    return spec_for(live.flag.settings.cluster, live.spec.task) == "none"
 
 
 def _theirs(live: Live, questions: Questions, other: Scores, against: str) -> tuple[tuple[str, ...], str] | None:
@@ -252,6 +247,90 @@ def _order(
     return order
 
 
+def declared(spec: EvalSpec) -> str | None:
+    """The score that a task declares as its headline, as `noise_metric` would name it; None where it names none."""
+    headline = getattr(spec, "headline_metric", None)
+    names = (getattr(headline, "scorer", None), getattr(headline, "score", None))
+    return "/".join(dict.fromkeys(name for name in names if name)) or None
+
+
+def deciding(task: str, scorers: Scorers, metric: str | None) -> DecidingScore:
+    """The score of a run that is compared with none.
+
+    Raises:
+        InputError: the task has several scorers, and `metric` names none of them.
+    """
+    names = list(scorers)
+    head, _, tail = (metric or "").partition("/")
+    scorer = head if head in scorers else names[0] if len(names) == 1 else None
+    if scorer is None:
+        raise InputError(_which(task, names, metric))
+    metrics = [*scorers[scorer].get(None, {}), *(key for key in scorers[scorer] if key is not None)]
+    key = tail if head in scorers else metric
+    if not key or key in metrics:
+        key = None
+    elif all(name in MEANS or name in SPREADS for name in metrics):  # nothing that takes a key of a dictionary
+        raise InputError(_which(task, names, metric))
+    mean = next((name for name in MEANS if name in metrics), "mean")
+    return DecidingScore(scorer if len(names) > 1 else None, key, mean, key or scorer)
+
+
+def compared(spec: EvalSpec, log: LogRun, metric: str | None) -> tuple[DecidingScore, Scores]:
+    """The score that is compared with that of a log, and the log's.
+
+    Raises:
+        InputError: the log has several that it could be, or none.
+    """
+    matches: dict[str, tuple[DecidingScore, Scores]] = {}
+    for mean in log.gathered.means:
+        es, part = log.header.scores[mean.index], mean.scores
+        key = es.name if mean.key is None and es.name != es.scorer else mean.key
+        names = (part.scorer, part.metric, key, es.scorer, f"{es.scorer}/{key}", f"{part.scorer}/{part.metric}")
+        if "uses_all_repeats" not in part.diagnostics and (metric is None or metric in names):
+            matches.setdefault(part.scorer, (DecidingScore(es.scorer, key, part.metric, part.scorer), part))
+    if metric in matches:
+        return matches[metric]
+    if len(matches) != 1:
+        every = [mean.scores.scorer for mean in log.gathered.means]
+        raise InputError(_which(spec.task, list(matches) or every, None if matches else metric))
+    return next(iter(matches.values()))
+
+
+def _which(task: str, names: Sequence[str], metric: str | None = None) -> str:
+    there = f"{task} has the scorers {', '.join(dict.fromkeys(names))}" if names else f"{task} has no scorer"
+    wrong = "" if metric is None else f"; {metric} is none of them"
+    return f"{there}{wrong}: name the one that decides, noise_metric=NAME"
+
+
+def read(where: str, task: str, cluster: str | None, folders: Sequence[str], what: str) -> LogRun:
+    """The log of a task.
+
+    Args:
+        where: a log, or a folder with one of the task.
+        task: whose log it is to be.
+        cluster: SPEC.
+        folders: from which a relative path may be meant.
+        what: the setting, for messages.
+
+    Raises:
+        InputError: there is none, or more than one.
+    """
+    from .read import read_log, read_logs
+
+    options = ReadOptions(cluster=cluster)
+    places = [resolve_path(where)] if is_url(where) else [Path(folder) / where for folder in folders]
+    path = next((place for place in places if exists(place)), None)
+    if path is None:
+        raise InputError(f"{what}={where}: no such log or folder")
+    logs = read_logs(path, options) if path.is_dir() else [read_log(path, options)]
+    of_task = [log for log in logs if bare(log.header.task) == bare(task)]
+    if len(of_task) != 1:
+        names = ", ".join(sorted({log.header.task for log in logs}))
+        many = f"has {len(of_task)} logs of {task}; name one" if of_task else f"has no log of {task}, but of {names}"
+        raise InputError(f"{what}={where}: {many}")
+    return of_task[0]
+
+
 MANAGER = "harness-noise"
 """How the log names us."""
 
@@ -260,7 +339,7 @@ def stop_early(asking: Mapping[str, Any]) -> str | None:
     """Let Inspect ask us before each sample of the task that starts here, unless its own code has seen to it.
 
     Returns:
-        Why the task must not start: this Inspect has no early stopping that we know.
+        Why the task must not start.
     """
     running = private.options()
     present = None if running is None else running.task.early_stopping
@@ -272,12 +351,12 @@ def stop_early(asking: Mapping[str, Any]) -> str | None:
         return None
     if running is None:
         return f"noise_{first}: this Inspect has no early stopping that we know"
-    refused = None
+    task = running.task.name
     if present is not None:
-        refused = "the task has an early stopping of its own: leave out one of the two"
-    elif getattr(running.task, "sample_source", None) is not None:
-        refused = "the task's samples come from a SampleSource, of which nobody knows how many there will be"
-    private.stop_with(running, Stopping(asking, None if refused is None else f"{running.task.name}: {refused}"))
+        return f"{task}: the task has an early stopping of its own: leave out one of the two"
+    if getattr(running.task, "sample_source", None) is not None:
+        return f"{task}: the task's samples come from a SampleSource, of which nobody knows how many there will be"
+    private.stop_with(running, Stopping(asking))
     return None
 
 
@@ -286,8 +365,6 @@ class Stopping:
     """Inspect's `EarlyStopping`, for any number of tasks at a time."""
 
     asking: Mapping[str, Any]
-    refused: str | None = None
-    """Why the task must not start."""
     folder: str = field(default_factory=lambda: str(Path.cwd()))
     """From which relative paths are meant."""
 
@@ -299,8 +376,6 @@ class Stopping:
         """
         from anyio import to_thread
 
-        if self.refused is not None:
-            refuse(InputError(self.refused))
         live = current.get()
         if live is None or live.spec.eval_id != task.eval_id:  # the task's code asks, and no flag is on
             settings = flag({**(task.metadata or {}), "noise": True})
@@ -309,34 +384,26 @@ class Stopping:
         live.flag = replace(live.flag, asking={**live.flag.asking, **self.asking})  # the task's own code wins
         running = private.options()
         folders = [str(Path.cwd()), self.folder, *([running.eval_wd] if running is not None else [])]
-        refused: InputError | None = None
         try:
             asking = StoppingSettings.of(live.flag)
             live.stopper = await to_thread.run_sync(stopper_of, live, samples, epochs, asking, folders)
         except InputError as error:
-            refused = error
+            refuse(error)
         except Exception as error:  # noqa: BLE001  anything else would be asked, and paid for
-            refused = InputError(f"{task.task}: it cannot be stopped early ({error_message(error)}); leave it out")
-        if refused is not None:
-            refuse(refused)
+            refuse(InputError(f"{task.task}: it cannot be stopped early ({error_message(error)}); leave it out"))
         return MANAGER
 
     async def schedule_sample(self, id: str | int, epoch: int) -> EarlyStop | None:
         """Whether an answer is not to be asked for."""
-        stopper = current_stopper()
-        if stopper is None:
-            return None
-        try:
-            await stopper.wait(str(id), epoch)
-            reason = stopper.reason(str(id), epoch)
-        except Exception as error:  # noqa: BLE001  a guest never takes the host down
-            stopper.fault(error)
-            return None
-        if reason is None:
-            return None
         from inspect_ai.util import EarlyStop
 
-        return EarlyStop(id=id, epoch=epoch, reason=reason)
+        stopper, reason = current_stopper(), None
+        if stopper is not None:
+            try:
+                reason = stopper.reason(str(id), epoch)
+            except Exception as error:  # noqa: BLE001  a guest never takes the host down
+                stopper.fault(error)
+        return None if reason is None else EarlyStop(id=id, epoch=epoch, reason=reason)
 
     async def complete_sample(self, id: str | int, epoch: int, scores: dict[str, SampleScore]) -> None:
         """An answer has its scores."""

@@ -9,22 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_noise.analysis.mean import analyze_run
 from harness_noise.arrays import BoolArray
-from harness_noise.data.measures import SCORE, usage_of
-from harness_noise.data.questions import Questions
-from harness_noise.data.scores import ReadOptions, Run, Scores, Usage
-from harness_noise.errors import InputError
-from harness_noise.io.measures import CACHED_USAGE, measured
+from harness_noise.data.measures import usage_of
+from harness_noise.data.scores import Scores, Usage
+from harness_noise.io.measures import CACHED_USAGE
 
-from . import inject
-from .clusters import try_clusters
-from .flags import Flag
-from .grid import AnswerGrid, grid
-from .records import USAGE, Faults, Header, header_of
+from .gather import AnswerGrid
+from .records import USAGE, Header
 
 if TYPE_CHECKING:
-    from inspect_ai.log import EvalResults, EvalSample, EvalSpec
+    from inspect_ai.log import EvalSample
 
 
 _TOKENS = {
@@ -76,46 +70,6 @@ def of_sample(sample: EvalSample) -> dict[str, Any]:
     """What a running task's sample says of its usage, as a log has it."""
     known: dict[str, Any] = sample.model_dump(mode="json", include=set(USAGE) - {"metadata"})
     return known | {"metadata": sample.metadata} | ({"error": None} if sample.scores else {})
-
-
-def add(
-    of_answers: Mapping[tuple[str, int], Mapping[str, Any]],
-    task: EvalSpec,
-    flag: Flag,
-    results: EvalResults,
-    spec: str | None,
-) -> list[str]:
-    """Append the noise of the measures of a running task to its results.
-
-    Args:
-        of_answers: the usage of each answer, by id and epoch.
-        task: what Inspect knows of it.
-        flag: with the measures that are asked for.
-        results: Inspect's; changed in place.
-        spec: of the clusters.
-
-    Returns:
-        What the user should know, one sentence each.
-    """
-    samples, places = list(of_answers.values()), list(of_answers)
-    notes: list[str] = []
-    if not samples:
-        return [f"{task.task}: no answer has a usage, so its measures have no error bars"]
-    header = header_of({"eval": task.model_dump(mode="json")}, Faults())
-    answers = grid([name for name, _ in places], [epoch for _, epoch in places], order=task.dataset.sample_ids)
-    firsts = [samples[i]["metadata"] for i in answers.first]
-    labels, words = try_clusters(header.task, answers.keys, firsts, notes)(spec)
-    nothing = answers.fill(np.zeros(len(samples)))
-    part = Scores(header.task, SCORE, "none", Questions(answers.keys, "sample id"), nothing, labels, words)
-    names = flag.measures
-    parts, remarks = with_usage([part], header, samples, answers, names, None)
-    run = Run(model=header.model, name=task.eval_id, harness="inspect", scores=tuple(parts))
-    try:
-        analysis = analyze_run(measured(run, ReadOptions(measures=names)), flag.settings)
-    except InputError as error:
-        return [*notes, *remarks, f"{header.task}: {error}"]
-    inject.put_measures(results, analysis.estimates)
-    return [*notes, *remarks]
 
 
 def _of_sample(sample: Mapping[str, Any], header: Header, names: Sequence[str]) -> dict[str, float | str]:

@@ -85,21 +85,15 @@ class LmEvalAdapter:
 
     def demo(self, out: Path, show: Callable[[list[str]], None], models: Sequence[SimulatedModel]) -> list[Path]:
         """One run of the demonstration's word problems per model under `out`; `show` is told each command."""
-        from . import demo as lm_eval_run
+        from .demo import run
 
-        return [lm_eval_run.run(model, out, self.cli, show) for model in models]
+        return [run(model, out, show) for model in models]
 
     def demo_until(self, out: Path, show: Callable[[list[str]], None], model: SimulatedModel, against: Path) -> Path:
         """One run that stops when the comparison with the output of another one is decided."""
-        from . import demo as lm_eval_run
+        from .demo import run
 
-        return lm_eval_run.run(model, out, self.cli, show, against=against)
-
-    def demo_many(self, out: Path, models: Sequence[SimulatedModel]) -> Path:
-        """One run of the word problems for each model, without output; returns the folder with all runs."""
-        from . import demo as lm_eval_run
-
-        return lm_eval_run.run_many(models, out)
+        return run(model, out, show, against)
 
 
 adapter = LmEvalAdapter()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -104,96 +103,38 @@ def register() -> None:
             raise InputError(SIMULATED)
 
 
-def _without_git() -> AbstractContextManager[None]:
-    """Outside of a repository git only complains when lm-eval asks it for the commit: it is not asked."""
-    from lm_eval import evaluator
-
-    here = Path.cwd()
-    if any((folder / ".git").exists() for folder in (here, *here.parents)):
-        return nullcontext()
-    return patched(evaluator, "get_git_commit_hash", lambda: None)
-
-
-def _own_tasks_only() -> AbstractContextManager[None]:
-    """lm-eval's index of its own 13,000 task files, half of the time of such a run, is not made."""
-    from lm_eval import tasks
-
-    return patched(tasks, "TaskManager", partial(tasks.TaskManager, include_defaults=False))
-
-
-def _prepare(out: Path) -> Path:
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("HF_DATASETS_CACHE", str(out / ".cache"))
-    register()
-    return write_task(out / "task")
-
-
-def run(
-    model: SimulatedModel,
-    out: Path,
-    cli: Callable[[list[str]], int],
-    show: Callable[[list[str]], None],
-    repeats: int = 5,
-    against: Path | None = None,
-) -> Path:
-    """One run of lm-eval with the flag on.
+def run(model: SimulatedModel, out: Path, show: Callable[[list[str]], None], against: Path | None = None) -> Path:
+    """One run of lm-eval with the flag on, five answers per question.
 
     Args:
         model: who answers.
         out: folder for the task and the output.
-        cli: the flag-aware lm-eval command line.
         show: is told the command before it runs.
-        repeats: answers per question, K.
         against: output of a finished run; the new one stops when the comparison with it is decided.
 
     Returns:
         The folder with lm-eval's output.
     """
-    tasks = _prepare(out)
+    from lm_eval import evaluator, tasks
+
+    from .live.cli import main
+
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("HF_DATASETS_CACHE", str(out / ".cache"))
+    register()
     folder = out / ("lm-eval" if against is None else "stopped-early") / model.name
-    flags = {
-        "model": "simulated",
-        "model_args": f"model={model.name}",
-        "tasks": "word_problems",
-        "include_path": str(tasks),
-        "output_path": str(folder),
-        "noise_repeats": str(repeats),
-        "noise_cluster": "template",
-    }
+    arguments = f"run --model simulated --model_args model={model.name} --tasks word_problems".split()
+    arguments += ["--include_path", str(write_task(out / "task")), "--output_path", str(folder)]
+    arguments += ["--noise_repeats", "5", "--noise_cluster", "template"]
     if against is not None:
-        flags |= {"noise_until": "decided", "noise_against": str(against)}
-    named = [word for name, value in flags.items() for word in (f"--{name}", value)]
-    arguments = ["run", *named, "--log_samples", "--noise"]
+        arguments += ["--noise_until", "decided", "--noise_against", str(against)]
+    arguments += ["--log_samples", "--noise"]
     show(["harness-noise", "lm-eval", *arguments])
-    with _without_git(), _own_tasks_only():
-        code = cli(arguments)
+    # outside of a repository git complains when lm-eval asks it for the commit; and the index of lm-eval's own
+    # 13,000 task files takes half of the time of such a run
+    quick = partial(tasks.TaskManager, include_defaults=False)
+    with patched(evaluator, "get_git_commit_hash", lambda: None), patched(tasks, "TaskManager", quick):
+        code = main(arguments)
     if code:
         raise RuntimeError(f"lm-eval ended with exit code {code}")
     return folder
-
-
-def run_many(models: Sequence[SimulatedModel], out: Path, repeats: int = 5) -> Path:
-    """Run lm-eval from Python, once per model, without output; returns the folder with all runs."""
-    from lm_eval import simple_evaluate
-    from lm_eval.loggers import EvaluationTracker
-    from lm_eval.tasks import TaskManager
-
-    from . import noise
-
-    tasks = TaskManager(include_path=str(_prepare(out)), include_defaults=False)
-    for model in models:
-        tracker = EvaluationTracker(output_path=str(out / "lm-eval" / model.name))
-        with _without_git(), noise(repeats=repeats, cluster="template"):
-            results = simple_evaluate(
-                "simulated",
-                model_args=f"model={model.name}",
-                tasks=["word_problems"],
-                task_manager=tasks,
-                evaluation_tracker=tracker,
-                log_samples=True,
-            )
-        samples = results.pop("samples")
-        tracker.save_results_aggregated(results=results, samples=samples)
-        for name, rows in samples.items():
-            tracker.save_results_samples(task_name=name, samples=rows)
-    return out / "lm-eval"

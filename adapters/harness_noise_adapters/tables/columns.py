@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness_noise.data.clusters import text_label
-from harness_noise.data.fields import AUTO
+from harness_noise.data.clusters import AUTO, text_label
 from harness_noise.data.measures import numeric_fields
 from harness_noise.data.native_values import is_proportion
 from harness_noise.errors import InputError, parameter

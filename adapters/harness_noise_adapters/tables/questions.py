@@ -13,8 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from harness_noise.arrays import IntArray
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller, resolved, text_label, value_of
-from harness_noise.data.fields import FieldReader, Fields
+from harness_noise.data.clusters import (
+    ClusterSpec,
+    FieldReader,
+    Fields,
+    MissingFieldError,
+    labeller,
+    resolved,
+    text_label,
+    value_of,
+)
 from harness_noise.data.questions import content_hash
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import FinalError, InputError, parameter

@@ -127,7 +127,7 @@ const page = (() => {
   };
   const keys = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
   const wake = (svg) => {
-    if (svg.dataset.awake || !svg.querySelector("title")) return;
+    if ("awake" in svg.dataset || !svg.querySelector("title")) return;
     svg.dataset.awake = "";
     const figure = svg.closest("figure"), title = svg.getAttribute("aria-label").split(". ")[0];
     (figure.querySelector("figcaption") ?? figure).append(" ", button("SVG", `Save the figure ${title} as SVG`,

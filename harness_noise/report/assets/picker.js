@@ -213,7 +213,7 @@
     if (row < 0) { said.textContent = a === b ? "Choose two different models." : "These two share no question."; out.replaceChildren(); return; }
     link.href = `#${new URLSearchParams({ a: data.names[a], b: data.names[b] })}`;
     const f = facts(row, sign), who = f.verdict.startsWith("A ") ? data.names[a] : f.verdict.startsWith("B ") ? data.names[b] : "";
-    said.textContent = `A − B = ${number(f.diff, f.digits)} ± ${number(f.se, f.digits)}, ${100 * data.level} % CI ${interval(f.low, f.high, f.digits)}, `
+    said.textContent = `${data.names[a]} − ${data.names[b]} = ${number(f.diff, f.digits)} ± ${number(f.se, f.digits)}, ${100 * data.level} % CI ${interval(f.low, f.high, f.digits)}, `
       + `adjusted p ${p(f.p)}: ${who ? `${who} is better.` : `${f.verdict}.`}`;
     const box = document.createElement("div");
     box.className = "figures";
@@ -226,18 +226,19 @@
     page.wake();
   };
   const pick = (a, b) => { first.value = a; second.value = b; show(); };
-  picker.querySelector(".tools").hidden = false;
+  picker.hidden = false;
   picker.querySelector("button").addEventListener("click", () => pick(second.value, first.value));
   for (const select of [first, second]) select.addEventListener("change", () => { show(); page.mark([Number(first.value), Number(second.value)].sort((x, y) => x - y), true); });
   const linked = () => {  // the pair that the address names
     const asked = new URLSearchParams(location.hash.slice(1)), pair = ["a", "b"].map((key) => data.names.indexOf(asked.get(key)));
-    if (pair.includes(-1)) return;
+    if (pair.includes(-1)) return false;
     pick(...pair);
     picker.scrollIntoView();
+    return true;
   };
   addEventListener("hashchange", linked);
   page.use({ names: data.names, points, describe, chosen: (ids) => { if (ids.length === 2) pick(ids[0], ids[1]); } });
-  linked();
+  if (!linked()) show();
   const tools = document.querySelector("[data-save]");
   tools.hidden = false;
   tools.append(button("JSON", "Save all pairs as JSON", () => {

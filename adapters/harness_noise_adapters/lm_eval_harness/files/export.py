@@ -24,7 +24,7 @@ from harness_noise.io.protocol import Analyzer
 from . import outputs
 from .outputs import RunFiles
 from .read import Reading, read_output, zeros_for_missing
-from .results import CLUSTER, SCORES, UNUSABLE, annotate, inject
+from .results import CLUSTER, SCORES, UNUSABLE, inject, strict_scores
 from .scan import Row, Scan, metrics_of
 
 
@@ -61,9 +61,9 @@ def _whole(output: RunFiles) -> RunFiles:
 def _write_run(output: RunFiles, path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> list[Path]:
     sources = files.Unchanged([*output.samples.values(), *filter(None, [output.results])])
     reading = read_output(output, options)
-    where = _Targets(path, out, reading.results.get("model_name_sanitized"))
-    targets = {task: where.of(output.samples[task]) for task in reading.samples}
-    results = where.of(output.results) if output.results is not None else None
+    model = reading.results.get("model_name_sanitized")
+    targets = {task: _target(output.samples[task], path, out, model) for task in reading.samples}
+    results = _target(output.results, path, out, model) if output.results is not None else None
     # the block must not depend on where the run lies
     elsewhere = _in_percent(reading.run)
     notes = [
@@ -103,26 +103,17 @@ def _in_percent(run: Run) -> dict[tuple[str, str, str], None]:
     return in_percent | groups
 
 
-class _Targets:
-    """Where each file of the input goes."""
-
-    def __init__(self, path: Path, out: Path, model: Any) -> None:
-        root = path if path.is_dir() else path.parent
-        self.out, self.root = out, _real(root)
-        self.in_place = _real(out) == self.root
-        if not self.in_place and self.root.name == model:
-            self.root = self.root.parent  # keep the model's sub-folder
-
-    def of(self, file: Path) -> Path:
-        if self.in_place:
-            return file
-        target = self.out / _real(file).parent.relative_to(self.root) / file.name
-        if _real(target) == _real(file):
-            raise InputError(
-                f"{self.out}: writing there would change the input {file}; name another folder or write with "
-                "`in_place=True`"
-            )
-        return target
+def _target(file: Path, path: Path, out: Path, model: Any) -> Path:
+    """Where a file of the input at `path` goes; the model's sub-folder is kept."""
+    root = _real(path if path.is_dir() else path.parent)
+    if _real(out) == root:
+        return file
+    target = out / _real(file).parent.relative_to(root.parent if root.name == model else root) / file.name
+    if _real(target) == _real(file):
+        raise InputError(
+            f"{out}: writing there would change the input {file}; name another folder or write with `in_place=True`"
+        )
+    return target
 
 
 def _real(path: Path) -> Path:
@@ -161,15 +152,10 @@ def _write_samples(
 
 def _augmented(line: bytes, row: Row, scores: Mapping[str, list[float]], cluster: str | None, *, drop: bool) -> bytes:
     metrics = metrics_of(row)
-    added: Row = {"metrics": metrics}
-    annotate(added, scores, cluster)
-    del added["metrics"]
-    if SCORES in row or not scores:
-        del added[SCORES]
-    if row.get(CLUSTER) == added.get(CLUSTER) or (CLUSTER not in added and not drop):
-        added.pop(CLUSTER, None)
-    elif CLUSTER in row and CLUSTER not in metrics:
-        line = _without_cluster(line)
+    added: Row = {} if SCORES in row or not scores else {SCORES: strict_scores(scores)}
+    if CLUSTER not in metrics and row.get(CLUSTER) != cluster and (cluster is not None or drop):
+        line = _without_cluster(line) if CLUSTER in row else line
+        added |= {} if cluster is None else {CLUSTER: cluster}
     if not added:
         return line
     body = line.rstrip()

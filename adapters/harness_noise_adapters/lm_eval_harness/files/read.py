@@ -24,7 +24,6 @@ from harness_noise.errors import InputError
 from harness_noise.settings import counts_as_zero
 
 from ..scoring import aggregates, choices
-from ..scoring.aggregates import CallingTime
 from ..scoring.clusters import AskedQuestions, clusters, is_parallel, resolve
 from ..scoring.gather import Aggregation, Gathered, GroupRow, TaskFacts, gather, groups
 from . import outputs, rebuild
@@ -34,17 +33,18 @@ from .samples import Samples, SamplesLog, read_samples
 from .scan import Wanted, changed, rows, stamp
 
 
-def wanted_of(native: Native, task: str, spec: str | None, options: ReadOptions) -> Wanted:
+def wanted_of(native: Native, task: str, spec: ClusterSpec | None, options: ReadOptions) -> Wanted:
     """What is to be read of a task's samples file.
 
     Args:
         native: what the results file says.
         task: its name.
-        spec: what is looked up in each document for its cluster; None where nothing is.
+        spec: the clusters that the user names; None where nothing was said.
         options: the user's.
     """
     config, aggregations = native.config(task), native.aggregations(task)
     key, repeats = options.columns.get("question"), config.get("repeats")
+    cluster = None if spec is None else resolve(spec, task)
     plain = config.get("output_type") == "multiple_choice" and config.get("process_results") is None
     asked = not options.metrics or any(fnmatchcase(choices.METRIC, pattern) for pattern in options.metrics)
     return Wanted(
@@ -53,7 +53,7 @@ def wanted_of(native: Native, task: str, spec: str | None, options: ReadOptions)
         effective=native.effective.get(task, 0),
         repeats=repeats if isinstance(repeats, int) and repeats > 0 else 0,
         media=bool(config.get("doc_to_image") or config.get("doc_to_audio")),
-        cluster=None if spec is None else labeller(spec, task),
+        cluster=None if cluster is None or is_parallel(cluster) else labeller(cluster, task),
         key=None if key is None else labeller(key),
         fields=options.fields,
         raw=frozenset(
@@ -120,20 +120,6 @@ def _aggregation(name: str | None) -> Aggregation:
     return Aggregation(name, function=partial(aggregates.registered, name))
 
 
-def asked_questions(native: Native, samples: Samples, task: str) -> AskedQuestions:
-    """The questions of a task, as far as clusters go."""
-    spec = native.carried_spec.get(task, CLUSTER)
-    return AskedQuestions(samples.doc_ids, samples.targets, samples.clusters, spec, samples.unlabelled)
-
-
-def group_rows(native: Native) -> Iterator[GroupRow]:
-    """The rows of the groups; the file does not say how they are weighted."""
-    for name in native.group_names():
-        leaves = [task for task in native.leaves(name) if task in native.table]
-        for key, value in native.reported[name].items():
-            yield GroupRow(name, key, value, leaves)
-
-
 def cut_short(native: Native, task: str, samples: Samples, scores: Sequence[Scores]) -> Iterator[str]:
     """One sentence where the samples file has fewer questions than lm-eval counted when it made its means.
 
@@ -175,11 +161,7 @@ def score_answers(path: Path, wanted: Wanted, native: Native, samples: Samples) 
     whole = {metric for (metric, _), column in samples.columns.items() if column.raw is not None}
     # scores per repeat in the file are numbers: a metric that is no mean has none
     # one score to each of several answers is none of single answers: it is tried, or refused, as it was at first
-    several = any(
-        max(column.uneven.counts if column.uneven is not None else (column.width,)) > 1
-        for column in samples.columns.values()
-    )
-    scored = samples.scored and several
+    scored = samples.scored and any(max(column.counts) > 1 for column in samples.columns.values())
     only = whole if scored else None
     if samples.answers == 1 or only == set() or all(metric == "bypass" for metric, _ in samples.columns):
         return []
@@ -261,13 +243,13 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
     spec = None if options.cluster is None else ClusterSpec.parse(options.cluster)
     samples: dict[str, Samples] = {}
     known: dict[str, Wanted] = {}
-    gathered, budget = Gathered(notes=notes), CallingTime()
+    gathered = Gathered(notes=notes)
     for task in tasks:
         if task in output.samples:
-            wanted = known[task] = wanted_of(native, task, _looked_up(spec, task), options)
+            wanted = known[task] = wanted_of(native, task, spec, options)
             samples[task] = read_samples(output.samples[task], wanted)
             notes += score_answers(output.samples[task], wanted, native, samples[task])
-            gather(task_facts(native, samples[task], task), samples[task].columns, budget, gathered)
+            gather(task_facts(native, samples[task], task), samples[task].columns, gathered)
             notes += cut_short(native, task, samples[task], [part for part in gathered.scores if part.task == task])
         else:
             gathered.skipped += [
@@ -281,9 +263,19 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
             "or give the scores of the answers as a table with the columns question and score"
         )
     notes += limited(native, list(samples))
-    labels = clusters(spec, {task: asked_questions(native, of_task, task) for task, of_task in samples.items()}, notes)
+    asked = {
+        task: AskedQuestions(
+            found.doc_ids, found.targets, found.clusters, native.carried_spec.get(task, CLUSTER), found.unlabelled
+        )
+        for task, found in samples.items()
+    }
+    labels = clusters(spec, asked, notes)
     gathered.skipped += unread
-    rows = list(group_rows(native)) if output.only is None else []
+    rows = [  # the file does not say how they are weighted
+        GroupRow(name, key, value, [task for task in native.leaves(name) if task in native.table])
+        for name in (native.group_names() if output.only is None else ())
+        for key, value in native.reported[name].items()
+    ]
     run = gathered.run(
         labels,
         model=native.model() or output.path.resolve().parent.name,
@@ -293,21 +285,15 @@ def read_output(output: RunFiles, options: ReadOptions) -> Reading:
         date=output.date(native.results),
         groups=groups(rows, native.reported, native.effective, gathered.scores),
     )
-    run = replace(run, scores=tuple(_nested(part, samples[part.task]) for part in run.scores))
+    # the fields that contain the clusters, where these are the ones of the samples file
+    nested = [
+        replace(part, outer=samples[part.task].outer) if part.clusters == samples[part.task].clusters else part
+        for part in run.scores
+    ]
+    run = replace(run, scores=tuple(nested))
     drawn = [of_task for of_task in native.drawn if of_task["task"] in samples]
     run = with_record(run, native.looks, drawn, native.original)
     return Reading(with_groups(run, options.groups), native.results, samples, known)
-
-
-def _nested(part: Scores, source: Samples) -> Scores:
-    """The scores with the fields that contain the clusters, where these are the ones of the samples file."""
-    return replace(part, outer=source.outer) if part.clusters == source.clusters else part
-
-
-def _looked_up(spec: ClusterSpec | None, task: str) -> str | None:
-    """What is looked up in each document for its cluster; None where nothing is, or the index counts."""
-    wanted = None if spec is None else resolve(spec, task)
-    return None if is_parallel(wanted) else wanted
 
 
 def zeros_for_missing(reading: Reading, options: ReadOptions) -> Run:

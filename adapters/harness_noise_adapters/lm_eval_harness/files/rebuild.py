@@ -23,8 +23,8 @@ from typing import Any, NoReturn
 
 from harness_noise.errors import InputError
 
-from ..scoring.columns import Column
-from ..scoring.rescore import patched
+from ..scoring.gather import Column
+from ..scoring.rescore import patched, rescore, right_answers
 from .samples import Samples
 from .scan import Row, Scan, Wanted
 
@@ -95,8 +95,6 @@ def _scored(
     path: Path, wanted: Wanted, plain: dict[str, Any], metrics: Sequence[str], K: int
 ) -> Iterator[tuple[str, list[int], dict[str, tuple[list[Any], list[list[Any]]]], tuple[str, ...]]]:
     """Filter, documents, metric → lm-eval's own values and those per repeat, and remarks; some hundred at a time."""
-    from ..scoring.rescore import rescore
-
     with _sandbox():
         task = None
         for scorer, documents, rows in _chunks(path, wanted, metrics):
@@ -123,18 +121,15 @@ def counted(samples: Samples) -> dict[Key, Column]:
 
     A column that has no such counts is left out.
     """
-    from ..scoring.rescore import FilterScores, expand
-
     out: dict[Key, Column] = {}
     for (metric, scorer), column in samples.columns.items():
         values = list(column.values)
         if not column.kinds <= {"number"} or len(values) != len(column.rows):
             continue
-        scores = expand(FilterScores(scorer, {}, {metric: values}), samples.answers)
-        if metric in scores.values:
+        if (repeats := right_answers(metric, values, samples.answers)) is not None:
             out[metric, scorer] = Column()
-            for document, value, repeats in zip(column.rows, values, scores.values[metric], strict=True):
-                out[metric, scorer].add(document, value, repeats)
+            for row in zip(column.rows, values, repeats, strict=True):
+                out[metric, scorer].add(*row)
     return out
 
 
@@ -283,14 +278,10 @@ def bounded(work: Callable[[], Iterator[Any]]) -> Iterator[Any]:
     """What the work yields, each after a passage through JSON: tuples become lists, numpy's numbers Python's.
 
     Raises:
-        StoppedError: it took too long or too much, or raised an exception.
+        StoppedError: it took too long or too much, or raised an exception; or this system has no `fork`.
     """
     if not hasattr(os, "fork"):
-        try:
-            yield from map(_through_json, work())
-        except Exception as error:  # as the fork tells it
-            raise StoppedError(str(error), type(error).__name__) from error
-        return
+        raise StoppedError("this system has no fork, in which its patterns and templates could be stopped")
     source, target = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # other threads are not needed in the fork
@@ -313,33 +304,34 @@ def bounded(work: Callable[[], Iterator[Any]]) -> Iterator[Any]:
     finally:
         if not ended:
             os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        if os.WTERMSIG(status) == signal.SIGPROF:
-            raise StoppedError(f"it was stopped after {SECONDS:.0f} s: a pattern or template of the log does not end")
-        raise StoppedError(f"it was ended by signal {os.WTERMSIG(status)}")
-    if os.WEXITSTATUS(status) == _NO_MEMORY:
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code == -signal.SIGPROF:
+        raise StoppedError(f"it was stopped after {SECONDS:.0f} s: a pattern or template of the log does not end")
+    if code == _NO_MEMORY:
         raise StoppedError(f"it was stopped at {MEMORY / 1e9:.0f} GB: a pattern or template of the log takes no end")
+    if code < 0:
+        raise StoppedError(f"it was ended by signal {-code}")
 
 
 def _work(work: Callable[[], Iterator[Any]], target: int) -> NoReturn:
     """The life of the fork; nothing of what the process does at its end is done twice."""
     code = 1
     try:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        _limit_memory()
+        for number in (signal.SIGINT, signal.SIGPROF):
+            signal.signal(number, signal.SIG_DFL)
+        if sys.platform == "linux":
+            _limit_memory()
         with os.fdopen(target, "w", encoding="ascii") as pipe:
             try:
                 signal.setitimer(signal.ITIMER_PROF, SECONDS)
                 for result in work():
-                    pipe.write(_encoded(None, result))
+                    pipe.write(json.dumps([None, result], default=_of_numpy) + "\n")
                     pipe.flush()
                     signal.setitimer(signal.ITIMER_PROF, SECONDS)
             except MemoryError:
                 raise
             except Exception as error:  # noqa: BLE001 - it is told to the parent
-                pipe.write(_encoded(type(error).__name__, str(error)))
+                pipe.write(json.dumps([type(error).__name__, str(error)]) + "\n")
         code = 0
     except MemoryError:
         code = _NO_MEMORY
@@ -348,22 +340,12 @@ def _work(work: Callable[[], Iterator[Any]], target: int) -> NoReturn:
 
 
 def _limit_memory() -> None:
-    if sys.platform != "linux":
-        return
     import resource
 
     pages = int(Path("/proc/self/statm").read_text().split()[5])
     most = pages * resource.getpagesize() + MEMORY
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     resource.setrlimit(resource.RLIMIT_DATA, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
-
-def _encoded(name: str | None, value: Any) -> str:
-    return json.dumps([name, value], default=_of_numpy) + "\n"
-
-
-def _through_json(value: Any) -> Any:
-    return json.loads(json.dumps(value, default=_of_numpy))
 
 
 def _of_numpy(value: Any) -> Any:

@@ -146,7 +146,7 @@ def annotate(
         scores: metric → its K scores; None or NaN where a repeat has none.
         cluster: the question's cluster label; None where it has none.
     """
-    sample[SCORES] = {metric: [number(value) for value in values] for metric, values in scores.items()}
+    sample[SCORES] = strict_scores(scores)
     if CLUSTER in sample.get("metrics", ()):
         return  # the task has a metric of that name
     if cluster is None:
@@ -155,9 +155,12 @@ def annotate(
         sample[CLUSTER] = cluster
 
 
-def number(value: float | None) -> float | None:
-    """A score as strict JSON has it: None for what is missing or not finite."""
-    return None if value is None or not math.isfinite(value) else float(value)
+def strict_scores(scores: Mapping[str, Iterable[float | None]]) -> dict[str, list[float | None]]:
+    """Metric → its K scores as strict JSON has them: None for what is missing or not finite."""
+    return {
+        metric: [None if value is None or not math.isfinite(value) else float(value) for value in values]
+        for metric, values in scores.items()
+    }
 
 
 _ANSWERS = re.compile(r"(?:@|_at_)([1-9][0-9]{0,3})$")

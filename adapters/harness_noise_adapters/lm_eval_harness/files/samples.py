@@ -18,22 +18,19 @@ from typing import Any
 import numpy as np
 
 from harness_noise.arrays import HashArray
-from harness_noise.data.clusters import MissingFieldError, OuterFields
-from harness_noise.data.fields import FieldReader, Fields
+from harness_noise.data.clusters import FieldReader, Fields, MissingFieldError, OuterFields
 from harness_noise.data.questions import Hashes, QuestionText, content_hash, excerpt, occurrences, text_hash
 from harness_noise.errors import FinalError, InputError
 
 from ...records import loads
 from ..scoring.choices import BRIER, Log, brier_score
-from ..scoring.columns import Column
+from ..scoring.gather import Column
 from .results import CLUSTER, SCORES
 from .scan import (
     Row,
     Scan,
-    ScannedRow,
     Wanted,
     changed,
-    choice_texts,
     may_be_rounded,
     metrics_of,
     stamp,
@@ -50,14 +47,30 @@ CONTEXT = ("passage", "context", "article", "story", "paragraph", "body", "suppo
 
 
 @dataclass(frozen=True, slots=True)
-class Documents:
-    """The texts of a file's questions, in a pass of their own: most uses of a run do without them."""
+class _ReadAgain:
+    """A samples file that is read again when its texts are asked for."""
 
     path: Path
     wanted: Wanted
     """How the file was read, without the SPECs, which need not be picklable."""
     stamp: tuple[float, float]
     """The file's, see `stamp`."""
+
+    def scan(self) -> Scan:
+        """Another pass.
+
+        Raises:
+            InputError: the file is not the one any more that was read.
+        """
+        if stamp(self.path) != self.stamp:
+            raise changed(self.path)
+        return Scan(self.path, self.wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Documents(_ReadAgain):
+    """The texts of a file's questions, in a pass of their own: most uses of a run do without them."""
+
     hashes: Sequence[str]
     """The documents' own, numbered where one comes again."""
     distinct: int | None
@@ -69,21 +82,21 @@ class Documents:
         Raises:
             InputError: the file is not the one any more that was read.
         """
-        inputs, texts = _Complete(), list[str]()
-        scan = Scan(self.path, self.wanted, documents=True)
+        inputs: Hashes | None = Hashes()
+        texts: list[str] = []
+        scan = Scan(self.path, self.wanted)
         if stamp(self.path) == self.stamp:
             for _, _, row, _, _, new in scan:
                 if new:
                     text, shown = _texts(_doc(row))
-                    inputs.extend([None if text is None else content_hash(text)])
+                    inputs = _and(inputs, None if text is None else content_hash(text))
                     texts.append(shown)
         if scan.index.unique_keys() != self.hashes:
             raise InputError(
                 f"{self.path}: the file was changed, moved or deleted after its scores were read, or this process does "
                 "not see it, and now the texts of its questions are needed to match them; read the run again"
             )
-        hashes = inputs.items
-        return (None if hashes is None or hashes.distinct() != self.distinct else hashes), tuple(texts)
+        return (None if inputs is None or inputs.distinct() != self.distinct else inputs), tuple(texts)
 
 
 def _doc(row: Row) -> Mapping[str, Any]:
@@ -92,23 +105,12 @@ def _doc(row: Row) -> Mapping[str, Any]:
     return doc if type(doc) is dict else {"doc": doc}
 
 
-def _complete(items: Sequence[str | None] | None) -> tuple[str, ...] | None:
-    """The items, if there are some and none is missing."""
-    labels = tuple(label for label in items or () if label is not None)
-    return labels if items is not None and len(labels) == len(items) else None
-
-
-class _Complete:
-    """Hashes, as long as none is missing."""
-
-    def __init__(self) -> None:
-        self.items: Hashes | None = Hashes()
-
-    def extend(self, items: Sequence[Any]) -> None:
-        if not set(map(type, items)) <= {str}:
-            self.items = None
-        elif self.items is not None:
-            self.items.extend(items)
+def _and(hashes: Hashes | None, value: Any) -> Hashes | None:
+    """The hashes with one more; None as soon as one is missing."""
+    if hashes is None or type(value) is not str:
+        return None
+    hashes.append(value)
+    return hashes
 
 
 def question_text(doc: Mapping[str, Any]) -> str | None:
@@ -138,36 +140,24 @@ def _first(doc: Mapping[str, Any], names: Iterable[str]) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class SamplesLog:
+class SamplesLog(_ReadAgain):
     """Whole questions and answers, read when asked for; see `harness_noise.data.questions.AnswerSource`."""
 
-    path: Path
-    wanted: Wanted
-    """How the file was read, without the SPECs, which need not be picklable."""
-    stamp: tuple[float, float]
+    __slots__ = ()
 
     def read(self, rows: Sequence[int], scorer: str) -> list[QuestionText]:
         """What is told of these questions, by their place; nothing of one that the file has lost."""
-        if stamp(self.path) != self.stamp:
-            raise changed(self.path)
         asked = set(rows)
         told: dict[int, QuestionText] = {}
-        for number, line, _, document, name, _ in Scan(self.path, self.wanted):
+        for number, line, _, document, name, _ in self.scan():
             if document in asked and (name == scorer or document not in told):
                 told[document] = _told(whole_row(line, json.loads, self.path, number))
         return [told.get(row, QuestionText()) for row in rows]
 
     def hashes(self, n: int, K: int) -> HashArray:
-        """(n, K) hashes of what was generated, 0 where that is no text; a pass of its own.
-
-        Raises:
-            InputError: the file is not the one any more that was read.
-        """
-        if stamp(self.path) != self.stamp:
-            raise changed(self.path)
+        """(n, K) hashes of what was generated, 0 where that is no text; a pass of its own."""
         out = np.zeros((n, K), dtype=np.uint64)
-        for number, line, _, document, _, new in Scan(self.path, self.wanted):
+        for number, line, _, document, _, new in self.scan():
             resps = whole_row(line, loads, self.path, number).get("resps") if new else None
             if isinstance(resps, list) and len(resps) == 1 and isinstance(resps[0], list):
                 texts = [text_hash(answer) if isinstance(answer, str) else 0 for answer in resps[0][:K]]
@@ -250,59 +240,6 @@ class Samples:
     """Filter → the choices of each question, where they are wanted."""
 
 
-class _Scores:
-    """The scores of the rows so far. Some hundred rows at once take half the time of one after the other."""
-
-    def __init__(self, wanted: Wanted) -> None:
-        self.raw = wanted.raw
-        self.columns: dict[tuple[str, str], Column] = {}
-        self.repeated = False
-        """Whether a row carries its scores per repeat."""
-
-    def add(self, block: Sequence[ScannedRow]) -> None:
-        if not self._added(block):
-            for _, row, document, scorer, _ in block:
-                self._add(row, document, scorer)
-
-    def _added(self, block: Sequence[ScannedRow]) -> bool:
-        """Add the rows metric by metric, if all have the same filter and the same metrics."""
-        rows, filters = [row for _, row, *_ in block], {scorer for _, _, _, scorer, _ in block}
-        if len(filters) != 1 or not rows[0].get("metrics"):
-            return False
-        names, repeats = rows[0]["metrics"], [row.get(SCORES) for row in rows]
-        if type(names) is not list or any(row.get("metrics") != names for row in rows):
-            return False
-        metrics, kinds = dict.fromkeys(metrics_of(rows[0])), set(map(type, repeats))
-        scored = kinds == {dict}
-        known = all(scores.keys() <= metrics.keys() for scores in repeats if scores) if scored else False
-        if not (known or kinds == {type(None)}):
-            return False
-        documents: Sequence[int] = [document for _, _, document, *_ in block]
-        if documents == list(steps := range(documents[0], documents[0] + len(documents))):
-            documents = steps
-        self.repeated |= scored
-        for metric in metrics:
-            own, several = [row.get(metric) for row in rows], [scores and scores.get(metric) for scores in repeats]
-            self._column(metric, *filters).extend(documents, own, several)
-        return True
-
-    def _add(self, row: Row, document: int, scorer: str) -> None:
-        repeats = row.get(SCORES)
-        if type(repeats) is dict:
-            self.repeated = True
-        else:
-            repeats = {}
-        for metric in dict.fromkeys((*metrics_of(row), *repeats)):
-            scores = repeats.get(metric)
-            self._column(metric, scorer).add(document, row.get(metric), scores if type(scores) is list else None)
-
-    def _column(self, metric: str, scorer: str) -> Column:
-        column = self.columns.get((metric, scorer))
-        if column is None:
-            column = self.columns[metric, scorer] = Column(raw=[] if metric in self.raw else None)
-        return column
-
-
 _MANY = 1 << 30
 
 
@@ -311,51 +248,44 @@ class _Questions:
 
     def __init__(self, path: Path, wanted: Wanted) -> None:
         self.path, self.wanted, self.stamp = path, wanted, stamp(path)
-        self.n = 0
-        self.targets, self.prompts = _Complete(), _Complete()
+        self.targets: Hashes | None = Hashes()
+        self.prompts: Hashes | None = Hashes()
         self.named: list[str] = []
         """By the field that the user chose."""
-        self.carried: list[str | None] | None = None
+        self.labels: list[str | None] | None = None
         """Cluster labels; None while no question has one."""
         self.outer = OuterFields()
         """Which fields contain the clusters that the user named."""
         self.doc_ids = array("q")
         self.fields = FieldReader(wanted.fields, wanted.task) if wanted.fields else None
 
-    def add(self, block: Sequence[ScannedRow]) -> None:
-        numbers = [number for number, _, _, _, new in block if new]
-        rows = [row for _, row, _, _, new in block if new]
-        self._add_ids([row.get("doc_id") for row in rows])
-        self.targets.extend([row.get("target_hash") for row in rows])
-        self.prompts.extend([row.get("prompt_hash") for row in rows])
-        docs = list(map(_doc, rows))
-        if self.carried is not None or self.wanted.cluster is not None or any(CLUSTER in row for row in rows):
-            self._add_labels(numbers, rows, docs)
-        if self.wanted.key is not None:
-            for number, doc in zip(numbers, docs, strict=True):
-                self.named.append(_label(self.wanted.key, doc, f"{self.path}, line {number}: question"))
+    def add(self, number: int, row: Row) -> None:
+        """One new question, by the number of its line."""
+        wanted, n, doc_id = self.wanted, len(self.doc_ids), row.get("doc_id")
+        self.targets, self.prompts = (
+            _and(self.targets, row.get("target_hash")),
+            _and(self.prompts, row.get("prompt_hash")),
+        )
+        if self.labels is not None or wanted.cluster is not None or CLUSTER in row:
+            self.labels = [None] * n if self.labels is None else self.labels
+            self.labels.append(self._cluster(number, row))
+        if wanted.key is not None:
+            self.named.append(_label(wanted.key, _doc(row), f"{self.path}, line {number}: question"))
         if self.fields is not None:
-            for doc in docs:
-                self.fields.add(doc)
-        self.n += len(rows)
+            self.fields.add(_doc(row))
+        self.doc_ids.append(doc_id if isinstance(doc_id, int) and abs(doc_id) < 2**62 else n)
 
-    def _add_ids(self, ids: Sequence[Any]) -> None:
-        for document, doc_id in enumerate(ids, self.n):
-            self.doc_ids.append(doc_id if isinstance(doc_id, int) and abs(doc_id) < 2**62 else document)
+    def _cluster(self, number: int, row: Row) -> str | None:
+        if self.wanted.cluster is None:
+            label = None if CLUSTER in metrics_of(row) else row.get(CLUSTER)
+        else:
+            label = _label(self.wanted.cluster, _doc(row), f"{self.path}, line {number}: cluster")
+            self.outer.add(str(len(self.doc_ids)), label, _doc(row))
+        return None if label is None else sys.intern(str(label))
 
-    def _add_labels(self, numbers: Sequence[int], rows: Sequence[Row], docs: Sequence[Mapping[str, Any]]) -> None:
-        if self.carried is None:
-            self.carried = [None] * self.n
-        for number, row, doc in zip(numbers, rows, docs, strict=True):
-            if self.wanted.cluster is not None:
-                label: Any = _label(self.wanted.cluster, doc, f"{self.path}, line {number}: cluster")
-                self.outer.add(str(len(self.carried)), label, doc)
-            else:
-                label = None if CLUSTER in metrics_of(row) else row.get(CLUSTER)
-            self.carried.append(None if label is None else sys.intern(str(label)))
-
-    def samples(self, scan: Scan, scores: _Scores, answers: int, logs: dict[str, Log]) -> Samples:
-        targets = self.targets.items
+    def samples(self, scan: Scan, **read: Any) -> Samples:
+        """The file in columns; `read` are the fields of Samples that are not of the questions."""
+        targets = self.targets
         distinct: int | None = scan.index.distinct()
         hashes = scan.index.unique_keys()
         kind, keys = "doc_hash", hashes
@@ -365,23 +295,20 @@ class _Questions:
             named = [f"{doc_id}/{target}" for doc_id, target in zip(self.doc_ids, targets, strict=True)]
             kind, keys, distinct = "doc_id", occurrences(named), len(set(named))
         wanted = Wanted(self.wanted.task, self.wanted.filters, self.wanted.effective)
-        bare = 0 if self.carried is None else self.carried.count(None)
+        clusters = tuple(label for label in self.labels or () if label is not None)
         return Samples(
             keys=keys,
             kind=kind,
             targets=targets,
-            prompts=self.prompts.items,
+            prompts=self.prompts,
             documents=Documents(self.path, wanted, self.stamp, hashes, distinct),
             doc_ids=self.doc_ids,
-            clusters=_complete(self.carried),
+            clusters=clusters if len(clusters) == len(self.doc_ids) else None,
             outer=self.outer.found(),
             fields=None if self.fields is None else self.fields.fields(),
-            unlabelled=bare if bare < self.n else 0,
-            columns=scores.columns,
-            answers=answers,
-            scored=scores.repeated,
+            unlabelled=len(self.doc_ids) - len(clusters) if clusters else 0,
             stamp=self.stamp,
-            logs=logs,
+            **read,
         )
 
 
@@ -400,47 +327,41 @@ def _answer_count(row: Row) -> int:
     return max(1, min(lengths, default=1))
 
 
-_BLOCK = 128
-"""Rows that are worked on at once."""
-_HELD = 1 << 22
-"""Bytes of the lines that are worked on at once: a document may be a book."""
-
-
 def read_samples(path: Path, wanted: Wanted) -> Samples:
     """Read a samples file.
 
     Raises:
         InputError: the file is empty, damaged or still being written, or a document lacks the field of a SPEC.
     """
-    scan = Scan(path, wanted)
-    scores, questions = _Scores(wanted), _Questions(path, wanted)
+    scan, questions = Scan(path, wanted), _Questions(path, wanted)
+    columns: dict[tuple[str, str], Column] = {}
     logs: dict[str, Log] = {}
-    answers = 0
-    block: list[ScannedRow] = []
-    held = 0
+    answers, scored = 0, False
     for number, line, row, document, scorer, new in scan:
         if not answers:
             answers = min(_answer_count(whole_row(line, loads, path, number)), wanted.repeats or _MANY)
         if wanted.choices:
-            log = logs.get(scorer)
-            if log is None:
-                log = logs[scorer] = Log(wanted.doubled)
+            log = logs.setdefault(scorer, Log(wanted.doubled))
             full = whole_row(line, json.loads, path, number) if may_be_rounded(row.get("target")) else row
             arguments = full.get("arguments")
             if log.by_text and arguments is None:
-                arguments = choice_texts(line, loads) or whole_row(line, loads, path, number).get("arguments")
+                arguments = whole_row(line, loads, path, number).get("arguments")
             log.add(document, full, arguments)
         if wanted.brier and BRIER in row:
             row[BRIER] = brier_score(row, wanted.doubled)
-        block.append((number, row, document, scorer, new))
-        held += len(line)
-        if len(block) == _BLOCK or held > _HELD:
-            scores.add(block)
-            questions.add(block)
-            block, held = [], 0
+        repeats = row.get(SCORES)
+        if type(repeats) is dict:
+            scored = True
+        else:
+            repeats = {}
+        for metric in dict.fromkeys((*metrics_of(row), *repeats)):
+            column = columns.get((metric, scorer))
+            if column is None:
+                column = columns[metric, scorer] = Column(raw=[] if metric in wanted.raw else None)
+            several = repeats.get(metric)
+            column.add(document, row.get(metric), several if type(several) is list else None)
+        if new:
+            questions.add(number, row)
     if not answers:
         raise InputError(f"{path}: the file is empty; the run may have stopped before it wrote its samples")
-    if block:
-        scores.add(block)
-        questions.add(block)
-    return questions.samples(scan, scores, answers, logs)
+    return questions.samples(scan, columns=columns, answers=answers, scored=scored, logs=logs)

@@ -30,8 +30,6 @@ LONGEST = 1 << 27
 _BULK = b', "arguments": {"gen_args_0": '
 _SKIPPED = frozenset(("arguments", "resps", "filtered_resps"))
 """What the bulk of a line holds; a file that has more there is decoded whole."""
-_HEAD = frozenset(("doc", "target"))
-"""What stands before the bulk, beside the doc_id."""
 _HASH, _METRICS = b', "doc_hash": "', b', "metrics": '
 _ENDS = (b', "filter": "', _HASH)
 _RESPONSES = (b', "filtered_resps": ',)
@@ -40,18 +38,13 @@ _ADDRESS = re.compile(rb" at 0x[0-9a-fA-F]+>")
 _BUFFER = 1 << 20
 """Bytes; lines are longer than the usual 8 kB, and then reading them costs four times as much."""
 Row = dict[str, Any]
-ScannedRow = tuple[int, Row, int, str, bool]
-"""Number of the line, row, number of the document, filter, whether the document is new."""
 
 
-def rows(
-    path: Path, *, whole: bool = False, documents: bool = True, choices: bool = False
-) -> Iterator[tuple[int, bytes, Row, int]]:
+def rows(path: Path, *, whole: bool = False, choices: bool = False) -> Iterator[tuple[int, bytes, Row, int]]:
     """Each line of a samples file: its number, its bytes, its fields, and where its document ends in the bytes.
 
     The fields are without the bulk of the line (arguments and answers) unless `whole`; with `choices`, some
-    of the bulk is there too (filtered_resps). Without `documents`, a row may lack its `doc`, and its
-    `target` unless it is wanted for the `choices`.
+    of the bulk is there too (filtered_resps).
 
     Raises:
         InputError: a file that cannot be read or that changes meanwhile, or a line that is not a JSON
@@ -60,7 +53,7 @@ def rows(
     number = 0
     try:
         with path.open("rb", buffering=_BUFFER) as file:
-            before = _stamp(path, file)
+            before = stamp(path, file)
             for line in _lines(path, file):
                 number += 1
                 if number == 1 and line.startswith(POINTER):
@@ -72,15 +65,14 @@ def rows(
                     )
                 if line.isspace():
                     continue
-                row, end = (None, 0) if whole else _cut(line, loads, documents, choices)
+                row, end = (None, 0) if whole else _cut(line, loads, choices)
                 if row is not None and number == 1:
-                    skipped = _SKIPPED if documents else _SKIPPED | _HEAD
-                    whole = not whole_row(line, loads, path, number).keys() <= row.keys() | skipped
+                    whole = not whole_row(line, loads, path, number).keys() <= row.keys() | _SKIPPED
                     row = None if whole else row
                 if row is None:
                     row, end = whole_row(line, loads, path, number), len(line)
                 yield number, line, row, end
-            if _stamp(path, file) != before:
+            if stamp(path, file) != before:
                 raise changed(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
@@ -103,21 +95,15 @@ def _of_array(path: Path, file: IO[bytes]) -> Iterator[bytes]:
         raise InputError(f"{path}: not JSON that can be read ({error}){DAMAGED}") from None
 
 
-def _stamp(path: Path, file: IO[bytes]) -> tuple[float, float]:
-    """Size and time of what is being read, which a new file of the same name does not change."""
-    try:
-        status = os.fstat(file.fileno())
-    except (OSError, AttributeError):  # a file that is not on a disk of this machine
-        return stamp(path)
-    return status.st_size, status.st_mtime
+def stamp(path: Path, file: IO[bytes] | None = None) -> tuple[float, float]:
+    """Size and time of a file, which tell whether it is still the one that was read; −1 if there is none.
 
-
-def stamp(path: Path) -> tuple[float, float]:
-    """Size and time of a file, which tell whether it is still the one that was read; −1 if there is none."""
+    Of an open `file`, those of what is being read, which a new file of the same name does not change.
+    """
     try:
-        status = path.stat()
-    except OSError:
-        return -1, -1
+        status = path.stat() if file is None else os.fstat(file.fileno())
+    except (OSError, AttributeError):
+        return (-1, -1) if file is None else stamp(path)  # a file that is not on a disk of this machine
     return status.st_size, status.st_mtime
 
 
@@ -127,9 +113,7 @@ def changed(path: Path) -> InputError:
     )
 
 
-def _cut(
-    line: bytes, loads: Callable[[bytes], Any], documents: bool = True, choices: bool = False
-) -> tuple[Row | None, int]:
+def _cut(line: bytes, loads: Callable[[bytes], Any], choices: bool = False) -> tuple[Row | None, int]:
     """What a line holds but for its bulk, and where that begins; None for a line that lm-eval did not write so.
 
     An unescaped quote cannot stand inside a JSON string, so what is found is a key; one of a nested
@@ -144,55 +128,13 @@ def _cut(
             if end is _HASH and line.find(_METRICS, start, stop) >= 0:  # without a filter they stand in the bulk
                 break
             try:
-                row = loads((line[:start] if documents else _head(line, start, choices)) + line[stop:])
+                row = loads(line[:start] + line[stop:])
             except (ValueError, RecursionError):
                 break
             if type(row) is dict and "doc_hash" in row and ("doc" in row or type(row["doc_hash"]) is str):
                 return row, start
             break
     return None, 0
-
-
-def _head(line: bytes, start: int, target: bool) -> bytes:
-    """The part of a line before `start` without the document, unless that holds samples of lm-eval itself.
-
-    Of a document that is left out nothing is known, not even whether it is JSON: no score depends on it.
-    """
-    stop = line.find(_DOC, len(_BEGINNING), len(_BEGINNING) + 30)
-    if stop < 0 or not line.startswith(_BEGINNING) or line.find(_INNER, stop, start) >= 0:
-        return line[:start]
-    if not target:
-        return line[:stop]
-    position = line.rfind(_TARGET, stop, start)
-    return line[:start] if position < 0 else line[:stop] + line[position:start]
-
-
-def choice_texts(line: bytes, loads: Callable[[bytes], Any]) -> tuple[str, ...] | None:
-    """The texts of the choices of a line that asks for all in one context; None for any other line."""
-    start = line.find(_CONTEXT_0) + len(_CONTEXT_0)
-    stop = line.find(_CHOICE, start)
-    context = line[start : stop + len(_CHOICE)]
-    if start < len(_CONTEXT_0) or stop < 0:
-        return None
-    parts: list[bytes] = []
-    position = start
-    while line.startswith(context, position):
-        position += len(context)
-        following = b'}, "gen_args_%d": {"arg_0": ' % (len(parts) + 1)
-        end = line.find(following, position)
-        parts.append(line[position:end] if end >= 0 else line[position : line.find(b'}}, "resps": ', position)])
-        if end < 0:
-            break
-        position = end + len(following)
-    else:
-        return None
-    try:
-        texts = loads(b"[" + b",".join(parts) + b"]")
-    except (ValueError, RecursionError):
-        return None
-    if len(texts) != len(parts) or set(map(type, texts)) != {str}:
-        return None
-    return tuple(texts)
 
 
 def whole_row(line: bytes, loads: Callable[[bytes], Any], path: Path, number: int) -> Row:
@@ -214,11 +156,6 @@ def may_be_rounded(value: Any) -> bool:
         return True
 
 
-_CONTEXT_0, _CHOICE = _BULK + b'{"arg_0": ', b', "arg_1": '
-_BEGINNING, _DOC, _TARGET, _INNER = b'{"doc_id": ', b', "doc": ', b', "target": ', b'"doc_id": '
-_HALF = (1 << 32) - 1
-
-
 def doc_hash_of(doc: Any) -> str:
     """What lm-eval calls the doc_hash, for files that do not hold it."""
     text = json.dumps(doc, indent=2, ensure_ascii=False)
@@ -226,64 +163,42 @@ def doc_hash_of(doc: Any) -> str:
 
 
 class Index:
-    """Numbers the documents of a file: (doc_hash, occurrence), apart for each filter.
-
-    A hash table with open addressing beside the packed keys; a dict of strings would take ten times the
-    memory.
-    """
+    """Numbers the documents of a file: (doc_hash, occurrence), apart for each filter."""
 
     def __init__(self) -> None:
         self.keys = Hashes()
         """The doc_hash of each document; a further occurrence has that of the first."""
-        self._hashes = array("I")
-        """Half of Python's own hash of each key, which nobody who makes a file can foresee."""
-        self._slots = array("i", [-1]) * 1024
-        """Numbers of documents, at most half of the places taken."""
-        self._seen: dict[str, bytearray] = {}
-        """Filter → whether each document, by its first occurrence, has come."""
+        self._first: dict[int | str, int] = {}
+        """Python's own hash of a key, a third of the memory of the key, or the key where two have one hash → its first
+        occurrence."""
+        self._seen: dict[str, array[int]] = {}
+        """Filter → how often the key of each document, by its first occurrence, has come."""
         self._again: dict[int, list[int]] = {}
         """First occurrence → the further ones."""
-        self._past: dict[tuple[str, int], int] = {}
-        """(filter, first occurrence) → how many of the further ones have come."""
-
-    def __len__(self) -> int:
-        return len(self._hashes)
 
     def find(self, key: str, scorer: str) -> tuple[int, bool]:
         """The document's number, and whether it is new. Order within a filter tells duplicates apart."""
-        slots, known = self._slots, len(self._hashes)
-        wanted = hash(key) & _HALF
-        mask = len(slots) - 1
-        slot = wanted & mask
-        while (first := slots[slot]) >= 0:
-            if self._hashes[first] == wanted and self.keys[first] == key:
-                break
-            slot = slot + 1 & mask
-        else:
-            slots[slot] = first = known
-            self._append(key, wanted)
-        seen = self._seen.get(scorer)
-        if seen is None:
-            seen = self._seen[scorer] = bytearray()
-        if first == len(seen):
-            seen.append(1)
-            return first, first == known
-        if first > len(seen):
-            seen.extend(bytes(first + 1 - len(seen)))
+        document = n = len(self.keys)
+        first = self._first.setdefault(hash(key), n)
+        if first < n and self.keys[first] != key:
+            first = self._first.setdefault(key, n)
+        seen = self._seen.setdefault(scorer, array("I"))
+        seen.extend([0] * (first + 1 - len(seen)))
+        others = self._again.setdefault(first, []) if seen[first] else []
         if not seen[first]:
-            seen[first] = 1
-            return first, first == known
-        others = self._again.setdefault(first, [])
-        past = self._past.get((scorer, first), 0)
-        self._past[scorer, first] = past + 1
-        if past == len(others):
-            others.append(known)
-            self._append(key, wanted)
-        return others[past], others[past] == known
+            document = first
+        elif seen[first] <= len(others):
+            document = others[seen[first] - 1]
+        else:
+            others.append(n)
+        seen[first] += 1
+        if document == n:
+            self.keys.append(key)
+        return document, document == n
 
     def distinct(self) -> int:
         """How many different keys there are."""
-        return len(self) - sum(map(len, self._again.values()))
+        return len(self.keys) - sum(map(len, self._again.values()))
 
     def unique_keys(self) -> Sequence[str]:
         """The keys, with the further occurrences numbered. It ends the numbering of documents."""
@@ -299,20 +214,6 @@ class Index:
         for number, name in renamed.items():
             self.keys.replace(number, name)
         return self.keys
-
-    def _append(self, key: str, hashed: int) -> None:
-        self.keys.append(key)
-        self._hashes.append(hashed)
-        if 2 * len(self._hashes) <= len(self._slots):
-            return
-        self._slots = slots = array("i", [-1]) * (2 * len(self._slots))
-        mask = len(slots) - 1
-        further = {number for others in self._again.values() for number in others}
-        for number, slot in enumerate(self._hashes):
-            if number not in further:
-                while slots[slot & mask] >= 0:
-                    slot += 1
-                slots[slot & mask] = number
 
 
 _HASHES = ("doc_hash", "prompt_hash", "target_hash")
@@ -355,12 +256,10 @@ class Scan:
     The reader, the exporter and the rescoring walk the file with it and so agree on the numbers.
     """
 
-    def __init__(self, path: Path, wanted: Wanted, *, whole: bool = False, documents: bool = False) -> None:
+    def __init__(self, path: Path, wanted: Wanted, *, whole: bool = False) -> None:
         self.path, self.wanted, self.whole = path, wanted, whole
         looked_at = wanted.cluster is not None or wanted.key is not None or bool(wanted.fields)
         self.exact = whole or looked_at or bool(wanted.raw)
-        self.documents = documents or looked_at
-        """Whether each row has its document."""
         self.index = Index()
         self.media = wanted.media
         """Whether a document holds an object that is identified by its memory address."""
@@ -371,7 +270,7 @@ class Scan:
         filters, n = wanted.filters, wanted.effective
         past: dict[str, int] = {}
         likelihoods = wanted.choices or wanted.brier
-        lines = rows(self.path, whole=self.whole, documents=self.documents, choices=likelihoods)
+        lines = rows(self.path, whole=self.whole, choices=likelihoods)
         for position, (number, line, row, end) in enumerate(lines):
             key: Any = row.get("doc_hash")
             hashed = type(key) is str

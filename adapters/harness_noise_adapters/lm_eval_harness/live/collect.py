@@ -10,15 +10,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from harness_noise.arrays import HashArray
-from harness_noise.data.clusters import ClusterSpec, MissingFieldError, labeller
+from harness_noise.data.clusters import ClusterSpec, labeller
 from harness_noise.data.questions import Questions, occurrences, text_hash
 from harness_noise.data.scores import Run, Weighting, with_groups
 from harness_noise.errors import InputError
 
 from ..scoring import aggregates, choices
 from ..scoring.clusters import AskedQuestions, Labels, clusters, is_parallel, resolve
-from ..scoring.columns import Column
-from ..scoring.gather import BYPASS, Aggregation, Gathered, GroupRow, Key, OwnValue, TaskFacts, gather, reported
+from ..scoring.gather import BYPASS, Aggregation, Column, Gathered, GroupRow, Key, OwnValue, TaskFacts, gather, reported
 from ..scoring.gather import groups as in_groups
 from ..scoring.rescore import (
     FilterScores,
@@ -44,12 +43,12 @@ class TaskScores:
     positions: dict[str, list[int]]
     """filter → the numbers of these rows among the task's samples, as lm-eval has them."""
     filters: dict[str, FilterScores] = field(default_factory=dict)
-    identical: bool = False
-    """Whether all answers of every question are the same."""
-    differ: bool = False
-    """Whether some answers to one question differ."""
+    identical: bool | None = None
+    """Whether all answers of every question are the same; None where there is one to each."""
     copied: bool = False
     """Whether lm-eval's own answers are copies of each other, and count as one."""
+    clusters: Labels | None = None
+    """Of its questions; None where they have none."""
 
     @property
     def questions(self) -> list[Row]:
@@ -120,8 +119,8 @@ def task_facts(
             (metric, scorer): _own_value(metric, scores.filters[scorer], native_K) for metric, scorer in columns
         },
         copied=scores.copied,
-        identical=scores.identical,
-        answers_differ=lambda: scores.differ,
+        identical=scores.identical is True,
+        answers_differ=lambda: scores.identical is False,
         texts=lambda: _texts(first),
         probabilities=probabilities,
     )
@@ -166,8 +165,6 @@ class Collected:
     run: Run
     tasks: dict[str, TaskScores]
     """Raw values per repeat of every metric, also of those that are not means."""
-    clusters: dict[str, Labels]
-    """Task → the clusters of its questions; tasks without are left out."""
 
 
 def flat_tasks(task_dict: Mapping[Any, Any]) -> dict[str, Any]:
@@ -236,11 +233,13 @@ def collect(
             scores = scored[name] = TaskScores(name, *by_filter(samples))
             _score(scores, task, repeats.get(name, (1, 1)), notes, uneven=name in uneven)
     labels = cluster_labels(scored, options, notes, carried or {})
-    gathered, budget = Gathered(notes=notes), aggregates.CallingTime()
+    for name, (clustered, _) in labels.items():
+        scored[name].clusters = clustered
+    gathered = Gathered(notes=notes)
     for name, task_scores in scored.items():
         native_K = 1 if task_scores.copied else repeats.get(name, (1, 1))[0]
         if columns := columns_of(task_scores, tasks[name]):
-            gather(task_facts(task_scores, tasks[name], results, native_K, columns), columns, budget, gathered)
+            gather(task_facts(task_scores, tasks[name], results, native_K, columns), columns, gathered)
         else:
             notes.append(f"{name}: the run only predicts (predict_only): nothing was scored, so it has no error bar")
     values = {name: reported(row) for name, row in results["results"].items()}
@@ -257,7 +256,7 @@ def collect(
             run = with_groups(run, {group: pattern})
         except InputError as error:
             run = replace(run, notes=(*run.notes, str(error)))
-    return Collected(run, scored, {name: known for name, (known, _) in labels.items()})
+    return Collected(run, scored)
 
 
 def by_filter(samples: Sequence[Row]) -> tuple[dict[str, list[Row]], dict[str, list[int]]]:
@@ -269,21 +268,17 @@ def by_filter(samples: Sequence[Row]) -> tuple[dict[str, list[Row]], dict[str, l
         positions.setdefault(samples[position]["filter"], []).append(position)
     first = next(iter(out.values()), [])
     for name, rows in out.items():
-        if [_identity(row) for row in rows] != [_identity(row) for row in first]:
+        if [(row["doc_id"], row["target_hash"]) for row in rows] != [
+            (row["doc_id"], row["target_hash"]) for row in first
+        ]:
             raise ValueError(f"filter {name!r} has other documents than the first filter")
     return out, positions
-
-
-def _identity(row: Row) -> tuple[Any, Any]:
-    return row["doc_id"], row["target_hash"]
 
 
 def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str], *, uneven: bool) -> None:
     """Fill in the scores per repeat of a task."""
     name, (native_K, K) = out.name, repeats
-    out.identical = K > 1 and identical_answers(out.questions, K)
-    repeated = any(len(answers) > 1 for row in out.questions for answers in row["resps"])
-    out.differ = K > 1 and repeated and not out.identical
+    out.identical = identical_answers(out.questions, K)
     copies = copied_answers(out.questions, native_K, K)
     out.copied = copies > 0
     if copies:
@@ -297,9 +292,9 @@ def _score(out: TaskScores, task: Any, repeats: tuple[int, int], notes: list[str
             scores = rescore(task, ensembles[key], samples, K, native_K, uneven=uneven)
             scores = without_copies(scores, native_K) if out.copied else scores
         elif all("scores_per_repeat" in row for row in samples):
-            scores = logged(key, samples)
+            scores = logged(samples)
         else:
-            scores = unrepeated(key, samples)
+            scores = unrepeated(samples)
         out.filters[key] = scores
         notes += [f"{name}, {key}: {note}" for note in scores.notes]
         if scores.mismatch:
@@ -328,30 +323,6 @@ def cluster_labels(
         asked[name] = AskedQuestions([row["doc_id"] for row in rows], [row["target_hash"] for row in rows], labels)
     given = None if options.cluster == ClusterSpec() else options.cluster
     return out | clusters(given, asked, notes, flag=options.named("cluster"), whole=True)
-
-
-def first_missing(tasks: Mapping[str, Any], spec: ClusterSpec) -> tuple[list[str], list[str]]:
-    """What is wrong with the cluster fields before the run starts.
-
-    Returns:
-        (errors, warnings): a field that the user named and the documents lack is an error; a preset
-        that does not fit is a warning.
-    """
-    errors: list[str] = []
-    warnings: list[str] = []
-    for name, task in tasks.items():
-        wanted = resolve(spec, name)
-        if wanted is None or wanted == "task" or is_parallel(wanted):
-            continue
-        docs = getattr(task, "task_docs", None)
-        doc = next(iter(docs if docs is not None else task.eval_docs), None)
-        if doc is None:
-            continue
-        try:
-            labeller(wanted)(doc)
-        except MissingFieldError as error:
-            (warnings if spec.for_task(name) == "auto" else errors).append(f"{name}: {error}")
-    return errors, warnings
 
 
 def _group_rows(groups: NativeGroups, results: Mapping[str, Any]) -> Iterator[GroupRow]:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from harness_noise.analysis.drawing import with_record
@@ -16,47 +16,19 @@ from harness_noise.analysis.observed import REPEATS_SHARE, EnoughRepeats, observ
 from harness_noise.analysis.references import of_runs
 from harness_noise.analysis.sequential import FEWEST_FOR_SE
 from harness_noise.data.clusters import ClusterSpec
-from harness_noise.data.scores import Run, Scores
+from harness_noise.data.scores import Run
 from harness_noise.errors import InputError
-from harness_noise.io.registry import read
 from harness_noise.results.rows import Analysis
 from harness_noise.results.sequential import Drawn
 from harness_noise.settings import Settings
 
-from .asking import Asking
 from .collect import NativeGroups, collect
 from .options import Options
-from .population import Grown, Population, Unit, scores_of
-from .repeats import Repeats
+from .population import Grown, Others, Population, Unit, scores_of
+from .repeats import Asking, Repeats
 
 MOST_REPEATS = 16
 """Answers per question at which `auto` ends, whether more would pay or not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Others:
-    """The finished runs that a run is compared with, and that say what a part says of the whole."""
-
-    against: Run | None = None
-    references: tuple[Run, ...] = ()
-
-    @classmethod
-    def read(cls, options: Options) -> Others:
-        """Those that the options name.
-
-        Raises:
-            InputError: one cannot be read, or is several.
-        """
-        against = None
-        if options.against is not None:
-            runs = read(options.against)
-            if len(runs) > 1:
-                names = ", ".join(run.model for run in runs[:4])
-                raise InputError(
-                    f"{options.named('against', options.against)}: there are {len(runs)} runs ({names}): name one"
-                )
-            against = runs[0]
-        return cls(against, tuple(run for path in options.references for run in read(path)))
 
 
 def check_partial(options: Options, arguments: Mapping[str, Any]) -> None:
@@ -99,13 +71,11 @@ class Growing:
 
     def __init__(self, asking: Asking, groups: NativeGroups, repeats: Repeats, session: Any) -> None:
         self.asking, self.tasks, self.repeats, self.session = asking, asking.tasks, repeats, session
-        self.others: Others = session.others()
+        self.others: Others = session.others
         self.options: Options = session.options
         self.notes: list[str] = []
-        population = Population(
-            self.tasks, groups, self.options, repeats.counts, self.others.against, self.others.references, self.notes
-        )
-        self.units = population.units(self.options.rule)
+        population = Population(self.tasks, groups, self.options, repeats.counts, self.others, self.notes)
+        self.units = population.units()
         self.carried = population.carried
         repeats.in_rounds(task.name for unit in self.units if unit.in_rounds for task in unit.tasks)
         self.notes += _several(self.units, self.options)
@@ -218,8 +188,14 @@ class Growing:
 
         A task is judged by all its questions so far, once there are enough of them or all have been asked.
         """
-        last = unit.blocks == len(unit.order.blocks)
-        parts = [part for part in self._repeated(unit) if last or len(part.questions) >= FEWEST_FOR_SE]
+        if (key := self._key(unit)) is None:
+            return {}
+        last, grows = unit.blocks == len(unit.order.blocks), self.options.repeats.grows
+        parts = [
+            part
+            for part in self.grown.parts(unit, key)
+            if part.task in self.repeats.tasks and grows(part.task) and (last or len(part.questions) >= FEWEST_FOR_SE)
+        ]
         if not parts:
             return {}
         settings, rule = self.options.settings, self.options.rule
@@ -236,25 +212,14 @@ class Growing:
                 steps[part.task] = 1 if se is not None else _step(verdict)
         return steps
 
-    def _repeated(self, unit: Unit) -> list[Scores]:
-        """The deciding scores of the tasks that may be asked more often."""
-        if not self._decides(unit):
-            return []
-        assert unit.key is not None
-        grows = self.options.repeats.grows
-        return [
-            part for part in self.grown.parts(unit, unit.key) if part.task in self.repeats.tasks and grows(part.task)
-        ]
-
     def _look(self, unit: Unit) -> None:
-        if unit.rule is None or not self._decides(unit):
+        if unit.rule is None or (key := self._key(unit)) is None:
             return
-        assert unit.key is not None
-        parts, settings = self.grown.parts(unit, unit.key), self.options.settings
-        if unit.rule.se is not None:
+        parts, settings, against = self.grown.parts(unit, key), self.options.settings, self.others.against
+        if against is None:
             observed = observe_mean(parts, settings, unit.group())
         else:
-            theirs = [part for mine in parts if (part := self._theirs(mine.task, unit.key)) is not None]
+            theirs = [part for mine in parts if (part := scores_of(against, mine.task, key)) is not None]
             # ours drew the order, and where there are none the user said so
             theirs = [replace(part, clusters=None, cluster_spec=None) for part in theirs]
             observed = observe(parts, theirs, settings, unit.group(), references=self.others.references)
@@ -262,8 +227,8 @@ class Growing:
         unit.done = unit.look.stop
         self._say(unit.name, unit.look.message)
 
-    def _decides(self, unit: Unit) -> bool:
-        """Whether a metric decides; it is chosen at the first look."""
+    def _key(self, unit: Unit) -> tuple[str, str] | None:
+        """Metric and filter that decide, which are chosen at the first look; None where none can."""
         if unit.key is None:
             unit.key = next((key for key in self._keys(unit) if self._fits(unit, key)), None)
             if unit.key is None and unit.blocks == 1:
@@ -274,7 +239,7 @@ class Growing:
                 text = f"{unit.name}: there is no {wanted} that all its tasks{other} have, so all questions are asked"
                 self.session.say(text)
                 self.repeats.notes.append(text)
-        return unit.key is not None
+        return unit.key
 
     def _keys(self, unit: Unit) -> list[tuple[str, str]]:
         keys = self.grown.keys(unit.tasks[0].name)
@@ -284,14 +249,11 @@ class Growing:
         return [key for key in keys if wanted is None or wanted in (key[0], ",".join(key))]
 
     def _fits(self, unit: Unit, key: tuple[str, str]) -> bool:
+        against = self.others.against
         return all(
-            key in self.grown.keys(task.name) and (self.others.against is None or self._theirs(task.name, key))
+            key in self.grown.keys(task.name) and (against is None or scores_of(against, task.name, key))
             for task in unit.tasks
         )
-
-    def _theirs(self, task: str, key: tuple[str, str]) -> Scores | None:
-        assert self.others.against is not None
-        return scores_of(self.others.against, task, key)
 
     def _say(self, name: str, text: str) -> None:
         print(f"harness-noise: {name}: {text}", file=sys.stderr, flush=True)

@@ -8,32 +8,34 @@ goes wrong later costs one warning, and the native result is returned as it came
 
 from __future__ import annotations
 
-import functools
 import inspect
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property, wraps
+from itertools import islice
 from typing import Any
 
 from harness_noise.analysis.mean import analyze_run
-from harness_noise.data.clusters import check_tasks
+from harness_noise.data.clusters import MissingFieldError, check_tasks, labeller
 from harness_noise.errors import InputError, error_message
 from harness_noise.results.rows import Analysis, Estimate
 
 from ..files.results import annotate, copy_of, inject
-from .asking import Asking
-from .collect import Collected, collect, first_missing, flat_tasks, native_groups
-from .growing import Growing, Others, check_partial, with_references
+from ..scoring.clusters import is_parallel, resolve
+from .collect import Collected, collect, flat_tasks, native_groups
+from .growing import Growing, check_partial, with_references
 from .options import Options
-from .repeats import GENERATE, Repeats, innermost, native_repeats, same_random_state, silent_zeros
+from .population import Others
+from .repeats import GENERATE, Asking, Repeats, innermost, native_repeats, same_random_state, silent_zeros
 
 log = logging.getLogger("harness_noise")
 _MARK = "__harness_noise_original__"
 
 
-@dataclass(slots=True)
+@dataclass
 class Session:
     """What the hook saw and made while it was installed."""
 
@@ -57,13 +59,11 @@ class Session:
     """Whether the user stopped the last run's further answers, or what is computed from them."""
     part: dict[str, list[int]] | None = None
     """The documents that the last run asked, by task; None where it asked all."""
-    _others: Others | None = None
 
+    @cached_property
     def others(self) -> Others:
-        """The finished runs that the options name, read once."""
-        if self._others is None:
-            self._others = Others.read(self.options)
-        return self._others
+        """The finished runs that the options name."""
+        return Others.read(self.options)
 
     def native_se(self, estimate: Estimate) -> float | None:
         """lm-eval's own standard error of that metric."""
@@ -123,7 +123,7 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
     """`simple_evaluate`, which refuses wrong cluster fields and patterns without a task before it loads the model."""
     signature = inspect.signature(original)
 
-    @functools.wraps(original)
+    @wraps(original)
     def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
         try:
             arguments = signature.bind(*args, **kwargs).arguments
@@ -133,9 +133,7 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
             if options.names_something and manager is not None and isinstance(arguments.get("model"), str):
                 with same_random_state():
                     load = getattr(manager, "load", None) or manager.load_task_or_group
-                    task_dict = load(arguments["tasks"])
-                    check_clusters(task_dict, options)
-                    check_patterns(flat_tasks(task_dict), native_groups(task_dict), options)
+                    check_names(load(arguments["tasks"]), options)
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001 - lm-eval comes to it again, and says what is wrong
@@ -162,42 +160,50 @@ def check_call(session: Session, arguments: Mapping[str, Any]) -> None:
     options = session.options
     if options.partial or options.references:
         check_partial(options, arguments)
-        session.others()
+        _ = session.others  # read now
 
 
-def check_clusters(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
-    """Warnings about cluster fields.
+def check_names(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
+    """Warnings about cluster fields, once all tasks and fields that the options name are known to be there.
 
     Raises:
-        InputError: a field that the user named is not in the documents.
+        InputError: a field that the user named is not in the documents; a group, or a number of answers, is of tasks
+            that are not there.
     """
     tasks = flat_tasks(task_dict)
+    errors: list[str] = []
+    warnings: list[str] = []
     if not options.of_many:
         check_tasks(options.cluster, sorted(tasks), options.named("cluster"))  # lm-eval ≤ 0.4.10 has them in no order
-    errors, warnings = first_missing(tasks, options.cluster)
+    for name, task in tasks.items():
+        wanted = resolve(options.cluster, name)
+        docs = getattr(task, "task_docs", None)
+        if wanted is None or wanted == "task" or is_parallel(wanted):
+            continue
+        for doc in islice(docs if docs is not None else task.eval_docs, 1):
+            try:
+                labeller(wanted)(doc)
+            except MissingFieldError as error:  # of a preset that does not fit nobody is to blame
+                (warnings if options.cluster.for_task(name) == "auto" else errors).append(f"{name}: {error}")
     if errors:
         raise InputError(
             f"{options.named('cluster')} does not fit: {'; '.join(errors)}. Name a field that is there, or say "
             "TASK=SPEC for the tasks that have it"
         )
+    _check_patterns(tasks, native_groups(task_dict), options)
     return [f"not clustered: {text}" for text in warnings]
 
 
-def check_patterns(tasks: Collection[str], groups: Collection[str], options: Options) -> None:
-    """Refuse groups and numbers of answers for tasks that are not there.
-
-    Raises:
-        InputError: says which.
-    """
-    wanted = [(pattern, options.named("group", f"{name}={pattern}")) for name, pattern in options.groups.items()]
+def _check_patterns(tasks: Collection[str], groups: Collection[str], options: Options) -> None:
+    wanted = []
+    for name, pattern in options.groups.items():
+        said = options.named("group", f"{name}={pattern}")
+        wanted.append((pattern, said))
+        if name in tasks or name in groups:
+            raise InputError(f"{said}: a task or group is already called {name!r}")
     if not options.of_many:
         repeats = options.repeats.by_task
         wanted += [(task, options.named("repeats", f"{task}={K or 'auto'}")) for task, K in repeats if task != "*"]
-    for name, pattern in options.groups.items():
-        if name in tasks or name in groups:
-            raise InputError(
-                f"{options.named('group', f'{name}={pattern}')}: a task or group is already called {name!r}"
-            )
     for pattern, said in wanted:
         if not any(fnmatchcase(task, pattern) for task in tasks):
             raise InputError(f"{said}: no task matches; this run has {', '.join(sorted(tasks))}")
@@ -207,7 +213,7 @@ def wrap(original: Callable[..., Any], session: Session) -> Callable[..., Any]:
     """`evaluate` with the noise of its results; same arguments, same return value."""
     signature = inspect.signature(original)
 
-    @functools.wraps(original)
+    @wraps(original)
     def evaluate(*args: Any, **kwargs: Any) -> Any:
         session.analysis = session.collected = session.part = None
         session.interrupted = False
@@ -277,8 +283,7 @@ class _Live:
         self.repeats = Repeats(
             self.lm, self.tasks, self.wanted, reseed=options.reseed, say=session.say, in_blocks=options.partial
         )
-        self.notes = [*check_clusters(arguments["task_dict"], options), *self._check_repeats()]
-        check_patterns(self.tasks, self.groups, options)
+        self.notes = [*check_names(arguments["task_dict"], options), *self._check_repeats()]
         cached = bool(arguments.get("cache_requests"))
         self.notes += silent_zeros(self.lm, self.tasks, self.wanted, reseed=options.reseed, cache_requests=cached)
         self.growing: Growing | None = None
@@ -330,7 +335,7 @@ class _Live:
             settings = session.options.settings
             analysis = analyze_run(collected.run, settings)
             if session.options.references:
-                analysis = with_references(analysis, collected.run, session.others().references, settings)
+                analysis = with_references(analysis, collected.run, session.others.references, settings)
         out = copy_of(results)
         inject(out, analysis, rows=session.options.rows)
         if annotated:
@@ -347,7 +352,6 @@ def per_sample(collected: Collected) -> Iterator[tuple[str, int, dict[str, list[
     """Task and number of every logged sample, its scores per repeat and its cluster."""
     measured = {(part.task, part.scorer, part.metric): part for part in collected.run.scores}
     for name, task_scores in collected.tasks.items():
-        clusters = collected.clusters.get(name)
         for scorer, positions in task_scores.positions.items():
             columns = {
                 metric: [scores[: len(raw)] for scores, raw in zip(part.values.tolist(), answers, strict=True)]
@@ -356,7 +360,7 @@ def per_sample(collected: Collected) -> Iterator[tuple[str, int, dict[str, list[
             }
             for i, position in enumerate(positions):
                 scores = {metric: values[i] for metric, values in columns.items()}
-                yield name, position, scores, None if clusters is None else clusters[i]
+                yield name, position, scores, None if task_scores.clusters is None else task_scores.clusters[i]
 
 
 def model_name(lm: Any) -> str | None:

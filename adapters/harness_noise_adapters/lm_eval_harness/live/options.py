@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness_noise.data.clusters import ClusterSpec
+from harness_noise.data.clusters import ClusterSpec, joined
 from harness_noise.errors import InputError, parameter
 from harness_noise.settings import Settings
 
@@ -35,8 +35,8 @@ AUTO = 2
 class RepeatsSpec:
     """Answers per question of generate_until tasks."""
 
-    by_task: tuple[tuple[str, int | None], ...] = ()
-    """(glob of tasks, K ≥ 1, or None for `auto`); the last that matches counts."""
+    by_task: tuple[tuple[str, int], ...] = ()
+    """(glob of tasks, K ≥ 1, or 0 for `auto`); the last that matches counts."""
 
     @classmethod
     def parse(cls, given: object, where: str) -> RepeatsSpec:
@@ -57,23 +57,22 @@ class RepeatsSpec:
                 pairs.append((task.strip() if equals else "*", K))
         return cls(tuple((task, _repeats(K, where)) for task, K in pairs))
 
-    def _of(self, task: str) -> tuple[int | None, bool]:
-        """K, and whether something was said of the task."""
-        matches = [K for pattern, K in self.by_task if fnmatchcase(task, pattern)]
-        return (matches[-1], True) if matches else (None, False)
+    def _of(self, task: str) -> int | None:
+        """K of a task, 0 for `auto`; None where nothing was said of it."""
+        return next((K for pattern, K in reversed(self.by_task) if fnmatchcase(task, pattern)), None)
 
     def begin(self, task: str) -> int | None:
         """Answers per question that a task begins with; None: as many as it asks for itself."""
-        K, said = self._of(task)
-        return AUTO if said and K is None else K
+        K = self._of(task)
+        return AUTO if K == 0 else K
 
     def grows(self, task: str) -> bool:
         """Whether more are asked for until they no longer pay."""
-        return self._of(task) == (None, True)
+        return self._of(task) == 0
 
     @property
     def auto(self) -> bool:
-        return any(K is None for _, K in self.by_task)
+        return any(K == 0 for _, K in self.by_task)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,26 +177,17 @@ def block(content: object, where: str) -> dict[str, Any]:
 
 
 def clusters(given: object, where: str) -> tuple[ClusterSpec, str | None]:
-    """One SPEC, several (the flag repeated), or a mapping task → SPEC."""
+    """One SPEC, several (the flag repeated), or a mapping task → SPEC; parsed, and as one text."""
     if given is None:
         return ClusterSpec(), None
-    if isinstance(given, ClusterSpec):
-        return given, None
     if isinstance(given, Mapping):
-        text = ",".join(f"{task}={spec}" for task, spec in given.items())
-        return ClusterSpec.parse({str(task): str(spec) for task, spec in given.items()}), text
-    texts = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else None
-    if texts is None or not all(isinstance(text, str) for text in texts):
+        by_task = {str(task): str(spec) for task, spec in given.items()}
+        return ClusterSpec.parse(by_task), ",".join(f"{task}={spec}" for task, spec in by_task.items())
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise InputError(f"{where}: cluster must be a SPEC, a list of them, or a mapping of task to SPEC")
-    parts = [ClusterSpec.parse(text) for text in texts]
-    defaults = [part.default for part in parts if part.default is not None]
-    if len(defaults) > 1:
-        raise InputError(
-            f"{where}: two cluster SPECs for all tasks, {defaults[0]!r} and {defaults[1]!r}; say TASK=SPEC, or "
-            f"{defaults[0]}*{defaults[1]} if they are crossed"
-        )
-    by_task = tuple(pair for part in parts for pair in part.by_task)
-    return ClusterSpec(defaults[0] if defaults else None, by_task), ",".join(texts) or None
+    text = joined(texts)
+    return ClusterSpec.parse(text), text
 
 
 def groups(given: object, where: str) -> dict[str, str]:
@@ -224,10 +214,10 @@ def _named(name: str, value: object = "", *, where: str) -> str:
     return parameter("groups" if name == "group" else name, value) if value != "" else f"`{name}`"
 
 
-def _repeats(given: object, where: str) -> int | None:
-    """K; None for `auto`."""
+def _repeats(given: object, where: str) -> int:
+    """K; 0 for `auto`."""
     if isinstance(given, str) and given.strip() == "auto":
-        return None
+        return 0
     K = whole_number(given, f"{where}: repeats")
     if K < 1:
         raise InputError(f"{where}: repeats must be at least 1, not {K}: it is the number of answers per question")

@@ -19,6 +19,7 @@ from harness_noise.data.matching import pair
 from harness_noise.data.questions import Questions, occurrences
 from harness_noise.data.scores import Group, Run, Scores, Weighting
 from harness_noise.errors import InputError, some_of
+from harness_noise.io.registry import read
 
 from ..scoring.clusters import Labels, is_parallel, resolve
 from ..scoring.rescore import Row
@@ -109,6 +110,32 @@ class Unit:
         return Group(self.name, *self.key, tuple(tasks or [task.name for task in self.tasks]), weighting)
 
 
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The finished runs that a run is compared with, and that say what a part says of the whole."""
+
+    against: Run | None = None
+    references: tuple[Run, ...] = ()
+
+    @classmethod
+    def read(cls, options: Options) -> Others:
+        """Those that the options name.
+
+        Raises:
+            InputError: one cannot be read, or is several.
+        """
+        against = None
+        if options.against is not None:
+            runs = read(options.against)
+            if len(runs) > 1:
+                names = ", ".join(run.model for run in runs[:4])
+                raise InputError(
+                    f"{options.named('against', options.against)}: there are {len(runs)} runs ({names}): name one"
+                )
+            against = runs[0]
+        return cls(against, tuple(run for path in options.references for run in read(path)))
+
+
 @dataclass(slots=True)
 class Population:
     """All questions of a run.
@@ -118,8 +145,7 @@ class Population:
         groups: see `collect.native_groups`.
         options: the user's choices.
         counts: task → (answers that lm-eval itself asks for, answers in all); without an entry one.
-        against: the run that it is compared with; None: none is.
-        references: runs that have answered all questions, by which uncertain ones are drawn more often.
+        others: the run that it is compared with, and those by which uncertain questions are drawn more often.
 
     Raises:
         InputError: two groups share tasks, too few questions to stop before the end, or the other run lacks a task.
@@ -129,19 +155,23 @@ class Population:
     groups: NativeGroups
     options: Options
     counts: Mapping[str, tuple[int, int]]
-    against: Run | None = None
-    references: Sequence[Run] = ()
+    others: Others
     notes: list[str] = field(default_factory=list)
     carried: dict[str, tuple[Labels, str | None]] = field(default_factory=dict)
     """Task → the clusters that come from the run it is compared with: of all its documents."""
+    clustered: dict[tuple[str, bool], list[str]] = field(default_factory=dict)
+    """How the run that it is compared with is clustered, and whether the user refuses that → which tasks."""
 
-    def units(self, rule: StoppingRule | None) -> list[Unit]:
+    @property
+    def against(self) -> Run | None:
+        return self.others.against
+
+    def units(self) -> list[Unit]:
         """What stops together, each with its order; without a rule one block."""
         known = self._known()
         self._check_metric()
         return [
-            self._unit(name, [known[task] for task in members], metrics, rule)
-            for name, members, metrics in self._members()
+            self._unit(name, [known[task] for task in members], metrics) for name, members, metrics in self._members()
         ]
 
     def _check_metric(self) -> None:
@@ -159,19 +189,17 @@ class Population:
 
     def _members(self) -> list[tuple[str, list[str], Metrics | None]]:
         """The groups that are in no other one, and the tasks outside of any."""
-        asked = {
-            name: [task for task in self.tasks if fnmatchcase(task, pattern)]
+        groups: dict[str, tuple[list[str], Metrics]] = {
+            name: ([task for task in self.tasks if fnmatchcase(task, pattern)], ())
             for name, pattern in self.options.groups.items()
         }
-        native = {name: list(members) for name, (members, configs) in self.groups.items() if configs}
-        members_of = asked | native
-        outer = {
-            name: members
-            for name, members in members_of.items()
-            if members and not any(set(members) < set(other) for other in members_of.values())
-        }
+        groups |= {name: (members, _averaged(configs)) for name, (members, configs) in self.groups.items() if configs}
+        units: list[tuple[str, list[str], Metrics | None]] = []
         owner: dict[str, str] = {}
-        for name, members in outer.items():
+        for name, (members, metrics) in groups.items():
+            if not members or any(set(members) < set(other) for other, _ in groups.values()):
+                continue
+            units.append((name, members, metrics))
             for task in members:
                 if task in owner:
                     raise InputError(
@@ -179,18 +207,11 @@ class Population:
                         "decides when it has enough questions: run them one after the other, or leave one out"
                     )
                 owner[task] = name
-        units = [(name, members, self._metrics(name)) for name, members in outer.items()]
         return [*units, *((task, [task], None) for task in self.tasks if task not in owner)]
 
-    def _metrics(self, name: str) -> Metrics:
-        configs = self.groups[name][1] if name in self.groups else ()
-        return tuple(
-            (str(group_setting(config, "metric")), "size" if group_setting(config, "weight_by_size") else "equal")
-            for config in configs
-        )
-
     def _known(self) -> dict[str, TaskQuestions]:
-        rows = {name: _rows(task, self._parallel(name)) for name, task in self.tasks.items()}
+        cluster = self.options.cluster
+        rows = {name: _rows(task, is_parallel(resolve(cluster, name))) for name, task in self.tasks.items()}
         as_asked = {name: TaskScores(name, {"": docs}, {}) for name, docs in rows.items()}
         labels = cluster_labels(as_asked, self.options, [], {})  # what there is to say is said after the run
         tasks = {}
@@ -204,39 +225,26 @@ class Population:
                 )
             task = TaskQuestions(name, np.arange(len(docs)), questions, clusters, spec, len(docs))
             tasks[name] = task if self.against is None else self._shared(task, self.against)
-        self._say_clusters()
+        option, name = self.options.named("cluster"), "" if self.against is None else self.against.name
+        for (spec, refused), names in self.clustered.items():
+            self.notes.append(about_clusters(some_of(sorted(names), 1), spec, name, option, refused=refused))
         return tasks
 
     def _carried(self, task: str, questions: Questions) -> tuple[Labels, str | None] | tuple[None, None]:
         """The clusters of the run compared with, for a task of which nothing says `none`."""
         theirs = self._theirs(task)
-        if theirs is None or self.options.cluster.for_task(task) == "none":
+        if theirs is None or theirs.clusters is None:
             return None, None
-        clusters = carried(questions, theirs, self.options.named("cluster"))
-        if clusters is None:
+        refused = self.options.cluster.for_task(task) == "none"
+        self.clustered.setdefault((theirs.cluster_spec or "cluster", refused), []).append(task)
+        labels = None if refused else carried(questions, theirs, self.options.named("cluster"))
+        if labels is None:
             return None, None
-        self.carried[task] = clusters
-        return clusters
-
-    def _say_clusters(self) -> None:
-        """Which tasks have the clusters of the run compared with, and which must not."""
-        said: dict[tuple[str, bool], list[str]] = {}
-        for task in self.tasks:
-            theirs = self._theirs(task)
-            refused = self.options.cluster.for_task(task) == "none"
-            if theirs is not None and theirs.clusters is not None and (refused or task in self.carried):
-                said.setdefault((theirs.cluster_spec or "cluster", refused), []).append(task)
-        assert self.against is not None or not said
-        option = self.options.named("cluster")
-        for (spec, refused), names in said.items():
-            name = "" if self.against is None else self.against.name
-            self.notes.append(about_clusters(some_of(sorted(names), 1), spec, name, option, refused=refused))
+        self.carried[task] = labels
+        return labels
 
     def _theirs(self, task: str) -> Scores | None:
         return None if self.against is None else scores_of(self.against, task)
-
-    def _parallel(self, task: str) -> bool:
-        return is_parallel(resolve(self.options.cluster, task))
 
     def _shared(self, task: TaskQuestions, against: Run) -> TaskQuestions:
         """Only the questions that the other run has answered: no other counts in the comparison."""
@@ -271,9 +279,8 @@ class Population:
         kept = task.n_total if whole else len(documents)
         return replace(task, documents=documents, drawn_from=kept, chances=chances)
 
-    def _unit(
-        self, name: str, tasks: Sequence[TaskQuestions], metrics: Metrics | None, rule: StoppingRule | None
-    ) -> Unit:
+    def _unit(self, name: str, tasks: Sequence[TaskQuestions], metrics: Metrics | None) -> Unit:
+        rule = self.options.rule
         rows = [(number, document) for number, task in enumerate(tasks) for document in task.documents.tolist()]
         of_task = [number for number, _ in rows]
         labels = None
@@ -292,7 +299,12 @@ class Population:
                         keys = {i: task.questions.keys[rows[i][1]] for i in mine}
                         known = task.chances or {}  # of the run compared with, of whose part this is one
                         task.chances = {key: known.get(key, 1.0) * float(each[i]) for i, key in keys.items()}
-                self._check_drawn(name, tasks, {of_task[i] for i in kept})
+                drawn = {of_task[i] for i in kept}
+                if missing := [task.name for number, task in enumerate(tasks) if number not in drawn]:
+                    raise InputError(
+                        f"a part of {self.options.sample} has no question of {some_of(missing, 1)}: take a larger part "
+                        "of the questions"
+                    )
             rows, of_task = [rows[i] for i in kept], [of_task[i] for i in kept]
             if rule is None:
                 order = Order((np.arange(len(rows)),), (len(rows),), seed)
@@ -311,7 +323,7 @@ class Population:
     ) -> FloatArray | None:
         """(n,) probabilities of being drawn; None where all questions have the same."""
         assert self.options.sample is not None
-        expected = [expected_scores(t.questions, t.name, self.references, self.options.metric) for t in tasks]
+        expected = [expected_scores(t.questions, t.name, self.others.references, self.options.metric) for t in tasks]
         known = [scores[document] for number, document in rows if (scores := expected[number]) is not None]
         if len(known) < len(rows):
             return None
@@ -336,13 +348,13 @@ class Population:
         ]
         return replace(rule, asking="depth")
 
-    def _check_drawn(self, name: str, tasks: Sequence[TaskQuestions], drawn: set[int]) -> None:
-        if missing := [task.name for number, task in enumerate(tasks) if number not in drawn]:
-            raise InputError(
-                f"a part of {self.options.sample} has no question of {missing[0]}"
-                + (f" and {len(missing) - 1} other tasks" if len(missing) > 1 else "")
-                + ": take a larger part of the questions"
-            )
+
+def _averaged(configs: Iterable[Any]) -> Metrics:
+    """What lm-eval's configurations of a group average, and how."""
+    return tuple(
+        (str(group_setting(config, "metric")), "size" if group_setting(config, "weight_by_size") else "equal")
+        for config in configs
+    )
 
 
 def _label(task: TaskQuestions, number: int, document: int) -> str:

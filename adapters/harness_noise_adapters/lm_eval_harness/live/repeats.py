@@ -11,6 +11,12 @@ lm-eval's API models send one fixed seed with every request: a server that honou
 times the same, and prediction noise silently becomes zero. The first answer keeps the harness's
 payload; the later ones get a seed from the harness's seed, the prompt and its occurrence, which
 does not depend on the order in which concurrent requests are sent.
+
+A run that is looked at while it grows is evaluated in parts (`Asking`), and every answer is asked for once. lm-eval
+builds the requests of a run once, and these are the requests of every part: what is asked of a question does not depend
+on which others are asked (few-shot examples drawn at random are those of the whole run). The model's methods are
+wrapped, so that an answer that is there is given again, and only the others are asked for. So a run may be evaluated
+block by block, and in the end as one run over all the questions that were asked.
 """
 
 from __future__ import annotations
@@ -20,9 +26,10 @@ import inspect
 import json
 import random
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from copy import deepcopy
 from typing import Any
 
 from harness_noise.errors import error_message
@@ -59,37 +66,6 @@ def seed_of(base: object, prompt: str, occurrence: int) -> int:
     """A seed in [0, 2³¹) for the n-th repeat of a prompt."""
     digest = hashlib.sha256(f"{base}|{prompt}|{occurrence}".encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:4], "big") >> 1
-
-
-class Reseeder:
-    """Gives every repeated prompt of one run a seed of its own.
-
-    One object serves all rounds of a run, so that occurrences are counted across them.
-    """
-
-    def __init__(self, lm: Any) -> None:
-        self.lm = innermost(lm)
-        self.occurrences: Counter[str] = Counter()
-
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        """Within it the model's payloads for generation carry our seeds; restored after."""
-        if not sends_payloads(self.lm):
-            yield
-            return
-        original = self.lm._create_payload
-
-        def create(messages: Any, *args: Any, **kwargs: Any) -> Any:
-            payload = original(messages, *args, **kwargs)
-            # no seed, or an explicit null: the server draws by itself
-            if kwargs.get("generate", args[0] if args else False) and payload.get("seed") is not None:
-                prompt = json.dumps(messages, sort_keys=True, default=str)
-                self.occurrences[prompt] += 1
-                payload["seed"] = seed_of(payload["seed"], prompt, self.occurrences[prompt])
-            return payload
-
-        with patched(self.lm, "_create_payload", create):
-            yield
 
 
 @contextmanager
@@ -134,38 +110,6 @@ def raised(tasks: Mapping[str, Any], wanted: Mapping[str, int]) -> dict[str, int
     }
 
 
-class BatchSizes:
-    """The largest batch sizes that a model has found, so that it does not look for them again.
-
-    lm-eval looks for one in every call, which for a run in blocks is one search for each block. What fits holds for
-    all requests that are no longer than those it was found with.
-    """
-
-    def __init__(self) -> None:
-        self.longest: Any = None
-        """For the longest requests that the model takes; None: not known."""
-        self._found: list[tuple[tuple[int, int], Any]] = []
-        """Lengths of what it was found with, and the size."""
-
-    def remembering(self, detect: Callable[..., Any], *, reuse: bool) -> Callable[..., Any]:
-        """lm-eval's search, which keeps what it finds; `reuse`: and does not search for what it knows."""
-
-        def detected(requests: Any = None, pos: int = 0) -> Any:
-            if not requests:
-                if not reuse or self.longest is None:
-                    self.longest = detect()
-                return self.longest
-            _, context, continuation = requests[pos]
-            lengths = len(context) + len(continuation), max(len(context), len(continuation))
-            for known, size in reversed(self._found) if reuse else ():
-                if lengths[0] <= known[0] and lengths[1] <= known[1]:
-                    return size
-            self._found.append((lengths, detect(requests, pos)))
-            return self._found[-1][1]
-
-        return detected
-
-
 class Repeats:
     """The further answers of one call of `evaluate`.
 
@@ -205,21 +149,24 @@ class Repeats:
         self.notes: list[str] = []
         self.interrupted = False
         """Whether the user stopped the further answers."""
-        self._further: dict[int, tuple[Any, list[Any]]] = {}
-        """id(instance) → the instance, so that no other one gets its id, and its further answers."""
+        self._further: defaultdict[int, list[Any]] = defaultdict(list)
+        """id of a request → its further answers; `_asked` holds the request, so that no other one gets its id."""
         self._answering = False
         """While the model answers, what it asks of itself is no request of lm-eval's."""
         self._done = 0, 0
         """Rounds of further answers that are there, and that were to be asked."""
-        self._seeds = Reseeder(lm)
-        """One of all rounds: equal prompts of two blocks are further answers, too."""
+        self._occurrences: Counter[str] = Counter()
+        """How often each prompt was asked further, in all rounds: equal prompts of two blocks count together."""
         self._asked: list[Any] = []
         """The harness's own requests by now."""
         self._task_of: dict[int, str] = {}
         """id of every request that is asked again → its task."""
         self._call: Callable[[Sequence[Any]], Any] | None = None
         """Asks the model as the harness did."""
-        self._batch_sizes = BatchSizes()
+        self._longest: Any = None
+        """The largest batch of the longest requests that the model takes; None: not known."""
+        self._batches: list[tuple[tuple[int, int], Any]] = []
+        """Lengths of requests, and the largest batch that was found with them."""
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -231,9 +178,29 @@ class Repeats:
                 stack.enter_context(patched(self.lm, GENERATE, self._generate(self.lm.generate_until)))
             model = innermost(self.lm)
             if (self.tasks or self.in_blocks) and callable(detect := getattr(model, _DETECT, None)):
-                remembering = self._batch_sizes.remembering(detect, reuse=self.in_blocks)
-                stack.enter_context(patched(model, _DETECT, remembering))
+                stack.enter_context(patched(model, _DETECT, self._remembering(detect)))
             yield
+
+    def _remembering(self, detect: Callable[..., Any]) -> Callable[..., Any]:
+        """lm-eval's search for the largest batch, which it makes in every call: for a run in blocks one for each block.
+
+        What fits holds for all requests that are no longer than those it was found with.
+        """
+
+        def detected(requests: Any = None, pos: int = 0) -> Any:
+            if not requests:
+                if not self.in_blocks or self._longest is None:
+                    self._longest = detect()
+                return self._longest
+            _, context, continuation = requests[pos]
+            lengths = len(context) + len(continuation), max(len(context), len(continuation))
+            for known, size in reversed(self._batches) if self.in_blocks else ():
+                if lengths[0] <= known[0] and lengths[1] <= known[1]:
+                    return size
+            self._batches.append((lengths, detect(requests, pos)))
+            return self._batches[-1][1]
+
+        return detected
 
     def in_rounds(self, names: Iterable[str]) -> None:
         """Ask these tasks only as often as they ask themselves, until `more` wants another round."""
@@ -341,7 +308,7 @@ class Repeats:
                 if len(answers) != len(asked):
                     raise ValueError(f"{len(answers)} answers to {len(asked)} requests")
                 for request, answer in zip(asked, answers, strict=True):
-                    self._further.setdefault(id(request), (request, []))[1].append(answer)
+                    self._further[id(request)].append(answer)
                 self._done = done, len(rounds)
 
     def _stopped(self, error: BaseException) -> None:
@@ -369,14 +336,10 @@ class Repeats:
             own = request.repeats or 1
             # padding for other ranks repeats whole blocks
             if id(request) in ours and seen[id(request)] % own == 0:
-                for repeat in range(own + len(self._more(request)), self.counts[ours[id(request)]][1]):
+                for repeat in range(own + len(self._further[id(request)]), self.counts[ours[id(request)]][1]):
                     rounds.setdefault(0 if at_once else repeat, []).append(request)
             seen[id(request)] += 1
         return [rounds[key] for key in sorted(rounds)]
-
-    def _more(self, request: Any) -> list[Any]:
-        """The further answers of a request by now."""
-        return self._further.get(id(request), (request, []))[1]
 
     def _ours(self) -> dict[int, str]:
         """id of every request that is asked again, of this block and those before → its task."""
@@ -392,14 +355,31 @@ class Repeats:
             stack.enter_context(same_random_state())
             stack.enter_context(patched(self, "_answering", True))
             if self.reseed:
-                stack.enter_context(self._seeds.active())
+                stack.enter_context(self._reseeded(lm))
             if lm is not self.lm:
                 from lm_eval.api.model import CacheHook
 
                 stack.enter_context(patched(lm, "cache_hook", CacheHook(None)))
-            if self._batch_sizes.longest is not None:
-                stack.enter_context(patched(lm, _DETECT, lambda *_args, **_kwargs: self._batch_sizes.longest))
+            if self._longest is not None:
+                stack.enter_context(patched(lm, _DETECT, lambda *_args, **_kwargs: self._longest))
             yield
+
+    def _reseeded(self, lm: Any) -> AbstractContextManager[None]:
+        """Within it the model's payloads for generation carry seeds of ours."""
+        if not sends_payloads(lm):
+            return nullcontext()
+        original = lm._create_payload
+
+        def create(messages: Any, *args: Any, **kwargs: Any) -> Any:
+            payload = original(messages, *args, **kwargs)
+            # no seed, or an explicit null: the server draws by itself
+            if kwargs.get("generate", args[0] if args else False) and payload.get("seed") is not None:
+                prompt = json.dumps(messages, sort_keys=True, default=str)
+                self._occurrences[prompt] += 1
+                payload["seed"] = seed_of(payload["seed"], prompt, self._occurrences[prompt])
+            return payload
+
+        return patched(lm, "_create_payload", create)
 
     def _filter(self, task: Any) -> Any:
         original = task.apply_filters
@@ -420,7 +400,7 @@ class Repeats:
         whole = []
         for request in task.instances:
             own = request.repeats or 1
-            if more := self._more(request):
+            if more := self._further[id(request)]:
                 K = self.counts[self._task_of[id(request)]][1]
                 whole.append((request, [*request.resps[:own], *more[: K - own]]))
         for request, answers in whole:
@@ -472,3 +452,138 @@ def _greedy(model: Any, task: Any) -> bool:
         return not temperature
     sample = arguments.get("do_sample")
     return sample is False or (sample is None and not temperature)
+
+
+METHODS = ("generate_until", "loglikelihood", "loglikelihood_rolling")
+Part = Mapping[str, Sequence[int]]
+"""Task → the numbers of documents, in increasing order."""
+
+
+class _Numbers(list[int]):
+    """The documents of a part as a list in which lm-eval finds each of them quickly."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        super().__init__(map(int, numbers))
+        self._there = frozenset(self)
+
+    def __contains__(self, number: object) -> bool:
+        return number in self._there
+
+
+class Asking:
+    """One call of `evaluate`, in parts.
+
+    Args:
+        evaluate: lm-eval's own.
+        arguments: of the call, all by name.
+        tasks: name → task object.
+    """
+
+    def __init__(self, evaluate: Callable[..., Any], arguments: Mapping[str, Any], tasks: Mapping[str, Any]) -> None:
+        self._evaluate, self._arguments, self.tasks = evaluate, arguments, tasks
+        self._built: dict[str, dict[int, list[Any]]] = {}
+        """Task → document → its requests."""
+        self._answers: defaultdict[int, list[Any]] = defaultdict(list)
+        """id of a request → its answers in the order of asking."""
+        self._sent: list[Any] = []
+        """All requests, so that no other one gets the id of one of them."""
+        self._answering = False
+        """While the model answers, what it asks of itself is no request of lm-eval's."""
+        self.model_failed = False
+        """Whether the model raised: what ends a run without us, too."""
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Within it the parts can be evaluated; tasks and model are as before afterwards."""
+        lm = self._arguments["lm"]
+        with ExitStack() as stack:
+            for name, task in self.tasks.items():
+                build = self._build(name, task, task.build_all_requests)
+                stack.enter_context(patched(task, "build_all_requests", build))
+            for method in METHODS:
+                if callable(call := getattr(lm, method, None)):
+                    stack.enter_context(patched(lm, method, self._remembering(call)))
+            yield
+
+    def straight(self) -> AbstractContextManager[None]:
+        """Within it every request goes to the model, and no answer is kept."""
+        return patched(self, "_answering", True)
+
+    def block(self, part: Part) -> dict[str, Any]:
+        """Part of the run, with its samples: native results without groups and bootstrap."""
+        tasks = {name: self.tasks[name] for name in part}
+        with ExitStack() as stack:
+            for name, task in tasks.items():
+                stack.enter_context(patched(task, "doc_iterator", self._documents(name, task.doc_iterator)))
+            results: dict[str, Any] = self._run(part, bootstrap_iters=0, write_out=False, task_dict=tasks)
+        return results
+
+    def requests(self, part: Part) -> list[Any]:
+        """lm-eval's requests for these questions, which have been asked."""
+        return [request for name, numbers in part.items() for n in numbers for request in self._built[name][n]]
+
+    def whole(self, part: Part | None) -> Any:
+        """lm-eval's own result: of these questions, or of all."""
+        return self._run(part)
+
+    def _run(self, part: Part | None, **changes: Any) -> Any:
+        samples = None if part is None else {name: _Numbers(numbers) for name, numbers in part.items()}
+        given = {"limit": None, "samples": samples, "log_samples": True}
+        return self._evaluate(**{**self._arguments, **given, **changes})
+
+    def _build(self, name: str, task: Any, original: Callable[..., Any]) -> Callable[..., None]:
+        def build_all_requests(*args: Any, samples: Sequence[int] | None = None, **kwargs: Any) -> None:
+            if name not in self._built:
+                original(*args, **kwargs)
+                requests = self._built.setdefault(name, {})
+                for request in task.instances:
+                    requests.setdefault(request.doc_id, []).append(request)
+            built = self._built[name]
+            chosen: list[Any] = []
+            # lm-eval numbers the documents of a part anew
+            for number, document in enumerate(sorted(built) if samples is None else sorted(set(samples))):
+                for request in built[document]:
+                    request.doc_id, request.resps, request.filtered_resps = number, [], {}
+                    chosen.append(request)
+            task._instances = chosen
+
+        return build_all_requests
+
+    def _documents(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        """lm-eval's own reads the whole dataset to find a few documents, for every block and filter."""
+
+        def doc_iterator(*args: Any, samples: Sequence[int] | None = None, **kwargs: Any) -> Any:
+            if samples is None:
+                return original(*args, **kwargs)
+            built = self._built[name]
+            return enumerate(deepcopy(built[document][0].doc) for document in sorted(set(samples)))
+
+        return doc_iterator
+
+    def _remembering(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def answers(requests: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
+            if self._answering:
+                return call(requests, *args, **kwargs)
+            seen: Counter[int] = Counter()
+            numbered = []  # lm-eval sends a request several times for several answers
+            for request in requests:
+                numbered.append((id(request), seen[id(request)]))
+                seen[id(request)] += 1
+            fresh = [
+                request
+                for request, (key, number) in zip(requests, numbered, strict=True)
+                if number >= len(self._answers[key])
+            ]
+            if fresh:
+                self.model_failed = self._answering = True
+                try:
+                    given = list(call(fresh, *args, **kwargs))
+                finally:
+                    self._answering = False
+                self.model_failed = False
+                self._sent += fresh
+                for request, answer in zip(fresh, given, strict=True):
+                    self._answers[id(request)].append(answer)
+            return [self._answers[key][number] for key, number in numbered]
+
+        return answers

@@ -232,17 +232,16 @@ def _each(records: list[list[Any]], row: Callable[[Any], list[float]]) -> Rows:
     return [[None if value is None else row(value) for value in doc] for doc in records]
 
 
-def _perplexity(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
-    return _each(records, lambda ll: [float(ll), 1.0]), lambda s: np.exp(-s[..., 0] / s[..., 1])
+def _ratio(
+    pair: Callable[[Any], Sequence[float]], of: Callable[[FloatArray], FloatArray]
+) -> Callable[[list[list[Any]]], tuple[Rows, Callable[[FloatArray], FloatArray]]]:
+    """A function of the ratio of two sums; `pair` gives the two numbers of a value."""
 
+    def sums(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
+        rows = _each(records, lambda value: [float(pair(value)[0]), float(pair(value)[1])])
+        return rows, lambda s: of(s[..., 0] / s[..., 1])
 
-def _weighted(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
-    return _each(records, lambda pair: [float(pair[0]), float(pair[1])]), lambda s: np.exp(-s[..., 0] / s[..., 1])
-
-
-def _bits(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
-    rows, _ = _weighted(records)
-    return rows, lambda s: -s[..., 0] / s[..., 1] / math.log(2)
+    return sums
 
 
 def _f1(records: list[list[Any]]) -> tuple[Rows, Callable[[FloatArray], FloatArray]]:
@@ -315,9 +314,9 @@ def _sacrebleu(
 
 
 _SUMS: dict[str, Callable[[list[list[Any]]], tuple[Rows, Callable[[FloatArray], FloatArray]]]] = {
-    "perplexity": _perplexity,
-    "weighted_perplexity": _weighted,
-    "bits_per_byte": _bits,
+    "perplexity": _ratio(lambda likelihood: (likelihood, 1.0), lambda ratio: np.exp(-ratio)),
+    "weighted_perplexity": _ratio(lambda pair: pair, lambda ratio: np.exp(-ratio)),
+    "bits_per_byte": _ratio(lambda pair: pair, lambda ratio: -ratio / math.log(2)),
     "f1_score": _f1,
     "matthews_corrcoef": _mcc,
     "bleu": _sacrebleu("BLEU"),
@@ -395,10 +394,6 @@ def _f1_of_spans(sums: FloatArray) -> FloatArray:
     return np.asarray(2 * precision * recall / (precision + recall + _TINY), dtype=np.float64)
 
 
-def _span_f1(items: list[Any]) -> float:
-    return float(_f1_of_spans(np.sum([_spans_found(pair) for pair in items], axis=0)))
-
-
 def _spans_found(pair: Pair) -> tuple[int, int, int]:
     """True positives, false positives and false negatives among the named entities of one text."""
     gold, predicted = (Counter(_spans(text)) for text in pair)
@@ -446,24 +441,15 @@ def _of_classes(items: list[Any]) -> tuple[FloatArray, FloatArray]:
     return 2 * right / np.maximum(predicted + gold, 1), gold / gold.sum()
 
 
-def _macro_f1(items: list[Any]) -> float:
-    return float(_of_classes(items)[0].mean())
-
-
-def _weighted_f1(items: list[Any]) -> float:
-    f1, share = _of_classes(items)
-    return math.fsum(f1 * share)
-
-
 def _micro_f1(items: list[Any]) -> float:
     right, predicted, gold = (float(part.sum()) for part in _counts(items))
     return 2 * right / (predicted + gold) if predicted + gold else 0.0
 
 
 F1_KINDS: dict[str, Callable[[list[Any]], float]] = {
-    "span F1": _span_f1,
-    "macro F1": _macro_f1,
-    "weighted F1": _weighted_f1,
+    "span F1": lambda items: float(_f1_of_spans(np.sum([_spans_found(pair) for pair in items], axis=0))),
+    "macro F1": lambda items: float(_of_classes(items)[0].mean()),
+    "weighted F1": lambda items: float(np.dot(*_of_classes(items))),
     "micro F1": _micro_f1,
 }
 """Name → the F1 of a list of pairs."""

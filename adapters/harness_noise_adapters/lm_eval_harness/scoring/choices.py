@@ -24,8 +24,6 @@ METRIC = "acc_prob"
 BOUNDS = (0.0, 1.0)
 BESIDE = "acc"
 BRIER = "brier_score"
-_REDUCED = 4096
-"""Questions whose log-likelihoods are kept before they are reduced."""
 
 _OWN_CODE = "it scores with code of its own"
 _CONTEXTS = "its choices are contexts of one continuation, so the model does not choose an answer"
@@ -39,54 +37,19 @@ class LeftOutError(Exception):
 
 @dataclass(slots=True)
 class ChoiceTable:
-    """The choices of one task under one filter: log-likelihoods, which are right, and what `acc` says.
+    """The choices of one task under one filter: log-likelihoods, which are right, and what `acc` says."""
 
-    They are reduced to one number for each question as they come, some thousand at a time.
-    """
-
-    counts: list[int] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
+    counts: array[int] = field(default_factory=lambda: array("i"))
+    values: array[float] = field(default_factory=lambda: array("d"))
     right: bytearray = field(default_factory=bytearray)
-    accurate: list[float] = field(default_factory=list)
-    found: array[float] = field(default_factory=lambda: array("d"))
-    single: bool = False
-    """Whether a question has a single choice."""
-    disagrees: bool = False
-    """Whether `acc` disagrees on a question."""
+    accurate: array[float] = field(default_factory=lambda: array("d"))
 
     def add(self, loglikelihoods: Sequence[float], gold: Sequence[int], accurate: Any) -> None:
         """One question; `gold` may hold indices that do not exist, as lm-eval's -100 does."""
-        n = len(loglikelihoods)
-        self.counts.append(n)
-        self.values += loglikelihoods
-        right = bytearray(n)
-        for index in gold:
-            if 0 <= index < n:
-                right[index] = 1
-        self.right += right
+        self.counts.append(len(loglikelihoods))
+        self.values.extend(loglikelihoods)
+        self.right.extend(index in gold for index in range(len(loglikelihoods)))
         self.accurate.append(float(accurate) if isinstance(accurate, (int, float)) else math.nan)
-        if len(self.counts) == _REDUCED:
-            self._reduce()
-
-    def _reduce(self) -> None:
-        counts = np.asarray(self.counts, dtype=np.intp)
-        values, right = np.asarray(self.values, dtype=np.float64), np.frombuffer(self.right, dtype=np.bool_)
-        accurate = np.asarray(self.accurate, dtype=np.float64)
-        starts = np.cumsum(counts) - counts
-        out = np.full(len(counts), np.nan)
-        for C in np.unique(counts):
-            if C < 2:
-                self.single = True
-                continue
-            rows = np.flatnonzero(counts == C)
-            where = starts[rows][:, None] + np.arange(C)
-            likely, gold = values[where], right[where]
-            best = gold[np.arange(len(rows)), likely.argmax(axis=1)]
-            known = ~np.isnan(accurate[rows])
-            self.disagrees |= bool((best[known] != (accurate[rows][known] > 0)).any())
-            out[rows] = acc_probs(likely, gold)
-        self.found.frombytes(out.tobytes())
-        self.counts, self.values, self.right, self.accurate = [], [], bytearray(), []
 
     def probabilities(self) -> FloatArray:
         """(n,) acc_prob, NaN where a question has none.
@@ -94,12 +57,22 @@ class ChoiceTable:
         Raises:
             LeftOutError: a single choice, or a question on which `acc` disagrees.
         """
-        self._reduce()
-        if self.single:
+        counts, accurate = np.asarray(self.counts), np.asarray(self.accurate)
+        values, right = np.asarray(self.values), np.frombuffer(self.right, dtype=np.bool_)
+        starts = np.cumsum(counts) - counts
+        out = np.full(len(counts), np.nan)
+        if counts.min(initial=2) < 2:
             raise LeftOutError("a question has a single choice")
-        if self.disagrees:
-            raise LeftOutError(_DISAGREES)
-        return np.array(self.found)
+        for C in np.unique(counts):
+            rows = np.flatnonzero(counts == C)
+            where = starts[rows][:, None] + np.arange(C)
+            likely, gold = values[where], right[where]
+            best = gold[np.arange(len(rows)), likely.argmax(axis=1)]
+            known = ~np.isnan(accurate[rows])
+            if (best[known] != (accurate[rows][known] > 0)).any():
+                raise LeftOutError(_DISAGREES)
+            out[rows] = acc_probs(likely, gold)
+        return out
 
 
 def beside(part: Scores, values: FloatArray) -> Scores:
@@ -196,9 +169,8 @@ class Log:
     """Whether every choice was also asked without its context (acc_mutual_info)."""
     tables: dict[str, ChoiceTable] = field(default_factory=dict)
     """How targets are read ("index", "text") → choices."""
-    rows: int = 0
-    documents: array[int] | None = None
-    """Row → document; None while they are the same."""
+    documents: array[int] = field(default_factory=lambda: array("i"))
+    """The document of each row."""
     reason: str | None = None
 
     @property
@@ -207,7 +179,7 @@ class Log:
         return self.reason is None and (not self.tables or "text" in self.tables)
 
     def add(self, document: int, row: Mapping[str, Any], arguments: Any) -> None:
-        """One row; `arguments` as logged, or the texts of the choices as a tuple, where `by_text` said so."""
+        """One row; `arguments` are its own, which it may lack."""
         if self.reason is not None:
             return
         try:
@@ -227,11 +199,7 @@ class Log:
                 raise LeftOutError(_UNKNOWN)
             for kind, table in self.tables.items():
                 table.add(likely, (indices if kind == "index" else texts) or (), row.get(BESIDE))
-            if self.documents is None and document != self.rows:
-                self.documents = array("l", range(self.rows))
-            if self.documents is not None:
-                self.documents.append(document)
-            self.rows += 1
+            self.documents.append(document)
         except LeftOutError as error:
             self.reason = str(error)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError):
@@ -240,8 +208,6 @@ class Log:
     @staticmethod
     def _texts(arguments: Any, n: int) -> list[str]:
         """The choices as the model saw them, without the blank that parts them from the question."""
-        if isinstance(arguments, tuple):
-            return [text.strip() for text in arguments[:n]]
         pairs = [tuple(request.values()) for request in list(arguments.values())[:n]]
         if len({pair[0] for pair in pairs}) > 1:
             raise LeftOutError(_CONTEXTS)
@@ -265,7 +231,7 @@ class Log:
         if not readings or any(not np.array_equal(readings[0], other, equal_nan=True) for other in readings[1:]):
             raise LeftOutError(reason)
         out = np.full(n, np.nan)
-        out[np.s_[: self.rows] if self.documents is None else np.asarray(self.documents)] = readings[0]
+        out[np.asarray(self.documents)] = readings[0]
         return out
 
 

@@ -76,7 +76,7 @@ def is_parallel(spec: str | None) -> bool:
     return spec is not None and spec.startswith(PARALLEL)
 
 
-def resolve(spec: str | ClusterSpec | Mapping[str, str] | None, task: str) -> str | None:
+def resolve(spec: ClusterSpec, task: str) -> str | None:
     """What a user's SPEC means for one task.
 
     Returns:
@@ -84,14 +84,12 @@ def resolve(spec: str | ClusterSpec | Mapping[str, str] | None, task: str) -> st
         `task`; a SPEC for `harness_noise.data.clusters.labeller`; or `parallel:FAMILY` (see
         `parallel_labels`).
     """
-    parsed = spec if isinstance(spec, ClusterSpec) else ClusterSpec.parse(spec)
-    return resolved(parsed, task, preset)[0]
+    return resolved(spec, task, preset)[0]
 
 
-def describe(spec: str | ClusterSpec | Mapping[str, str] | None, task: str) -> str | None:
+def describe(spec: ClusterSpec, task: str) -> str | None:
     """`resolve`, in words for people: "passage (auto)"; the `cluster_spec` of the Scores."""
-    parsed = spec if isinstance(spec, ClusterSpec) else ClusterSpec.parse(spec)
-    wanted, named = resolved(parsed, task, preset)
+    wanted, named = resolved(spec, task, preset)
     return f"question across {wanted.removeprefix(PARALLEL)} tasks (auto)" if wanted and is_parallel(wanted) else named
 
 
@@ -188,7 +186,7 @@ def _hint(tasks: Mapping[str, AskedQuestions], notes: list[str], flag: str) -> N
                 f"{task}: {asked.unlabelled} of {len(asked.doc_ids)} questions carry no cluster, so none is used and "
                 f"the questions count as independent; name one with {flag}"
             )
-        elif asked.labels is None and (spec := describe("auto", task)) is not None:
+        elif asked.labels is None and (spec := describe(ClusterSpec("auto"), task)) is not None:
             natural.setdefault(spec, []).append(task)
     for spec, members in natural.items():
         if len(members) > 1 or not is_parallel(preset(members[0])):

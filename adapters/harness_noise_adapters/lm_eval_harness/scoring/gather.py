@@ -1,4 +1,4 @@
-"""From the facts and the columns of one task to its Scores: the same for a live run and for files.
+"""From the values and facts of one task to its Scores: the same for a live run and for files.
 
 A metric is a mean if lm-eval aggregates it so, or if the mean of its values is the reported value to 1e-9. One that
 is made from all questions at once is resampled with its aggregation. Everything else is listed with the reason.
@@ -7,6 +7,7 @@ is made from all questions at once is resampled with its aggregation. Everything
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -17,14 +18,142 @@ import numpy as np
 from harness_noise.arrays import BoolArray, FloatArray, HashArray
 from harness_noise.data.native_values import close, fitting, mean_of_questions
 from harness_noise.data.questions import Questions
-from harness_noise.data.scores import CorpusScores, Gradings, Group, Run, Scores, Skipped, Weighting, all_alike
+from harness_noise.data.scores import (
+    CorpusScores,
+    Gradings,
+    Group,
+    Run,
+    Scores,
+    Skipped,
+    Weighting,
+    all_alike,
+    check_grid,
+)
 from harness_noise.errors import some_of
 
 from . import aggregates, choices
 from .choices import in_groups
 from .clusters import Labels
-from .columns import Column
 from .rescore import at_once, vote, with_passes
+
+
+@dataclass(slots=True)
+class Column:
+    """The values of one metric under one filter, in file order."""
+
+    values: array[float] = field(default_factory=lambda: array("d"))
+    """The scores, row after row; NaN where one is no number."""
+    rows: array[int] = field(default_factory=lambda: array("i"))
+    """The document of each row."""
+    counts: array[int] = field(default_factory=lambda: array("i"))
+    """How many scores each row has."""
+    own: array[float] = field(default_factory=lambda: array("d"))
+    """The values that lm-eval itself aggregates, one for each row; NaN where they are no numbers."""
+    raw: list[tuple[Any, list[Any]]] | None = None
+    """Row → lm-eval's own value and those per repeat, whatever they are; None where nobody wants them."""
+    kinds: set[str] = field(default_factory=set)
+    """number, missing, text, numeral (a number or truth value as text), other."""
+    dropped: float | None = None
+    """The score of questions to which the metric does not apply; those without a score of lm-eval's are then such
+    questions, too. None where the metric applies to all."""
+
+    def add(self, document: int, own: Any, repeats: Sequence[Any] | None) -> None:
+        """One row: the number of its document, lm-eval's own value, and the scores per repeat where there are some."""
+        kind, value = ("number", own) if type(own) is float else scalar(own)
+        if self.raw is not None:
+            self.raw.append((own, list(repeats or (own,))))
+        if repeats:
+            self._extend(repeats)
+        else:
+            self.kinds.add(kind)
+            self.values.append(value)
+        self.rows.append(document)
+        self.counts.append(len(repeats or (own,)))
+        self.own.append(value)
+
+    def _extend(self, repeats: Sequence[Any]) -> None:
+        try:
+            self.values += array("d", repeats)
+            self.kinds.add("number")
+        except (TypeError, OverflowError):
+            scalars = list(map(scalar, repeats))
+            self.kinds.update(kind for kind, _ in scalars)
+            self.values.extend(value for _, value in scalars)
+
+    def own_mean(self) -> float | None:
+        """The mean of lm-eval's own values; None where there is none."""
+        own = [value for value in self.own if value == value != self.dropped]
+        return sum(own) / len(own) if own else None
+
+    def own_values(self, n: int) -> list[float | None]:
+        """What lm-eval aggregates, by document."""
+        out: list[float | None] = [None] * n
+        for row, value in zip(self.rows, self.own, strict=True):
+            out[row] = value if value == value != self.dropped else None
+        return out
+
+    def raw_values(self, n: int) -> tuple[list[list[Any]], list[Any]]:
+        """By document, what `raw` holds: the values per repeat, None where there is none, and lm-eval's own."""
+        rows = self.raw or ()
+        K = max((len(repeats) for _, repeats in rows), default=1)
+        raw: list[list[Any]] = [[None] * K for _ in range(n)]
+        own: list[Any] = [None] * n
+        for document, (single, repeats) in zip(self.rows, rows, strict=True):
+            raw[document], own[document] = repeats, single
+        return raw, own
+
+    def matrix(self, n: int) -> tuple[FloatArray, BoolArray]:
+        """(n, K) values, NaN where there is none; and which of them were asked for.
+
+        A document that has no row for the metric was asked for every repeat, unless values are dropped. The values of
+        a regular column are not copied: nobody may write into them.
+
+        Raises:
+            InputError: nearly every question lacks nearly every repeat.
+        """
+        values, asked = self._matrix(n)
+        if self.dropped is None:
+            return values, asked
+        own = np.asarray(self.own)
+        applies = np.zeros((n, 1), dtype=np.bool_)
+        applies[np.asarray(self.rows)[~np.isnan(own) & (own != self.dropped)]] = True
+        return np.where(applies, values, np.nan), asked & applies
+
+    def _matrix(self, n: int) -> tuple[FloatArray, BoolArray]:
+        rows, counts = np.asarray(self.rows), np.asarray(self.counts)
+        K = int(counts.max(initial=1))
+        if len(rows) == n > 0 and (counts == K).all() and (rows == np.arange(n)).all():
+            table = np.frombuffer(self.values).reshape(n, K)
+            table.flags.writeable = False
+            return table, np.broadcast_to(np.True_, table.shape)
+        check_grid(n, K, len(self.values), "the samples file")
+        out = np.full((n, K), np.nan)
+        repeat = np.arange(len(self.values)) - np.repeat(np.cumsum(counts) - counts, counts)
+        out[np.repeat(rows, counts), repeat] = np.asarray(self.values)
+        asked = np.ones(out.shape, dtype=np.bool_)
+        asked[rows] = np.arange(K) < counts[:, None]
+        return out, asked
+
+
+def scalar(value: Any) -> tuple[str, float]:
+    """What kind of value a metric has on a document, and its number (NaN where it is none)."""
+    if getattr(value, "shape", None) == ():  # a number of numpy's, as a live run has them
+        value = value.item()
+    if isinstance(value, (bool, int, float)):
+        try:
+            number = float(value)
+        except OverflowError:
+            return "other", float("nan")
+        return ("missing" if number != number else "number"), number
+    if value is None:
+        return "missing", float("nan")
+    if isinstance(value, str):  # numpy scalars reach old files as text
+        try:
+            return "numeral", {"True": 1.0, "False": 0.0}[value] if value in ("True", "False") else float(value)
+        except ValueError:
+            return "text", float("nan")
+    return "other", float("nan")
+
 
 Bounds = tuple[float, float]
 
@@ -148,6 +277,8 @@ class Gathered:
     """Sentences for the user."""
     left_out: dict[str, list[str]] = field(default_factory=dict)
     """Why there is no acc_prob → of which tasks."""
+    budget: aggregates.CallingTime = field(default_factory=aggregates.CallingTime)
+    """For aggregations that have to be called."""
 
     def run(self, clusters: Mapping[str, tuple[Labels, str | None]], **fields: Any) -> Run:
         """The Run of all tasks.
@@ -198,13 +329,12 @@ class _Metric:
     """lm-eval's own value; None where it reports no finite number."""
 
 
-def gather(task: TaskFacts, columns: Mapping[Key, Column], budget: aggregates.CallingTime, out: Gathered) -> None:
+def gather(task: TaskFacts, columns: Mapping[Key, Column], out: Gathered) -> None:
     """Everything that is reported of one task or has scores.
 
     Args:
         task: what is known of it.
         columns: (metric, filter) → its scores.
-        budget: of the run, for aggregations that have to be called.
         out: of the run; the task is added to it.
     """
     scores: list[Scores] = []
@@ -219,9 +349,9 @@ def gather(task: TaskFacts, columns: Mapping[Key, Column], budget: aggregates.Ca
         if reason is None:
             scores += _mean_of(task, measured, out.notes)
         else:
-            whole = _whole(task, measured, reason, budget, out.notes)
+            whole = _whole(task, measured, reason, out)
             out.skipped.append(whole) if isinstance(whole, Skipped) else out.corpus.append(whole)
-    scores = with_passes(scores, task.own_answers)
+    scores = with_passes(scores)
     out.scores += [*scores, *_probabilities(task, scores, out.left_out)]
 
 
@@ -239,7 +369,7 @@ def _drop(task: TaskFacts, columns: Mapping[Key, Column]) -> None:
 
 def _drops(task: TaskFacts, key: Key, column: Column) -> bool:
     aggregation = task.aggregations.get(key[0], Aggregation())
-    if not column.size or not (key[0].isdecimal() or not aggregation.registered) or min(column.own) != NOT_APPLIED:
+    if not column.own or not (key[0].isdecimal() or not aggregation.registered) or min(column.own) != NOT_APPLIED:
         return False
     rest = [value for value in column.own if value != NOT_APPLIED]
     value = task.reported.get(key)
@@ -257,7 +387,7 @@ def _mean_of(task: TaskFacts, measured: _Metric, notes: list[str]) -> Iterator[S
         own = _own_value(measured, min(task.own_answers, task.taken.get(key[1], task.own_answers)))
         if own.together and (note := f"{task.name}: {at_once(own.together, K)}") not in notes:
             notes.append(note)  # where answers were scored, that has said so
-    differ = K > 1 and not _same_scores(values)
+    differ = bool((np.fmin.reduce(values, axis=1) < np.fmax.reduce(values, axis=1)).any())
     texts = task.texts() if differ else None
     known = None if texts is None or texts.shape != values.shape else np.where(np.isnan(values), 0, texts)
     part = Scores(
@@ -332,9 +462,7 @@ def _not_a_mean(task: TaskFacts, item: _Metric) -> str | None:
     return f"the mean of its values ({own:.6g}) is not the reported value ({value:.6g}): it is not aggregated as a mean"
 
 
-def _whole(
-    task: TaskFacts, measured: _Metric, reason: str, budget: aggregates.CallingTime, notes: list[str]
-) -> CorpusScores | Skipped:
+def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> CorpusScores | Skipped:
     """A metric that is made from all questions at once, by its aggregation or a kind of F1."""
     key, column, value = measured.key, measured.column, measured.value
     aggregation = task.aggregations.get(key[0], Aggregation())
@@ -356,9 +484,9 @@ def _whole(
     }
     try:
         if paired:
-            scores, kind = aggregates.pair_scores(raw, budget, **fields)
+            scores, kind = aggregates.pair_scores(raw, out.budget, **fields)
             how = "which lm-eval's task of this name uses" if value is None else "which reproduces lm-eval's own value"
-            notes.append(f"{task.name}, {key[0]}: read as {kind}, {how}")
+            out.notes.append(f"{task.name}, {key[0]}: read as {kind}, {how}")
             return scores
         assert aggregation.function is not None
         assert value is not None
@@ -371,7 +499,7 @@ def _whole(
         fields |= {"native": value if known.ours else None, "native_is_first": known.first and K > 1}
         fields |= {"answers_differ": K > 1 and task.answers_differ(), "diagnostics": _codes(task, known, K)}
         bounds = _AGGREGATION_RANGES.get(aggregation.name or "") if aggregation.registered else None
-        return aggregates.corpus_scores(raw, function, budget, bounds=bounds, **fields)
+        return aggregates.corpus_scores(raw, function, out.budget, bounds=bounds, **fields)
     except aggregates.NotPossibleError as error:
         return Skipped(task.name, *key, str(error), value)
 
@@ -391,14 +519,6 @@ def _probabilities(task: TaskFacts, scores: Sequence[Scores], left_out: dict[str
         else:
             out += [] if values is None else [choices.beside(part, values)]
     return out
-
-
-def _same_scores(values: FloatArray) -> bool:
-    """Whether there are several scores to a question, and all of them agree on every question."""
-    if values.shape[1] == 1:
-        return False
-    low, high = np.fmin.reduce(values, axis=1), np.fmax.reduce(values, axis=1)
-    return not (low < high).any()
 
 
 def _means(values: FloatArray) -> tuple[float, float]:

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from harness_noise.arrays import FloatArray
 from harness_noise.data.scores import Scores
 from harness_noise.stats.passk import pass_at_k
 
@@ -40,7 +39,6 @@ _PASS_AT_1 = re.compile(r"pass(@|_at_)1")
 class FilterScores:
     """The raw metric values of one task under one filter."""
 
-    name: str
     values: dict[str, list[list[Any]]]
     """metric → document → repeat; None where a repeat has no such metric. Values are whatever the
     task's `process_results` gives: numbers for means, tuples and the like for corpus metrics."""
@@ -64,18 +62,18 @@ def native_values(rows: Sequence[Row]) -> dict[str, list[Any]]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def unrepeated(name: str, rows: Sequence[Row], note: str | None = None) -> FilterScores:
+def unrepeated(rows: Sequence[Row]) -> FilterScores:
     """The harness's own scores, as one repeat."""
     native = native_values(rows)
     values = {metric: [[value] for value in column] for metric, column in native.items()}
-    return FilterScores(name, values, native, notes=() if note is None else (note,))
+    return FilterScores(values, native)
 
 
-def logged(name: str, rows: Sequence[Row]) -> FilterScores:
+def logged(rows: Sequence[Row]) -> FilterScores:
     """The scores per repeat that lm-eval 0.5 logs by itself."""
     metrics = dict.fromkeys(metric for row in rows for metric in row["scores_per_repeat"])
     values = {metric: [list(row["scores_per_repeat"].get(metric, [None])) for row in rows] for metric in metrics}
-    return FilterScores(name, values, native_values(rows), first=False)
+    return FilterScores(values, native_values(rows), first=False)
 
 
 def rescore(
@@ -92,7 +90,6 @@ def rescore(
         native_K: how many of them the harness's own filters saw.
         uneven: whether a document may have been asked less often than others; else its answers are missing.
     """
-    name = ensemble.name
     native = native_values(rows)
     single, used = _one_by_one(ensemble, native_K)
     unsafe = bool(getattr(task, "UNSAFE_CODE", False))
@@ -101,18 +98,18 @@ def rescore(
     try:
         scored = _process(task, single, rows, range(start, K), uneven)
     except Exception as error:  # noqa: BLE001 - filters and metrics are anybody's code
-        scores = unrepeated(name, rows, f"cannot be scored answer by answer ({type(error).__name__}: {error})")
-        scores = expand(scores, native_K)
-        return scores if used == 1 or _takes_first(ensemble) else replace(scores, together=used)
+        together = 0 if used == 1 or _takes_first(ensemble) else used
+        note = f"cannot be scored answer by answer ({type(error).__name__}: {error})"
+        return replace(expand(unrepeated(rows), native_K), together=together, notes=(note,))
     metrics = dict.fromkeys([*native, *(metric for doc in scored for answer in doc for metric in answer or ())])
     values = {metric: [[answer and answer.get(metric) for answer in doc] for doc in scored] for metric in metrics}
     for metric in metrics:
         if pass_order(metric) > 1:  # a single answer has no pass@k; what a task makes of one is no score
             values[metric] = [[value] for value in native.get(metric, [None] * len(rows))]
     if unsafe:
-        known = expand(unrepeated(name, rows), native_K).values
+        known = expand(unrepeated(rows), native_K).values
         values = {metric: _join(known.get(metric), values[metric], native_K) for metric in metrics}
-        return FilterScores(name, values, native, first=native_K == 1, mean=native_K > 1)
+        return FilterScores(values, native, first=native_K == 1, mean=native_K > 1)
     return _compared(ensemble, values, native, used)
 
 
@@ -191,18 +188,17 @@ def _compared(
     ensemble: Any, values: dict[str, list[list[Any]]], native: dict[str, list[Any]], used: int
 ) -> FilterScores:
     """What the native value stands for: the first answer, the mean of its `used` answers, or neither."""
-    name = ensemble.name
     differ = {
         metric
         for metric, column in native.items()
         if not all(same(doc[0], value) for doc, value in zip(values[metric], column, strict=True))
     }
     if not differ or used == 1 or _takes_first(ensemble):
-        return FilterScores(name, values, native, mismatch=frozenset(differ))
+        return FilterScores(values, native, mismatch=frozenset(differ))
     if all(_is_mean(values[metric], native[metric], used) for metric in native):
-        return FilterScores(name, values, native, first=False, mean=True)
+        return FilterScores(values, native, first=False, mean=True)
     K = max(len(doc) for column in values.values() for doc in column)
-    return FilterScores(name, values, native, first=False, together=used, notes=(at_once(used, K),))
+    return FilterScores(values, native, first=False, together=used, notes=(at_once(used, K),))
 
 
 def at_once(used: int, K: int) -> str:
@@ -250,21 +246,27 @@ def _filter_name(step: Any) -> str:
     return str(getattr(getattr(step, "func", step), "__name__", ""))
 
 
+def right_answers(metric: str, values: Sequence[Any], K: int) -> list[list[float]] | None:
+    """(n, K) zeros and ones of which pass@1 is `values`, c right of K in a random order, for theirs is unknown; None
+    where the metric, or a value, is no such share."""
+    if K == 1 or not _PASS_AT_1.fullmatch(metric) or not all(isinstance(value, (int, float)) for value in values):
+        return None
+    right = np.asarray(values, dtype=np.float64) * K
+    if not (abs(right - right.round()) < 1e-9).all():
+        return None
+    answers: list[list[float]] = (
+        np.random.default_rng(0).permuted((np.arange(K) < right.round()[:, None]).astype(np.float64), axis=1).tolist()
+    )
+    return answers
+
+
 def expand(scores: FilterScores, K: int) -> FilterScores:
-    """Right answers c of K, where pass@1 says c/K; their pass_order is unknown, so it is drawn."""
+    """The scores with the right answers that pass@1 tells of in the place of its values."""
     if K == 1:
         return scores
-    draw = np.random.default_rng(0)
-    values = dict(scores.values)
-    for metric, column in scores.native.items():
-        if not _PASS_AT_1.fullmatch(metric) or not all(isinstance(value, (int, float)) for value in column):
-            continue
-        right = np.asarray(column, dtype=np.float64) * K
-        if not (abs(right - right.round()) < 1e-9).all():
-            continue
-        block = (np.arange(K) < right.round()[:, None]).astype(np.float64)
-        values[metric] = draw.permuted(block, axis=1).tolist()
-    return FilterScores(scores.name, values, scores.native, first=False, mean=True, notes=scores.notes)
+    known = {metric: right_answers(metric, column, K) for metric, column in scores.native.items()}
+    values = scores.values | {metric: answers for metric, answers in known.items() if answers is not None}
+    return replace(scores, values=values, first=False, mean=True)
 
 
 def _join(known: list[list[Any]] | None, more: list[list[Any]], native_K: int) -> list[list[Any]]:
@@ -275,10 +277,10 @@ def _join(known: list[list[Any]] | None, more: list[list[Any]], native_K: int) -
     return [a + b for a, b in zip(known, more, strict=True)]
 
 
-def identical_answers(rows: Sequence[Row], K: int) -> bool:
-    """Whether every document got K times the same answer, though K > 1 were asked for."""
+def identical_answers(rows: Sequence[Row], K: int) -> bool | None:
+    """Whether every document got K times the same answer; None where each was asked for one."""
     repeated = [answers[:K] for row in rows for answers in row["resps"] if len(answers) > 1]
-    return bool(repeated) and all(map(_all_same, repeated))
+    return all(map(_all_same, repeated)) if K > 1 and repeated else None
 
 
 def copied_answers(rows: Sequence[Row], native_K: int, K: int) -> int:
@@ -347,13 +349,12 @@ def vote_name(metric: str, K: int) -> str:
     return f"{metric}@{K}"
 
 
-def with_passes(parts: Iterable[Scores], K: int) -> list[Scores]:
-    """The scores of one task, with pass@k for every k ≤ K that its answers tell.
+def with_passes(parts: Iterable[Scores]) -> list[Scores]:
+    """The scores of one task, with pass@k for every k up to the number of its answers, where single ones are known.
 
     Args:
         parts: of one task; pass@1 as (n, K) zeros and ones where single answers are known, pass@k for
             k > 1 as one value per question.
-        K: answers per question that the harness's own values were made of.
     """
     out: list[Scores] = []
     scorers: dict[str, dict[int, Scores]] = {}
@@ -362,16 +363,14 @@ def with_passes(parts: Iterable[Scores], K: int) -> list[Scores]:
         out.append(replace(part, diagnostics=(*part.diagnostics, USES_ALL)) if k > 1 else part)
         if k:
             scorers.setdefault(part.scorer, {})[k] = out[-1]
-    for named in scorers.values():
-        out += _further(named, K)
-    return out
+    return out + [part for named in scorers.values() for part in _further(named)]
 
 
-def _further(named: dict[int, Scores], K: int) -> list[Scores]:
+def _further(named: dict[int, Scores]) -> list[Scores]:
     lowest = min(named)
     first = named[lowest]
-    answers = first.values if first.values.shape[1] > 1 else _answers_behind(first.values, lowest, K)
-    if answers is None or not np.isin(answers[~np.isnan(answers)], (0.0, 1.0)).all():
+    answers = first.values
+    if answers.shape[1] == 1 or not np.isin(answers[~np.isnan(answers)], (0.0, 1.0)).all():
         return []
     counts = (~np.isnan(answers)).sum(axis=1)
     most = int(counts[counts > 0].min(initial=answers.shape[1]))
@@ -390,25 +389,6 @@ def _further(named: dict[int, Scores], K: int) -> list[Scores]:
     ]
 
 
-def _answers_behind(values: FloatArray, k: int, K: int) -> FloatArray | None:
-    """(n, K) answers of which pass@k is `values`; None if it is that of no c of K.
-
-    Where more than K − k are right pass@k is 1, and so is every pass@j with j ≥ k, which is all that
-    the answers are used for.
-    """
-    if k > K:
-        return None
-    ladder = (np.arange(K) < np.arange(K + 1)[:, None]).astype(np.float64)
-    near = np.abs(values - pass_at_k(ladder, k)) < 1e-9  # (n, K + 1)
-    missing = np.isnan(values[:, 0])
-    if not (near.any(axis=1) | missing).all():
-        return None
-    right = K - near[:, ::-1].argmax(axis=1)
-    answers: FloatArray = ladder[right]
-    answers[missing] = np.nan
-    return answers
-
-
 def vote(part: Scores, own: Sequence[float | None], value: float | None, K: int) -> Scores:
     """The harness's own value over K answers of each question, beside `part`, the scores of single answers."""
     values = np.array([[np.nan if score is None else score] for score in own], dtype=np.float64)
@@ -416,6 +396,7 @@ def vote(part: Scores, own: Sequence[float | None], value: float | None, K: int)
         part,
         metric=vote_name(part.metric, K),
         values=values,
+        gradings=None,
         native=value,
         native_is_first=False,
         n_missing=int(np.isnan(values).sum()),

@@ -224,8 +224,16 @@ def labeller(spec: str, task: str | None = None) -> Callable[[Mapping[str, Any]]
     """
     if spec == "task" and task is not None:
         return lambda doc: task
-    if len(ways := ways_of(spec)) == 2:
-        return _crossed(spec, labeller(ways[0]), labeller(ways[1]))
+    ways = ways_of(spec)
+    if len(ways) == 2:
+        both = [labeller(way) for way in ways]
+
+        def crossed(doc: Mapping[str, Any]) -> str:
+            if doc.get(spec) is not None:
+                return text_label(doc[spec])
+            return CROSS.join(way(doc).replace(CROSS, " × ") for way in both)
+
+        return crossed
     if not is_plain(spec):
         return _template(spec)
 
@@ -234,17 +242,6 @@ def labeller(spec: str, task: str | None = None) -> Callable[[Mapping[str, Any]]
         if value is None:
             raise MissingFieldError(spec, doc)
         return text_label(value)
-
-    return label
-
-
-def _crossed(
-    spec: str, one: Callable[[Mapping[str, Any]], str], other: Callable[[Mapping[str, Any]], str]
-) -> Callable[[Mapping[str, Any]], str]:
-    def label(doc: Mapping[str, Any]) -> str:
-        if doc.get(spec) is not None:
-            return text_label(doc[spec])
-        return CROSS.join(way(doc).replace(CROSS, " × ") for way in (one, other))
 
     return label
 

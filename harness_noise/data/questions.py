@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from operator import eq
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..arrays import picked
 from ..errors import FaultyScoresError, InputError
@@ -238,11 +238,7 @@ class Hashes(Sequence[str]):
     def __len__(self) -> int:
         return len(self._data) // (self._width or 1)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return tuple(map(self._item, range(*index.indices(len(self)))))
         return self._item(range(len(self))[index])

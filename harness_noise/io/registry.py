@@ -213,18 +213,14 @@ def those_with(readers: Iterable[Callable[[], list[Run]]], path: PathInput | Non
     return [replace(runs[0], notes=(*runs[0].notes, note)), *runs[1:]]
 
 
-def read_with(adapter: Adapter, path: Path, options: ReadOptions) -> list[Run]:
+def read_with(adapter: AdapterInParts, path: Path, options: ReadOptions) -> list[Run]:
     """The runs that one adapter finds at `path`, whole.
 
     Raises:
         InputError: nothing there can be used; with `strict`, something cannot.
     """
-    return usable(_answers(adapter, path, options), path, strict=options.strict)
-
-
-def _answers(adapter: Adapter, path: Path, options: ReadOptions) -> list[Run | InputError]:
-    parts = _in_parts(adapter)
-    return _joined(parts, path, [_read_part(parts, part, options) for part in parts.parts(path)], options)
+    found = [_read_part(adapter, part, options) for part in adapter.parts(path)]
+    return usable(_joined(adapter, path, found, options), path, strict=options.strict)
 
 
 def _joined(

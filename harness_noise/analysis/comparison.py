@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import IntArray, picked
 from ..data.native_values import agreed_pairs
 from ..data.scores import CorpusScores, Run, Scores
 from ..errors import InputError, NothingSharedError, some_of
@@ -202,9 +202,9 @@ def _each_question(one: Scores, other: Scores, run_a: Run, run_b: Run) -> tuple[
 
     shown = one.questions.shown()
 
-    def of_either(mine: Sequence[str] | None, theirs: Sequence[str] | None) -> list[str] | None:
-        values, at = (mine, at_a) if mine is not None else (theirs, at_b)
-        return None if values is None else [values[i] for i in at]
+    def of_either(mine: Sequence[str] | None, theirs: Sequence[str] | None) -> Sequence[str] | None:
+        found: Sequence[str] | None = picked(theirs, at_b) if mine is None else picked(mine, at_a)
+        return found
 
     questions = ByQuestion(
         one.task,
@@ -214,7 +214,7 @@ def _each_question(one: Scores, other: Scores, run_a: Run, run_b: Run) -> tuple[
         run_b.model,
         run_a.name,
         run_b.name,
-        keys=[one.questions.keys[i] for i in at_a],
+        keys=picked(one.questions.keys, at_a),
         texts=of_either(shown, other.questions.shown() if shown is None else None),
         clusters=of_either(one.clusters, other.clusters),
         mean_a=question_stats(one.values).mean[at_a],

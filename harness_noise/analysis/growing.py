@@ -16,7 +16,6 @@ import numpy as np
 
 from .._version import __version__
 from ..arrays import FloatArray, IntArray
-from ..data.matching import pair
 from ..data.measures import UNBOUNDED
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
@@ -34,7 +33,7 @@ from .observed import Observed, observe_difference, observe_samples
 from .partial import part_of, with_all_of_b, with_answers
 from .ranges import score_range
 from .references import benchmark_order, block_of, joined, same_run, within
-from .sample import Sample, align, group_parts, group_shares
+from .sample import Sample, align, group_parts, group_shares, is_scored, scored_pairs
 from .sequential import (
     ALL_ASKED,
     CANNOT,
@@ -254,14 +253,12 @@ def _asked(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequent
             f"{parts_a[0].task}, {parts_a[0].metric}: {n} questions are answered, and {before.n_asked} were "
             "at the last look: a run that grows loses none. Is it another run? Then take the file of its looks away"
         )
-    return n, sum(int((question_stats(part.values).count > 0).sum()) for part in parts_b)
+    return n, sum(int(is_scored(part).sum()) for part in parts_b)
 
 
 def _answered(one: Scores, other: Scores) -> int:
     """Questions of B that A has answered, which must not be the first ones of the benchmark."""
-    found = pair(one.questions, other.questions)
-    scored = [question_stats(part.values).count > 0 for part in (one, other)]
-    both = [j for i, j in zip(found.rows_a, found.rows_b, strict=True) if scored[0][i] and scored[1][j]]
+    both = scored_pairs(one, other).rows_b
     order = benchmark_order(other.questions)
     place = {int(i): at for at, i in enumerate(order)}
     clusters = None if other.clusters is None else [other.clusters[i] for i in order]

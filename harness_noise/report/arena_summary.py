@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arrays import BoolArray
 from ..errors import some_of
-from ..results.rows import PEOPLE
+from ..results.arena import Arena, Benchmark, BenchmarkResult, Checkpoint, Model, Spread
+from ..results.rows import PEOPLE, Difference
 from ..stats import decision
 from .canvas import label_of
 from .columns import (
@@ -36,15 +37,10 @@ from .columns import (
     shorten,
     span,
     what_of,
+    with_error,
 )
 from .sentences import ODD
 from .sequential import budget_section
-
-if TYPE_CHECKING:
-    from ..arrays import BoolArray
-    from ..results.arena import Arena, Benchmark, BenchmarkResult, Checkpoint, Model, Spread
-    from ..results.rows import Difference
-
 
 PAIRS = 30
 """Pairs that a terminal shows of each benchmark."""
@@ -171,16 +167,12 @@ def _only_for_the_best(board: BenchmarkResult) -> str:
 
 def _adjustment_words(board: BenchmarkResult) -> list[str]:
     """How many pairs lose significance by the adjustment."""
-    lost = int(board.pairs.flags.get("not_after_adjustment", np.zeros(1)).sum())
-    if not lost:
-        return []
-    all_ = lost + int(_better(board).sum())
-    pairs = "the one pair" if all_ == 1 else f"all {all_} pairs" if lost == all_ else f"{lost} of the {all_} pairs"
-    verb, whose = ("are", "their") if lost > 1 else ("is", "its")
-    return [
-        f"{pairs} whose own interval shows a difference {verb} no longer "
-        f"significant after adjustment for all {len(board.pairs)} pairs, and {whose} verdict says so"
-    ]
+    lost, left = int(board.pairs.flags.get("not_after_adjustment", np.zeros(1)).sum()), int(_better(board).sum())
+    text = (
+        f"significant pairs: {lost + left} by their own interval, {left} after adjustment for all {len(board.pairs)} "
+        "pairs, which the verdicts follow"
+    )
+    return [text] if lost else []
 
 
 def _better(board: BenchmarkResult) -> BoolArray:
@@ -255,9 +247,7 @@ def leaderboard(arena: Arena) -> Section:
         row = cells[name].get(key)
         if row is None or row.mean is None:
             return MISSING
-        digits = digits_of(row)
-        se = "" if row.se is None else f" ± {number(row.se, digits)}"
-        return f"{number(row.mean, digits)}{se}{f' {BEST}' * bool(row.among_best)}"
+        return f"{with_error(row.mean, row.se)}{f' {BEST}' * bool(row.among_best)}"
 
     def best(name: str) -> str:
         have = cells[name].values()
@@ -422,10 +412,7 @@ _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
 def _pass(values: Mapping[int, float] | None, errors: Mapping[int, float] | None, k: int) -> str:
     """pass@k or pass^k with its standard error."""
     value, se = (values or {}).get(k), (errors or {}).get(k)
-    if value is None or k < 2:
-        return MISSING
-    digits = decimals(se, value)
-    return number(value, digits) if se is None else f"{number(value, digits)} ± {number(se, digits)}"
+    return MISSING if value is None or k < 2 else with_error(value, se)
 
 
 def ranked(board: BenchmarkResult) -> list[Model]:

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..io.atomic import write_text
 from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
 from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice
@@ -58,12 +59,7 @@ from .columns import (
     value_of,
     what_of,
 )
-from .summary import untested
-
-if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
-    from .summary import Result
-
+from .summary import Result, untested
 
 LABELLED = 400
 """Pairs that are drawn one by one; of more, those closest in rank, over a picture of all."""

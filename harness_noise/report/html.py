@@ -14,18 +14,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from .._version import __version__
+from ..arrays import IntArray
 from ..io.atomic import write_text
-from ..results.arena import Arena
+from ..results.arena import Arena, BenchmarkResult
 from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate, Flip
 from ..settings import ESTIMATORS
 from . import arena_summary, canvas, figures
+from .canvas import Picture
 from .columns import (
     Column,
     Marks,
@@ -42,14 +44,7 @@ from .columns import (
     what_of,
 )
 from .sentences import count_line, sentence, verdict_parts
-from .summary import FLIPPED, counted, lost_to_adjustment, slice_sections, slice_sentences, summarise
-
-if TYPE_CHECKING:
-    from ..arrays import IntArray
-    from ..results.arena import BenchmarkResult
-    from .canvas import Picture
-    from .summary import Result
-
+from .summary import FLIPPED, Result, counted, lost_to_adjustment, slice_sections, slice_sentences, summarise
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _ASSETS = Path(__file__).parent / "assets"
@@ -568,7 +563,7 @@ def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
     codes = codes.T.ravel()
     halves = len(levels) <= HALVES
     if halves:
-        codes = np.append(codes, [0] * (len(codes) % 2))
+        codes = np.pad(codes, (0, len(codes) % 2))
         codes = codes[::2] + 16 * codes[1::2]
     texts = board.questions.text or board.questions.question
     return {

@@ -7,7 +7,6 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from ..results.diagnostics import TO_DO
 from ..results.plan import Plan
@@ -25,10 +24,7 @@ from .columns import (
     plain,
 )
 from .sentences import sentence
-from .summary import summarise
-
-if TYPE_CHECKING:
-    from .summary import Result
+from .summary import Result, summarise
 
 _ESCAPED = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",

@@ -317,6 +317,13 @@ class TestRatiosOfSums:
         expected = a.scores[0].values.mean() / a.scores[0].per.mean() - x / y
         assert (row.reason, row.estimate) == ("", pytest.approx(expected))
 
+    def test_a_kept_run_has_none_of_them(self, tmp_path: Path) -> None:
+        """Their numerators alone would be another quantity under the same name."""
+        a, b = self.side("a", 0), self.side("b", 1)
+        assert hn.gate(a, b, margin=5.0, store=tmp_path / "kept").passed
+        with pytest.raises(hn.InputError, match="a kept run has only means over questions"):
+            hn.gate(b, tmp_path / "kept", margin=5.0)
+
     def test_a_pool_takes_no_mean_of_them(self) -> None:
         sides = []
         for seed, values in enumerate((np.arange(90) % 3 > 0, np.arange(90) % 4 > 0)):

@@ -209,6 +209,7 @@ class Scores(OnQuestions):
 
     values: FloatArray
     """(n, K) scores on the metric's own scale, NaN where a repeat has no score."""
+    _: KW_ONLY
     missing: Mapping[str, int] = field(default_factory=dict)
     """Cause → how many of them have it, where the log says why (`settings.CAUSES`)."""
     n_zero: int = 0

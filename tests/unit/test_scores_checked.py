@@ -23,6 +23,12 @@ def scores(keys: tuple[str, ...], values: list[float], **fields: object) -> Scor
     return Scores("t", "acc", "none", Questions(keys), array, **fields)  # type: ignore[arg-type]
 
 
+def test_clusters_are_given_by_name():
+    """By position they could be taken for the next field."""
+    with pytest.raises(TypeError, match="positional"):
+        Scores("t", "acc", "none", Questions(("a", "b")), np.ones((2, 1)), ("x", "y"))  # type: ignore[misc]
+
+
 def test_a_key_that_occurs_twice_is_noticed():
     for keys in (("a", "a", "b", "c", "d"), ("b", "a", "a", "d", "c")):
         with pytest.raises(FaultyScoresError, match="two questions have the key 'a'"):

@@ -134,7 +134,15 @@ def test_one_cluster_of_a_way_says_nothing_of_that_way():
 
 def scores(task, values, labels):
     keys = Questions(tuple(f"{task}{i}" for i in range(len(values))))
-    return Scores(task, "acc", "none", keys, np.asarray(values, dtype=float), tuple(labels), "template*language")
+    return Scores(
+        task,
+        "acc",
+        "none",
+        keys,
+        np.asarray(values, dtype=float),
+        clusters=tuple(labels),
+        cluster_spec="template*language",
+    )
 
 
 def test_estimate_difference_and_group_of_runs():

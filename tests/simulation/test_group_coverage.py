@@ -25,7 +25,7 @@ def slack(replications):
 
 def task(name, values, labels=None, spec=None):
     keys = Questions(tuple(str(i) for i in range(len(values))))
-    return Scores(name, "acc", "none", keys, values.astype(float), labels, spec)
+    return Scores(name, "acc", "none", keys, values.astype(float), clusters=labels, cluster_spec=spec)
 
 
 def hit(row, truth):

@@ -33,9 +33,8 @@ def groups(draw):
         values = draw(hnp.arrays(float, (n, K), elements=GRADES))
         labels = tuple(draw(st.lists(st.sampled_from("abc"), min_size=n, max_size=n))) if clustered else None
         keys = Questions(tuple(f"{t}/{i}" for i in range(n)))
-        parts.append(
-            Scores(f"t{t}", "acc", "none", keys, values, clusters=labels, cluster_spec="field" if clustered else None)
-        )
+        spec = "field" if clustered else None
+        parts.append(Scores(f"t{t}", "acc", "none", keys, values, clusters=labels, cluster_spec=spec))
     group = Group("g", "acc", "none", tuple(part.task for part in parts), draw(st.sampled_from(["size", "equal"])))
     return Run("m", "r", "test", scores=tuple(parts), groups=(group,))
 

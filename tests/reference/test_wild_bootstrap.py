@@ -165,17 +165,8 @@ def test_arena_says_what_compare_says(missing):
             if missing and m == 3:
                 values[:4] = np.nan
             keys = Questions(tuple(f"{task}{i}" for i in range(n)))
-            parts.append(
-                Scores(
-                    task,
-                    "acc",
-                    "none",
-                    keys,
-                    values,
-                    clusters=tuple(str(i % 9) for i in range(n)),
-                    cluster_spec="field",
-                )
-            )
+            labels = tuple(str(i % 9) for i in range(n))
+            parts.append(Scores(task, "acc", "none", keys, values, clusters=labels, cluster_spec="field"))
         groups = (Group("g", "acc", "none", ("s", "t"), "equal"),)
         runs.append(Run(f"m{m}", f"m{m}", "test", scores=tuple(parts), groups=groups))
     by_name = {run.model: run for run in runs}

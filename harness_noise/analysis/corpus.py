@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..data.clusters import both_ways
 from ..data.matching import pair
 from ..data.native_values import MISMATCH, reproduces
@@ -27,7 +28,6 @@ from ..results.forms import finite
 from ..results.rows import Estimate, estimate
 from ..settings import Settings, check_scale
 from ..stats import decision, intervals, resampling
-from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.cluster_variance import Variance, cells, clustered_variance
 from ..stats.contrast import cluster_codes, design
 from ..stats.decision import detectable_distance

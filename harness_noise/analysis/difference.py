@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import stacked
+from ..arrays import FloatArray, blank, stacked
 from ..data.clusters import in_words
 from ..data.matching import pair_runs
 from ..data.scores import Group, Run, Scores, causes_of
@@ -19,7 +19,6 @@ from ..results.diagnostics import OF_ALL_ANSWERS
 from ..results.rows import PEOPLE, Difference, difference
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision, resampling
-from ..stats.arrays import FloatArray, blank
 from ..stats.contrast import Contrast, Design, question_stats
 from ..stats.decision import Decision, Differences, Skew, by_sign, noise_codes, skew_of, two_sided
 from ..stats.intervals import Limits, agresti_caffo

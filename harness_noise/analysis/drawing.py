@@ -19,7 +19,7 @@ from ..results.sequential import Drawn, Sequential
 from ..stats.contrast import cluster_codes
 
 if TYPE_CHECKING:
-    from ..stats.arrays import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
     from .sequential import Labels
 
 STOPPED = "stopped_early"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ..arrays import BoolArray, FloatArray
 from ..data.clusters import in_words
 from ..data.scores import Run, Scores
 from ..errors import InputError
@@ -19,7 +20,6 @@ from ..results.explanation import INTERCEPT, Coefficient, Explanation, Fit
 from ..results.forms import finite, merge_notes
 from ..settings import Settings
 from ..stats import decision
-from ..stats.arrays import BoolArray, FloatArray
 from ..stats.contrast import Design, QuestionStats, repeat_codes
 from ..stats.intervals import effective_flips, t_limits
 from ..stats.regression import Regression, dependent_columns, regress, repeat_weights

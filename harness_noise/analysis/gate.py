@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from ..arrays import FloatArray
 from ..data.matching import pair
 from ..data.native_values import MISMATCH, agreed_pairs
 from ..data.scores import CorpusScores, Group, Run, Scores
@@ -31,7 +32,6 @@ from ..results.rows import Comparison, Difference, Estimate
 from ..results.sequential import Sequential
 from ..settings import Settings
 from ..stats import decision
-from ..stats.arrays import FloatArray
 from ..stats.contrast import question_stats
 from ..stats.intervals import critical, wilson
 from ..stats.moments import upper_variance

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
+from ..arrays import FloatArray, IntArray
 from ..data.measures import UNBOUNDED
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
@@ -23,7 +24,6 @@ from ..results.rows import Comparison
 from ..results.sequential import Replay, Sequential
 from ..settings import Settings
 from ..stats import decision
-from ..stats.arrays import FloatArray, IntArray
 from ..stats.cluster_variance import OF_RESIDUALS
 from ..stats.contrast import Design, question_stats
 from ..stats.partial import Part, positions_look_random

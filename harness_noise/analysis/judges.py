@@ -9,11 +9,11 @@ from math import isclose
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..data.scores import Gradings, Run, Scores
 from ..results.explanation import Factors, JudgePair
 from ..results.rows import Difference, Estimate, JudgeFlips
 from ..settings import Settings
-from ..stats.arrays import FloatArray, IntArray
 from ..stats.contrast import design
 from ..stats.judges import JudgeNoise, agreement, judge_noise
 from .comparison import compare_runs

@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..data.clusters import Fields, Value, numeral
 from ..data.questions import Questions
 from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError
-from ..stats.arrays import FloatArray, IntArray
 from ..stats.contrast import Contrast, Design, contrast
 from .sample import Sample, align, is_scored, sample, scored_pairs, taken
 

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from ..arrays import rows_of
+from ..arrays import FloatArray, IntArray, rows_of
 from ..data.questions import QuestionText
 from ..data.scores import EDITS, Label, LabelFile, Run, Scores, answer_id
 from ..errors import InputError, some_of
 from ..results.explanation import LabelRow, LabelSample
 from ..settings import Settings
-from ..stats.arrays import FloatArray, IntArray
 from ..stats.contrast import cluster_codes, question_stats
 from ..stats.labels import corrected_values
 from ..stats.partial import IN_A_ROW, NOT_RANDOM_Z, Part, positions_look_random

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..errors import InputError
 from ..results.forms import finite
 from ..results.sequential import FullBenchmark
-from ..stats.arrays import FloatArray, IntArray
 from ..stats.contrast import QuestionStats, cluster_codes
 from ..stats.partial import Part, from_part, positions_look_random
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, FEWEST_UNITS, short_of

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..data.matching import pair
 from ..data.measures import UNBOUNDED
 from ..data.native_values import is_proportion
 from ..data.scores import Run, Scores
 from ..errors import InputError
 from ..settings import Settings, check_scale
-from ..stats.arrays import FloatArray
 from ..stats.tolerances import SLACK
 
 

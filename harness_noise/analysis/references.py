@@ -22,8 +22,8 @@ from .ranges import hull
 from .sample import group_parts, group_shares
 
 if TYPE_CHECKING:
+    from ..arrays import FloatArray, IntArray
     from ..data.questions import Questions
-    from ..stats.arrays import FloatArray, IntArray
     from ..stats.partial import Part
 
 NEARLY_ALL = 0.95

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arrays import rows_of
+from ..arrays import BoolArray, FloatArray, IntArray, rows_of
 from ..data.clusters import CROSS, both_ways, in_words
 from ..data.matching import Pairing, pair, same_partition
 from ..data.native_values import MISMATCH, fitting, is_proportion, is_reproduced, native_mean, reproduces
@@ -23,7 +23,6 @@ from ..results.diagnostics import OF_ALL_ANSWERS
 from ..results.forms import finite
 from ..results.rows import JudgeCorrection
 from ..settings import Settings
-from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.cluster_variance import clustered_variance
 from ..stats.contrast import (
     Contrast,

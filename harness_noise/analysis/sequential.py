@@ -50,7 +50,7 @@ from .observed import Observed
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from ..stats.arrays import FloatArray, IntArray
+    from ..arrays import FloatArray, IntArray
 
     Labels = Sequence[object] | NDArray[np.generic]
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray, columns_of
 from ..data.matching import same_partition
 from ..data.native_values import agreed_pairs
 from ..data.scores import Group, Run, Scores
@@ -19,7 +20,6 @@ from ..results.rows import Analysis, Comparison, DifferenceSlice, Estimate, Esti
 from ..settings import Adjust, Settings
 from ..stats import decision
 from ..stats import slices as by_slice
-from ..stats.arrays import FloatArray, IntArray, columns_of
 from ..stats.tolerances import FEW_DF, short_of
 from .comparison import matched_scores
 from .difference import Compared, RowDecision, decided, run_difference

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from ..arrays import FloatArray
     from ..results.explanation import Factors
     from ..results.rows import Difference, Estimate
-    from ..stats.arrays import FloatArray
     from ..stats.combine import Combined
 
     Labels = Sequence[object]

@@ -18,6 +18,7 @@ from ..analysis.mean import analyze_run
 from ..analysis.repeats import copies, once
 from ..analysis.sample import group_parts, own_group, taken
 from ..analysis.slices import divided, slices_of_runs
+from ..arrays import BoolArray, FloatArray
 from ..data.matching import Pairing, pair
 from ..data.native_values import agreed
 from ..data.questions import occurrences
@@ -30,7 +31,6 @@ from ..results.forms import merge_notes
 from ..results.rows import PEOPLE, Estimate
 from ..settings import Settings
 from ..stats import benchmark, decision, planning
-from ..stats.arrays import BoolArray, FloatArray
 from ..stats.pairs import Table
 from .pairs import Grid, MeasuredRun, grid, pairs_of, square
 from .ranks import best_p, passes, ranked

@@ -26,7 +26,7 @@ from ..analysis.sample import (
     own_group,
     stack,
 )
-from ..arrays import AnyArray
+from ..arrays import AnyArray, BoolArray, FloatArray, IntArray, blank, put
 from ..data.clusters import CROSS, in_words
 from ..data.matching import pair
 from ..data.questions import CONTENT_KEYS, Questions, occurrences
@@ -35,7 +35,6 @@ from ..results.arena import Pairs
 from ..results.rows import PEOPLE
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
-from ..stats.arrays import BoolArray, FloatArray, IntArray, blank, put
 from ..stats.contrast import QuestionStats, question_stats, sub_design
 from ..stats.labels import with_labels
 from ..stats.moments import is_skewed, shared_noise_p

@@ -11,13 +11,13 @@ import numpy as np
 from scipy import special
 
 from ..analysis.pilots import Noise, from_runs
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError
 from ..results.arena import Arena, Benchmark, BenchmarkResult, Budget, Model, Pairs, Selection
 from ..results.forms import finite
 from ..results.rows import PEOPLE, Difference
 from ..settings import Settings
 from ..stats import decision
-from ..stats.arrays import BoolArray, FloatArray, IntArray
 from ..stats.cluster_variance import cluster_scores
 from ..stats.contrast import Design, sub_design, sum_by
 from ..stats.pairs import Table

@@ -17,7 +17,7 @@ from .gate import Gate
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..stats.arrays import FloatArray
+    from ..arrays import FloatArray
     from ..stats.combine import Combined
     from ..stats.decision import Skew
     from .sequential import Drawn, FullRow, Sequential

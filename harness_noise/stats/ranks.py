@@ -53,7 +53,8 @@ def answers_above(answers: Sequence[FloatArray], *, exact: bool = True) -> Float
     owners = np.repeat(np.arange(len(sizes)), sizes)
     counts = np.add.reduceat(~np.isnan(stacked), starts, axis=1, dtype=np.float64)
     ranks, levels = dense_ranks(stacked, exact=exact)
-    share = np.where(ranks < 0, 0.0, 1 / np.maximum(counts, 1)[:, owners])
+    most = np.maximum(counts.max(axis=0, initial=0.0), 1.0)
+    share = np.where(ranks < 0, 0.0, (most / np.maximum(counts, 1))[:, owners])  # whole numbers without gaps
     total = np.zeros((len(sizes), len(sizes)))
     if levels <= MOST_LEVELS:
         below = np.zeros((len(stacked), len(sizes)))
@@ -61,13 +62,13 @@ def answers_above(answers: Sequence[FloatArray], *, exact: bool = True) -> Float
             at = np.add.reduceat(np.where(ranks == level, share, 0.0), starts, axis=1)
             total += at.T @ below
             below += at
-        return total
+        return total / np.outer(most, most)
     for rank, part in zip(ranks, share, strict=True):
         at = np.zeros((levels, len(sizes)))
         np.add.at(at, (rank, owners), part)  # what is masked has no share
         below = np.cumsum(at, axis=0) - at
         total += np.add.reduceat(part[:, None] * below[rank], starts, axis=0)
-    return total
+    return total / np.outer(most, most)
 
 
 WORK = 100_000_000

@@ -12,10 +12,10 @@ from scipy import stats
 from harness_noise import estimate_difference
 from harness_noise.analysis.difference import RowDecision, decided
 from harness_noise.analysis.gate import gated
+from harness_noise.arrays import FloatArray, rows_of
 from harness_noise.results.rows import Comparison
 from harness_noise.settings import Settings
 from harness_noise.stats import decision
-from harness_noise.stats.arrays import FloatArray, rows_of
 from harness_noise.stats.cluster_variance import Cells
 from harness_noise.stats.intervals import Extension, t_limits
 

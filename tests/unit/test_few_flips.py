@@ -16,8 +16,7 @@ from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.leaderboard.build import arena
 from harness_noise.results.rows import Difference
-from harness_noise.settings import Settings
-from harness_noise.stats.arrays import Estimator
+from harness_noise.settings import Estimator, Settings
 from harness_noise.stats.cluster_variance import Cells, cells, clustered_variance
 from harness_noise.stats.contrast import design
 from harness_noise.stats.intervals import (

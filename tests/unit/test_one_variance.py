@@ -13,8 +13,8 @@ import pytest
 
 import harness_noise
 from harness_noise.analysis.corpus import jackknife_variance
+from harness_noise.arrays import FloatArray, IntArray, columns_of
 from harness_noise.stats import pairs as engine
-from harness_noise.stats.arrays import FloatArray, IntArray, columns_of
 from harness_noise.stats.cluster_variance import (
     Cells,
     cells,

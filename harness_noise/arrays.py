@@ -32,9 +32,14 @@ def blank(kind: type[Rows], P: int) -> Rows:
     return kind(*(np.full(P, *start[str(item.type)]) for item in fields(kind)))
 
 
-def rows_of(table: Rows, index: Any) -> Rows:
-    """The table at some rows, by their numbers or whether they are meant; a column that is None stays so."""
-    return type(table)(*(None if column is None else column[index] for column in columns_of(table).values()))
+def picked(column: Any, rows: Any) -> Any:
+    """A column at some rows: an array by any index, any other sequence by their numbers; None stays None."""
+    return column[rows] if isinstance(column, np.ndarray) else column and tuple(column[i] for i in rows)
+
+
+def rows_of(table: Rows, rows: Any) -> Rows:
+    """The table at some rows, see `picked`."""
+    return type(table)(*(picked(column, rows) for column in columns_of(table).values()))
 
 
 def put(table: DataclassInstance, rows: IntArray | BoolArray, part: DataclassInstance) -> None:

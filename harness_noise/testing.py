@@ -100,7 +100,7 @@ def check_adapter(
     kinds in `expected`.
 
     Args:
-        adapter: the object that the entry point names.
+        adapter: the object that the entry point names; its class stands where another process can import it.
         place: a file or folder with at least one run, which is not changed.
         folder: an empty folder for copies and damaged files.
         cluster: a field or SPEC by which the questions of all tasks have clusters, if there is one.

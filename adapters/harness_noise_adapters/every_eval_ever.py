@@ -59,7 +59,7 @@ PRESET = Preset(
         "reasoning_tokens": "token_usage.reasoning_tokens",
         "cache_read_tokens": "token_usage.input_tokens_cache_read",
         "cache_write_tokens": "token_usage.input_tokens_cache_write",
-        "time": "{{ performance.latency_ms / 1000 }}",
+        "time": "{{ performance.latency_ms / 1000 if performance.latency_ms is number }}",
     },
 )
 VERSION = "0.3.0"
@@ -157,10 +157,10 @@ class EveryEvalEverAdapter:
         for file, samples in _pairs(path):
             if file is None or samples is None:
                 continue
-            results = _results(file)
+            results, names = _results(file)
             for run in _read(file, samples, options):
                 rows = {(row.task, row.metric): row for row in analyze(run).estimates}
-                for result, name in zip(results["evaluation_results"], _names(results), strict=True):
+                for result, name in zip(results["evaluation_results"], names, strict=True):
                     if (row := rows.get(name)) is not None and row.se is not None:
                         result["score_details"]["uncertainty"] = uncertainty(row)
             text = json.dumps(results, indent=2, ensure_ascii=False, allow_nan=False)
@@ -250,79 +250,64 @@ def _pairs(path: Path) -> Iterator[tuple[Path | None, Path | None]]:
         yield results if results.is_file() else None, samples if samples.is_file() else None
 
 
-def _results(file: Path) -> dict[str, Any]:
-    """The file of results."""
+def _results(file: Path) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """The file of results, and task and metric of each; its own id as the task where two would be called alike."""
     found = document(file, DAMAGED)
     items = field(found, "evaluation_results")
     if not isinstance(items, list) or not all(isinstance(field(item, "metric_config"), dict) for item in items):
         raise InputError(f"{file}: no list of evaluation_results, each with its metric_config{DAMAGED}")
     if not all(isinstance(field(item, "score_details"), dict) for item in items):
         raise InputError(f"{file}: a result without score_details{DAMAGED}")
-    return dict(found)
-
-
-def _names(results: dict[str, Any]) -> list[tuple[str, str]]:
-    """Task and metric of each result; its own key as the task where two would be called alike."""
-    items = results["evaluation_results"]
-    names = [(str(item.get("evaluation_name")), _metric(item)) for item in items]
-    keys = [
-        (str(item.get("evaluation_result_id") or name[0]), name[1]) for item, name in zip(items, names, strict=True)
+    configs = [item["metric_config"] for item in items]
+    metrics = [str(config.get("metric_id") or config.get("metric_name") or "score") for config in configs]
+    names = [(str(item.get(NAME)), metric) for item, metric in zip(items, metrics, strict=True)]
+    return dict(found), [
+        name if names.count(name) == 1 else (str(item.get(RESULT) or name[0]), name[1])
+        for item, name in zip(items, names, strict=True)
     ]
-    return [name if names.count(name) == 1 else key for name, key in zip(names, keys, strict=True)]
-
-
-def _metric(item: Any) -> str:
-    config = item["metric_config"]
-    return str(config.get("metric_id") or config.get("metric_name") or "score")
-
-
-def _without_samples(file: Path, results: dict[str, Any]) -> Run:
-    values = [number(item["score_details"].get("score")) for item in results["evaluation_results"]]
-    skipped = [
-        Skipped(*name, "none", "its samples are not here", value)
-        for name, value in zip(_names(results), values, strict=True)
-    ]
-    model = str(field(results, "model_info", "id") or field(results, "model_info", "name") or file.stem)
-    return Run(model, str(file), adapter.name, path=str(file), skipped=tuple(skipped))
 
 
 def _read(file: Path | None, samples: Path | None, options: ReadOptions) -> list[Run]:
     """The runs of results, of samples with what their results say of each metric, or of samples alone."""
-    results = None if file is None else _results(file)
+    results, names = _results(file) if file is not None else ({}, [])
+    items = results.get("evaluation_results", ())
     if samples is None:
-        return [] if file is None or results is None else [_without_samples(file, results)]
+        values = [number(item["score_details"].get("score")) for item in items]
+        why = "its samples are not here"
+        skipped = tuple(Skipped(*name, "none", why, value) for name, value in zip(names, values, strict=True))
+        model = field(results, "model_info", "id") or field(results, "model_info", "name") or (file and file.stem)
+        return [Run(str(model), str(file), adapter.name, path=str(file), skipped=skipped)]
     reader = _reader(samples, options)
     runs, lost = reader.read(), len(reader.unscored)
     notes = [f"{samples}: {lost} samples belong to no result; they are missing under each"] if lost else []
-    known = list(zip(_names(results), results["evaluation_results"], strict=True)) if results else []
-    date, out = str(field(results, "evaluation_timestamp") or ""), []
+    date, out = str(results.get("evaluation_timestamp") or ""), []
     for run in runs:
         parts = []
         for part in run.scores:
             key = part.task if reader.metric is None else part.metric
-            about = [(names, result) for names, result in known if key in map(str, map(result.get, (RESULT, NAME)))]
-            if reader.metric is None and len(about) > 1 and part.values.shape[1] > 1 and reader.repeat is None:
+            called = [key in map(str, map(result.get, (RESULT, NAME))) for result in items]
+            if reader.metric is None and sum(called) > 1 and part.values.shape[1] > 1 and reader.repeat is None:
                 raise InputError(
-                    f"{samples}: {len(about)} results are called {key!r:.80}, and the samples do not "
+                    f"{samples}: {sum(called)} results are called {key!r:.80}, and the samples do not "
                     f"say of which they are ({RESULT}): several metrics cannot be told from several answers"
                 )
             if "question" not in options.columns:
                 part = replace(part, questions=replace(part.questions, documents=_Words(samples, part.questions.keys)))
-            parts.append(_described(part, about[0]) if len(about) == 1 else replace(part, task=key, metric="score"))
+            part = replace(part, task=key, metric="score")
+            mine = called.index(True) if sum(called) == 1 else None
+            parts.append(part if mine is None else _described(part, names[mine], items[mine]))
         said = (*run.notes[1:], *notes)
         out.append(replace(run, name=str(file or samples), date=date, notes=said, scores=tuple(parts)))
     return out
 
 
-def _described(part: Scores, about: tuple[tuple[str, str], Any]) -> Scores:
+def _described(part: Scores, name: tuple[str, str], result: Any) -> Scores:
     """The scores with the names, range, direction and value that the result they belong to gives."""
-    (task, metric), result = about
     config, value = result["metric_config"], number(result["score_details"].get("score"))
     ends = [end for name in ("min_score", "max_score") if (end := number(config.get(name))) is not None]
     bounds = (0.0, 1.0) if config.get("score_type") == "binary" else (ends[0], ends[1]) if len(ends) == 2 else None
-    lower = config.get("lower_is_better")
-    higher = None if lower is None else not lower
-    fitted = fitting(bounds, part.values)
+    lower, (task, metric) = config.get("lower_is_better"), name
+    higher, fitted = None if lower is None else not lower, fitting(bounds, part.values)
     part = replace(part, task=task, metric=metric, higher_is_better=higher, bounds=fitted, native=value)
     scored = part.values[part.values == part.values].tolist()
     return compared(part, [*scored, *[nan] * (part.n_missing - part.n_zero)])
@@ -340,10 +325,6 @@ def _seconds(date: str) -> str:
     except ValueError:
         return date if date.isdecimal() else "0"
     return str(int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()))
-
-
-def _hash(text: str) -> str:
-    return sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def _key(part: Scores) -> str:
@@ -380,6 +361,7 @@ def _samples(parts: list[tuple[Scores, Estimate]], evaluation: str, model: str) 
         asked = int((part.values != part.values).sum()) == part.n_missing - part.n_zero
         for i, (key, told) in enumerate(zip(part.questions.keys, texts, strict=True)):
             raw, reference = told.text or shown[i], [] if told.target is None else [told.target]
+            words = "".join([raw, *reference])
             for k, value in enumerate(part.values[i].tolist()):
                 lost = value != value
                 if lost and not asked:
@@ -388,7 +370,7 @@ def _samples(parts: list[tuple[Scores, Estimate]], evaluation: str, model: str) 
                 yield {
                     "schema_version": VERSION, "evaluation_id": evaluation, "model_id": model,
                     "evaluation_name": part.task, "evaluation_result_id": _key(part), "sample_id": key,
-                    "sample_hash": _hash("".join([raw, *reference])) if raw else None,
+                    "sample_hash": sha256(words.encode("utf-8", "replace")).hexdigest() if raw else None,
                     "interaction_type": "single_turn", "input": {"raw": raw, "reference": reference},
                     "output": {"raw": list(said)}, "answer_attribution": [],
                     "evaluation": {"score": 0.0 if lost else value, "is_correct": value == best},

@@ -6,9 +6,7 @@ as the perturbed instances have their own mean. Counts of tokens and the like ar
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,20 +53,19 @@ class HelmAdapter(ReadOnly):
         trials = {str(field(item, "train_trial_index")) for item in found}
         answers = Answers(folder, options, kind="instance id", text="input", repeats_are_runs=len(trials) > 1)
         known: dict[str, bool] = {}
-        where = str(folder / STATS)
-        names = _perturbations(found)
         for place, item in enumerate(found, 1):
-            instance, stats = field(item, "instance_id"), field(item, "stats")
-            trial = 0 if (told := field(item, "train_trial_index")) is None else told
+            where = f"{folder / STATS}, entry {place}"
+            instance, stats, told = (field(item, key) for key in ("instance_id", "stats", "train_trial_index"))
+            trial = 0 if told is None else told
             if not (isinstance(instance, str) and isinstance(stats, list)) or number(trial) is None:
-                raise InputError(f"{where}, entry {place}: no instance and its stats{DAMAGED}")
-            perturbation = names[_described(item)]
+                raise InputError(f"{where}: no instance and its stats{DAMAGED}")
+            perturbation = _perturbation(item)
             doc = {"instance_id": instance, "perturbation": perturbation, "trial": trial}
             doc |= {"input": texts.get(instance)} if perturbation == "none" else {}
             for metric, split, stat in _metrics(stats, known):  # the part of the instances that HELM itself tells apart
-                value = score(stat.get("mean"), f"{where}, entry {place}, {metric}")
+                value = score(stat.get("mean"), f"{where}, {metric}")
                 of_split = f"{task} ({split})" if split else task
-                answers.add(of_split, metric, perturbation, instance, doc["trial"], value, doc | {"split": split})
+                answers.add(of_split, metric, perturbation, instance, trial, value, doc | {"split": split})
         for (metric, split), value in _native(folder).items():
             answers.describe(f"{task} ({split})" if split else task, metric, "none", native=value)
         return answers.run(model, self.name)
@@ -80,13 +77,16 @@ adapter = HelmAdapter()
 def _metrics(stats: list[Any], known: dict[str, bool]) -> Iterator[tuple[str, str, Any]]:
     """Name, part and statistics of every metric of an instance; `known` says which names are metrics."""
     for stat in stats:
-        if type(stat) is not dict or type(name := stat.get("name")) is not dict or not stat.get("count"):
+        try:
+            name = stat["name"]
+            metric = name["name"]
+            wanted = known.get(metric)
+        except (KeyError, TypeError):
             continue
-        metric = str(name.get("name"))
-        if metric not in known:
-            known[metric] = NO_METRIC.fullmatch(metric) is None
-        if known[metric]:
-            yield metric, _split(name), stat
+        if wanted is None:
+            wanted = known[metric] = NO_METRIC.fullmatch(str(metric)) is None
+        if wanted and stat.get("count"):
+            yield str(metric), _split(name), stat
 
 
 def _split(name: dict[str, Any]) -> str:
@@ -94,23 +94,13 @@ def _split(name: dict[str, Any]) -> str:
     return ", ".join(str(part) for part in (name.get("split"), name.get("sub_split")) if part not in (None, "test"))
 
 
-def _described(item: Any) -> str:
-    """The perturbation of an instance with all its settings; empty where there is none."""
+def _perturbation(item: Any) -> str:
+    """The perturbation of an instance with its settings; "none" of one as it is."""
     found = field(item, "perturbation")
-    return json.dumps(found, sort_keys=True) if found else ""
-
-
-def _perturbations(found: list[Any]) -> dict[str, str]:
-    """Description → scorer: the perturbation's name, with its settings where two have one name."""
-    out = {"": "none"}
-    known = {text: json.loads(text) for text in dict.fromkeys(map(_described, found)) if text}
-    named = Counter(str(field(item, "name")) for item in known.values())
-    for text, item in known.items():
-        name = str(field(item, "name"))
-        settings = item.items() if isinstance(item, dict) and named[name] > 1 else ()
-        said = ", ".join(f"{key}={value}" for key, value in settings if key not in COMMON)
-        out[text] = f"{name} ({said})" if said else name
-    return out
+    if not isinstance(found, dict) or not found:
+        return "none"
+    settings = ", ".join(f"{key}={value}" for key, value in sorted(found.items()) if key not in COMMON)
+    return f"{found.get('name')} ({settings})" if settings else str(found.get("name"))
 
 
 def _texts(folder: Path) -> dict[str, str]:

@@ -13,13 +13,14 @@ from typing import Any
 from harness_noise import InputError
 from harness_noise.data.answers import Answers
 from harness_noise.data.scores import ReadOptions, Run
-from harness_noise.io.paths import reason, refuse_pointer
+from harness_noise.io.paths import refuse_pointer
 
 from .records import ReadOnly, document, field, number, score
+from .tables.files import parquet_rows, readable
 
 FILE = re.compile(r"details_(.+)_(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(?:\.\d+)?)\.parquet")
 DAMAGED = ": was it written by lighteval, and is it whole?"
-BATCH = 4096
+COLUMNS = ("doc.id", "doc.query", "doc.task_name", "doc.specific", "metric", "metrics")
 
 
 class LightevalAdapter(ReadOnly):
@@ -65,25 +66,12 @@ def _run(place: Path, folder: Path, files: list[Path], options: ReadOptions) -> 
 
 def _add(answers: Answers, file: Path) -> None:
     """The answers of one task."""
-    try:
-        import pyarrow.parquet as parquet
-        from pyarrow import ArrowException
-    except ImportError as error:
-        raise InputError(f"{file}: Parquet needs pyarrow ({error}): pip install 'harness-noise[parquet]'") from None
     refuse_pointer(file)
     found = FILE.fullmatch(file.name)
     task, number = found[1] if found else file.stem, 0
-    wanted = ["doc.id", "doc.query", "doc.task_name", "doc.specific", "metric", "metrics"]
-    try:
-        with file.open("rb") as opened:
-            for batch in parquet.ParquetFile(opened).iter_batches(BATCH, columns=wanted):
-                for row in batch.to_pylist():
-                    number += 1
-                    _row(answers, f"{file}, row {number}", task, number, row)
-    except InputError:
-        raise
-    except (ArrowException, OSError, ValueError, ArithmeticError, MemoryError) as error:
-        raise InputError(f"{file}: cannot be read ({reason(error)}){DAMAGED}") from None
+    with readable(file):
+        for number, row in parquet_rows(file, COLUMNS):
+            _row(answers, f"{file}, row {number}", task, number, row)
     if not number:
         raise InputError(f"{file}: there is no row in it{DAMAGED}")
 

@@ -8,7 +8,6 @@ the harness's own rate, except what failed for want of infrastructure or was nev
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -49,28 +48,22 @@ class SweBenchAdapter(ReadOnly):
 
     def read(self, path: Path, options: ReadOptions) -> list[Run]:
         """One Run: the model is in the file's name, or is the folder's."""
-        if path.is_dir() and not (path / "results").is_dir():
-            outcomes, native, notes = _of_instances(path)
-            model = path.name
-        else:
-            file = path / "results" / DETAILS if path.is_dir() else path
-            if _is_submission(file) or not file.is_file():
-                raise InputError(
-                    f"{path}: it lists the instances that were solved, not those that were tried; give the "
-                    f"run's report (MODEL.RUN.json), the folder with a {REPORT} of each instance, or {DETAILS}"
-                )
-            outcomes, native, notes = _of_file(file)
-            inner = file.parent.parent.name if file.name == DETAILS else file.parent.name
-            model = inner if file.name in (DETAILS, PRO) else file.stem.rpartition(".")[0] or file.stem
+        file = path / "results" / DETAILS if (path / "results").is_dir() else path
+        if _is_submission(file) or not file.exists():
+            raise InputError(
+                f"{path}: it lists the instances that were solved, not those that were tried; give the "
+                f"run's report (MODEL.RUN.json), the folder with a {REPORT} of each instance, or {DETAILS}"
+            )
         answers = Answers(path, options, kind="instance", auto=lambda task: "repository")
-        answers.notes += notes
+        outcomes, native = (_of_instances if file.is_dir() else _of_file)(file, answers.notes)
         for instance, doc in outcomes.items():
             value = LOST.get(doc["outcome"], float(doc["outcome"] == "resolved"))
             repository = _SUFFIX.sub("", instance).removeprefix("instance_").rpartition("-")[0]
             known = {"instance_id": instance, "repository": repository or instance, **doc}
             answers.add("swe-bench", "resolved", "none", instance, None, value, known)
         answers.describe("swe-bench", "resolved", "none", native=native, native_of_answers=True, bounds=(0.0, 1.0))
-        return [answers.run(model, self.name)]
+        folder = {DETAILS: file.parent.parent, PRO: file.parent}.get(file.name, file if file.is_dir() else None)
+        return [answers.run(folder.name if folder else file.stem.rpartition(".")[0] or file.stem, self.name)]
 
 
 adapter = SweBenchAdapter()
@@ -80,57 +73,48 @@ def _is_submission(path: Path) -> bool:
     return path.name == "results.json" and b'"no_generation"' in head(path)
 
 
-def _of_file(path: Path) -> tuple[Outcomes, float | None, list[str]]:
-    """The outcomes, the harness's own rate of solved ones, and what is to be said."""
+def _of_file(path: Path, notes: list[str]) -> tuple[Outcomes, float | None]:
+    """The outcomes, and the harness's own rate of solved ones; what is to be said comes to the notes."""
     found = document(path, DAMAGED)
     if not isinstance(found, dict):
         raise InputError(f"{path}: no object{DAMAGED}")
     if "total_instances" not in found:
-        plain = {key: value if isinstance(value, dict) else {"resolved": value} for key, value in found.items()}
-        return _solved(path, plain.items()), None, []
+        reports = ((key, known if isinstance(known, dict) else {"resolved": known}) for key, known in found.items())
+        return {key: _solved(path, key, report) for key, report in reports}, None
     lists = {name: found.get(f"{name}_ids") or [] for name in OUTCOMES}
     if not all(isinstance(ids, list) and all(isinstance(key, str) for key in ids) for ids in lists.values()):
         raise InputError(f"{path}: it has counts where the instances should be listed: which were solved is not known")
     outcomes: Outcomes = {key: {"outcome": name} for name, ids in lists.items() for key in ids}
-    both = set(lists["resolved"]) & {key for name in OUTCOMES[:3] for key in lists[name]}
-    if both or not outcomes:
-        what = f"{min(both)} is listed as solved and as not solved" if both else "it lists no instance"
-        raise InputError(f"{path}: {what}{DAMAGED}")
-    total, solved = found["total_instances"], found.get("resolved_instances", len({*lists["resolved"]}))
-    if not isinstance(solved, int) or solved != len({*lists["resolved"]}):
-        counted = f"{solved!r:.40} solved instances are counted and {len({*lists['resolved']})} listed"
-        raise InputError(f"{path}: {counted}{DAMAGED}")
-    if total != len(outcomes):
-        return (
-            outcomes,
-            None,
-            [f"{path}: of {total!s:.40} instances {len(outcomes)} are listed and read"],
-        )
-    return outcomes, solved / len(outcomes), []
+    solved = set(lists["resolved"])
+    both = solved & {key for name in OUTCOMES[:3] for key in lists[name]}
+    told = found.get("resolved_instances", len(solved))
+    if both or not outcomes or told != len(solved):
+        what = f"{told!r:.40} solved instances are counted and {len(solved)} listed"
+        what = f"{min(both)} is listed as solved and as not solved" if both else what
+        raise InputError(f"{path}: {what if outcomes else 'it lists no instance'}{DAMAGED}")
+    if found["total_instances"] != len(outcomes):
+        notes.append(f"{path}: of {found['total_instances']!s:.40} instances {len(outcomes)} are listed and read")
+        return outcomes, None
+    return outcomes, len(solved) / len(outcomes)
 
 
-def _of_instances(folder: Path) -> tuple[Outcomes, float | None, list[str]]:
+def _of_instances(folder: Path, notes: list[str]) -> tuple[Outcomes, float | None]:
     """The outcomes of a folder with one folder for each instance; one without a report is an error."""
     outcomes: Outcomes = {}
     for child in sorted(child for child in folder.iterdir() if child.is_dir() and child.name[:1] not in "._"):
-        if (child / REPORT).is_file():
-            found = document(child / REPORT, DAMAGED)
-            outcomes |= _solved(child / REPORT, [(child.name, field(found, child.name))])
-        else:
-            outcomes[child.name] = {"outcome": "error"}
+        file = child / REPORT
+        found = field(document(file, DAMAGED), child.name) if file.is_file() else None
+        outcomes[child.name] = _solved(file, child.name, found) if file.is_file() else {"outcome": "error"}
     lost = sum(doc["outcome"] == "error" for doc in outcomes.values())
-    notes = [f"{folder}: an instance with an empty patch has no folder and is not counted; the run's report has it"]
+    notes.append(f"{folder}: an instance with an empty patch has no folder and is not counted; the run's report has it")
     if lost:
         notes.append(f"{folder}: {lost} instances have no {REPORT} and count as not solved, as in the harness")
-    return outcomes, None, notes
+    return outcomes, None
 
 
-def _solved(path: Path, instances: Iterable[tuple[str, Any]]) -> Outcomes:
-    """The outcomes of instances that say whether they are solved, with the numbers that stand beside it."""
-    outcomes: Outcomes = {}
-    for key, found in instances:
-        if not isinstance(solved := field(found, "resolved"), bool):
-            raise InputError(f"{path}: {key[:80]!r} does not say whether it is resolved{DAMAGED}")
-        numbers = {name: value for name, value in found.items() if type(value) in (int, float)}
-        outcomes[key] = {**numbers, "outcome": "resolved" if solved else "unresolved"}
-    return outcomes
+def _solved(path: Path, key: str, report: Any) -> dict[str, Any]:
+    """The outcome of an instance that says whether it is solved, with the numbers that stand beside it."""
+    if not isinstance(solved := field(report, "resolved"), bool):
+        raise InputError(f"{path}: {key[:80]!r} does not say whether it is resolved{DAMAGED}")
+    numbers = {name: value for name, value in report.items() if type(value) in (int, float)}
+    return {**numbers, "outcome": "resolved" if solved else "unresolved"}

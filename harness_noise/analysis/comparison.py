@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import IntArray, picked
 from ..data.native_values import agreed_pairs
-from ..data.scores import CorpusScores, Group, Run, Scores
+from ..data.scores import CorpusScores, Run, Scores
 from ..errors import InputError, NothingSharedError, some_of
 from ..io.joining import check_clusters
 from ..results.forms import merge_notes
@@ -69,7 +69,9 @@ def _of_pair(
         for group in run_a.groups
         if (parts_a := group_parts(run_a, group)) and (parts_b := group_parts(run_b, group))
     ]
-    family = _families([group for group, _, _ in groups])
+    # a group's subtasks are a family, the smallest group's where there are several; all else is the first family
+    by_size = sorted((group for group, _, _ in groups), key=lambda group: -len(group.tasks))
+    family = {task: group.name for group in by_size for task in group.tasks}
     wholes = _both(run_a.corpus, run_b.corpus)
     matched, remarks = matched_scores(run_a, run_b, alone=not groups and not wholes)
     notes = [*remarks, *copies((run_a, run_b))]
@@ -108,15 +110,6 @@ def _no_direction(rows: Sequence[RowDecision]) -> list[str]:
     unknown = dict.fromkeys(row.fields["metric"] for row in rows if row.fields["higher_is_better"] is None)
     said = "the run does not say whether higher or lower is better; higher is taken to be better"
     return [f"{', '.join(unknown)}: {said}"] if unknown else []
-
-
-def _families(groups: Sequence[Group]) -> dict[str, str]:
-    """Task → the group whose subtasks are its family, the smallest where it is in several.
-
-    Tasks that are in no group, and the rows of the groups themselves, are the first family.
-    """
-    by_size = sorted(groups, key=lambda group: -len(group.tasks))
-    return {task: group.name for group in by_size for task in group.tasks}
 
 
 def _both(a: Iterable[AnyScores], b: Iterable[AnyScores]) -> list[tuple[AnyScores, AnyScores]]:
@@ -209,9 +202,9 @@ def _each_question(one: Scores, other: Scores, run_a: Run, run_b: Run) -> tuple[
 
     shown = one.questions.shown()
 
-    def of_either(mine: Sequence[str] | None, theirs: Sequence[str] | None) -> list[str] | None:
-        values, at = (mine, at_a) if mine is not None else (theirs, at_b)
-        return None if values is None else [values[i] for i in at]
+    def of_either(mine: Sequence[str] | None, theirs: Sequence[str] | None) -> Sequence[str] | None:
+        found: Sequence[str] | None = picked(theirs, at_b) if mine is None else picked(mine, at_a)
+        return found
 
     questions = ByQuestion(
         one.task,
@@ -221,7 +214,7 @@ def _each_question(one: Scores, other: Scores, run_a: Run, run_b: Run) -> tuple[
         run_b.model,
         run_a.name,
         run_b.name,
-        keys=[one.questions.keys[i] for i in at_a],
+        keys=picked(one.questions.keys, at_a),
         texts=of_either(shown, other.questions.shown() if shown is None else None),
         clusters=of_either(one.clusters, other.clusters),
         mean_a=question_stats(one.values).mean[at_a],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ def _no_interval(level: float) -> Limits[float]:
     return Limits(math.nan, math.nan)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
     """What the interval and the tests of one difference are computed from."""
 
@@ -156,14 +156,6 @@ class Evidence:
             return _no_interval
         return partial(resampling.bootstrap_t, self.m.mean or 0.0, math.sqrt(self.m.variance or 0.0), t)
 
-    @cached_property
-    def skew(self) -> Skew | None:
-        """Skewness of the questions' (clusters') paired differences; None where there are none, or several tasks."""
-        if not self.of_questions or self.samples[0][1].strata.any():
-            return None
-        d, plan = self.samples[0]
-        return skew_of(np.bincount(plan.clusters, weights=d - d.mean()).astype(np.float64))
-
 
 def by_bootstrap(
     found: resampling.Distribution, settings: Settings, method: resampling.Method = "bca"
@@ -187,7 +179,7 @@ class RowDecision:
     """What the row says for itself; (1,)."""
     family: str = ""
     skew: Skew | None = None
-    """Skewness of its paired differences; None where they are no sample, or are unpaired."""
+    """Skewness of its paired differences by question (cluster); None where they are no sample, or of several tasks."""
 
     @classmethod
     def of(cls, own: Decision, codes: Iterable[str], *, skew: Skew | None = None, **fields: Any) -> RowDecision:
@@ -253,8 +245,12 @@ def row_of(
         codes.discard("single_repeat")
         numbers["se_total"] = None
     fields = numbers | {"level": settings.level, "test": settings.test, "estimand": settings.estimand}
+    skew = None
+    if evidence.of_questions and not evidence.samples[0][1].strata.any():
+        d, plan = evidence.samples[0]
+        skew = skew_of(np.bincount(plan.clusters, weights=d - d.mean()).astype(np.float64))
     own = decision.decide(evidence.of, settings, evidence.test())
-    return RowDecision.of(own, codes, skew=evidence.skew, **fields | compared.names() | known)
+    return RowDecision.of(own, codes, skew=skew, **fields | compared.names() | known)
 
 
 def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, list[str]]:
@@ -330,7 +326,8 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
         (_, m_a), (_, m_b) = (kernel([x], [1.0], plan, settings) for x in (a, b))
         of, differences = observed_pair(c, m, plan, compared.bounds(settings), settings, runs_of_one=b.runs_of_one)
         if a.ratio:
-            _check_sign(settings, a.name)
+            if settings.test == "sign":
+                raise InputError(f"{a.name}: no question has a ratio of sums, so none has a sign: use `test='t'`")
             of = blank(Leads, 1)
         evidence = Evidence(m, settings, differences, [(c.d, plan)])
         clustered = plan.clustered and settings.questions_are == "population"
@@ -349,12 +346,6 @@ def _paired(compared: Compared, pairing: Aligned, settings: Settings) -> RowDeci
     spec = in_words(pairing.cluster) if clustered else None
     more = {} if judge is None else {"judge": judge, "estimand": PEOPLE, "p_sign": None}
     return row_of(compared, evidence, of, sides, codes, clustered, cluster=spec, **more)
-
-
-def _check_sign(settings: Settings, name: str) -> None:
-    """Refuse the sign test of a ratio, which no question has a value of."""
-    if settings.test == "sign":
-        raise InputError(f"{name}: no question has a ratio of sums, so none has a sign: use `test='t'`")
 
 
 def _sides(

@@ -185,13 +185,12 @@ def gated(
     """
     bar = Bar(margin=float(result.settings.get("margin") or 0.0) if margin is None else margin)
     rows = [] if pairs else [_of_difference(row, row, bar, "") for row in result.comparisons]
-    worst, unknown = list[Candidate](), set[Key]()
+    worst, unknown, settings = list[Candidate](), set[Key](), settings or Settings()
     for run, base in pairs:
         compared = [row for row in result.comparisons if (row.run_a, row.run_b) == (run.name, base.name)]
         each = of_pair(run, base, compared, bar)
         rows += each
-        filled = None if settings is None else worst_case(run, [base], settings)
-        if filled is not None and settings is not None:
+        if (filled := worst_case(run, [base], settings)) is not None:
             (a, (b,)), untold = filled
             each = of_pair(a, b, compare_runs([(a, b)], settings).comparisons, bar)
             unknown |= untold
@@ -199,10 +198,6 @@ def gated(
     if pairs and (worst != rows or unknown):
         rows = _settled(rows, worst, unknown, bar, result.settings)
     return decide(rows, bar, result.settings)
-
-
-def _signed(row: Difference, value: float) -> float:
-    return -value if row.higher_is_better is False else value
 
 
 def judge(
@@ -322,8 +317,11 @@ def _same_scores(a: Run, b: Run) -> bool:
 
 
 def _same_means(one: Scores, other: Scores) -> bool:
-    x, y = (question_stats(part.values).mean for part in (one, other))
-    if len(x) != len(y) or not math.isclose(np.nansum(x), np.nansum(y)) or one.per is not None:
+    x, y = (
+        np.column_stack([question_stats(values).mean for values in (part.values, part.per) if values is not None])
+        for part in (one, other)
+    )
+    if x.shape != y.shape or not math.isclose(np.nansum(x), np.nansum(y)):
         return False
     rows = pair(one.questions, other.questions)
     return len(rows.rows_a) == len(x) and np.array_equal(x[rows.rows_a], y[rows.rows_b], equal_nan=True)
@@ -415,7 +413,8 @@ def _beside(run: Run, candidates: Sequence[Candidate]) -> list[Candidate]:
 
 def _of_difference(row: Difference, scaled_row: Difference, bar: Bar, reason: str) -> Candidate:
     if bar.ratio is None:
-        return of_row(row, "A − B", _signed(row, -bar.margin) + 0.0, bar.margin, reason)  # −0.0 is 0
+        threshold = bar.margin if row.higher_is_better is False else 0.0 - bar.margin  # −0.0 is 0
+        return of_row(row, "A − B", threshold, bar.margin, reason)
     R, lower = bar.ratio, row.higher_is_better is False
     mean_b = (scaled_row.mean_b or 0.0) / (1.0 if lower else R)
     if not reason and mean_b <= 0:
@@ -603,7 +602,8 @@ def _at_looks(row: Difference, looks: Mapping[str, Any] | None, reason: str, bar
 
 def _pooled_row(run: Run, base: Run, usable: set[Key], bar: Bar, settings: Settings, *, several: bool) -> Candidate:
     """The equal-weight mean of all rows that can be judged."""
-    found = _Compared.of(_pooled(run, usable), _pooled(base, usable), bar, settings, several=several)
+    known = replace(settings, cluster=None)  # its tasks have been read, and are called otherwise
+    found = _Compared.of(_pooled(run, usable), _pooled(base, usable), bar, known, several=several)
     (row,) = found.rows
     looked = {key for key, look in _looks(run).items() if look["rule"] != "se"}
     reason = "the run was looked at while it grew, and that allows no mean of rows" if looked & usable else ""
@@ -615,7 +615,7 @@ def _pooled_floor(run: Run, judged: Sequence[Candidate], settings: Settings) -> 
     """The equal-weight mean of all rows against the mean of their floors."""
     bars = {c.row.key: c for c in judged if not c.row.reason}
     bars = {part.key: bars[part.key] for part in run.scores if part.key in bars}
-    (row,) = analyze_run(_pooled(run, set(bars)), replace(settings, margin=None)).estimates
+    (row,) = analyze_run(_pooled(run, set(bars)), replace(settings, margin=None, cluster=None)).estimates
     threshold, slack = np.mean([(c.row.threshold or 0.0, c.slack) for c in bars.values()], axis=0).tolist()
     return of_row(replace(row, metric="mean", scorer="none"), "A", threshold, slack)
 
@@ -665,32 +665,29 @@ def against_floors(
     rows = list(analysis.estimates)
     if isinstance(floors, Floor):
         return _beside(run, [of_floor(row, floors, bar, settings) for row in rows]), list(analysis.notes)
-    out, seen = [], set()
+    out, seen = [], set[str]()
+    members = {group.name: group.tasks for group in run.groups}
     for key, floor in floors.items():
         fits = [row for row in rows if all(want in ("", have) for want, have in zip(key, row.key, strict=True))]
         if len(fits) == 1:
-            seen.add(fits[0].task)
-            members = next((group.tasks for group in run.groups if group.name == fits[0].task), ())
-            sizes = [len(part.questions) for part in (*run.scores, *run.parts) if part.task in members]
+            task = fits[0].task
+            sizes = [len(part.questions) for part in (*run.scores, *run.parts) if part.task in members.get(task, ())]
             out.append(of_floor(fits[0], floor, bar, settings, sizes))
+            seen.add(task)
             continue
         reason = "the thresholds name it, and the run lacks it"
         if fits:
             reason = f"the thresholds do not say which: {', '.join(f'{row.metric},{row.scorer}' for row in fits)}"
         out.append(unjudged(key, reason, quantity="A", model=run.model))
-    within = {task for group in run.groups if group.name in seen for task in group.tasks}
-    for task in dict.fromkeys(row.task for row in rows):
-        if task not in seen | within and not any(task == key[0] for key in floors):
-            first = next(row for row in rows if row.task == task)
-            if not any(task == group.name and {*group.tasks} <= seen for group in run.groups):
-                out.append(
-                    unjudged(
-                        (task, first.metric, first.scorer),
-                        "it ran, and the thresholds do not name it",
-                        quantity="A",
-                        model=run.model,
-                    )
-                )
+    named = seen | {key[0] for key in floors}
+    named |= {name for name, tasks in members.items() if {*tasks} <= seen}
+    named |= {task for name, tasks in members.items() if name in seen for task in tasks}
+    first: dict[str, Estimate] = {}
+    for row in rows:
+        if row.task not in named:
+            first.setdefault(row.task, row)
+    reason = "it ran, and the thresholds do not name it"
+    out += [unjudged(row.key, reason, quantity="A", model=run.model) for row in first.values()]
     return out, list(analysis.notes)
 
 

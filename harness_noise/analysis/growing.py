@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..data.matching import pair
 from ..data.measures import UNBOUNDED
 from ..data.scores import Group, Run, Scores
 from ..errors import InputError
@@ -34,7 +33,7 @@ from .observed import Observed, observe_difference, observe_samples
 from .partial import part_of, with_all_of_b, with_answers
 from .ranges import score_range
 from .references import benchmark_order, block_of, joined, same_run, within
-from .sample import Sample, align, group_parts, group_shares
+from .sample import Sample, align, group_parts, group_shares, is_scored, scored_pairs
 from .sequential import (
     ALL_ASKED,
     CANNOT,
@@ -99,12 +98,10 @@ def observe(
     plain = with_answers(plain, aligned.a.stats, aligned.b.stats, aligned.a.design().weights)
     if settings.se != OF_RESIDUALS:
         return plain
-    runs = [_unclustered(run) for run in references]
     blocks = []
     for one, other in zip(parts_a, parts_b, strict=True):
-        theirs = other if one.clusters is None else replace(other, clusters=None, cluster_spec=None)
         try:
-            block = block_of(one, runs, theirs)
+            block = block_of(one, references, other, other if one.clusters is None else one)
         except InputError:  # questions that nobody else has: only what both have answered counts
             if unequal:
                 raise
@@ -113,15 +110,6 @@ def observe(
         blocks.append(block.of_known())
     names = [name for name in blocks[0].names if all(name in block.names for block in blocks)]
     return with_all_of_b(plain, *joined(blocks, names, shares, drawn=True))
-
-
-def _unclustered(run: Run) -> Run:
-    """A reference, whose clusters do not count."""
-
-    def bare(parts: Sequence[Scores]) -> tuple[Scores, ...]:
-        return tuple(replace(part, clusters=None, cluster_spec=None) for part in parts)
-
-    return replace(run, scores=bare(run.scores), parts=bare(run.parts))
 
 
 def look(
@@ -162,14 +150,14 @@ def look(
     out, kept = [], []
     for parts_a, parts_b, group in comparisons(run_a, run_b):
         name = group.name if group is not None else parts_a[0].task
-        key = [name, parts_a[0].metric, parts_a[0].scorer]
-        earlier = known.get(tuple(key))
-        before = None if earlier is None else earlier[1]
+        key = (name, parts_a[0].metric, parts_a[0].scorer)
+        taken, before = known.get(key, (Taken(), None))
         n, total = _asked(parts_a, parts_b, before)
-        if earlier is not None and earlier[1].decision not in (NOT_DECIDED, CANNOT, ALL_ASKED):
-            taken, row = earlier
+        if before is not None and before.decision not in (NOT_DECIDED, CANNOT, ALL_ASKED):
+            row = before
         else:
-            taken, row = _next(rule, earlier, n, total, observe(parts_a, parts_b, settings, group, references=others))
+            seen = observe(parts_a, parts_b, settings, group, references=others)
+            taken, row = _next(rule, taken, before, n, total, seen)
         out.append(row)
         kept.append({"key": key, "taken": asdict(taken), "found": row.to_dict()})
     if not out:
@@ -181,18 +169,12 @@ def look(
 
 
 def _next(
-    rule: StoppingRule, earlier: tuple[Taken, Sequential] | None, n: int, total: int, observed: Observed
+    rule: StoppingRule, taken: Taken, before: Sequential | None, n: int, total: int, observed: Observed
 ) -> tuple[Taken, Sequential]:
-    """The look after the earlier one; that one again where no answer came since."""
+    """The look after `before`; that one again where no answer came since."""
     progress = whole_questions(n, total, observed)
-    taken, before = earlier or (Taken(), None)
-    if (
-        earlier is not None
-        and before is not None
-        and before.n_asked == n
-        and before.n_answers in (None, progress.answers)
-    ):
-        return earlier
+    if before is not None and before.n_asked == n and before.n_answers in (None, progress.answers):
+        return taken, before
     if before is not None and before.decision == ALL_ASKED:
         raise InputError(
             f"{before.task}, {before.metric}: the last look, at {before.n_answers:,} answers to all {total:,} "
@@ -271,14 +253,12 @@ def _asked(parts_a: Sequence[Scores], parts_b: Sequence[Scores], before: Sequent
             f"{parts_a[0].task}, {parts_a[0].metric}: {n} questions are answered, and {before.n_asked} were "
             "at the last look: a run that grows loses none. Is it another run? Then take the file of its looks away"
         )
-    return n, sum(int((question_stats(part.values).count > 0).sum()) for part in parts_b)
+    return n, sum(int(is_scored(part).sum()) for part in parts_b)
 
 
 def _answered(one: Scores, other: Scores) -> int:
     """Questions of B that A has answered, which must not be the first ones of the benchmark."""
-    found = pair(one.questions, other.questions)
-    scored = [question_stats(part.values).count > 0 for part in (one, other)]
-    both = [j for i, j in zip(found.rows_a, found.rows_b, strict=True) if scored[0][i] and scored[1][j]]
+    both = scored_pairs(one, other).rows_b
     order = benchmark_order(other.questions)
     place = {int(i): at for at, i in enumerate(order)}
     clusters = None if other.clusters is None else [other.clusters[i] for i in order]
@@ -292,7 +272,7 @@ def _answered(one: Scores, other: Scores) -> int:
     return len(both)
 
 
-def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Taken, Sequential]]:
+def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Taken, Sequential | None]]:
     """What is known of earlier looks, by task, metric and scorer."""
     if not memory.exists():
         return {}
@@ -300,7 +280,7 @@ def _read(memory: Path, head: dict[str, Any]) -> dict[tuple[str, ...], tuple[Tak
         content = json.loads(memory.read_text(encoding="utf-8"))
         same = {name: content[name] for name in ("kind", "run", "against", "looks", "level", "margin", "references")}
         same |= {name: content.get(name, head[name]) for name in PINNED}  # older files do not say
-        tasks = {
+        tasks: dict[tuple[str, ...], tuple[Taken, Sequential | None]] = {
             tuple(task["key"]): (_taken(**task["taken"]), Sequential(**task["found"])) for task in content["tasks"]
         }
     except OSError as error:

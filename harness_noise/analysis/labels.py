@@ -366,7 +366,10 @@ def _scores_of(
     unequal = sum(map(len, told)) == len(at) and np.ptp(np.concatenate(told)) > SLACK
     drawn = options.at_random or (sum(map(len, told)) == len(at) and bool(all_filled or unequal))
     clusters = None if whole.labels is None else [whole.labels[i] for i in kept]
-    chances = _of_labelled(np.concatenate(told), len(kept)) if unequal else None
+    chances = None
+    if unequal:  # each label stands for 1/π of the questions; where a person stopped early, for as many more
+        chances = np.concatenate(told)
+        chances *= min(1.0, float((1 / chances).sum()) / len(kept))
     labelled = part_of(at, len(kept), clusters, None, drawn=drawn, chances=chances)
     if not drawn and len(at) < len(kept):
         order = np.concatenate([benchmark_order(part.questions) + i for part, i in zip(parts, start, strict=False)])
@@ -397,15 +400,6 @@ def _scores_of(
             )
         )
     return out
-
-
-def _of_labelled(chances: FloatArray, n: int) -> FloatArray:
-    """(m,) probabilities of being drawn and labelled, where a person has stopped before all that was drawn had a label.
-
-    Each label stands for 1/π of the n questions; where these are fewer than n, the labelled share of the part is as
-    much smaller than 1.
-    """
-    return chances * min(1.0, float((1 / chances).sum()) / n)
 
 
 OTHER_SCALE = 4.0

@@ -191,7 +191,11 @@ def worst_case(run: Run, baselines: Sequence[Run], settings: Settings) -> tuple[
     together: dict[Key, list[Scores]] = {}
     for part in (part for one in (run, *baselines) for part in (*one.scores, *one.parts)):
         together.setdefault(part.key, []).append(part)
-    ranges = {key: score_range([Ends.of(parts)], settings) for key, parts in together.items() if _lacks(parts)}
+    ranges = {
+        key: score_range([Ends.of(parts)], settings)
+        for key, parts in together.items()
+        if any(n_unscored(part) or part.n_missing > part.n_zero for part in parts)
+    }
     if not ranges:
         return None
     unknown = {
@@ -211,10 +215,6 @@ def worst_case(run: Run, baselines: Sequence[Run], settings: Settings) -> tuple[
         return replace(one, scores=scores, parts=parts, groups=tuple(replace(g, native=None) for g in one.groups))
 
     return (filled(run, False), [filled(base, True) for base in baselines]), unknown
-
-
-def _lacks(parts: Sequence[Scores]) -> bool:
-    return any(n_unscored(part) or part.n_missing > part.n_zero for part in parts)
 
 
 def _told(parts: Sequence[Scores]) -> bool:

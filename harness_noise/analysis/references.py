@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import compress, zip_longest
 from typing import TYPE_CHECKING
@@ -44,53 +44,46 @@ def of_runs(
     Raises:
         InputError: a part that was not drawn at random, or nothing that a reference has measured.
     """
-    rows: list[FullRow] = []
-    notes: list[str] = []
-    for run in runs:
-        others = [item for item in references if not same_run(item, run)]
-        for parts, name, shares in _tasks(run):
-            try:
-                rows += _row(parts, others, name, run, shares, settings, notes)
-            except NotRandomError as error:
-                if refuse:
-                    raise
-                notes.append(str(error))
-                rows.append(_nothing(parts, others, name, run))
-    return _checked(rows, notes, references)
+    return _estimates([(run, None) for run in runs], references, settings, refuse=refuse)
 
 
 def of_pairs(
     pairs: Sequence[tuple[Run, Run]], references: Sequence[Run], settings: Settings
 ) -> tuple[tuple[FullRow, ...], list[str]]:
     """The differences A − B on whole benchmarks: A's mean, which B and the references predict, minus B's mean."""
+    return _estimates(pairs, references, settings, refuse=True)
+
+
+def _estimates(
+    pairs: Sequence[tuple[Run, Run | None]], references: Sequence[Run], settings: Settings, *, refuse: bool
+) -> tuple[tuple[FullRow, ...], list[str]]:
+    """The rows of runs, each by itself or minus another; and notes."""
     rows: list[FullRow] = []
     notes: list[str] = []
-    for run_a, run_b in pairs:
-        matched, _ = matched_scores(run_a, run_b, alone=False)
-        others = [item for item in references if not (same_run(item, run_a) or same_run(item, run_b))]
-        against = _Against(run_b, {_key(one): other for one, other in matched})
-        shared = replace(run_a, scores=tuple(one for one, _ in matched), parts=())
-        for parts, name, shares in _tasks(shared):
-            rows += _row(parts, others, name, shared, shares, settings, notes, against)
+    for run, base in pairs:
+        others = [item for item in references if not any(same_run(item, one) for one in (run, base) if one is not None)]
+        theirs: dict[tuple[str, str, str], Scores] = {}
+        mine = run
+        if base is not None:
+            matched, _ = matched_scores(run, base, alone=False)
+            theirs = {one.key: other for one, other in matched}
+            mine = replace(run, scores=tuple(one for one, _ in matched), parts=())
+        for parts, name, shares in _tasks(mine):
+            subtracted = [theirs[part.key] for part in parts if base is not None]
+            try:
+                row, said = _row(parts, subtracted, others, name, (run, base), shares, settings)
+            except NotRandomError as error:
+                if refuse:
+                    raise
+                row, said = _nothing(parts, others, name, run), [str(error)]
+            rows += [] if row is None else [row]
+            notes += said
     return _checked(rows, notes, references)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Against:
-    """The run that is subtracted."""
-
-    run: Run
-    scores: Mapping[tuple[str, str, str], Scores]
-    """By task, metric and scorer."""
 
 
 def same_run(one: Run, other: Run) -> bool:
     """Whether two runs are one, given twice."""
     return bool(one.path) and one.path == other.path and one.model == other.model
-
-
-def _key(scores: Scores) -> tuple[str, str, str]:
-    return scores.task, scores.metric, scores.scorer
 
 
 def _checked(rows: list[FullRow], notes: list[str], references: Sequence[Run]) -> tuple[tuple[FullRow, ...], list[str]]:
@@ -130,48 +123,44 @@ def _stopped(parts: Sequence[Scores]) -> tuple[str, ...]:
 
 def _row(
     parts: Sequence[Scores],
+    subtracted: Sequence[Scores],
     references: Sequence[Run],
     name: str,
-    run: Run,
+    runs: tuple[Run, Run | None],
     shares: list[float] | None,
     settings: Settings,
-    notes: list[str],
-    against: _Against | None = None,
-) -> list[FullRow]:
-    """One row, or a note that says why there is none; nothing where no reference has measured it."""
-    others = [] if against is None else [against.scores[_key(part)] for part in parts]
-    blocks = [block_of(part, references, other) for part, other in zip_longest(parts, others)]
-    known = [block for block in blocks if block is not None]
-    if len(known) < len(blocks) or not known:
-        return []
-    names = [n for n in known[0].names if all(n in block.names for block in known)]
-    if not names and against is None:
-        return []
-    what, model, drawn = f"{name} {parts[0].metric}", run.model, {item["task"]: item["n_total"] for item in run.drawn}
-    if against is not None:
-        known, said = _with_known(parts, others, references, known, against.run.model)
-        notes += [f"{what}: {text}" for text in said]
-        model = f"{run.model} − {against.run.model}"
-        if known[0].b is None:  # what both have answered is a random part if both are
-            both = {item["task"] for item in against.run.drawn}
+) -> tuple[FullRow | None, list[str]]:
+    """One row, and notes; None where no reference has measured it, or all its questions were asked."""
+    found = [block_of(part, references, other) for part, other in zip_longest(parts, subtracted)]
+    blocks = [block for block in found if block is not None]
+    if len(blocks) < len(found):
+        return None, []
+    names = [n for n in blocks[0].names if all(n in block.names for block in blocks)]
+    run, base = runs
+    if not names and base is None:
+        return None, []
+    model, notes = run.model, list[str]()
+    drawn = {item["task"]: item["n_total"] for item in run.drawn}
+    if base is not None:
+        blocks, notes = _with_known(parts, subtracted, references, blocks, base.model)
+        model = f"{run.model} − {base.model}"
+        if blocks[0].b is None:  # what both have answered is a random part if both are
+            both = {item["task"] for item in base.drawn}
             drawn = {task: n for task, n in drawn.items() if task in both}
-    by_name = all(drawn.get(item.task) == block.n_all for item, block in zip(parts, known, strict=True))
-    y, part, X, b = joined(known, names, shares, drawn=by_name)
+    by_name = all(drawn.get(part.task) == block.n_all for part, block in zip(parts, blocks, strict=True))
+    y, part, X, b = joined(blocks, names, shares, drawn=by_name)
+    what, row = f"{name} {parts[0].metric}", None
     if len(part.asked) >= len(X):
-        notes.append(f"{what}: {run.model} has answered all {len(X):,} questions of the references")
-        return []
-    found = full_benchmark(
-        y,
-        part,
-        X,
-        tuple(names),
-        settings.level,
-        name,
-        against=b,
-        bounds=_bounds(parts, others),
-    )
-    fields = asdict(found) | {"diagnostics": tuple(sorted((*found.diagnostics, *_stopped((*parts, *others)))))}
-    return [FullRow(task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=model, **fields)]
+        notes.append(f"{run.model} has answered all {len(X):,} questions of the references")
+    else:
+        bounds = hull([item.bounds for item in (*parts, *subtracted)])
+        if bounds is not None and base is not None:
+            bounds = bounds[0] - bounds[1], bounds[1] - bounds[0]
+        whole = full_benchmark(y, part, X, tuple(names), settings.level, name, against=b, bounds=bounds)
+        codes = tuple(sorted((*whole.diagnostics, *_stopped((*parts, *subtracted)))))
+        fields = asdict(whole) | {"diagnostics": codes}
+        row = FullRow(task=name, metric=parts[0].metric, scorer=parts[0].scorer, model=model, **fields)
+    return row, [f"{what}: {note}" for note in notes]
 
 
 def joined(
@@ -188,12 +177,6 @@ def joined(
     X = np.concatenate([block.X[:, [block.names.index(n) for n in names]] for block in blocks])
     b = [block.b for block in blocks if block.b is not None]
     return np.concatenate([block.y for block in blocks]), part, X, np.concatenate(b) if b else None
-
-
-def _bounds(parts: Sequence[Scores], others: Sequence[Scores]) -> tuple[float, float] | None:
-    """The range of a mean, or of a difference where something is subtracted."""
-    found = hull([item.bounds for item in (*parts, *others)])
-    return found if found is None or not others else (found[0] - found[1], found[1] - found[0])
 
 
 def _with_known(
@@ -228,14 +211,8 @@ def _nothing(parts: Sequence[Scores], references: Sequence[Run], name: str, run:
         metric=parts[0].metric,
         scorer=parts[0].scorer,
         model=run.model,
-        estimate=None,
-        se=None,
-        ci_low=None,
-        ci_high=None,
         n_asked=sum(len(block.asked) for block in blocks),
         n_total=sum(len(block.X) for block in blocks),
-        r2=None,
-        gain=None,
         references=tuple(dict.fromkeys(n for block in blocks for n in block.names)),
         diagnostics=("not_a_random_part", *_stopped(parts)),
     )
@@ -288,12 +265,21 @@ class Block:
         )
 
 
-def block_of(part: Scores, references: Sequence[Run], against: Scores | None) -> Block | None:
-    """None where neither a reference nor the run that is subtracted has measured it."""
+def block_of(
+    part: Scores, references: Sequence[Run], against: Scores | None, clustered_as: Scores | None = None
+) -> Block | None:
+    """The part among all questions of its task; None where neither a reference nor `against` has measured it.
+
+    Args:
+        part: the scores of the run that has answered a part.
+        references: runs that have answered all questions.
+        against: the scores that are subtracted.
+        clustered_as: the scores whose clusters count; None: those of whoever has answered most, else the part's.
+    """
     found: list[tuple[str, Scores]] = []
     for run in references:
         for item in (*run.scores, *run.parts):
-            if _key(item) == _key(part):
+            if item.key == part.key:
                 found.append((run.model if run.model not in dict(found) else run.name, item))
                 break
     every = [item for _, item in found] + ([] if against is None else [against])
@@ -318,12 +304,11 @@ def block_of(part: Scores, references: Sequence[Run], against: Scores | None) ->
         shared = pair(item.questions, whole.questions)
         columns[place[shared.rows_b], r] = question_stats(item.values).mean[shared.rows_a]
     labels = [f"\x1f{i}" for i in range(len(order))]
-    if whole.clusters is not None:
-        for i, label in enumerate(whole.clusters):
-            labels[place[i]] = label
-    elif part.clusters is not None:  # of the questions that were not asked nothing is known
-        for i, j in zip(same.rows_a, same.rows_b, strict=True):
-            labels[place[j]] = part.clusters[i]
+    by = clustered_as or (part if whole.clusters is None else whole)
+    if by.clusters is not None:  # of the questions that were not asked the part knows nothing
+        shared = pair(by.questions, whole.questions)
+        for i, j in zip(shared.rows_a, shared.rows_b, strict=True):
+            labels[place[j]] = by.clusters[i]
     return Block(
         means[rows_a[scored]],
         place[rows_b[scored]],
@@ -331,7 +316,7 @@ def block_of(part: Scores, references: Sequence[Run], against: Scores | None) ->
         columns[:, : len(found)],
         None if against is None else columns[:, -1],
         labels,
-        part.clusters is not None or whole.clusters is not None,
+        by.clusters is not None,
         len(order),
         _chances(part, rows_a[scored], len(order)),
         part.chances is not None and scored.sum() < len(order),

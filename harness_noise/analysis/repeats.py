@@ -250,12 +250,12 @@ def _clusters(
 ) -> list[str]:
     """The clusters of the joined questions, whichever of the runs names them."""
     theirs = other.clusters or [None] * len(other.questions)
-    shared = [(mine[i], theirs[j]) for i, j in zip(found.rows_a, found.rows_b, strict=True)]
+    shared = [mine[i] for i in found.rows_a], [theirs[j] for j in found.rows_b]
     out = [*mine, *(theirs[j] for j in new)]
     if None in mine:
-        for i, (_, label) in zip(found.rows_a, shared, strict=True):
+        for i, label in zip(found.rows_a, shared[1], strict=True):
             out[i] = label
-    elif other.clusters and not same_partition(*zip(*shared, strict=True)):
+    elif other.clusters and not same_partition(*shared):
         notes.append(
             f"{other.task}: two runs of {run.model} cluster the questions differently; those of {run.name} count"
         )

@@ -289,7 +289,8 @@ def align(parts_a: Sequence[Scores], parts_b: Sequence[Scores], shares: list[flo
         if one.questions.prompts is not None and other.questions.prompts is not None:
             pa, pb = one.questions.prompts, other.questions.prompts
             prompts |= any(pa[i] != pb[j] for i, j in zip(rows_a, rows_b, strict=True))
-        mine, theirs = taken(one, rows_a), taken(other, rows_b)
+        mine = one.take(rows_a)
+        theirs = other.take(rows_b, mine.questions)
         if mine.clusters and theirs.clusters and not same_partition(mine.clusters, theirs.clusters):
             notes.append(f"{one.task}: the two runs cluster the questions differently; A's clusters count")
         # of the same questions B's clusters are A's, where A has none

@@ -114,12 +114,6 @@ class Order:
     seed: int | None
     rounds: tuple[IntArray, ...] = ()
     """Which answer to its question each of them is, from 1; empty where a block holds all answers of its questions."""
-    wanted: int = 0
-    """Looks that were asked for."""
-
-    @property
-    def n_total(self) -> int:
-        return self.counts()[-1]
 
     @property
     def n_answers_total(self) -> int:
@@ -152,10 +146,6 @@ class Order:
         """Questions asked at each look."""
         new = [int((rounds == 1).sum()) for rounds in self.rounds] if self.rounds else map(len, self.blocks)
         return list(accumulate(new))
-
-    def within(self, rows: IntArray) -> Order:
-        """The order of these questions of a larger set."""
-        return replace(self, blocks=tuple(rows[block] for block in self.blocks))
 
     def first_look_after(self, number: int) -> Order:
         """The order with its first `number` blocks as one."""
@@ -228,7 +218,9 @@ class StoppingRule:
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
             raise InputError(f"level {self.level:g} is not between 0 and 1: use 0.95 for a 95 % interval")
-        _check_looks(self.looks)
+        number = isinstance(self.looks, int) and not isinstance(self.looks, bool) and 1 <= self.looks <= MOST_LOOKS
+        if self.looks != "anytime" and not number:
+            raise InputError(f"looks {self.looks!r} must be a number from 1 to {MOST_LOOKS}, or anytime")
         if not 0 <= self.margin < math.inf:
             raise InputError(f"margin {self.margin:g} must not be negative")
         if self.se is not None and not 0 < self.se < math.inf:
@@ -263,21 +255,20 @@ class StoppingRule:
         Raises:
             InputError: anything else; says what can be written.
         """
-        text = str(until).strip()
+        name, _, value = (part.strip() for part in str(until).partition("="))
         target: float | None = None
-        if text != "decided":
-            name, _, value = text.partition("=")
+        if (name, value) != ("decided", ""):
             try:
-                target = float(value)
+                target = float(value if name == "se" else "")
             except ValueError:
-                name = ""
-            if name.strip() != "se":
-                raise InputError(f"until {text!r}: write decided, or se=0.01 to stop at that standard error")
+                text = str(until).strip()
+                raise InputError(f"until {text!r}: write decided, or se=0.01 to stop at that standard error") from None
         if futility not in ("on", "off", True, False):
             raise InputError(f"futility {futility!r}: write on or off")
+        number = str(looks).strip()
         return cls(
             se=target,
-            looks=looks_of(looks),
+            looks=int(number) if number.lstrip("+-").isdecimal() else cast("Looks", number),
             futility=futility in ("on", True),
             asking=cast("AskingOrder", order),
             **choices,
@@ -340,7 +331,6 @@ class StoppingRule:
             tuple(int(asked[cut]) for cut in kept),
             None if shuffled else self.seed,
             () if repeats is None else tuple(rounds[start:stop] for start, stop in where),
-            self._most(),
         )
 
     def _answers(self, queue: IntArray, repeats: ArrayLike) -> tuple[IntArray, IntArray]:
@@ -406,20 +396,6 @@ def whole_questions(n: int, total: int, observed: Observed) -> Progress:
     return Progress(n, total, answers, every, max(1, round(answers / n)), observed.repeats)
 
 
-def looks_of(text: str | int) -> Looks:
-    """The looks that a user writes: a number, or anytime.
-
-    Raises:
-        InputError: neither.
-    """
-    if str(text).strip() == "anytime":
-        return "anytime"
-    try:
-        return int(str(text))
-    except ValueError:
-        raise InputError(f"looks {text!r} must be a number from 1 to {MOST_LOOKS}, or anytime") from None
-
-
 def _information_by(first: NDArray[np.bool_], rounds: IntArray, n: int) -> FloatArray:
     """Share of the full design's information after each answer, if half of the variance is prediction noise."""
     m = np.cumsum(first)
@@ -441,12 +417,6 @@ def _cuts(share: FloatArray, whole: IntArray, first: int, count: int) -> list[in
     if len(kept) > 1 and share[kept[-1]] - share[kept[-2]] < 0.5 / count:
         del kept[-2]
     return kept
-
-
-def _check_looks(looks: object) -> None:
-    number = isinstance(looks, int) and not isinstance(looks, bool) and 1 <= looks <= MOST_LOOKS
-    if looks != "anytime" and not number:
-        raise InputError(f"looks {looks!r} must be a number from 1 to {MOST_LOOKS}, or 'anytime'")
 
 
 def last_unit(ends: IntArray, target: float) -> int:
@@ -605,14 +575,9 @@ class LookState:
     def look(self, looks: Looks, number: int, seed: int | None) -> Look:
         """The look, as it is reported."""
         decision = self.decision()
-        row = self.sequential(decision, looks, number, seed)
-        return Look(row, decision is not None or self.progress.complete, self.message(row), self.taken)
-
-    def sequential(self, decision: str | None, looks: Looks, number: int, seed: int | None) -> Sequential:
-        """What may be reported if it ends here."""
         o, p, rule = self.observed, self.progress, self.rule
         estimate, low, high = self.report(decision)
-        return Sequential(
+        row = Sequential(
             task=o.task,
             metric=o.metric,
             scorer=o.scorer,
@@ -636,6 +601,7 @@ class LookState:
             information=finite(self.fraction),
             level=rule.level,
         )
+        return Look(row, decision is not None or p.complete, self.message(row), self.taken)
 
     def alpha_spent(self) -> float:
         """Two-sided error that these looks may spend."""

@@ -124,19 +124,15 @@ def gate(
         new, *baselines = request.corrected([new, *baselines])
     asked = comparable(new) if kept else new
     result = analysis.judge(asked, baselines, floors, bar, request.settings, budget=budget, tested=self_test)
+    notes = list(result.notes)
     if recovery is not None:
-        result = replace(
-            result, notes=(*result.notes, f"`ratio` {recovery:g} is the recovery_threshold of {thresholds}")
-        )
+        notes.append(f"`ratio` {recovery:g} is the recovery_threshold of {thresholds}")
     if request.labels:
-        result = replace(
-            result, notes=(*result.notes, "the estimand is the mean that people would give, by their labels")
-        )
+        notes.append("the estimand is the mean that people would give, by their labels")
     if store is not None and result.passed:
         written = keep_run(new, Path(str(store)), keep)
-        note = f"wrote {written[0]}" if written else f"{store} has this run already"
-        result = replace(result, notes=(*result.notes, note))
-    return result
+        notes.append(f"wrote {written[0]}" if written else f"{store} has this run already")
+    return replace(result, notes=tuple(notes))
 
 
 def _floors(

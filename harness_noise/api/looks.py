@@ -14,6 +14,7 @@ from ..analysis.sample import as_scores
 from ..analysis.sequential import LOOKS, AskingOrder, Looks, StoppingRule
 from ..errors import InputError
 from ..settings import Settings
+from ..stats.contrast import question_stats
 from ..stats.sequential import GAMMA, Spending, critical_values
 from .keywords import Computing, chosen_settings
 
@@ -222,25 +223,18 @@ def estimate_from_part(
     """
     chosen = chosen_settings("estimate_from_part", settings, {**choices, "level": level})
     chosen.check("estimate_from_part")
-    X = np.array(references, dtype=np.float64)
+    X, rows = np.array(references, dtype=np.float64), np.asarray(asked)
     X = X[:, None] if X.ndim == 1 else X
-    rows = np.asarray(asked)
     if X.ndim != 2 or rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
         raise InputError("references must be an (N, R) array, and asked (m,) indexes of questions")
     N = len(X)
-    values = as_scores(scores, missing=chosen.missing).values
-    if (
-        len(values) != len(rows)
-        or len(np.unique(rows)) != len(rows)
-        or (rows.size and rows.min() < 0)
-        or (rows.size and rows.max() >= N)
-    ):
-        raise InputError(f"asked must be one index below {N} for each of the {len(values)} questions, each once")
+    stats = question_stats(as_scores(scores, missing=chosen.missing).values)
+    if len(stats) != len(rows) or len(np.unique(rows)) != len(rows) or not np.isin(rows, np.arange(N)).all():
+        raise InputError(f"asked must be one index below {N} for each of the {len(stats)} questions, each once")
     for name, labels in (("clusters", clusters), ("strata", strata)):
         if labels is not None and len(labels) != N:
             raise InputError(f"{len(labels)} {name} for the {N} questions of the references")
-    scored = ~np.isnan(values).all(axis=1)
-    y = np.array([row[~np.isnan(row)].mean() for row in values[scored]])
+    scored = stats.count > 0
     pi = None if chances is None else np.asarray(chances, dtype=np.float64)
     if pi is not None and (pi.shape != rows.shape or not ((pi > 0) & (pi <= 1)).all()):
         raise InputError(f"chances must be {len(rows)} probabilities above 0, one for each question that was asked")
@@ -253,4 +247,4 @@ def estimate_from_part(
     bounds = chosen.range
     if bounds is not None and other is not None:
         bounds = (bounds[0] - bounds[1], bounds[1] - bounds[0])
-    return full_benchmark(y, part, X, names, chosen.level, against=other, bounds=bounds)
+    return full_benchmark(stats.mean[scored], part, X, names, chosen.level, against=other, bounds=bounds)

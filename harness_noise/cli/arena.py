@@ -114,13 +114,10 @@ def command(runs: tuple[str, ...], **choices: Any) -> None:
 
 def _check_profile(profile: Path | None, *, with_questions: bool, force: bool) -> None:
     """Refuse to write a profile over a file that is none, before anything is read."""
-    if profile is None and force:
-        raise InputError("--force replaces the file of --write-profile FILE: name the FILE")
-    if profile is None and with_questions:
-        raise InputError(
-            "--with-questions adds means by question to the profile of --write-profile FILE: name the FILE"
-        )
     if profile is not None:
         from ..api.files import check_profile_path
 
         check_profile_path(profile, force=force)
+    elif force or with_questions:
+        flag = "--force" if force else "--with-questions"
+        raise InputError(f"{flag} is about the profile that --write-profile FILE writes: name the FILE")

@@ -15,7 +15,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from math import fsum, nan
 from statistics import fmean
 from typing import Any
@@ -133,7 +132,7 @@ class MetricAnswers:
             for repeat, number in known.items():
                 yield question, repeat, number
 
-    def columns(self) -> tuple[int, Iterator[int]]:
+    def columns(self) -> tuple[int, list[int]]:
         """K, and the column of every answer, in the order of `__iter__`.
 
         Labels of repeats that questions share are columns, in their order; labels that they do not share (a seed
@@ -143,13 +142,12 @@ class MetricAnswers:
         most = max(map(len, self.numbers.values()), default=0)
         place = {repeat: j for j, repeat in enumerate(repeats)}
         if len(repeats) <= 2 * most:
-            return len(repeats), (place[repeat] for known in self.numbers.values() for repeat in known)
-
-        def ranks(known: Mapping[Repeat, int]) -> Iterator[int]:
+            return len(repeats), [place[repeat] for _, repeat, _ in self]
+        out = []
+        for known in self.numbers.values():
             rank = {repeat: j for j, repeat in enumerate(sorted(known, key=place.__getitem__))}
-            return map(rank.__getitem__, known)
-
-        return most, chain.from_iterable(map(ranks, self.numbers.values()))
+            out += [rank[repeat] for repeat in known]
+        return most, out
 
     def scores(
         self,
@@ -181,18 +179,15 @@ class MetricAnswers:
         n, N, (K, columns) = len(self.numbers), len(self.values), self.columns()
         K = max([K, *(len(self.numbers[question]) + count for question, count in (more or {}).items())])
         check_grid(n, K, N + sum((more or {}).values()), where)
-        of_each = np.fromiter(map(len, self.numbers.values()), np.intp, n)
-        place = np.repeat(np.arange(n), of_each), np.fromiter(columns, np.intp, N)
-        which = np.fromiter((number for _, _, number in self), np.intp, N)
+        of_each = [len(known) for known in self.numbers.values()]
+        numbers = np.full((n, K), -1)
+        numbers[np.repeat(np.arange(n), of_each), columns] = [number for _, _, number in self]
         missing, zero, scores = counted(self.values, self.causes, options.missing)
-        values = np.full((n, K), np.nan)
-        values[place] = scores[which]
+        values = np.append(scores, nan)[numbers]
         labels = tuple(label for label, _ in self.clusters.values() if label is not None)
         if labels and len(labels) < n:
             line = next(line for label, line in self.clusters.values() if label is None)
             raise InputError(f"{where}{f', line {line}' if line else ''}: no cluster, though other questions have one")
-        numbers = np.full((n, K), -1)
-        numbers[place] = which
         return Scores(
             *what,
             questions=questions or Questions(tuple(self.numbers)),

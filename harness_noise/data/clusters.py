@@ -14,11 +14,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
+from ..arrays import picked
 from ..errors import FinalError, InputError, some_of
 
 CROSS = " ⨯ "
@@ -223,8 +224,16 @@ def labeller(spec: str, task: str | None = None) -> Callable[[Mapping[str, Any]]
     """
     if spec == "task" and task is not None:
         return lambda doc: task
-    if len(ways := ways_of(spec)) == 2:
-        return _crossed(spec, labeller(ways[0]), labeller(ways[1]))
+    ways = ways_of(spec)
+    if len(ways) == 2:
+        both = [labeller(way) for way in ways]
+
+        def crossed(doc: Mapping[str, Any]) -> str:
+            if doc.get(spec) is not None:
+                return text_label(doc[spec])
+            return CROSS.join(way(doc).replace(CROSS, " × ") for way in both)
+
+        return crossed
     if not is_plain(spec):
         return _template(spec)
 
@@ -233,17 +242,6 @@ def labeller(spec: str, task: str | None = None) -> Callable[[Mapping[str, Any]]
         if value is None:
             raise MissingFieldError(spec, doc)
         return text_label(value)
-
-    return label
-
-
-def _crossed(
-    spec: str, one: Callable[[Mapping[str, Any]], str], other: Callable[[Mapping[str, Any]], str]
-) -> Callable[[Mapping[str, Any]], str]:
-    def label(doc: Mapping[str, Any]) -> str:
-        if doc.get(spec) is not None:
-            return text_label(doc[spec])
-        return CROSS.join(way(doc).replace(CROSS, " × ") for way in (one, other))
 
     return label
 
@@ -331,7 +329,7 @@ class Fields:
     def take(self, rows: Iterable[int]) -> Fields:
         """The fields of some of the questions."""
         kept = list(rows)
-        return Fields({key: [column[i] for i in kept] for key, column in self.values.items()}, self.auto, self.names)
+        return replace(self, values={key: picked(column, kept) for key, column in self.values.items()})
 
 
 class FieldReader:

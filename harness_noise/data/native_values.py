@@ -150,13 +150,10 @@ def _renamed(run: Run, common: dict[tuple[str, str, str], tuple[str, ...]]) -> R
     old = {(part.task, part.scorer, part.metric): new.metric for part, new in zip(run.scores, scores, strict=True)}
     if all(key[2] == metric for key, metric in old.items()):
         return run
-    of_tasks = [
-        {old.get((task, group.scorer, group.metric), group.metric) for task in group.tasks} for group in run.groups
-    ]
-    groups = [
-        replace(group, metric=names.pop()) if len(names) == 1 else group
-        for group, names in zip(run.groups, of_tasks, strict=True)
-    ]
+    groups = []
+    for group in run.groups:
+        names = {old.get((task, group.scorer, group.metric), group.metric) for task in group.tasks}
+        groups.append(replace(group, metric=names.pop()) if len(names) == 1 else group)
     sequential = [
         {**item, "metric": old.get((item["task"], item["scorer"], item["metric"]), item["metric"])}
         for item in run.sequential

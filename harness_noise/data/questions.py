@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from operator import eq
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol
 
+from ..arrays import picked
 from ..errors import FaultyScoresError, InputError
 from .clusters import Fields
 
@@ -131,10 +132,8 @@ class Questions:
 
     def at(self, rows: Sequence[int]) -> Questions:
         """Some of the questions, by their numbers: their keys, and the hashes that verify a match."""
-        inputs, targets = (
-            None if hashes is None else tuple(hashes[i] for i in rows) for hashes in (self.inputs, self.targets)
-        )
-        return Questions(tuple(self.keys[i] for i in rows), self.kind, inputs, targets)
+        columns = (picked(column, rows) for column in (self.inputs, self.targets))
+        return Questions(picked(self.keys, rows), self.kind, *columns)
 
     def shown(self) -> Sequence[str] | None:
         """`texts`, or None where they can no longer be read: no result depends on them."""
@@ -239,11 +238,7 @@ class Hashes(Sequence[str]):
     def __len__(self) -> int:
         return len(self._data) // (self._width or 1)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return tuple(map(self._item, range(*index.indices(len(self)))))
         return self._item(range(len(self))[index])

@@ -13,7 +13,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Literal
 
-from ..arrays import FloatArray, HashArray, IntArray, blank, put, rows_of, stacked
+from ..arrays import FloatArray, HashArray, IntArray, blank, picked, put, rows_of, stacked
 from ..errors import FaultyScoresError, InputError, NotThereError
 from ..settings import counts_as_zero
 from .measures import to_read
@@ -278,13 +278,16 @@ class Scores(OnQuestions):
         gradings = None if self.gradings is None else rows_of(self.gradings, index)
         return self.arrays(lambda x: x[index]) | {"gradings": gradings}
 
-    def take(self, rows: Sequence[int] | IntArray) -> Scores:
-        """The scores of some questions, in this order, with all that is known of each of them but factors."""
+    def take(self, rows: Sequence[int] | IntArray, questions: Questions | None = None) -> Scores:
+        """The scores of some questions, in this order, with all that is known of each of them but factors.
+
+        `questions` are the same ones as another run names them.
+        """
         return replace(
             self,
-            questions=Questions(tuple(self.questions.keys[i] for i in rows), self.questions.kind),
+            questions=questions or Questions(picked(self.questions.keys, rows), self.questions.kind),
             **self.answers_at(rows),
-            clusters=None if self.clusters is None else tuple(self.clusters[i] for i in rows),
+            clusters=picked(self.clusters, rows),
             factors=None,
             corrected=None if self.corrected is None else rows_of(self.corrected, rows),
         )

@@ -130,9 +130,11 @@ def _content(run: Run) -> bytes:
         "model": run.model,
         "name": run.name,
         "questions": [{"keys": q.keys, "kind": q.kind, "prompts": q.prompts} for q in questions.values()],
-        "scores": list(map(kept, run.scores)),
-        "parts": list(map(kept, run.parts)),  # what only the groups need stays theirs
+        "scores": [kept(part) for part in run.scores if part.per is None],
+        "parts": [kept(part) for part in run.parts if part.per is None],  # what only the groups need stays theirs
         "groups": [asdict(replace(group, native=None)) for group in run.groups],
-        "skipped": [(part.task, part.metric, part.scorer) for part in (*run.corpus, *run.skipped)],
+        "skipped": [
+            part.key for part in (*run.corpus, *run.skipped, *(part for part in run.scores if part.per is not None))
+        ],
     }
     return gzip.compress(json.dumps(head).encode(), mtime=0)

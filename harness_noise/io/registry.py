@@ -213,18 +213,14 @@ def those_with(readers: Iterable[Callable[[], list[Run]]], path: PathInput | Non
     return [replace(runs[0], notes=(*runs[0].notes, note)), *runs[1:]]
 
 
-def read_with(adapter: Adapter, path: Path, options: ReadOptions) -> list[Run]:
+def read_with(adapter: AdapterInParts, path: Path, options: ReadOptions) -> list[Run]:
     """The runs that one adapter finds at `path`, whole.
 
     Raises:
         InputError: nothing there can be used; with `strict`, something cannot.
     """
-    return usable(_answers(adapter, path, options), path, strict=options.strict)
-
-
-def _answers(adapter: Adapter, path: Path, options: ReadOptions) -> list[Run | InputError]:
-    parts = _in_parts(adapter)
-    return _joined(parts, path, [_read_part(parts, part, options) for part in parts.parts(path)], options)
+    found = [_read_part(adapter, part, options) for part in adapter.parts(path)]
+    return usable(_joined(adapter, path, found, options), path, strict=options.strict)
 
 
 def _joined(
@@ -274,16 +270,15 @@ LEVELS = 3
 def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
     """The runs in a folder that is none itself, for an adapter that reads each in one go; by the alphabet.
 
-    An adapter that reads in parts walks its folders itself; of score tables only those that lie in the folder count.
+    An adapter that reads in parts walks its folders itself.
     """
     if hasattr(adapter, "parts") or levels == 0 or not folder.is_dir():
         return []
-    deeper = 0 if adapter.name == LAST else levels - 1
     found: list[Path] = []
     for child in sorted(folder.iterdir()):
         if child.name.startswith(".") or child.is_symlink() or not exists(child):
             continue
-        found += [child] if adapter.sniff(child) else _below(adapter, child, deeper)
+        found += [child] if adapter.sniff(child) else _below(adapter, child, levels - 1)
     return found
 
 
@@ -350,19 +345,18 @@ Claims = list[tuple[Path, list[ReadUnit]]]
 
 
 def _claims(path: PathInput) -> Claims:
-    """What adapters have at a place; a folder also stands for the folders that are linked in it."""
+    """What adapters have at a place; a folder that no harness knows also stands for those that are linked in it."""
     where = resolve_path(path)
-    inside = sorted(where.iterdir()) if not is_url(where) and where.is_dir() else []
-    places = [where, *(child for child in inside if child.is_symlink() and child.is_dir())]
-    recognised = [_attempt(_recognised, place) for place in places]
-    if isinstance(recognised[0], InputError) and all(isinstance(names, InputError) for names in recognised):
-        raise recognised[0]
-    return [
-        (place, _units(name, place))
-        for place, names in zip(places, recognised, strict=True)
-        if not isinstance(names, InputError)
-        for name in names
-    ]
+    own = _attempt(_recognised, where)
+    recognised = {where: own}
+    if isinstance(own, InputError) or own == [LAST]:
+        inside = sorted(where.iterdir()) if not is_url(where) and exists(where) and where.is_dir() else []
+        linked = [child for child in inside if child.is_symlink() and child.is_dir()]
+        recognised |= {child: _attempt(_recognised, child) for child in linked}
+    claims = [(place, names) for place, names in recognised.items() if not isinstance(names, InputError)]
+    if not claims and isinstance(own, InputError):
+        raise own
+    return [(place, _units(name, place)) for place, names in claims for name in names]
 
 
 def _units(name: str, path: Path) -> list[ReadUnit]:

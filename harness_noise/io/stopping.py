@@ -36,26 +36,17 @@ def stop_on_interrupt() -> None:
     def stop(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if os.getpid() == owner:  # a forked worker has the handler too, and says nothing
-            _end_children()
-            _discard()
+            # workers of a pool would wait for ever for a process that is gone
+            for child in getattr(sys.modules.get("multiprocessing.process"), "active_children", tuple)():
+                child.kill()
+            for path in tuple(temporary_files):
+                with suppress(OSError):
+                    path.unlink()
             with suppress(OSError):  # past Python's stream, which may be in the middle of a line
                 os.write(2, stop_message(on_terminal=os.isatty(2)).encode())
         os._exit(STOPPED)
 
     signal.signal(signal.SIGINT, stop)
-
-
-def _discard() -> None:
-    for path in tuple(temporary_files):
-        with suppress(OSError):
-            path.unlink()
-
-
-def _end_children() -> None:
-    """Workers of a pool, which would wait for ever for a process that is gone."""
-    active = getattr(sys.modules.get("multiprocessing.process"), "active_children", tuple)
-    for child in active():
-        child.kill()
 
 
 def stop_message(*, on_terminal: bool) -> str:

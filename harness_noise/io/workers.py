@@ -70,18 +70,18 @@ def read_units(
     elif jobs > 1 and len(units) > 1:
         answers = _on_processes(units, options, jobs)
     else:
-        answers = ((i, read_packed(unit, options)) for i, unit in enumerate(units))
+        answers = ((i, read_small(unit, options)) for i, unit in enumerate(units))
     found: dict[int, Answer] = {}
     rescued: list[str] = []
-    shared = Interner()
+    interner = Interner()
     with closing(answers):  # also when the watcher or Ctrl-C ends it
         for i, answer in watch(answers, len(units)):
             if isinstance(answer, str):
-                why, answer = answer, read_packed(units[i], options)
+                why, answer = answer, read_small(units[i], options)
                 if isinstance(answer, PartRead):
                     rescued.append(f"{units[i]}: {why}")
             if isinstance(answer, PartRead):
-                answer = replace(answer, runs=tuple(map(shared.shared, answer.runs)))
+                answer = replace(answer, runs=tuple(map(interner.shared, answer.runs)))
             found[i] = answer
     if rescued:
         say(
@@ -91,7 +91,7 @@ def read_units(
     return [found[i] for i in range(len(units))]
 
 
-def read_packed(unit: ReadUnit, options: ReadOptions) -> Answer:
+def read_small(unit: ReadUnit, options: ReadOptions) -> Answer:
     """The answer to one unit, small: no corpus data, no frames held by an error."""
     answer = read_unit(unit, options)
     if isinstance(answer, InputError):
@@ -103,7 +103,7 @@ def read_packed(unit: ReadUnit, options: ReadOptions) -> Answer:
 def _work(unit: ReadUnit, options: ReadOptions) -> PartRead | str:
     """What a worker does. It never raises: what an exception needs, another process may not have."""
     try:
-        answer = read_packed(unit, options)
+        answer = read_small(unit, options)
     except Exception as error:  # noqa: BLE001 - the calling process finds out what it is
         return f"{type(error).__name__}: {reason(error)}"
     return reason(answer) if isinstance(answer, InputError) else answer

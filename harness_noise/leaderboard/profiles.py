@@ -265,20 +265,17 @@ def compare(
         zero=np.array([False]),
         p_zero=np.array([math.nan]),
     )
-    data, prediction = (None, None) if share is None or not known else (share * se**2, (1 - share) * se**2)
+    parts = (share, 1 - share) if known and share is not None else (math.nan, math.nan)
+    data, prediction = (part * se**2 for part in parts)
     codes = {"reference_noise", *decision.noise_codes(df if profile.cluster and known else None)}
     codes |= {"beyond_reference"} if profile.beyond(a, b) else set()
+    shared = ("task", "metric", "scorer", "higher_is_better", "n_questions", "n_clusters", "cluster")
     row = RowDecision.of(
         decision.decide(of, settings),
         codes,
-        task=profile.task,
-        metric=profile.metric,
-        scorer=profile.scorer,
-        higher_is_better=profile.higher_is_better,
+        **{name: getattr(profile, name) for name in shared},
         model_a=names[0],
         model_b=names[1],
-        n_questions=profile.n_questions,
-        n_clusters=profile.n_clusters,
         n_only_a=0,
         n_only_b=0,
         repeats_a=1,
@@ -291,11 +288,10 @@ def compare(
         df=df,
         test="reference",
         se_total=se or None,
-        se_data=None if data is None else math.sqrt(data),
-        se_prediction=None if prediction is None else math.sqrt(prediction),
+        se_data=math.sqrt(data),
+        se_prediction=math.sqrt(prediction),
         var_data=data,
         var_prediction=prediction,
-        cluster=profile.cluster,
     )
     found = decided([row], settings)[0]
     if profile.scale is None or found.ci_low is None or found.ci_high is None:

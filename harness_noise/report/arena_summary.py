@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arrays import BoolArray
 from ..errors import some_of
-from ..results.rows import PEOPLE
+from ..results.arena import Arena, Benchmark, BenchmarkResult, Checkpoint, Model, Spread
+from ..results.rows import PEOPLE, Difference
 from ..stats import decision
 from .canvas import label_of
 from .columns import (
@@ -36,15 +37,10 @@ from .columns import (
     shorten,
     span,
     what_of,
+    with_error,
 )
 from .sentences import ODD
 from .sequential import budget_section
-
-if TYPE_CHECKING:
-    from ..arrays import BoolArray
-    from ..results.arena import Arena, Benchmark, BenchmarkResult, Checkpoint, Model, Spread
-    from ..results.rows import Difference
-
 
 PAIRS = 30
 """Pairs that a terminal shows of each benchmark."""
@@ -122,7 +118,8 @@ def sentences(board: BenchmarkResult) -> list[str]:
     odd = [shorten(item.model, NAME) for item in board.models if "mean_mismatch" in item.diagnostics]
     if odd:
         first = [f"{first[0] if first else name}; {', '.join(odd[:8])}: {ODD}"]
-    first += _only_for_the_best(board) if best else []
+    if best and (words := _only_for_the_best(board)):
+        first = [f"{first[0]}. {words}"]
     more = [*_noise_words(board), *_frontier_words(board), *_rank_words(board), *_adjustment_words(board)]
     return [f"{line}." for line in (*first, *(f"{name}: {words}" for words in more))]
 
@@ -151,8 +148,8 @@ def _noise_words(board: BenchmarkResult) -> list[str]:
     return ["; ".join(filter(None, [text, ", ".join(ends)]))]
 
 
-def _only_for_the_best(board: BenchmarkResult) -> list[str]:
-    """A sentence on the models that cannot be the best although no pair's verdict shows them to be worse."""
+def _only_for_the_best(board: BenchmarkResult) -> str:
+    """Which models cannot be the best although no pair's verdict shows them to be worse."""
     pairs = board.pairs
     worse = {*pairs.a[pairs.verdict == decision.B].tolist(), *pairs.b[pairs.verdict == decision.A].tolist()}
     names = [
@@ -161,25 +158,21 @@ def _only_for_the_best(board: BenchmarkResult) -> list[str]:
         if model.among_best is False and m not in worse
     ]
     if not names:
-        return []
-    return [
+        return ""
+    return (
         "That is tested one-sided and for the best alone; tested two-sided, as the pairs are, "
         f"{some_of(names, 4)} {'is' if len(names) == 1 else 'are'} not shown to be worse than another model"
-    ]
+    )
 
 
 def _adjustment_words(board: BenchmarkResult) -> list[str]:
     """How many pairs lose significance by the adjustment."""
-    lost = int(board.pairs.flags.get("not_after_adjustment", np.zeros(1)).sum())
-    if not lost:
-        return []
-    all_ = lost + int(_better(board).sum())
-    pairs = "the one pair" if all_ == 1 else f"all {all_} pairs" if lost == all_ else f"{lost} of the {all_} pairs"
-    verb, whose = ("are", "their") if lost > 1 else ("is", "its")
-    return [
-        f"{pairs} whose own interval shows a difference {verb} no longer "
-        f"significant after adjustment for all {len(board.pairs)} pairs, and {whose} verdict says so"
-    ]
+    lost, left = int(board.pairs.flags.get("not_after_adjustment", np.zeros(1)).sum()), int(_better(board).sum())
+    text = (
+        f"significant pairs: {lost + left} by their own interval, {left} after adjustment for all {len(board.pairs)} "
+        "pairs, which the verdicts follow"
+    )
+    return [text] if lost else []
 
 
 def _better(board: BenchmarkResult) -> BoolArray:
@@ -254,9 +247,7 @@ def leaderboard(arena: Arena) -> Section:
         row = cells[name].get(key)
         if row is None or row.mean is None:
             return MISSING
-        digits = digits_of(row)
-        se = "" if row.se is None else f" ± {number(row.se, digits)}"
-        return f"{number(row.mean, digits)}{se}{f' {BEST}' * bool(row.among_best)}"
+        return f"{with_error(row.mean, row.se)}{f' {BEST}' * bool(row.among_best)}"
 
     def best(name: str) -> str:
         have = cells[name].values()
@@ -421,10 +412,7 @@ _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
 def _pass(values: Mapping[int, float] | None, errors: Mapping[int, float] | None, k: int) -> str:
     """pass@k or pass^k with its standard error."""
     value, se = (values or {}).get(k), (errors or {}).get(k)
-    if value is None or k < 2:
-        return MISSING
-    digits = decimals(se, value)
-    return number(value, digits) if se is None else f"{number(value, digits)} ± {number(se, digits)}"
+    return MISSING if value is None or k < 2 else with_error(value, se)
 
 
 def ranked(board: BenchmarkResult) -> list[Model]:

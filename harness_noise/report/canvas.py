@@ -15,15 +15,12 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray, PixelArray
 from .columns import shorten
-
-if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray, PixelArray
-
 
 _THEME = {
     "#1b1f24": "var(--ink)",

@@ -241,6 +241,12 @@ def number(value: float | None, digits: int) -> str:
     return text.replace("-", "−") if float(text) else text.lstrip("-")
 
 
+def with_error(value: float | None, se: float | None) -> str:
+    """A value ± its standard error, where it has one."""
+    digits = decimals(se, value)
+    return number(value, digits) if se is None else f"{number(value, digits)} ± {number(se, digits)}"
+
+
 def data_noise(item: Estimate | Difference, digits: int) -> str:
     """`se_data`; where its estimate is negative "< x", x its upper limit rounded up: noise below that is not seen."""
     if item.var_data is None or item.var_data >= 0 or item.se_data_upper is None:

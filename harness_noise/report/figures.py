@@ -7,13 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..io.atomic import write_text
-from ..results.arena import Arena
-from ..results.rows import Analysis, Comparison, Difference, Estimate
+from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
+from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice
 from ..stats import benchmark, planning
 from ..stats.intervals import critical
 from .arena_summary import checkpoints, chosen_pairs, file_names, ranked, step_text
@@ -44,6 +45,7 @@ from .columns import (
     equals_p,
     interval,
     interval_of,
+    level_of,
     metric_name,
     models_of,
     names_of,
@@ -52,18 +54,12 @@ from .columns import (
     percent,
     plain,
     shorten,
+    significance_tone,
     span,
     value_of,
     what_of,
 )
-from .summary import untested
-
-if TYPE_CHECKING:
-    from ..arrays import FloatArray, IntArray
-    from ..results.arena import BenchmarkResult, Checkpoint, Model
-    from ..results.rows import DifferenceSlice, EstimateSlice
-    from .summary import Result
-
+from .summary import Result, untested
 
 LABELLED = 400
 """Pairs that are drawn one by one; of more, those closest in rank, over a picture of all."""
@@ -324,12 +320,12 @@ def _difficulties(board: BenchmarkResult) -> list[tuple[float, float, int, Float
     return groups
 
 
+def _level(board: BenchmarkResult) -> str:
+    return percent(board.pairs.common["level"])
+
+
 def measure(board: BenchmarkResult) -> str:
     return name(metric_name(board.benchmark.metric, board.benchmark.scorer), 28)
-
-
-def level_of(board: BenchmarkResult) -> str:
-    return percent(board.pairs.common["level"])
 
 
 def model_title(row: Model) -> str:
@@ -356,8 +352,8 @@ def means(board: BenchmarkResult) -> Picture | None:
     best = len(board.benchmark.best)
     alt = f"The {ROWS} models with the best means" if len(rows) > ROWS else f"{len(rows)} models"
     filled = f"; filled: the {best} that are not significantly worse than the best" if best else ""
-    alt += f", {level_of(board)} intervals{filled}."
-    return forest("means", "Means", alt, rows[:ROWS], f"{measure(board)}, {level_of(board)} CI")
+    alt += f", {_level(board)} intervals{filled}."
+    return forest("means", "Means", alt, rows[:ROWS], f"{measure(board)}, {_level(board)} CI")
 
 
 def frontier(board: BenchmarkResult) -> Picture | None:
@@ -373,8 +369,8 @@ def frontier(board: BenchmarkResult) -> Picture | None:
     def ends(item: Model) -> list[float]:
         return [x for x in (item.ci_low, item.mean, item.ci_high) if x is not None]
 
-    x = Axis.around([v for _, other, _ in rows for v in ends(other)], f"{measure(board.beside)}, {level_of(board)} CI")
-    y = Axis.around([v for row, _, _ in rows for v in ends(row)], f"{measure(board)}, {level_of(board)} CI")
+    x = Axis.around([v for _, other, _ in rows for v in ends(other)], f"{measure(board.beside)}, {_level(board)} CI")
+    y = Axis.around([v for row, _, _ in rows for v in ends(row)], f"{measure(board)}, {_level(board)} CI")
     drawing = Drawing(x, y)
     series = {"yes": (0, "on the frontier"), "open": (1, "open"), "no": (2, "beaten in both")}
     for place, (number_, label) in series.items():
@@ -403,7 +399,7 @@ def ranks(board: BenchmarkResult) -> Picture | None:
     ][:ROWS]
     if not rows:
         return None
-    alt = f"The possible ranks of {len(rows)} models, which hold together with {level_of(board)} confidence; the mark "
+    alt = f"The possible ranks of {len(rows)} models, which hold together with {_level(board)} confidence; the mark "
     return forest("ranks", "Ranks", alt + "is the rank of the mean.", rows, "rank, 1 the best", whole=True)
 
 
@@ -449,15 +445,15 @@ def matrix(board: BenchmarkResult) -> Picture | None:
 
 def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
     """The means of checkpoints in their order, each series a line with its band."""
-    found = [(text, rows) for text, rows in checkpoints(arena) if rows[0].key == board.key]
-    known = [[row for row in rows if row.mean is not None and row.ci_low is not None] for _, rows in found]
+    series = [rows for _, rows in checkpoints(arena) if rows[0].key == board.key]
+    known = [[row for row in rows if row.mean is not None and row.ci_low is not None] for rows in series]
     if not any(len(rows) > 1 for rows in known):
         return None
     place = {row.model: str(i) for i, row in enumerate(board.models)}
     values = [end for rows in known for row in rows for end in (row.ci_low, row.ci_high) if end is not None]
     across = [row.step for rows in known for row in rows]
     drawing = Drawing(
-        Axis.around(across, "step", room=0.03), Axis.around(values, f"{measure(board)}, {level_of(board)} CI")
+        Axis.around(across, "step", room=0.03), Axis.around(values, f"{measure(board)}, {_level(board)} CI")
     )
     for i, rows in enumerate(known):
         x, y = [row.step for row in rows], [row.mean for row in rows]
@@ -465,20 +461,14 @@ def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
         drawing.area(x, [row.ci_low for row in rows], [row.ci_high for row in rows], colour, 0.16)
         drawing.line(x, y, colour, dash=dash, width=1.6, label=rows[0].series if len(known) > 1 else "")
         for row in rows:
-            at, middle = drawing.px(row.step), drawing.py(row.mean)
-            ring = {"fill": colour if row.changed else PAPER, "stroke": colour, "stroke_width": "1.6"}
-            mark = element("circle", cx=float(at), cy=float(middle), r="3.8", **ring)
-            title, about = _checkpoint_title(row), place.get(row.model, "")
-            drawing.parts.append(element("g", mark, title=title, data_m=about, **{"class": "iv"}))
-    band = f"The band is the {level_of(board)} interval of each mean; filled marks differ from the first checkpoint by "
+            title = f"step {step_text(row.step)}: {numbers(row)}"
+            if row.since_first is not None:
+                since = number(row.since_first, digits_of(row))
+                title += f"; since the first {since}, adjusted p {equals_p(row.p_first)}"
+            mark, about = (row.step,) * 3, place.get(row.model, "")
+            drawing.interval(mark, row.mean or 0.0, colour, hollow=not row.changed, title=title, data_m=about)
+    band = f"The band is the {_level(board)} interval of each mean; filled marks differ from the first checkpoint by "
     return drawing.done("steps", "Checkpoints", f"{band}more than noise, paired by question.")
-
-
-def _checkpoint_title(row: Checkpoint) -> str:
-    text = f"step {step_text(row.step)}: {numbers(row)}"
-    if row.since_first is None:
-        return text
-    return f"{text}; since the first {number(row.since_first, digits_of(row))}, adjusted p {equals_p(row.p_first)}"
 
 
 def passes(board: BenchmarkResult) -> Picture | None:
@@ -531,7 +521,7 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
     alt = f"{told} of {len(rows)} intervals exclude 0: these models differ from {name(names[against])}"
     if left_out:
         alt += f"; the {left_out} models furthest away are not drawn"
-    label = f"difference to {name(names[against], 24)}, {level_of(board)} CI"
+    label = f"difference to {name(names[against], 24)}, {_level(board)} CI"
     return forest("forest", f"Differences to {name(names[against])}", alt + ".", rows, label, zero=True)
 
 
@@ -607,23 +597,20 @@ def _row(item: Estimate | Difference, label: str, said: str = "") -> Row:
 def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None) -> list[Picture]:
     """The intervals of all rows, one figure for each metric, which is one scale."""
     out = []
-    by_metric: dict[tuple[str, str], list[Estimate | Difference]] = {}
-    for item in rows:
-        if value_of(item) is not None:
-            by_metric.setdefault((item.metric, item.scorer), []).append(item)
+    known = [item for item in rows if value_of(item) is not None]
     several = len({item.task for item in rows}) > 1
     models = len({models_of(item) for item in rows}) > 1
-    for i, (key, found) in enumerate(by_metric.items()):
+    for i, metric in enumerate(dict.fromkeys(metric_name(item.metric, item.scorer) for item in known)):
+        found = [item for item in known if metric_name(item.metric, item.scorer) == metric]
         compared = isinstance(found[0], Difference)
         drawn = []
         for item in found[:ROWS]:
             label = " ".join([plain(item.task)] * several + [models_of(item)] * models) or what_of(item)
             drawn.append(_row(item, label, f", {item.verdict}" if isinstance(item, Difference) else ""))
         more = f" (the first {ROWS} of {len(found)})" if len(found) > ROWS else ""
-        metric = metric_name(*key)
-        alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {percent(found[0].level)} intervals"
+        alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {level_of(found)} intervals"
         if compared:
-            told = sum(item.verdict in ("A better", "B better") for item in found if isinstance(item, Difference))
+            told = sum(not colour_of(item)[1] for item in found)
             alt += f"; {told} of {len(found)} are significant"
         label = f"{'A − B' if compared else 'mean'} ({name(metric, 30)})"
         out.append(forest(f"rows-{i}", name(metric, 40), alt + ".", drawn, label, zero=compared, margin=margin))
@@ -642,13 +629,13 @@ def slices(
     title, labels = slice_names([(item.field, item.value) for item in known])
     rows += [_slice_row(label, item) for label, item in zip(labels, known, strict=True)]
     alt = f"{len(known)} slices{f' (of {len(found)})' if len(known) < len(found) else ''}"
-    tested = [item for item in known if item.p_adjusted is not None]
-    told = sum(1 for item in tested if item.p_adjusted is not None and item.p_adjusted < 1 - item.level)
+    tested = sum(item.p_adjusted is not None for item in known)
+    told = sum(bool(significance_tone(item)) for item in known)
     if not tested:
         alt += f"; none of them could be tested: {untested(known)}."
     else:
-        some = "" if len(tested) == len(known) else f" the {len(tested)} that could be tested"
-        alt += f" with their intervals, {told} of{some or ' them'} differ from "
+        of = "them" if tested == len(known) else f"the {tested} that could be tested"
+        alt += f" with their intervals, {told} of {of} differ from "
         alt += f"{'0' if compared else 'the other questions'} after adjustment (filled)."
     label = f"{'A − B' if compared else 'mean'} ({metric_name(whole.metric, whole.scorer)})"
     return forest(picture, title, alt, rows, name(label, 40), zero=compared, margin=margin)

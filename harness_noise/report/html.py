@@ -14,18 +14,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from .._version import __version__
+from ..arrays import IntArray
 from ..io.atomic import write_text
-from ..results.arena import Arena
+from ..results.arena import Arena, BenchmarkResult
 from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate, Flip
 from ..settings import ESTIMATORS
 from . import arena_summary, canvas, figures
+from .canvas import Picture
 from .columns import (
     Column,
     Marks,
@@ -42,14 +44,7 @@ from .columns import (
     what_of,
 )
 from .sentences import count_line, sentence, verdict_parts
-from .summary import FLIPPED, counted, lost_to_adjustment, slice_sections, slice_sentences, summarise
-
-if TYPE_CHECKING:
-    from ..arrays import IntArray
-    from ..results.arena import BenchmarkResult
-    from .canvas import Picture
-    from .summary import Result
-
+from .summary import FLIPPED, Result, counted, lost_to_adjustment, slice_sections, slice_sentences, summarise
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _ASSETS = Path(__file__).parent / "assets"
@@ -143,6 +138,13 @@ _ADJUST = {
     "bh": "p-values are adjusted by Benjamini and Hochberg's method",
     "none": "p-values are not adjusted",
 }
+_SAID = (
+    ("questions_are", "fixed", "The questions are all there is; the noise is that of the repeated answers alone."),
+    ("repeats_are", "runs", "Repeats are runs that move all questions together."),
+    ("missing", "drop", "Answers without a score are left out and counted."),
+    ("missing", "zero", "Answers without a score count as wrong."),
+)
+"""(setting, value, what it means)."""
 
 
 def foot(
@@ -170,9 +172,7 @@ def in_words(settings: Mapping[str, Any], items: Sequence[Estimate | Difference]
     compared = [item for item in items if isinstance(item, Difference)]
     bare = any(item.test in ("fisher", "reference") for item in compared)
     out = [_paired(compared)] if compared else []
-    if settings.get("questions_are") == "fixed":
-        out.append("The questions are all there is; the noise is that of the repeated answers alone.")
-    elif settings.get("se") in ESTIMATORS and items and not bare:
+    if settings.get("questions_are") != "fixed" and settings.get("se") in ESTIMATORS and items and not bare:
         specs = list(dict.fromkeys(shorten(item.cluster, 60) for item in items if item.cluster))
         of = f"clustered by {', '.join(specs[:4])}" if specs else "independent of each other"
         out.append(f"Questions are a sample, {of}; standard errors are {ESTIMATORS[settings['se']]}.")
@@ -185,12 +185,8 @@ def in_words(settings: Mapping[str, Any], items: Sequence[Estimate | Difference]
     out.append(text + ".")
     if settings.get("margin") is not None:
         out.append(f"Two models are equivalent if they differ by less than {settings['margin']:g}.")
-    if settings.get("repeats_are") == "runs":
-        out.append("Repeats are runs that move all questions together.")
-    missing = {"drop": "are left out and counted", "zero": "count as wrong"}.get(str(settings.get("missing")))
-    if missing and not bare:
-        out.append(f"Answers without a score {missing}.")
-    return " ".join(out)
+    said = () if bare else _SAID
+    return " ".join([*out, *(words for name, value, words in said if settings.get(name) == value)])
 
 
 def _paired(items: Sequence[Difference]) -> str:
@@ -504,10 +500,10 @@ PICKER_PAIRS = 60_000
 """Pairs that a page holds; with more of them it has no picker."""
 CELLS = 1_000_000
 """Scores (questions × models) that a page holds."""
-LEVELS = 250
-"""Values of a score up to which each is kept as it is; more are rounded to so many steps of their range."""
 HALVES = 15
 """Values up to which two scores share a byte."""
+LEVELS = 250
+"""Values of a score up to which each is kept as it is; more are rounded to so many steps of their range."""
 
 
 def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, Any] | None:
@@ -567,8 +563,8 @@ def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
     codes = codes.T.ravel()
     halves = len(levels) <= HALVES
     if halves:
-        even = np.append(codes, 0) if len(codes) % 2 else codes
-        codes = even[::2] + 16 * even[1::2]
+        codes = np.pad(codes, (0, len(codes) % 2))
+        codes = codes[::2] + 16 * codes[1::2]
     texts = board.questions.text or board.questions.question
     return {
         "n": len(scores),

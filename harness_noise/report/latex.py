@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from ..results.diagnostics import TO_DO
 from ..results.plan import Plan
@@ -22,12 +21,10 @@ from .columns import (
     names_of,
     number,
     pairing,
+    plain,
 )
 from .sentences import sentence
-from .summary import summarise
-
-if TYPE_CHECKING:
-    from .summary import Result
+from .summary import Result, summarise
 
 _ESCAPED = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -54,22 +51,13 @@ def escaped(text: str) -> str:
 
     Letters that pdfTeX lacks are shown by XeTeX and LuaTeX, and by their numbers otherwise.
     """
-    line = "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
-    return "".join("".join(known) if known else _other(run) for known, run in _runs(line))
-
-
-def _runs(text: str) -> Iterator[tuple[list[str], str]]:
-    """Neighbours that are all known, as LaTeX has them, or all unknown, with the text."""
-    for known, run in groupby(((c, _known(c)) for c in text), key=lambda pair: pair[1] is not None):
-        pairs = list(run)
-        yield [found or "" for _, found in pairs] if known else [], "".join(c for c, _ in pairs)
+    runs = groupby(plain(text), key=lambda c: _known(c) is not None)
+    return "".join("".join(_known(c) or "" for c in run) if known else _other("".join(run)) for known, run in runs)
 
 
 def _known(c: str) -> str | None:
-    if c in _ESCAPED:
-        return _ESCAPED[c]
-    if c.isascii():
-        return c
+    if c in _ESCAPED or c.isascii():
+        return _ESCAPED.get(c, c)
     parts = unicodedata.normalize("NFD", c)
     if len(parts) == 2 and parts[1] in _ACCENTS and parts[0].isascii() and parts[0].isalpha():
         return rf"\{_ACCENTS[parts[1]]}{{{parts[0]}}}"
@@ -91,17 +79,14 @@ def render(table: Result, *, details: bool = False) -> str:
     paper = {sentence(item) for item in table.rows} if isinstance(table, (Analysis, Comparison)) else set()
     notes += [line for line in summary.sentences if line not in paper]
     parts = [r"% needs \usepackage{booktabs}"]
+    notes = notes if paper else [*summary.lead, *notes]
     sections = [section for section in summary.sections if details or not section.detail]
     for i, section in enumerate(sections):
-        first = i == 0 and isinstance(table, (Analysis, Comparison))
-        if first:
-            assert isinstance(table, (Analysis, Comparison))
+        caption = section.title or (summary.lead[0] if summary.lead else "Results")
+        if i == 0 and isinstance(table, (Analysis, Comparison)):
             section, said = _lifted(_with_errors(table, section))
             caption = " ".join(filter(None, [_caption(table), said]))
-        else:
-            caption = section.title or (summary.lead[0] if summary.lead else "Results")
-        lines = [*summary.lead, *notes] if not paper and i == 0 else notes if i == 0 else []
-        parts.append(_table(section, caption, f"tab:{_slug(table, i)}", lines))
+        parts.append(_table(section, caption, f"tab:{_slug(table, i)}", [] if i else notes))
     return "\n\n".join(parts) + "\n"
 
 

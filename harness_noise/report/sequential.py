@@ -36,9 +36,9 @@ def plan_section(found: PlanLooks, effect: float, digits: int) -> Section:
         ("looks", looks),
         ("questions at most", f"{found.n_max:,} (without looks {found.n_fixed:,})"),
         ("power", f"{100 * found.power:.0f} %"),
-        ("questions on average, no difference", _count(found.n_expected_none)),
-        (f"… a difference of {number(effect, digits)}", _count(found.n_expected_effect)),
-        (f"… a difference of {number(2 * effect, digits)}", _count(found.n_expected_double)),
+        ("questions on average, no difference", f"{round(found.n_expected_none):,}"),
+        (f"… a difference of {number(effect, digits)}", f"{round(found.n_expected_effect):,}"),
+        (f"… a difference of {number(2 * effect, digits)}", f"{round(found.n_expected_double):,}"),
     ]
     if found.replay is not None:
         again = found.replay
@@ -51,10 +51,6 @@ def plan_section(found: PlanLooks, effect: float, digits: int) -> Section:
             ("… without a decision", f"{100 * undecided:.0f} % of the orders"),
         ]
     return Section("Stopping when it is decided", (Column("Design", text=True), Column("")), tuple(rows))
-
-
-def _count(n: float) -> str:
-    return f"{round(n):,}"
 
 
 def look_section(items: Sequence[Sequential], title: str = "Looks at a run that grows") -> Section:

@@ -9,12 +9,25 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ..errors import some_of
 from ..io.paths import telling_parts
+from ..results.arena import Arena
 from ..results.explanation import INTERCEPT, Coefficient, Explanation, FactorRow, Factors, Fit, JudgePair
-from ..results.rows import Analysis, Comparison, Difference, Estimate, Flip
+from ..results.gate import Gate
+from ..results.plan import Plan
+from ..results.rows import (
+    Analysis,
+    Comparison,
+    Difference,
+    DifferenceSlice,
+    Estimate,
+    EstimateSlice,
+    Flip,
+    Heterogeneity,
+)
+from . import arena_summary, gate, planning
 from .columns import (
     MISSING,
     TASK,
@@ -38,7 +51,6 @@ from .columns import (
     models_of,
     names_of,
     number,
-    p_text,
     percent,
     plain,
     section,
@@ -47,17 +59,12 @@ from .columns import (
     value_of,
     verdict_tone,
     what_of,
+    with_error,
 )
 from .sentences import FEW, closing_line, sentence, shown_rows, verdict_lines
 from .sequential import full_section, look_section, stopping
 
-if TYPE_CHECKING:
-    from ..results.arena import Arena
-    from ..results.gate import Gate
-    from ..results.plan import Plan
-    from ..results.rows import DifferenceSlice, EstimateSlice, Heterogeneity
-
-Result: TypeAlias = "Analysis | Comparison | Plan | Factors | Arena | Explanation | Gate"
+Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena | Explanation | Gate
 
 
 def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summary:
@@ -72,23 +79,14 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
         return _analysis(table, brief=brief)
     if isinstance(table, Comparison):
         return _comparison(table, brief=brief, wide=wide)
-    from ..results.gate import Gate
-    from ..results.plan import Plan
-
     if isinstance(table, Gate):
-        from . import gate
-
         return gate.summarise(table)
     if isinstance(table, Plan):
-        from . import planning
-
         return planning.summarise(table)
     if isinstance(table, Factors):
         return _factors(table)
     if isinstance(table, Explanation):
         return _explanation(table)
-    from . import arena_summary
-
     found = arena_summary.summarise(table, brief=brief)
     told = slice_sentences(table) if len(table.boards) <= arena_summary.BOARDS else []
     return replace(found, sentences=(*found.sentences, *told))
@@ -133,18 +131,13 @@ def _judges(rows: Sequence[JudgePair], marks: Marks) -> Section:
         TextColumn("Judge B", lambda row: row.judge_b or ""),
         Column("answers", "n_answers", "answers that both have graded"),
         Column("agree", lambda row: _share(row.agreement), "how often two judges give one answer the same verdict"),
-        Column("AC1", lambda row: _with_error(row.ac1, row.ac1_se), "Gwet's AC1 ± SE: agreement beyond chance"),
+        Column("AC1", lambda row: with_error(row.ac1, row.ac1_se), "Gwet's AC1 ± SE: agreement beyond chance"),
         Column("A − B", lambda row: number(row.diff, digits), "difference of their means on the same answers"),
         Column(f"{level_of(rows[-1:])} CI", lambda row: interval(row.ci_low, row.ci_high, digits), "of A − B"),
-        Column("p", lambda row: MISSING if row.p_adjusted is None else p_text(row.p_adjusted), "of A − B, Holm"),
+        Column("p", "p_adjusted", "of A − B, Holm"),
         marks.column(),
     ]
     return section("Judges of the same answers", rows, columns)
-
-
-def _with_error(value: float | None, se: float | None) -> str:
-    digits = decimals(se)
-    return number(value, digits) if se is None else f"{number(value, digits)} ± {number(se, digits)}"
 
 
 def _share(value: float | None) -> str:
@@ -255,12 +248,9 @@ def lost_to_adjustment(table: Comparison) -> list[str]:
         return []
     method = {"holm": "Holm's", "bh": "Benjamini and Hochberg's"}.get(str(table.settings.get("adjust")), "the")
     where = some_of(list(map(what_of, rows)), 6)
-    which, are, verdicts = "this row", "it is", "verdict follows"
-    if len(rows) > 1:
-        which, are, verdicts = "these rows", "they are", "verdicts follow"
     return [
-        f"{where}: the interval of {which} alone would show a difference, but among the rows that are tested together "
-        f"{are} not significant ({method} adjustment), and the {verdicts} that."
+        f"{where}: significant alone, but not among the rows that are tested together ({method} adjustment), which the "
+        "verdict follows."
     ]
 
 

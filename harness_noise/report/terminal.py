@@ -7,7 +7,6 @@ columns that name the rows become one and those that matter least are left out. 
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import sys
@@ -216,9 +215,10 @@ def print_live(stream: IO[str], table: Result, closing: Sequence[str], words: Wo
 
 def text(table: Result) -> str:
     """What `print(result)` shows: the terminal's report, at the width of standard output."""
-    stream = io.StringIO()
-    Console(file=stream, width=console().width, highlight=False, emoji=False, markup=False).print(render(table))
-    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())
+    screen = console(color="never")
+    with screen.capture() as shown:
+        screen.print(render(table))
+    return "\n".join(line.rstrip() for line in shown.get().splitlines())
 
 
 _SHORT = 16

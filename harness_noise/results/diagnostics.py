@@ -66,8 +66,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Sample at the temperature you report; switch the cache off; let repeats have seeds of their own.",
     ),
     "shared_repeat_noise": Diagnostic(
-        "a repeat is better or worse on all questions at once, as one run in twenty is by chance (p < .05): perhaps "
-        "the repeats are not independent answers, and then the interval is too short",
+        "a repeat is better or worse on all questions at once (p < .05, as one run in twenty is by chance): if the "
+        "repeats are not independent answers, the interval is too short",
         "If repeats are training seeds, prompts or judges, use `repeats_are='runs'`; else look for a drifting server.",
     ),
     "too_few_questions": Diagnostic("fewer than two questions: no standard error", "Run more questions."),
@@ -90,8 +90,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Merge the category with another, or do not read its interval.",
     ),
     "few_resampled": Diagnostic(
-        f"a metric over all questions at once, of fewer than {FEW_RESAMPLED} {{units}}, or carried by next to none of "
-        "them, as F1 is by a rare class: its interval may be too short",
+        f"a metric over all questions at once, of fewer than {FEW_RESAMPLED} {{units}} or decided by very few (F1 of a "
+        "rare class): its interval may be too short",
         "More questions, above all of the rare class; the difference of two runs is more reliable than the interval of "
         "one.",
     ),
@@ -104,13 +104,13 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Check that the field names what questions share, not the question.",
     ),
     "negative_data_variance": Diagnostic(
-        "the data noise is smaller than this many answers can show: “< x” is its one-sided 95 % limit. "
-        "SE² = data² + prediction²/K holds for the raw variances (JSON), not for the figures shown",
+        "the data noise is smaller than this many answers can show: “< x” is its one-sided 95 % limit, and only the "
+        "raw variances (JSON) add up to SE²",
         "Nothing; more repeats would show it.",
     ),
     "zero_variance": Diagnostic(
-        "all questions have the same value, or difference, so an SE of 0 is no certainty: scores at an end of a known "
-        "range, and differences, have the interval of a small-sample rule, others none",
+        "all questions have the same value, or difference, so an SE of 0 is no certainty: the interval is that of a "
+        "small-sample rule, or none where the range of the scores is not known",
         "Nothing; with few questions the interval is honest and wide. Say `range` where the range is not known.",
     ),
     "identical_scores": Diagnostic("the two runs score the same on every question", "Check that they are two runs."),
@@ -142,8 +142,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "More labels help.",
     ),
     "skewed": Diagnostic(
-        "the scores, or the differences of a measure, have a long tail on one side, and the {units} are few for that: "
-        "a mean's interval is extended on that side (SE not affected), and it may still be too short",
+        "a long tail on one side, and few {units} for that: a mean's interval is extended there (SE not affected) and "
+        "may still be too short",
         "More clusters help; more questions in the same clusters do not. `interval='bootstrap-t'` resamples the tail.",
         "More questions help. `interval='bootstrap-t'` resamples the tail.",
     ),
@@ -162,8 +162,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Look at the row again on new data; name one row in advance with `tasks`.",
     ),
     "missing_matters": Diagnostic(
-        "answers are missing, and counting them all as wrong or all as right moves the mean by more than a third of "
-        "its standard error",
+        "counting all missing answers as wrong, or all as right, moves the mean by more than a third of its standard "
+        "error",
         "If the run was cancelled, ask the rest; else find out why answers are missing (time-outs are often hard "
         "questions). `missing='zero'` counts them as wrong.",
     ),
@@ -205,8 +205,8 @@ DIAGNOSTICS: dict[str, Diagnostic] = {
         "Compare the runs themselves, or make a profile of newer models (arena `write_profile`).",
     ),
     "judge_corrected": Diagnostic(
-        "people's labels of a random part of the answers correct the judge: the estimate is of the mean that people "
-        "would give, and its standard error counts the few labels as well as the many answers",
+        "the estimate is of the mean that people would give: their labels of a random part of the answers correct the "
+        "judge, and the standard error counts them",
         "Report it as such, with the number of labels and the judge's bias.",
     ),
     "skipped_metric": Diagnostic(

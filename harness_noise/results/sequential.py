@@ -98,18 +98,18 @@ class FullBenchmark(_Object):
     B's, which is known.
     """
 
-    estimate: float | None
+    estimate: float | None = None
     """The plain mean of the part where that is too small for a regression (fewer than 30 questions or clusters)."""
-    se: float | None
+    se: float | None = None
     """For these N questions: (1 − n_asked/N) of the variance of the residuals' mean."""
-    ci_low: float | None
-    ci_high: float | None
+    ci_low: float | None = None
+    ci_high: float | None = None
     n_asked: int
     n_total: int
-    r2: float | None
+    r2: float | None = None
     """Share of the variance between A's question means that B and the references explain, cross-fitted; below 0: none;
     null without a regression."""
-    gain: float | None
+    gain: float | None = None
     """Variance of the plain mean of the part over that of the regression estimate; at most 1: nothing gained;
     null without a regression."""
     references: tuple[str, ...]

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .arrays import BoolArray, Estimator, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
+from ..settings import Estimator
 from .contrast import Design, sum_by
 from .tolerances import SLACK
 
@@ -259,8 +260,7 @@ def crossed_variance(e: FloatArray, plan: Design, estimator: Estimator = "cr2") 
         plan: weights, tasks and `crossed`.
         estimator: of each variance.
     """
-    if plan.crossed is None:
-        raise ValueError("the design has no crossed clusters: use clustered_variance")
+    assert plan.crossed is not None
     cells, cell = np.unique(np.stack(plan.crossed), axis=1, return_inverse=True)
     n_cells, cell = cells.shape[1], cell.reshape(-1)
     ways = [_one_way(e, plan, codes, estimator) for codes in plan.crossed]

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from scipy import special, stats
 
-from .arrays import FloatArray
+from ..arrays import FloatArray
 from .tolerances import SLACK, SMALLEST
 
 UNPAIRED = (

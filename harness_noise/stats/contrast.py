@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..errors import InputError
-from .arrays import BoolArray, FloatArray, IntArray
-from .tolerances import FEWEST_REPEATED, SLACK
+from .tolerances import FEWEST_REPEATED
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,17 +228,9 @@ def design(
     T = 1 if stratum_weights is None else len(stratum_weights)
     sizes = np.bincount(strata, minlength=T).astype(np.float64)
     shares = sizes / max(n, 1) if stratum_weights is None else np.asarray(stratum_weights, dtype=np.float64)
-    if n and abs(shares.sum() - 1) > SLACK:
-        raise ValueError("the weights of the tasks must sum to 1")
-    if n and (shares[sizes == 0] > 0).any():
-        raise ValueError("a task of non-zero weight has no question")
     weights = (shares / np.maximum(sizes, 1))[strata]
-    if clusters is None:
-        return Design(weights, strata, np.arange(n), n, clustered=False, shares=stratum_weights)
-    if len(clusters) != n:
-        raise ValueError(f"{len(clusters)} cluster labels for {n} questions")
-    codes, n_clusters = cluster_codes(clusters)
-    return Design(weights, strata, codes, n_clusters, clustered=True, shares=stratum_weights)
+    codes, G = (np.arange(n), n) if clusters is None else cluster_codes(clusters)
+    return Design(weights, strata, codes, G, clustered=clusters is not None, shares=stratum_weights)
 
 
 def with_crossed(plan: Design, one: Sequence[object], other: Sequence[object]) -> Design:
@@ -251,12 +243,8 @@ def with_crossed(plan: Design, one: Sequence[object], other: Sequence[object]) -
 
 def sub_design(plan: Design, rows: IntArray) -> Design:
     """The design of some of the questions, none of whose weighted tasks is empty."""
-    strata = plan.strata[rows]
-    sizes = np.bincount(strata, minlength=1 if plan.shares is None else len(plan.shares))
-    shares = sizes / max(1, len(strata)) if plan.shares is None else plan.shares
-    codes, G = cluster_codes(plan.clusters[rows])
-    weights = (shares / np.maximum(sizes, 1))[strata]
-    part = replace(plan, weights=weights, strata=strata, clusters=codes, n_clusters=G, crossed=None)
+    part = design(len(rows), plan.clusters[rows], plan.strata[rows], plan.shares)
+    part = replace(part, clustered=plan.clustered, between_tasks=plan.between_tasks)
     if plan.crossed is None or len(rows) == 0:
         return part
     one, other = (way[rows].tolist() for way in plan.crossed)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import special
 from scipy.sparse import coo_array
 
-from .arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
 from .tolerances import ROUNDING, SMALLEST
 
 RESIDUAL = "residual"

@@ -183,7 +183,7 @@ def t_limits(
         se: their standard errors.
         df: degrees of freedom of these.
         level: coverage, in (0, 1).
-        far: what `flips` says of them; None, or NaN in it, leaves t's limits to the last digit. Where
+        far: their extended samples; None, or NaN in it, leaves t's limits to the last digit. Where
             the estimate is 0 both limits are far ones.
     """
     estimate = np.asarray(estimate, dtype=np.float64)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
 from .cluster_variance import clustered_variance
 from .contrast import Design
 

@@ -19,8 +19,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..data.scores import LabelColumns
-from .arrays import BoolArray, FloatArray, IntArray
 from .cluster_variance import clustered_variance
 from .contrast import Contrast, Design, QuestionStats, cluster_codes, design
 from .intervals import effective_flips

@@ -249,6 +249,11 @@ class RunComponent:
         """σ²_run, raw: it may be negative."""
         return self.between - self.residual
 
+    def spread(self, scale: float) -> float:
+        """Σ V²/df of the two mean squares, for the degrees of freedom of a sum [Satterthwaite]."""
+        between = (scale * self.between) ** 2 / (self.runs - 1)
+        return between + (scale * self.residual) ** 2 / self.df_residual
+
     @property
     def p_value(self) -> float | None:
         """F test of σ²_run = 0; None without any residual."""
@@ -358,8 +363,7 @@ def with_runs(m: Moments, components: Sequence[RunComponent], coefficients: Sequ
     for component, a in zip(components, coefficients, strict=True):
         K = component.runs
         extra += a * a * component.variance / K
-        spread += (a * a * component.between / K) ** 2 / (K - 1)
-        spread += (a * a * component.residual / K) ** 2 / component.df_residual
+        spread += component.spread(a * a / K)
         single += a * a * component.variance
     variance = m.variance + extra
     if variance <= ROUNDING**2 * max(1.0, (m.mean or 0.0) ** 2):  # σ²_run so far below 0 that nothing is left
@@ -382,10 +386,9 @@ def with_new_run(m: Moments, component: RunComponent) -> Moments:
     """
     if m.variance is None or m.df is None:
         return m
-    R, share = component.runs, 1 + 1 / component.runs
+    share = 1 + 1 / component.runs
     variance = m.variance + share * max(0.0, component.variance)
-    spread = m.variance**2 / m.df + (share * component.between) ** 2 / (R - 1)
-    spread += (share * component.residual) ** 2 / component.df_residual
+    spread = m.variance**2 / m.df + component.spread(share)
     zero = m.zero_variance and component.variance <= 0
     return replace(m, variance=variance, df=variance**2 / spread if variance > 0 else m.df, zero_variance=zero)
 

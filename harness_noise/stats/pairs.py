@@ -121,19 +121,17 @@ def sides_of(
 ) -> Sides:
     """What A and B are by themselves: their own questions, most answers to one and moments; the wins are not known."""
     a, b = each
-    wins = np.full((2, len(correlated)), np.nan)
-    return Sides(*only, *repeats, a.mean, b.mean, a.variance, b.variance, correlated, *wins)  # type: ignore[call-arg, arg-type]
+    sides = (only[0], only[1], repeats[0], repeats[1], a.mean, b.mean, a.variance, b.variance)
+    return Sides(*sides, correlated, np.full_like(correlated, np.nan), np.full_like(correlated, np.nan))
 
 
 def correlation(x: FloatArray, y: FloatArray, shown: BoolArray | None = None) -> FloatArray:
     """(P,) correlation of A's and B's question means, (P, n) each; NaN where one of them is constant."""
-    n = np.full((len(x), 1), float(x.shape[1])) if shown is None else shown.sum(axis=1, keepdims=True)
-    each = []
+    here = np.ones(x.shape) if shown is None else shown
+    n, each = here.sum(axis=1, keepdims=True), []
     with np.errstate(invalid="ignore", divide="ignore"):
-        for values in (x, y):
-            values = values if shown is None else values * shown
-            e = values - values.sum(axis=1, keepdims=True) / n
-            e = e if shown is None else e * shown
+        for values in (x * here, y * here):
+            e = (values - values.sum(axis=1, keepdims=True) / n) * here
             flat = np.abs(e).max(axis=1, initial=0.0) <= ROUNDING * np.abs(values).max(axis=1, initial=0.0)
             each.append((e, np.where(flat, 0.0, np.einsum("pn,pn->p", e, e))))
         (e_x, xx), (e_y, yy) = each
@@ -169,8 +167,7 @@ class Columns:
 
 def every_pair(n_models: int) -> tuple[IntArray, IntArray]:
     """Indices (a, b) of all pairs a < b, in the order (0, 1), (0, 2), …, (1, 2), …."""
-    a, b = np.triu_indices(n_models, 1)
-    return a.astype(np.intp), b.astype(np.intp)
+    return np.triu_indices(n_models, 1)
 
 
 def pair_columns(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from .arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
 from .cluster_variance import clustered_variance
 from .contrast import Design
 from .tolerances import FEWEST_UNITS

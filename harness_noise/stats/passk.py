@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from .arrays import BoolArray, FloatArray
+from ..arrays import BoolArray, FloatArray
 
 
 def pass_at_k(values: FloatArray, k: int) -> FloatArray:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
-from .arrays import FloatArray
+from ..arrays import FloatArray
 from .tolerances import ROUNDING, SLACK
 
 FEW = 8.0

@@ -28,7 +28,7 @@ from typing import Literal
 import numpy as np
 from scipy import optimize, special
 
-from .arrays import FloatArray
+from ..arrays import FloatArray
 
 Spending = Literal["hsd", "obrien-fleming", "pocock"]
 GAMMA = -4.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special, stats
 
-from .arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray
 from .cluster_variance import satterthwaite
 
 FEWEST = 4

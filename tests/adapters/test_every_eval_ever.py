@@ -171,7 +171,8 @@ USED = {
 
 
 def test_the_usage_of_a_sample_is_a_measure(tmp_path: Path) -> None:
-    file = write(tmp_path, [sample(i, 1.0, **(USED if i else {})) for i in range(4)], [result("accuracy", 1.0)])
+    none = {"token_usage": None, "performance": {"latency_ms": None}}
+    file = write(tmp_path, [sample(i, 1.0, **(USED if i else none)) for i in range(4)], [result("accuracy", 1.0)])
     known = {"input_tokens": 90, "output_tokens": 10, "cache_read_tokens": 30, "reasoning_tokens": 4, "time": 1.5}
     rows = hn.analyze(file, measures=[*known], missing="drop").estimates
     assert {row.metric: (row.mean, row.n_questions) for row in rows} == {name: (x, 3) for name, x in known.items()}

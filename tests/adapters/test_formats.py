@@ -199,6 +199,20 @@ def test_a_folder_of_several_runs(tmp_path: Path) -> None:
     assert hn.compare(tmp_path / "a.json", tmp_path / "b.json").comparisons[0].diff == 0
 
 
+def test_tables_in_folders_of_a_folder_are_found(tmp_path: Path) -> None:
+    for model, right in (("a", 7), ("b", 3)):
+        place = tmp_path / "experiments" / model / "deep"
+        place.mkdir(parents=True)
+        rows = [f"{model},q{i},{float(i < right)}" for i in range(10)]
+        (place / f"{model}.csv").write_text("\n".join(["model,question,score", *rows]))
+        (place / "notes.txt").write_text("nothing")
+    folder = tmp_path / "experiments"
+    assert [run.model for run in hn.read(folder)] == ["a", "b"]
+    (row,) = hn.compare(folder).comparisons
+    assert (row.n_questions, row.diff) == (10, pytest.approx(0.4))
+    assert {row.model for row in hn.arena(folder).models} == {"a", "b"}
+
+
 def test_fields_factors_and_texts(tmp_path: Path) -> None:
     analysis = hn.analyze(FILES / "promptfoo.json", by=["vars.topic"], metrics=["score"])
     assert {row.value for row in analysis.slices} == {"a", "b"}

@@ -88,7 +88,7 @@ def test_damaged_details_are_refused_in_one_paragraph(tmp_path: Path, capsys: py
     for number, (metrics, content, words) in enumerate((
         ({"acc": "good"}, None, "'good' is no number"),
         (None, b"version https://git-lfs.github.com/spec/v1\noid 0\n", "Git LFS pointer"),
-        (None, b"PAR1 cut", "was it written by lighteval"),
+        (None, b"PAR1 cut", "not a Parquet file that can be read"),
     )):  # fmt: skip
         folder = details(tmp_path / str(number), metrics)
         if content is not None:

@@ -195,13 +195,25 @@ def harbor(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
 
 
 def every_eval_ever(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
-    """Every Eval Ever: samples, named by the result that they belong to."""
-    known = {item.get("evaluation_result_id"): item for item in json.loads(paths[0].read_text())["evaluation_results"]}
-    for path in paths[1:]:
+    """Every Eval Ever: samples, named by the result that they belong to, where they belong to any."""
+    about = json.loads(paths[0].read_text())["evaluation_results"] if paths[0].suffix == ".json" else ()
+    known = {item.get("evaluation_result_id"): (item["evaluation_name"], item["metric_config"]) for item in about}
+    for path in paths[1:] if about else paths:
         for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-            item = known[row["evaluation_result_id"]]
-            key = (row["model_id"], item["evaluation_name"], item["metric_config"]["metric_id"], "")
-            yield key, row["sample_id"], row["evaluation"]["score"]
+            name, config = known.get(row.get("evaluation_result_id"), (row["evaluation_name"], {}))
+            key = (row["model_id"], name, config.get("metric_id") or config.get("metric_name") or "score", "")
+            yield key, row["sample_id"], float(row["evaluation"]["score"])
+
+
+def lighteval(paths: list[Path], columns: dict[str, str]) -> Iterable[Answer]:
+    """Details of lighteval, which only pyarrow can open: the numbers among a document's metrics."""
+    from pyarrow.parquet import read_table
+
+    task = re.fullmatch(r"details_(.+)_[^_]+\.parquet", paths[0].name)[1]  # type: ignore[index]  # all are called so
+    for row in read_table(paths[0]).to_pylist():
+        for metric, value in row["metric"].items():
+            if isinstance(value, (int, float)):
+                yield ("", task, metric, ""), row["doc"]["id"], float(value)
 
 
 KINDS |= {
@@ -209,13 +221,14 @@ KINDS |= {
     "swe-bench": swe_bench,
     "harbor": harbor,
     "every-eval-ever": every_eval_ever,
-    "lighteval": lambda *_: (),
+    "lighteval": lighteval,
 }
 
 
 def without_samples(paths: list[Path]) -> Iterable[list[Any]]:
     """What Every Eval Ever's results say where no samples are there."""
-    for item in json.loads(paths[0].read_text(encoding="utf-8"))["evaluation_results"] if len(paths) == 1 else ():
+    alone = len(paths) == 1 and paths[0].suffix == ".json"
+    for item in json.loads(paths[0].read_text(encoding="utf-8"))["evaluation_results"] if alone else ():
         metric = item["metric_config"].get("metric_id") or "score"
         yield ["", item["evaluation_name"], metric, "", None, item["score_details"]["score"], None]
 

@@ -47,10 +47,10 @@ def test_the_smallest_difference_that_is_called_significant_has_such_a_verdict()
 @pytest.mark.parametrize(
     ("lost", "kept", "said"),
     [
-        (1, 0, "the one pair whose own interval shows a difference is no longer significant"),
-        (1, 5, "1 of the 6 pairs whose own interval shows a difference is no longer significant"),
-        (3, 0, "all 3 pairs whose own interval shows a difference are no longer significant"),
-        (3, 5, "3 of the 8 pairs whose own interval shows a difference are no longer significant"),
+        (1, 0, "significant pairs: 1 by their own interval, 0 after"),
+        (1, 5, "significant pairs: 6 by their own interval, 5 after"),
+        (3, 0, "significant pairs: 3 by their own interval, 0 after"),
+        (3, 5, "significant pairs: 8 by their own interval, 5 after"),
     ],
 )
 def test_one_pair_is_one(lost: int, kept: int, said: str) -> None:

@@ -198,16 +198,20 @@ class TestSaid:
             paths.append(str(path))
         return paths
 
-    @pytest.mark.parametrize(("shift", "code", "word", "k"), [(0.0, 0, "pass", 0), (-0.5, 1, "fail", 3)])
+    @pytest.mark.parametrize(
+        ("shift", "code", "words"),
+        [
+            (0.0, 0, "pass: no loss beyond the margin 0.1 is shown in 3 rows; a loss of "),
+            (-0.5, 1, r"fail: t\d score: A − B = −0\.\d+ is shown to be below −0.1, p \S+ and 2 more"),
+        ],
+    )
     def test_the_gate_says_what_it_did(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], shift: float, code: int, word: str, k: int
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], shift: float, code: int, words: str
     ) -> None:
         gate = ["--fail-on", "regression", "--margin", "0.1"]
         assert main(["compare", *self.files(tmp_path, shift), *gate]) == code
         shown = " ".join(capsys.readouterr().err.split())
-        assert f"--fail-on regression: {word}, {k} of 3 rows shown to be worse by more than 0.1" in shown
-        assert "one-sided at 2.5 %, Holm over all rows, by the intervals shown: t, 39 df" in shown
-        assert ("new is worse than old on t0 score" in shown) is bool(k)
+        assert re.search(f"--fail-on regression: {words}", shown)
 
     @pytest.mark.parametrize(
         ("choices", "name"),

@@ -131,6 +131,16 @@ class TestRules:
         pooled, single = hn.gate(*twice, pooled=True).rows[0], hn.gate(a, b).rows[0]
         assert pooled.se == pytest.approx(single.se, rel=0.01)
 
+    def test_a_pool_has_the_clusters_that_were_named_for_its_tasks(self, tmp_path: Path) -> None:
+        rng = np.random.default_rng(0)
+        for name in "ab":
+            lines = [f"{task},q{i},k{i // 4},{rng.integers(2)}" for task in "tu" for i in range(60)]
+            (tmp_path / f"{name}.csv").write_text("\n".join(["task,question,kind,score", *lines]))
+        paths = tmp_path / "a.csv", tmp_path / "b.csv"
+        gate = hn.gate(*paths, pooled=True, cluster="t=kind")
+        each = {row.task: row.se for row in hn.compare(*paths, cluster="t=kind").rows}
+        assert gate.rows[0].se == pytest.approx(math.hypot(each["t"], each["u"]) / 2)
+
     def test_a_pool_is_of_means_over_questions_only(self) -> None:
         """What is no such mean stands beside the pool, and is no part of it: it cannot be judged, or is left out."""
         sides = pair(0.0, n=200)
@@ -306,6 +316,13 @@ class TestRatiosOfSums:
             [other.scores[0].values for other in others], [other.scores[0].per for other in others]))  # fmt: skip
         expected = a.scores[0].values.mean() / a.scores[0].per.mean() - x / y
         assert (row.reason, row.estimate) == ("", pytest.approx(expected))
+
+    def test_a_kept_run_has_none_of_them(self, tmp_path: Path) -> None:
+        """Their numerators alone would be another quantity under the same name."""
+        a, b = self.side("a", 0), self.side("b", 1)
+        assert hn.gate(a, b, margin=5.0, store=tmp_path / "kept").passed
+        with pytest.raises(hn.InputError, match="a kept run has only means over questions"):
+            hn.gate(b, tmp_path / "kept", margin=5.0)
 
     def test_a_pool_takes_no_mean_of_them(self) -> None:
         sides = []

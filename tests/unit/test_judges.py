@@ -14,7 +14,7 @@ from harness_noise.data.matching import pair_runs
 from harness_noise.data.questions import Questions, text_hash
 from harness_noise.data.scores import Gradings, Run, Scores, all_alike
 from harness_noise.errors import FaultyScoresError
-from harness_noise.leaderboard.pairs import grid
+from harness_noise.leaderboard.pairs import MeasuredRun, grid
 from harness_noise.settings import Settings
 from harness_noise.stats.contrast import design
 from harness_noise.stats.judges import agreement, judge_noise
@@ -133,9 +133,11 @@ class TestRow:
         assert ours.texts.tolist() == part.texts.tolist()
 
     def test_on_the_questions_of_other_runs_no_texts_are_known(self):
-        (part,) = run_of([[1, 0, 0], [1, 0, 1]], [[7, 7, 7], [1, 2, 3]]).scores
+        run = run_of([[1, 0, 0], [1, 0, 1]], [[7, 7, 7], [1, 2, 3]])
+        (part,) = run.scores
         turned = part.take([1, 0])
-        board = grid([[part, replace(turned, gradings=None)]])
+        both = [MeasuredRun(name, run, (of,)) for name, of in (("a", part), ("b", replace(turned, gradings=None)))]
+        board = grid(both, None)
         assert board.questions.keys == part.questions.keys
         assert part.arrays(lambda x: x)["gradings"] is None
 

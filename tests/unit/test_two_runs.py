@@ -24,7 +24,16 @@ KEYS = Questions(tuple("abcdefgh"))
 def run_of(scores: np.ndarray, first: int = 0, clusters: list[str] | None = None) -> Run:
     item = as_scores(scores, clusters)
     keys = Questions(tuple(f"q{first + i}" for i in range(len(scores))))
-    return Run("m", "r", "table", scores=(hn.Scores("t", "acc", "none", keys, item.values, item.clusters),))
+    return Run("m", "r", "table", scores=(hn.Scores("t", "acc", "none", keys, item.values, clusters=item.clusters),))
+
+
+def test_runs_that_were_read_with_a_factor_are_joined_without_it() -> None:
+    """The levels are those of one run's answers."""
+    run = run_of(np.array([[1.0, 0.0], [1.0, 1.0]]))
+    labelled = replace(run, scores=(replace(run.scores[0], factors={"prompt": (("x", "y"),) * 2}),))
+    joined = as_repeats([labelled, replace(labelled, name="other")])[0].scores[0]
+    assert joined.values.tolist() == [[1, 0, 1, 0], [1, 1, 1, 1]]
+    assert joined.factors is None
 
 
 class TestClustersOfJoinedRuns:

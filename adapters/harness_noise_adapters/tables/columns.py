@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -212,7 +212,7 @@ class TableColumns:
             if "pass1" in counted:
                 names["score"], count = counted["pass1"], counted.get("count")
         if "score" not in names:
-            raise InputError(_no_score(path, have, head, plain))
+            raise InputError(_no_score(path, have, head))
         if "question" not in names:
             raise InputError(
                 f"{path}: no column says which question a row is about; there are {', '.join(have)}: name it, as in "
@@ -345,23 +345,17 @@ def _words(value: Any) -> str | None:
     return cell_text(value) if isinstance(value, str) else None
 
 
-def _no_score(path: Path | Rows, have: Sequence[str], head: Sequence[Record], plain: Mapping[str, str]) -> str:
-    known = {*NAMES["question"], *LAST_RESORT, *NAMES["repeat"], *NAMES["cluster"]}
-    nested = [f"{name}.{key}" for name in have for key in _keys(record.get(name) for record in head)]
-    cells = {name: list(map(getter(name), head)) for name in (*have, *nested)}
-    others = (name for name in cells if plain.get(name) not in known and not _counts(name, cells[name]))
-    numeric = [name for name in others if all(map(_is_score, cells[name])) and {*map(str, cells[name])} != {"None"}]
-    numeric = [name for name in numeric if _OF_KEY.search(name.lower()) is None]
+def _no_score(path: Path | Rows, have: Sequence[str], head: Sequence[Record]) -> str:
+    inner = [f"{name}.{key}" for name in have if isinstance(cell := head[0].get(name), Mapping) for key in cell]
+    cells = {name: list(map(getter(name), head)) for name in (*have, *inner) if not _COUNTER.search(str(name))}
+    scores = [name for name, values in cells.items() if any(values) and all(map(_is_score, values))]
+    likely = next((name for name in scores if _OF_SCORE.search(name) and not _OF_KEY.search(name)), "COLUMN")
     listed = ", ".join([*map(str, have[:12]), *(["…"] if len(have) > 12 else [])])
     text = f"{path}: no column holds the scores; there are {listed}. "
-    words = [name for name in numeric if _OF_SCORE.search(name.lower())]
-    shares = [name for name in numeric if name in have and all(map(_is_share, cells[name]))]
-    likely = words[0] if words else shares[0] if shares else "COLUMN"
     text += f"If one of them does, name it, as in {parameter('columns', {'score': likely})}"
-    wide = sum(name in have for name in numeric)
-    if wide >= 2 and len(shares) != 1 and not words:
+    if len(scores) >= 2 and likely == "COLUMN":
         text += (
-            f". If each of the {wide} columns of numbers is a model, this is a wide table: it needs one row "
+            f". If each of the {len(scores)} columns of numbers is a model, this is a wide table: it needs one row "
             "for each answer with the columns question, model, score (pandas: "
             "`frame.melt(id_vars=…, var_name='model', value_name='score')`)"
         )
@@ -371,25 +365,13 @@ def _no_score(path: Path | Rows, have: Sequence[str], head: Sequence[Record], pl
 _COUNTER = re.compile(
     r"(^|[_. ])(idx|index|no|num|number|line|row|rank|seed|try|trial|attempt|repeat|epoch|"
     r"rollout|step|turn|count|len|length|token|time|latency|duration|cost|"
-    r"size|price|year|timestamp|date|id)s?($|[_. ])|^unnamed|^n_|^$|index$|idx$|id$|_ms$",
+    r"size|price|year|timestamp|date|id|question|problem|item|cluster)s?($|[_. ])|^unnamed|^n_|^$|index$|idx$|id$|_ms$",
     re.IGNORECASE,
 )
-
-
-_OF_KEY = re.compile("answer|gold|target|pred|label|expected|truth|choice")
+"""Names of what tells questions or counts something, and is never proposed."""
+_OF_KEY = re.compile("answer|gold|target|pred|label|expected|truth|choice", re.IGNORECASE)
 """Columns of answers, right or given, which may be numbers or `yes` and `no` as scores are."""
-_OF_SCORE = re.compile("correct|right|score|acc|pass|success|reward|grade|solved|verdict")
-
-
-def _counts(name: str, cells: Sequence[Any]) -> bool:
-    """Whether a column is an index, a counter or a measure of size, by its name or because it numbers the rows."""
-    found = [cell_text(cell) for cell in cells]
-    numbered = len(set(found)) == len(found) > 2 and all(text is not None and text.isdecimal() for text in found)
-    return numbered or _COUNTER.search(str(name)) is not None
-
-
-def _keys(values: Iterable[Any]) -> Iterable[str]:
-    return dict.fromkeys(key for value in values if isinstance(value, Mapping) for key in value)
+_OF_SCORE = re.compile("correct|right|score|acc|pass|success|reward|grade|solved|verdict|outcome", re.IGNORECASE)
 
 
 def _likely(have: Sequence[str], names: Mapping[str, str], head: Sequence[Record]) -> str:
@@ -397,31 +379,17 @@ def _likely(have: Sequence[str], names: Mapping[str, str], head: Sequence[Record
     for name in have:
         cells = [_words(record.get(name)) for record in head]
         answer = re.search("answer|respon|output|predict|completion|generat|reason", str(name).lower())
-        if name in names.values() or _counts(name, cells) or answer or None in cells:
-            continue
-        if 2 * len(set(cells)) > len(cells):
+        if name not in names.values() and not answer and is_worded(cells) and 2 * len(set(cells)) > len(cells):
             return str(name)
     return "COLUMN"
 
 
-def _is_share(value: Any) -> bool:
-    """Whether a cell is a verdict, or a number between 0 and 1, or several."""
-    several = answers_of(value)
-    if several is not None:
-        return all(map(_is_share, several))
-    number = score_of(Path(), 0, "", value)
-    return number != number or 0 <= number <= 1
-
-
 def _is_score(value: Any) -> bool:
     several = answers_of(value)
-    if several is not None:
-        return all(map(_is_score, several))
     try:
-        score_of(Path(), 0, "", value)
+        return all(score_of(Path(), 0, "", each) is not None for each in ([value] if several is None else several))
     except InputError:
         return False
-    return True
 
 
 def mentioned(name: str, specs: Sequence[str]) -> bool:

@@ -124,7 +124,7 @@ def records(path: Path | Rows, rows: str | None = None, whole: Any = None) -> It
         elif rows is not None:
             raise InputError(f"{path}: `columns` rows={rows} is for JSON, whose rows may stand inside an object")
         else:
-            yield from (_parquet if suffix == ".parquet" else _csv)(path)
+            yield from (parquet_rows if suffix == ".parquet" else _csv)(path)
 
 
 def is_lines(path: Path | Rows) -> bool:
@@ -323,7 +323,8 @@ def _object(path: Path, where: str, row: Any) -> dict[str, Any]:
     return row
 
 
-def _parquet(path: Path) -> Iterator[tuple[int, Record]]:
+def parquet_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a Parquet file with their numbers, perhaps only some columns of them."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -338,9 +339,11 @@ def _parquet(path: Path) -> Iterator[tuple[int, Record]]:
                     "its bytes: no table of scores packs so well; write it as CSV if it is one"
                 )
             number = 0
-            for batch in table.iter_batches(_BATCH):
+            for batch in table.iter_batches(_BATCH, columns=columns):
                 for row in batch.to_pylist():
                     number += 1
                     yield number, row
-    except pyarrow.ArrowException as error:
+    except InputError:
+        raise
+    except (pyarrow.ArrowException, ValueError, ArithmeticError, MemoryError) as error:  # a damaged page, a date
         raise InputError(f"{path}: not a Parquet file that can be read ({error})") from None

@@ -252,10 +252,10 @@ class Pooled:
             questions.append(n + (np.cumsum(several) - 1)[places[which]])
             rows.append(of_row[which])
             n += int(several.sum())
-        if n < 2:
+        asked, at = np.concatenate(questions), np.concatenate(rows)
+        if n < 2 or not asked.size:
             return
         most = max(int(cells.counts().max()) for cells in tables)
-        asked, at = np.concatenate(questions), np.concatenate(rows)
         for name, hashes in self._hashes.items():
             if self._tells_apart(name, asked, np.array(hashes, dtype=np.int64)[at]):
                 raise InputError(self._question(name, n, most))

@@ -232,13 +232,12 @@ def _named_after_model(results: Path, files: Mapping[str, Path]) -> dict[str, Pa
 
 def _of_samples(path: Path) -> RunFiles:
     """A samples file by itself: one task of the run whose results stand beside it, if they do."""
+    date, beside = _date(path), _Beside.of(path.parent)
+    files = sorted(path.parent.glob("*.json"), key=lambda file: (_date(file) != date, file))
+    for file in filter(_is_results, files):
+        for task, samples in _of_results(file, beside).samples.items():
+            if samples == path:
+                return RunFiles(file, {task: path}, only=task)
     name, plain = _dated_samples(path), _UNDATED.fullmatch(path.name)
     task = name[1] if name else plain["task"] if plain else path.stem
-    date = _date(path)
-    if not (name or plain):
-        for file in filter(_is_results, sorted(path.parent.glob("*.json"))):
-            for old, samples in _named_after_model(file, {path.name: path}).items():
-                return RunFiles(file, {old: samples}, only=old)
-    beside = [file for file in sorted(path.parent.glob("*.json")) if date and _date(file) == date]
-    results = next((file for file in beside if _is_results(file)), None)
-    return RunFiles(results, {task: path}, only=task)
+    return RunFiles(None, {task: path}, only=task)

@@ -363,11 +363,10 @@ def test_a_full_disk_on_the_public_way(world: World, plain: Any, monkeypatch: py
         raise OSError(errno.ENOSPC, "No space left on device", location)
 
     monkeypatch.setattr(inspect_ai.log, "write_eval_log", full)
-    for log_format in ("eval", "json"):
-        found = world.eval(ON, log_format=log_format)
-        assert unlike(found, plain, plain) == []
-        assert len(found.said) == 1
-        assert "No space left on device" in found.said[0]
+    found = world.eval(ON, log_format="eval")  # a .json log is written as an export writes it, by our own writer
+    assert unlike(found, plain, plain) == []
+    assert len(found.said) == 1
+    assert "No space left on device" in found.said[0]
     monkeypatch.setattr(inspect_ai.log, "write_eval_log", write)
     found = world.eval(ON)
     assert all(found.ours)

@@ -136,6 +136,9 @@ class Stopper:
     """Answers that Inspect lets be under way at once, where the user has said it: so many run ahead of an open look."""
     peak: int = 0
     """The most that have been under way at once."""
+    fresh: bool = False
+    """Whether any answer has been asked for anew: before that only the old answers of a retry come, and none is to run
+    ahead of their looks."""
     taken: Look | None = None
     enough: str | None = None
     """Why no further epochs are asked for."""
@@ -199,7 +202,7 @@ class Stopper:
         if self.order is None or self.off or self.stopped or block <= self.looked:
             return True
         ahead, running = sum(self.sizes[self.looked : block]), sum(self.begun[self.looked + 1 :])
-        return ahead <= AHEAD * sum(self.sizes) and running < max(1, self.max_samples or self.peak)
+        return self.fresh and ahead <= AHEAD * sum(self.sizes) and running < max(1, self.max_samples or self.peak)
 
     def ended(self, i: int, epoch: int) -> None:
         """A sample has come to its end, however: one without scores counts as without an answer."""
@@ -236,6 +239,9 @@ class Stopper:
         if self.most and epoch > self.most:
             return self.enough
         self._seen(i, epoch)
+        if not self.fresh:
+            self.fresh = True
+            self._move()
         return None
 
     def _seen(self, i: int, epoch: int) -> None:

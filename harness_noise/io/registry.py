@@ -270,7 +270,8 @@ LEVELS = 3
 def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
     """The runs in a folder that is none itself, for an adapter that reads each in one go; by the alphabet.
 
-    An adapter that reads in parts walks its folders itself.
+    An adapter that reads in parts walks its folders itself. In a folder that another one recognises no file is a score
+    table.
     """
     if hasattr(adapter, "parts") or levels == 0 or not folder.is_dir():
         return []
@@ -278,7 +279,10 @@ def _below(adapter: Adapter, folder: Path, levels: int = LEVELS) -> list[Path]:
     for child in sorted(folder.iterdir()):
         if child.name.startswith(".") or child.is_symlink() or not exists(child):
             continue
-        found += [child] if adapter.sniff(child) else _below(adapter, child, levels - 1)
+        if adapter.sniff(child):
+            found.append(child)
+        elif adapter.name != LAST or not any(other.sniff(child) for other in map(_load_or_warn, names()[:-1]) if other):
+            found += _below(adapter, child, levels - 1)
     return found
 
 

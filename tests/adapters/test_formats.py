@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from harness_noise.data.scores import ReadOptions
 from harness_noise.report import html
 from harness_noise.testing import check_adapter
 from harness_noise_adapters.tables import adapter
+from support import helm_files
 
 FILES = Path(__file__).parent / "formats"
 NAN = float("nan")
@@ -207,7 +209,9 @@ def test_tables_in_folders_of_a_folder_are_found(tmp_path: Path) -> None:
         (place / f"{model}.csv").write_text("\n".join(["model,question,score", *rows]))
         (place / "notes.txt").write_text("nothing")
     folder = tmp_path / "experiments"
-    assert [run.model for run in hn.read(folder)] == ["a", "b"]
+    helm_files.run(folder / "helm")  # whose files are lists of objects, and no tables
+    assert [run.model for run in hn.read(folder)] == ["org/sim", "a", "b"]
+    shutil.rmtree(folder / "helm")
     (row,) = hn.compare(folder).comparisons
     assert (row.n_questions, row.diff) == (10, pytest.approx(0.4))
     assert {row.model for row in hn.arena(folder).models} == {"a", "b"}

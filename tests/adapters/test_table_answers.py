@@ -1,6 +1,7 @@
 """Tables whose id numbers the answers: the words are the question, and the hint says what was taken."""
 
 import csv
+import pickle
 
 import harness_noise as hn
 
@@ -29,3 +30,14 @@ def test_one_trial_of_all_does_not_number_the_answers(tmp_path):
     rows = [(i, f"the text {min(i, 47)}", 0, i % 2) for i in range(50)]
     (scores,) = read(tmp_path / "t.csv", rows).scores
     assert scores.values.shape == (50, 1)
+
+
+def test_answers_to_words_that_are_the_question_are_read_again_by_the_words(tmp_path):
+    path = tmp_path / "t.csv"
+    rows = [(i, f"the text {i % 10}", i // 10, i % 2, f"I say {i}") for i in range(30)]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("id", "problem", "trial", "score", "response"), *rows])
+    (scores,) = hn.read(path)[0].scores
+    assert scores.questions.keys[3] == "the text 3"
+    (told,) = pickle.loads(pickle.dumps(scores.questions.log)).read([3], "none")  # noqa: S301
+    assert told.answers == ("I say 3", "I say 13", "I say 23")

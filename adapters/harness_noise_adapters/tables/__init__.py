@@ -103,7 +103,7 @@ def reader_of(path: Path | Rows, options: ReadOptions, chosen: Mapping[str, str]
             name: names.get(name, "") for name in ("model", "task", "metric", "scorer", "repeat", "cluster")
         }
         preset = replace(preset, **others)
-        reader = TableReader(Recognised(path, preset, {}, inside=inside, whole=whole), options, columns)
+        reader = TableReader(Recognised(path, preset, {}, inside=inside, whole=whole), options, chosen, columns)
     reader.again = partial(reader_of, path, options, chosen)
     return reader
 
@@ -111,9 +111,11 @@ def reader_of(path: Path | Rows, options: ReadOptions, chosen: Mapping[str, str]
 class TableReader(RowReader):
     """What the rows of a table have said so far, whose columns are known by their names."""
 
-    def __init__(self, source: Recognised, options: ReadOptions, columns: TableColumns) -> None:
+    def __init__(
+        self, source: Recognised, options: ReadOptions, chosen: Mapping[str, str], columns: TableColumns
+    ) -> None:
         self.columns = columns
-        super().__init__(source, options, {})
+        super().__init__(source, options, chosen)
         score, words = columns.names["score"], columns.words
         self.rules = [replace(self.rules[0], get=lambda row: row.get(score), metric="score")]
         self.words: Getter = (lambda row: None) if words is None else lambda row: cell_text(row.get(words))
@@ -186,7 +188,9 @@ class TableReader(RowReader):
             refuse_one_question(self.path, self.columns, tables)
         if self.pooled is not None:
             self.pooled.ask(tables)
-        self.used |= {self.columns.question}
+        if self.columns.question not in self.used:  # the words, and not the id beside them
+            self.used |= {self.columns.question}
+            self.again = partial(reader_of, self.path, self.options, {**self.chosen, "question": self.columns.question})
         self.notes = [self.columns.note(self.path, (*self.options.fields, *self.options.usage)), *notes]
 
     def scores(self, model: str, key: Key, cells: Cells, notes: list[str]) -> Scores:

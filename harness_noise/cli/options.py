@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -387,26 +388,18 @@ def answer(function: Callable[..., R], choices: Mapping[str, Any], *sides: Any, 
     return replace(result, notes=tuple(map(in_flags, result.notes)))
 
 
-def progress(items: Iterable[T], what: str, total: int) -> Iterable[T]:
-    """The items, with a bar on stderr once it has taken two seconds."""
-    if total < 2 or not sys.stderr.isatty():
-        return items
-    return _bar(items, what, total)
-
-
-def _bar(items: Iterable[T], what: str, total: int) -> Iterable[T]:
-    import time
-
-    start = time.monotonic()
-    bar = None
+def progress(items: Iterable[T], what: str, total: int) -> Iterator[T]:
+    """The items, with a bar on stderr once they have taken two seconds."""
+    start, bar, shown = time.monotonic(), None, total > 1 and sys.stderr.isatty()
     for done, item in enumerate(items):
-        if bar is None and time.monotonic() - start > 2:
+        if bar is not None:
+            bar.update(1)
+        elif shown and time.monotonic() - start > 2:
             bar = click.progressbar(length=total, label=what, file=sys.stderr)
             bar.update(done)
         yield item
-        if bar is not None:
-            bar.update(1)
     if bar is not None:
+        bar.update(1)
         bar.render_finish()
 
 

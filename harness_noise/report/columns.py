@@ -77,12 +77,9 @@ class Section:
         return replace(self, columns=tuple(self.columns[i] for i in kept), rows=rows)
 
     def beside(self, other: Section) -> Section:
-        """The section with the columns of another, of as many rows, before its marks."""
-        marked = bool(self.columns) and not self.columns[-1].label
-        at = len(self.columns) - marked
-        rows = tuple((*mine[:at], *more, *mine[at:]) for mine, more in zip(self.rows, other.rows, strict=True))
-        columns = (*self.columns[:at], *other.columns, *self.columns[at:])
-        return replace(self, columns=columns, rows=rows, tones={**self.tones, **other.tones})
+        """The section with the columns of another, of as many rows."""
+        rows = tuple((*mine, *more) for mine, more in zip(self.rows, other.rows, strict=True))
+        return replace(self, columns=(*self.columns, *other.columns), rows=rows, tones={**self.tones, **other.tones})
 
 
 Words: TypeAlias = Callable[[str], str]

@@ -9,14 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..errors import some_of
 from ..io.paths import telling_parts
-from ..results.arena import Arena
 from ..results.explanation import INTERCEPT, Coefficient, Explanation, FactorRow, Factors, Fit, JudgePair
-from ..results.gate import Gate
-from ..results.plan import Plan
 from ..results.rows import (
     Analysis,
     Comparison,
@@ -27,7 +24,6 @@ from ..results.rows import (
     Flip,
     Heterogeneity,
 )
-from . import arena_summary, gate, planning
 from .columns import (
     MISSING,
     TASK,
@@ -64,7 +60,12 @@ from .columns import (
 from .sentences import FEW, closing_line, sentence, shown_rows, verdict_lines
 from .sequential import full_section, look_section, stopping
 
-Result: TypeAlias = Analysis | Comparison | Plan | Factors | Arena | Explanation | Gate
+if TYPE_CHECKING:
+    from ..results.arena import Arena
+    from ..results.gate import Gate
+    from ..results.plan import Plan
+
+Result: TypeAlias = "Analysis | Comparison | Plan | Factors | Arena | Explanation | Gate"
 
 
 def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summary:
@@ -79,14 +80,23 @@ def summarise(table: Result, *, brief: bool = False, wide: bool = False) -> Summ
         return _analysis(table, brief=brief)
     if isinstance(table, Comparison):
         return _comparison(table, brief=brief, wide=wide)
+    from ..results.gate import Gate
+    from ..results.plan import Plan
+
     if isinstance(table, Gate):
+        from . import gate
+
         return gate.summarise(table)
     if isinstance(table, Plan):
+        from . import planning
+
         return planning.summarise(table)
     if isinstance(table, Factors):
         return _factors(table)
     if isinstance(table, Explanation):
         return _explanation(table)
+    from . import arena_summary
+
     found = arena_summary.summarise(table, brief=brief)
     told = slice_sentences(table) if len(table.boards) <= arena_summary.BOARDS else []
     return replace(found, sentences=(*found.sentences, *told))

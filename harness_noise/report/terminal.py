@@ -148,11 +148,8 @@ def _drawn(section: Section, width: int) -> Iterator[RenderableType]:
 
 def _terms(section: Section, width: int) -> RenderableType:
     """A single row: its labels and values, in as many columns as there is room for."""
-    pairs = [
-        (Text(column.label or "notes"), _cell(section, 0, i))
-        for i, column in enumerate(section.columns)
-        if section.rows[0][i]
-    ]
+    kept = sorted((i for i, cell in enumerate(section.rows[0]) if cell), key=lambda i: not section.columns[i].label)
+    pairs = [(Text(section.columns[i].label or "notes"), _cell(section, 0, i)) for i in kept]
     for parts in range(MOST_PARTS, 0, -1):
         height = -(-len(pairs) // parts)
         stacks = [pairs[i : i + height] for i in range(0, len(pairs), height)]

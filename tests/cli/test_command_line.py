@@ -163,7 +163,7 @@ def test_the_gate_trips_only_on_a_certain_regression(tmp_path: Path, capsys: pyt
     bad.write_text("question,score\n" + "".join(f"q{i},{int(i % 10 < 5)}\n" for i in range(200)))
     gate = ["--fail-on", "regression", "-q"]
     assert main(["compare", str(bad), str(good), *gate]) == 1
-    assert "bad is worse than good" in capsys.readouterr().err
+    assert "fail: table score: A − B = −0.4 is shown to be below 0" in capsys.readouterr().err
     assert main(["compare", str(good), str(bad), *gate]) == 0
     assert main(["compare", str(good), str(good), *gate]) == 0
     assert main(["compare", str(bad), str(good), *gate, "--margin", "0.5"]) == 0

@@ -80,7 +80,7 @@ def test_every_task_of_two_folders_is_compared(folders, capsys, more):
     rows = json.loads(out)["comparisons"]
     assert [(row["task"], row["n_questions"]) for row in rows] == [(f"t{i}", 40) for i in range(4)]
     assert {(row["model_a"], row["model_b"]) for row in rows} == {("A", "B")}
-    assert "A is worse than B on t2 acc" in err
+    assert "--fail-on regression: fail: t2 acc: A − B = −0.475 is shown to be below 0" in err
 
 
 def test_the_files_of_two_models_may_be_named_one_by_one(folders, capsys):

@@ -18,7 +18,6 @@ from ..results.forms import merge_notes
 from ..results.rows import ByQuestion, Comparison, Difference, Flip
 from ..settings import Settings
 from ..stats.contrast import question_stats
-from .corpus import corpus_difference
 from .difference import Compared, RowDecision, decided, run_difference
 from .repeats import copies
 from .sample import group_parts, is_scored, named_repeats, scored_pairs, texts_of
@@ -89,6 +88,8 @@ def _of_pair(
             if isinstance(what, Compared):
                 row, said = run_difference(what, settings)
             else:
+                from .corpus import corpus_difference
+
                 row, said = corpus_difference(*what, run_a, run_b, settings), []
         except NothingSharedError as error:  # one task without a shared question must not take the others with it
             left_out.append(error)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..errors import InputError, NothingSharedError
 from ..results.diagnostics import OF_ALL_ANSWERS
 from ..results.rows import PEOPLE, Difference, difference
 from ..settings import Settings, all_count_as_zero
-from ..stats import decision, resampling
+from ..stats import decision
 from ..stats.contrast import Contrast, Design, question_stats
 from ..stats.decision import Decision, Differences, Skew, by_sign, noise_codes, skew_of, two_sided
 from ..stats.intervals import Limits, agresti_caffo
@@ -39,6 +39,9 @@ from .sample import (
     own_group,
     sample,
 )
+
+if TYPE_CHECKING:
+    from ..stats.resampling import Distribution, Method
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +138,16 @@ class Evidence:
             test = replace(by_sign(self.of.p_zero), limits=test.limits, interval=test.interval)
         elif settings.test == "permutation":
             rng = np.random.default_rng(settings.seed)
-            p = np.array([resampling.sign_flip_p(*self.samples[0], settings.resamples, rng)])
+            from ..stats.resampling import sign_flip_p
+
+            p = np.array([sign_flip_p(*self.samples[0], settings.resamples, rng)])
             test = replace(test, p=p, by_p=True, of_all=True)
         return test
 
     def _bootstrapped(self) -> decision.Test:
         """The bootstrap's interval, and its p if that is the test; read with the closed-form variance."""
+        from ..stats import resampling
+
         rng, minus = np.random.default_rng(self.settings.seed), self.samples[1] if len(self.samples) > 1 else None
         found = resampling.bootstrap(*self.samples[0], self.settings.resamples, rng, minus=minus)
         if found is None or self.m.variance is None or self.m.df is None:
@@ -149,6 +156,8 @@ class Evidence:
 
     def _studentised(self) -> Callable[[float], Limits[float]]:
         """Level → the bootstrap-t interval; NaN where it cannot be resampled."""
+        from ..stats import resampling
+
         rng = np.random.default_rng(self.settings.seed)
         t = resampling.studentised(*self.samples[0], self.settings.resamples, rng)
         if t is None:
@@ -156,9 +165,7 @@ class Evidence:
         return partial(resampling.bootstrap_t, self.m.mean or 0.0, math.sqrt(self.m.variance or 0.0), t)
 
 
-def by_bootstrap(
-    found: resampling.Distribution, settings: Settings, method: resampling.Method = "bca"
-) -> decision.Test:
+def by_bootstrap(found: Distribution, settings: Settings, method: Method = "bca") -> decision.Test:
     """The interval of one bootstrap distribution, and its p if the bootstrap is the test."""
     p = np.array([found.p_value(method=method)]) if settings.test == "bootstrap" else None
     if settings.interval_of_difference != "bootstrap":  # the interval is t's, and not this test's

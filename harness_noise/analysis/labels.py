@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from ..arrays import FloatArray, IntArray, rows_of
+from ..data.labels import EDITS, Label, LabelFile, answer_id
 from ..data.questions import QuestionText
-from ..data.scores import EDITS, Label, LabelFile, Run, Scores, answer_id
+from ..data.scores import Run, Scores
 from ..errors import InputError, some_of
 from ..results.explanation import LabelRow, LabelSample
 from ..settings import Settings

@@ -24,7 +24,6 @@ from ..stats.decision import detectable_distance, welch_p
 from ..stats.labels import n_labelled
 from ..stats.moments import Moments, intraclass_correlation, skewness
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SKEWED, SKEWED_MEASURE, SLACK, short_of
-from .corpus import estimate_corpus
 from .judges import judge_notes, with_judge
 from .ranges import MISSING_SHARE, Ends, mean_if_missing, score_range
 from .sample import (
@@ -231,7 +230,10 @@ def analyze_run(run: Run, settings: Settings) -> Analysis:
             estimates.append(_skipped(run, (group.name, group.metric, group.scorer), group.native, settings))
         else:
             estimates.append(estimate_of(parts, run, settings, group=group))
-    estimates += [estimate_corpus(item, run, settings) for item in run.corpus]
+    if run.corpus:
+        from .corpus import estimate_corpus
+
+        estimates += [estimate_corpus(item, run, settings) for item in run.corpus]
     notes += _without_range(estimates)
     reasons: dict[str, list[str]] = {}
     for item in run.skipped:

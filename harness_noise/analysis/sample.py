@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arrays import BoolArray, FloatArray, IntArray, rows_of
 from ..data.clusters import CROSS, both_ways, in_words
+from ..data.labels import LabelColumns
 from ..data.matching import Pairing, pair, same_partition
 from ..data.native_values import MISMATCH, fitting, is_proportion, is_reproduced, native_mean, reproduces
 from ..data.questions import Questions, QuestionText
-from ..data.scores import Group, LabelColumns, Run, Scores
+from ..data.scores import Group, Run, Scores
 from ..errors import InputError
 from ..results.diagnostics import OF_ALL_ANSWERS
 from ..results.forms import finite

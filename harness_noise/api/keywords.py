@@ -9,8 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 from ..data import clusters
+from ..data.labels import EDITS
 from ..data.measures import SCORE, parsed
-from ..data.scores import EDITS, ReadOptions, Run
+from ..data.scores import ReadOptions, Run
 from ..errors import InputError
 from ..io.paths import PathInput, is_path
 from ..io.registry import read_labels, those_with

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from hashlib import blake2b
 from typing import Any, Literal
 
-from ..arrays import FloatArray, HashArray, IntArray, blank, picked, put, rows_of, stacked
+from ..arrays import FloatArray, HashArray, IntArray, picked, rows_of
 from ..errors import FaultyScoresError, InputError, NotThereError
 from ..settings import counts_as_zero
+from .labels import LabelColumns
 from .measures import to_read
 from .questions import Questions
 
-EDITS = "edits"
-"""In place of a scorer's name: the scores that people have edited."""
 Weighting = Literal["size", "equal"]
 CALLS = 1000
 """Resamples of a metric that can only be computed by calling it on all records again."""
@@ -62,87 +60,6 @@ def all_alike(texts: HashArray) -> bool:
     several = (texts != 0).sum(axis=1) > 1
     last = texts.max(axis=1, keepdims=True)
     return bool(several.any()) and not ((texts != 0) & (texts != last))[several].any()
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """One row of a label file that holds a label."""
-
-    question: str
-    value: float
-    line: int
-    task: str | None = None
-    model: str | None = None
-    """The model, or the name of its run."""
-    repeat: str | None = None
-    """Which of the question's answers; None: the question as a whole."""
-    person: str | None = None
-    answer_id: str | None = None
-    """What `answer_id` made of model, task, question and repeat, where the file is blind to the model."""
-    chance: float | None = None
-    """Probability with which the question was drawn; None: the file does not say that it was."""
-
-
-@dataclass(frozen=True, slots=True)
-class LabelFile:
-    """The labels of one file."""
-
-    name: str
-    labels: tuple[Label, ...]
-    n_empty: int = 0
-    """Rows without a label."""
-
-    @property
-    def drawn(self) -> bool:
-        """Whether the file says that its part was drawn at random."""
-        return all(label.chance is not None for label in self.labels)
-
-
-def answer_id(model: str, task: str, question: str, repeat: int) -> str:
-    """What stands for an answer in a file that does not show the model."""
-    text = "\x1f".join((model, task, question, str(repeat)))
-    # a letter no number begins with: spreadsheets would round 123e456 and sixteen digits
-    return "a" + blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LabelColumns:
-    """What a correction by labels needs to know of n questions, beside their corrected values; see `stats.labels`."""
-
-    judge: FloatArray
-    """(n,) the judge's mean score of the question's answers."""
-    label: FloatArray
-    """(n,) the mean label; NaN where there is none."""
-    error: FloatArray
-    """(n,) the label less its prediction from the judge's score, by a fit without its fold; NaN where no label is."""
-    residual: FloatArray
-    """(n,) what the label adds to the corrected value."""
-    alone: FloatArray
-    """(n,) values whose mean is that of the labels alone."""
-    extra: FloatArray
-    """(n,) variance of the value that the few errors seen do not show."""
-    n_labels: IntArray
-    """(n,) labels, of all people and answers."""
-    n_answers: IntArray
-    """(n,) answers that the judge scored."""
-
-    def spread(self, rows: IntArray, n: int) -> LabelColumns:
-        """Those of n questions, of which these are some; of the others nothing is known."""
-        out = blank(LabelColumns, n)
-        put(out, rows, self)
-        return out
-
-    @classmethod
-    def stacked(cls, parts: Sequence[LabelColumns | None]) -> LabelColumns | None:
-        """Those of several tasks, one below the other; None where none is corrected.
-
-        Raises:
-            InputError: labels correct some of them only.
-        """
-        known = [part for part in parts if part is not None]
-        if known and len(known) < len(parts):
-            raise InputError("labels correct the scores of one side only: both need labels, or neither")
-        return stacked(known) if known else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,7 @@ from .protocol import PartRead
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..data.scores import LabelFile
+    from ..data.labels import LabelFile
     from .protocol import Adapter, AdapterInParts
 
 T = TypeVar("T")
@@ -323,7 +323,7 @@ def read_what_can_be(
 ) -> tuple[list[Run], list[InputError]]:
     """The runs of all paths, in their order, as `read` gives them; and why the others cannot be used.
 
-    Of a folder only the part that is broken is left out.
+    Of a folder only the part that is broken is left out, and what only other adapters know is read beside it.
 
     Args:
         paths: files, folders, URLs.
@@ -331,7 +331,12 @@ def read_what_can_be(
         read_units: reads the units of all paths at once, perhaps elsewhere.
     """
     options = options or ReadOptions()
-    answers = _gathered([_attempt(_claims, path) for path in paths], _of_each_file(options), read_units)
+    single = _of_each_file(options)
+    claims = [_attempt(_claims, path) for path in paths]
+    answers = _gathered(claims, single, read_units)
+    broken = [i for i, answer in enumerate(answers) if any(isinstance(item, InputError) for item in answer)]
+    for i, rest in zip(broken, _gathered([_beside(claims[i]) for i in broken], single, read_units), strict=True):
+        answers[i] += rest
     found: list[Run | InputError] = []
     for path, answer in zip(paths, answers, strict=True):
         runs = [item for item in answer if not isinstance(item, InputError)]
@@ -361,6 +366,20 @@ def _claims(path: PathInput) -> Claims:
     if not claims and isinstance(own, InputError):
         raise own
     return [(place, _units(name, place)) for place, names in claims for name in names]
+
+
+def _beside(claims: Claims | InputError) -> Claims:
+    """What a folder holds beside what the adapters that recognise it look at: linked folders, and files of others."""
+    if isinstance(claims, InputError) or not claims or not (folder := claims[0][0]).is_dir():
+        return []
+    seen, taken = {place for place, _ in claims}, {unit.adapter for _, units in claims for unit in units}
+    found: Claims = []
+    for child in sorted(folder.iterdir()):
+        linked = child.is_symlink() and child.is_dir()
+        known = _attempt(_recognised, child) if child not in seen and (linked or child.is_file()) else []
+        if not isinstance(known, InputError):  # else no run at all: a note, a picture
+            found += [(child, _units(name, child)) for name in known if linked or name not in taken]
+    return found
 
 
 def _units(name: str, path: Path) -> list[ReadUnit]:

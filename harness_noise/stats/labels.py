@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
-from ..data.scores import LabelColumns
+from ..data.labels import LabelColumns
 from .cluster_variance import clustered_variance
 from .contrast import Contrast, Design, QuestionStats, cluster_codes, design
 from .intervals import effective_flips

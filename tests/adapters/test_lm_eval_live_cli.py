@@ -74,7 +74,7 @@ def test_the_flag_adds_to_table_and_files(folder: Path, tmp_path: Path, capsys: 
     native, ours = shown.out.split("\n\n", 1)
     assert re.search(r"\|exact_match +\|↑", native)
     assert re.search(r"exact_match_avg\|↑", native)
-    for word in ("prediction", "few_clusters", "lm-eval's own ± "):
+    for word in ("total", "few_clusters", "lm-eval's own ± "):
         assert word in ours
     results, samples = saved(tmp_path)
     assert results["noise"]["schema_version"] == 1
@@ -147,7 +147,7 @@ def test_forms_without_run_and_abbreviations_still_work(folder: Path, capsys: py
     assert main(["lm-eval", *run(folder, "--n", "0", "--lim", "5")[1:]]) == 0
     assert "limit: 5.0, num_fewshot: 0" in capsys.readouterr().out
     assert main(["lm-eval", *run(folder, "--noise", "--noise_repeats", "2")[1:]]) == 0
-    assert "prediction" in capsys.readouterr().out
+    assert "total" in capsys.readouterr().out
 
 
 def test_a_fault_of_lm_evals_ends_as_without_us(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,7 +174,7 @@ def test_the_block_in_lm_evals_own_yaml(folder: Path, tmp_path: Path, capsys: py
     (found, _) = results["noise"]["estimates"]
     assert (found["repeats_max"], found["cluster"], found["level"]) == (2, "template", 0.9)
     assert "exact_match_avg,strict" not in results["results"]["gen"]
-    assert "prediction" in capsys.readouterr().out
+    assert "total" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("block", "noisy"), [(True, True), ({}, True), (None, True), (False, False)])
@@ -252,7 +252,7 @@ def test_the_plugin_module(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys
     assert (found["gen"]["repeats_max"], found["gen"]["cluster"]) == (3, "template")
     assert inner.analysis.estimates[0].repeats_max == 2
     cli.report(plugin.session)
-    assert "prediction" in capsys.readouterr().out
+    assert "total" in capsys.readouterr().out
 
 
 def test_the_simulated_model_says_what_it_is_for() -> None:

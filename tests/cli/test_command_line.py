@@ -174,7 +174,7 @@ def test_ctrl_c_is_one_line_and_exit_130(monkeypatch: pytest.MonkeyPatch, capsys
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("harness_noise.io.registry.find", stop)
+    monkeypatch.setattr("harness_noise.io.registry.resolve_path", stop)
     assert main(["analyze", "x"]) == 130
     assert capsys.readouterr().err == "harness-noise: stopped\n"
 

@@ -16,7 +16,7 @@ import pytest
 import harness_noise as hn
 from harness_noise import Analysis
 from harness_noise.cli import main
-from harness_noise.data.scores import answer_id
+from harness_noise.data.labels import answer_id
 from harness_noise.stats.partial import Part, from_part
 
 N = 400

@@ -284,7 +284,7 @@ class TestSplit:
         assert "&lt; 0." in text.markdown(table)
         assert "$<$ 0." in text.latex(table)
         assert ",0.0," in text.csv(table)  # numbers stay numbers
-        assert "SE² = data² + prediction²/K" in {c: m for _, c, m in summarise(table).legend}["negative_data_variance"]
+        assert "add up to SE²" in {c: m for _, c, m in summarise(table).legend}["negative_data_variance"]
 
 
 class TestNamed:

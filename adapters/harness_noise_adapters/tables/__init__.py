@@ -28,7 +28,7 @@ from .presets import Cause, Getter, Preset, Recognised, ScorePath, all_presets, 
 from .questions import Pooled, refuse_one_question, settle
 
 if TYPE_CHECKING:
-    from harness_noise.data.scores import LabelFile
+    from harness_noise.data.labels import LabelFile
 
 
 class TableAdapter(ReadOnly):

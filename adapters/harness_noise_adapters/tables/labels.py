@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from harness_noise.data.scores import Label, LabelFile
+from harness_noise.data.labels import Label, LabelFile
 from harness_noise.errors import InputError
 
 from .columns import HEAD, LAST_RESORT, NAMES, cell_text, plain_name, score_of

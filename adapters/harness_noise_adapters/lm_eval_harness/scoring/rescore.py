@@ -380,6 +380,8 @@ def _further(named: dict[int, Scores]) -> list[Scores]:
             first,
             metric=f"{prefix}{k}",
             values=pass_at_k(answers, k)[:, None],
+            usage={},
+            gradings=None,
             native=None,
             native_is_first=False,
             diagnostics=tuple(dict.fromkeys((*first.diagnostics, USES_ALL))),

@@ -35,12 +35,12 @@ from .records import (
     NotALogError,
     SampleAnswers,
     SampleQuestion,
-    _target_text,
     answer_hash,
     header_of,
     input_text,
     is_cut_value,
     objects_in,
+    target_text,
 )
 
 FLOOR = 1 << 25
@@ -526,7 +526,7 @@ def _told(samples: Sequence[Mapping[str, Any]], scorer: str) -> QuestionText:
     given, target = samples[0].get("input"), samples[0].get("target")
     return QuestionText(
         text=input_text(given) if isinstance(given, (str, list)) else None,
-        target=_target_text(target) if isinstance(target, (str, list)) else None,
+        target=target_text(target) if isinstance(target, (str, list)) else None,
         answers=tuple(_answer(sample, scorer) for sample in samples),
     )
 

@@ -553,7 +553,7 @@ class SampleAnswers:
             metadata=object_of(sample.get("metadata"), "metadata of a sample", self.faults),
             has_choices=choices is not None,
             cut=_is_cut(sample.get("input")) or _is_cut(target),
-            whole=(text, _target_text(target)) if self.keep.whole else None,
+            whole=(text, target_text(target)) if self.keep.whole else None,
         )
 
     def _input(self, value: Any) -> str:
@@ -681,7 +681,7 @@ def _without_none(part: Any) -> Any:
     return {key: value for key, value in part.items() if value is not None} if isinstance(part, dict) else part
 
 
-def _target_text(target: str | list[str]) -> str:
+def target_text(target: str | list[str]) -> str:
     if isinstance(target, str):
         return target
     return target[0] if len(target) == 1 else json.dumps(target)
@@ -690,7 +690,7 @@ def _target_text(target: str | list[str]) -> str:
 def _answer(target: str | list[str], choices: Sequence[Any] | None) -> str:
     """The target and the choices, in no order: many questions have the same words and the same letter."""
     if not choices:
-        return _target_text(target)
+        return target_text(target)
     texts = [choice if isinstance(choice, str) else json.dumps(choice, sort_keys=True) for choice in choices]
     letters = dict(zip(ascii_uppercase, texts, strict=False))
     named = sorted(letters.get(text, text) for text in ([target] if isinstance(target, str) else target))

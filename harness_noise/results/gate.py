@@ -154,8 +154,9 @@ class Gate(Document):
         if self.outcome == FAIL:
             first = self.failing[0]
             more = f" and {len(self.failing) - 1} more" if len(self.failing) > 1 else ""
-            told = self.rule == "regression" and first.p_adjusted is not None
-            p = f", p {first.p_adjusted:.2g}" if told else ""
+            p = ""
+            if self.rule == "regression" and first.p_adjusted is not None:
+                p = ", p < 0.0001" if first.p_adjusted < 0.0001 else f", p {first.p_adjusted:.2g}"
             text = (
                 f"{first.name}: {first.quantity} = {gate_text(first.estimate)} is shown to be {_beyond(first)}{p}{more}"
             )

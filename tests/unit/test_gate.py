@@ -202,7 +202,7 @@ class TestSaid:
         ("shift", "code", "words"),
         [
             (0.0, 0, "pass: no loss beyond the margin 0.1 is shown in 3 rows; a loss of "),
-            (-0.5, 1, r"fail: t\d score: A − B = −0\.\d+ is shown to be below −0.1, p \S+ and 2 more"),
+            (-0.5, 1, r"fail: t\d score: A − B = −0\.\d+ is shown to be below −0.1, p (< )?\S+ and 2 more"),
         ],
     )
     def test_the_gate_says_what_it_did(

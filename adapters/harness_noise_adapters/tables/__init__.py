@@ -156,8 +156,8 @@ class TableReader(RowReader):
         answers = [value]
         if self.columns.count is not None:
             right, n = self.columns.counted(self.path, line, row)
+            self._count(n, line)  # before so many answers are made
             answers = [1.0] * right + [0.0] * (n - right)
-            self._count(n, line)
         elif (several := answers_of(value)) is not None:
             self.columns.lists, answers = True, several or [nan]
         for part, each in enumerate(answers):

@@ -206,6 +206,17 @@ def test_counts_of_eval_arena(csv_file):
     assert "count as the number of answers" in run.notes[0]
 
 
+def test_rows_of_one_question_that_count_answers_add_up(csv_file):
+    rows = ("a", "g", 0.5, 2), ("a", "g", 1, 3), ("b", "g", 0, 4), ("c", "h", 0.25, 4), ("c", "h", 1, 1)
+    run = one(table(csv_file, ("example_id", "subject", "pass1", "count"), *rows), cluster="subject")
+    values = array(run)
+    assert np.nansum(values, axis=1).tolist() == [4, 0, 2]
+    assert (~np.isnan(values)).sum(axis=1).tolist() == [5, 4, 5]
+    assert run.scores[0].clusters == ("g", "g", "h")
+    single = array(one(table(csv_file, ("example_id", "pass1", "count"), ("a", 1, 1), ("b", 0, 1), ("a", 0, 1))))
+    np.testing.assert_array_equal(single, [[1, 0], [0, np.nan]])
+
+
 def test_counts_hold_no_drift_between_repeats(csv_file):
     """Sorted right answers would look like a run component that moves all questions together."""
     path = table(csv_file, ("example_id", "pass1", "count"), *((f"q{i}", 0.5, 4) for i in range(400)))

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -16,6 +17,7 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.cli import main
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError
+from harness_noise.io.atomic import alone
 from harness_noise.settings import Settings
 
 COMMANDS = ("analyze", "compare", "export", "arena")
@@ -112,6 +114,38 @@ def test_a_log_that_changes_between_two_looks_is_not_exported(form, in_place, lo
         adapter.write(path, folder if in_place else tmp_path / "out", analyze, ReadOptions())
     assert [path.read_bytes()] == edited
     assert not list((tmp_path / "out").glob("*"))
+
+
+def test_a_log_that_is_replaced_while_inspect_reads_it_has_changed(logs, tmp_path, monkeypatch):
+    """Inspect opens a log twice to read it; what another process puts there in between looks damaged to it."""
+    import inspect_ai.log
+
+    from harness_noise_adapters.inspect_logs import adapter
+
+    folder = Path(shutil.copytree(logs, tmp_path / "logs"))
+    (path,) = folder.glob("*.eval")
+
+    def replaced(*_, **__):
+        shutil.copyfile(path, folder / "other")
+        (folder / "other").replace(path)
+        raise ValueError("EOCD not found")
+
+    monkeypatch.setattr(inspect_ai.log, "read_eval_log", replaced)
+    with pytest.raises(InputError, match="changed while it was exported"):
+        adapter.write(path, folder, lambda result: analyze_run(result, Settings()), ReadOptions())
+
+
+def test_logs_are_written_by_one_process_at_a_time(logs, tmp_path):
+    """Another process that exports to the same folder waits: what it finds there is whole and stays there."""
+    from harness_noise_adapters.inspect_logs import adapter
+
+    out = tmp_path / "out"
+    with ThreadPoolExecutor() as pool:
+        with alone(out):
+            export = pool.submit(adapter.write, logs, out, lambda run: analyze_run(run, Settings()), ReadOptions())
+            assert not wait([export], timeout=1.5).done
+            assert not list(out.iterdir())
+        assert len(export.result()) == len(list(out.iterdir())) == 2
 
 
 KILLED = """

@@ -19,7 +19,7 @@ from harness_noise.analysis.mean import analyze_run
 from harness_noise.data.measures import SCORE
 from harness_noise.data.scores import ReadOptions
 from harness_noise.errors import InputError, NothingToAddError
-from harness_noise.io.atomic import Unchanged, replacing_path, sweep, write_bytes
+from harness_noise.io.atomic import Unchanged, alone, replacing_path, sweep, write_bytes
 from harness_noise.io.measures import measured
 from harness_noise.io.paths import load
 from harness_noise.results.rows import Analysis
@@ -65,15 +65,16 @@ def export(path: Path, out: Path, analyze: Analyzer, options: ReadOptions) -> li
     sources = Unchanged(logs_in(path) if folder is path else [path])
     options = replace(options, tasks=())  # a log is written whole
     logs = read_logs(path, options) if folder is path else [read_log(path, options)]
-    changes = [change for log in logs if (change := _change(log, analyze)) is not None]
+    changes = [change for log in logs if (change := _change(log, analyze, sources)) is not None]
     if not changes:
         raise NothingToAddError(path, "no native value of it is a mean that its scores reproduce on its own scale")
     copied = folder is path and not (out.exists() and out.samefile(path))
     rest = _rest(path, out, {change.path for change in changes}) if copied else []
-    written = [_export(change, out / change.path.relative_to(folder), sources) for change in changes]
-    for source, target in rest:
-        with replacing_path(target) as temporary:
-            shutil.copyfile(source, temporary)
+    with alone(out):  # Inspect opens a file twice to read it: nobody may replace it in between
+        written = [_export(change, out / change.path.relative_to(folder), sources) for change in changes]
+        for source, target in rest:
+            with replacing_path(target) as temporary:
+                shutil.copyfile(source, temporary)
     return written
 
 
@@ -119,11 +120,11 @@ class _Change:
     analysis: Analysis
 
 
-def _change(log: LogRun, analyze: Analyzer) -> _Change | None:
+def _change(log: LogRun, analyze: Analyzer, sources: Unchanged) -> _Change | None:
     """None where there is nothing to add, or no results to which to add it."""
     if not log.header.computed:
         return None
-    native = _native_header(log.path)
+    native = _native_header(log.path, sources)
     analysis = analyze(log.run)
     header = native.model_copy(deep=True)
     assert header.results is not None
@@ -167,11 +168,11 @@ def insert(results: EvalResults, log: LogRun, analysis: Analysis) -> Placed:
     return fresh
 
 
-def _native_header(path: Path) -> EvalLog:
+def _native_header(path: Path, sources: Unchanged) -> EvalLog:
     """The header as Inspect reads it, and as its own functions write it again.
 
     Raises:
-        InputError: Inspect is not installed, or does not take the log for one of its own.
+        InputError: Inspect is not installed, or does not take the log for one of its own, or it changed meanwhile.
     """
     try:
         from inspect_ai.log import read_eval_log
@@ -183,6 +184,7 @@ def _native_header(path: Path) -> EvalLog:
     try:
         header = read_eval_log(str(path), header_only=True)
     except Exception as error:
+        sources.check(path)
         why = " ".join(str(error.__cause__ or error).split())[:300] or type(error).__name__
         raise InputError(
             f"{path}: can be analysed, but not written again, because Inspect itself does not read it ({why})"
@@ -336,8 +338,9 @@ def rewrite(live: Live, log: EvalLog) -> Placed:
     options = ReadOptions(measures=(SCORE, *measures) if measures else ())
     read = assemble(path, log_file, options, recorded=cluster)
     analysis = analyze_run(measured(read.run, options), live.flag.settings)
-    if (change := _change(read, lambda _: analysis)) is not None:
-        _export(change, path, Unchanged([path]))
+    sources = Unchanged([path])
+    if (change := _change(read, lambda _: analysis, sources)) is not None:
+        _export(change, path, sources)
     live.warnings = list(analysis.notes)
     assert log.results is not None
     return insert(log.results, read, analysis)

@@ -6,6 +6,7 @@ notes say what was taken for what. `--columns` says the rest.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,8 +16,9 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness_noise.arrays import FloatArray
 from harness_noise.data.clusters import OuterFields
-from harness_noise.data.scores import ReadOptions, Run, Scores
+from harness_noise.data.scores import ReadOptions, Run, Scores, check_grid
 from harness_noise.errors import InputError, parameter
 
 from ..records import ReadOnly
@@ -127,6 +129,8 @@ class TableReader(RowReader):
         known = (*options.fields, *options.usage, *(() if options.cluster is None else (options.cluster,)))
         self.pooled = None if options.factors else Pooled(self.path, columns, known)  # `factors` asks for other noise
         self.n_rows = self.n_counted = 0
+        self.right, self.of_how_many = array("q"), array("q")
+        """Of each row that counts answers, how many were right, and of how many."""
 
     def of(self, spec: str) -> Getter | None:
         return (lambda row: row.get(spec)) if spec else None
@@ -156,8 +160,10 @@ class TableReader(RowReader):
         answers = [value]
         if self.columns.count is not None:
             right, n = self.columns.counted(self.path, line, row)
-            self._count(n, line)  # before so many answers are made
-            answers = [1.0] * right + [0.0] * (n - right)
+            self._count(n, line)
+            answers = [float(len(self.right))]  # as many answers as it counts are made at the end: `_counted`
+            self.right.append(right)
+            self.of_how_many.append(n)
         elif (several := answers_of(value)) is not None:
             self.columns.lists, answers = True, several or [nan]
         for part, each in enumerate(answers):
@@ -195,12 +201,28 @@ class TableReader(RowReader):
 
     def scores(self, model: str, key: Key, cells: Cells, notes: list[str]) -> Scores:
         part = super().scores(model, key, cells, notes)
-        if self.n_counted <= self.n_rows:
+        if self.columns.count is None:
             return part
+        return replace(part, values=self._counted(part.values), bounds=(0.0, 1.0))
+
+    def _counted(self, numbers: FloatArray) -> FloatArray:
+        """(n, K) scores of all answers, from the (n, R) numbers of the rows that count them, NaN for none."""
         import numpy as np
 
+        there = ~np.isnan(numbers)
+        rows = np.where(there, numbers, 0).astype(np.intp)
+        right, n = (np.where(there, np.array(column)[rows], 0) for column in (self.right, self.of_how_many))
+        if self.n_counted <= self.n_rows:
+            return np.where(there, right, nan)
+        answers, hits = n.sum(axis=1, keepdims=True), right.sum(axis=1, keepdims=True)
+        K = int(answers.max())
+        check_grid(len(n), K, int(answers.sum()), self.path)
+        place = np.arange(K)
+        values = np.full((len(n), K), nan)
+        values[place < answers] = 0.0
+        values[place < hits] = 1.0
         # counts do not tell the order of the answers: draw one, or repeat 1 would always be right
-        return replace(part, values=np.random.default_rng(0).permuted(part.values, axis=1))
+        return np.random.default_rng(0).permuted(values, axis=1)
 
     def repeats_named(self, cells: Cells, conditions: int) -> str | None:
         rows = cells.distinct()

@@ -18,8 +18,8 @@ from harness_noise.errors import InputError, parameter
 from .files import Record, Rows, stem
 from .presets import Getter, getter
 
-MOST_COUNTED = 3_000_000
-"""Answers that the counts of one file may stand for: about a gigabyte while they are read."""
+MOST_COUNTED = 50_000_000
+"""Answers that the counts of one file may stand for: 400 MB of scores."""
 
 
 def cell_text(value: Any) -> str | None:

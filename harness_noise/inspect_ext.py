@@ -60,16 +60,9 @@ class NoiseHooks(Hooks):  # type: ignore[misc, unused-ignore]
             hook.task_start(data, on)
             if on is None:
                 return None
-            if on.settings.cluster is not None and (data.spec.metadata or {}).get("noise_cluster") is not None:
-                from harness_noise_adapters.inspect_logs.stopping import without_cluster
+            from harness_noise_adapters.inspect_logs.stopping import refused as refused_by
 
-                if (refused := without_cluster(data.spec, on.settings.cluster)) is not None:
-                    return refused
-            if not on.asking:
-                return None
-            from harness_noise_adapters.inspect_logs.stopping import stop_early
-
-            return stop_early(on.asking)
+            return refused_by(data.spec, on)
         except Exception as error:  # noqa: BLE001  a guest never takes the host down
             if (hook := _hook()) is not None:
                 hook.task_off()

@@ -326,7 +326,7 @@ def _members(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def rewrite(live: Live, log: EvalLog) -> Placed:
-    """What the public route adds to a finished log: it is read and written as an export in place does it.
+    """Add the noise to a finished log as an export in place does, and to `log`, which the hooks after ours are given.
 
     Raises:
         InputError: the log cannot be read, or is on no disk of this machine.
@@ -334,7 +334,7 @@ def rewrite(live: Live, log: EvalLog) -> Placed:
     path, cluster, measures = Path(log.location), live.flag.settings.cluster, live.flag.measures
     log_file = read_file(path, lambda _: [cluster or "cluster"], Keep(usage=bool(measures)))
     if not len(log_file.answers):
-        raise InputError("with this Inspect they need logged samples")
+        raise InputError("they need logged samples")
     options = ReadOptions(measures=(SCORE, *measures) if measures else ())
     read = assemble(path, log_file, options, recorded=cluster)
     analysis = analyze_run(measured(read.run, options), live.flag.settings)
@@ -342,5 +342,7 @@ def rewrite(live: Live, log: EvalLog) -> Placed:
     if (change := _change(read, lambda _: analysis, sources)) is not None:
         _export(change, path, sources)
     live.warnings = list(analysis.notes)
+    if live.results is not None:
+        inject.put_measures(live.results, analysis.estimates)
     assert log.results is not None
     return insert(log.results, read, analysis)

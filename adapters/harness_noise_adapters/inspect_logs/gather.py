@@ -410,8 +410,6 @@ class TaskAnswers:
     """Clusters by a key, for scorers whose own stderr names one; None where the user has named another."""
     excluded: BoolArray | None = None
     """(N,) answers that are not to count (invalidated samples)."""
-    not_counted: BoolArray | None = None
-    """(N,) answers that the log holds and Inspect's values are not of."""
     cancelled: bool = False
     """Whether the log may hold more answers than Inspect's values are of, nobody knows which."""
     computed: bool = True
@@ -478,7 +476,7 @@ def gather(task: TaskAnswers) -> GatheredMeans:
             reason = f"its reducer {es.reducer} is not a mean over repeats"
             out.skipped.append(_skipped(task, label, es, (), reason))
         else:
-            _gather(task, i, label, _How(task.answers, reduce, task.not_counted), out)
+            _gather(task, i, label, _How(task.answers, reduce), out)
     for key, of_key in out.own_clusters.items():
         out.notes.append(f"{task.name}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
     return out
@@ -546,7 +544,6 @@ class _How:
 
     answers: AnswerGrid
     reduce: Reduce | None
-    not_counted: BoolArray | None
 
     def table(self, values: FloatArray) -> FloatArray:
         """(n, K) scores of the N values; (n, 1) where a question's repeats have one value together."""
@@ -555,8 +552,7 @@ class _How:
 
     def mean(self, values: FloatArray) -> float:
         """The mean of N values as Inspect reports it."""
-        counted = values if self.not_counted is None else np.where(self.not_counted, np.nan, values)
-        return mean_of_questions(self.table(counted))
+        return mean_of_questions(self.table(values))
 
     def mean_of(self, column: list[Any]) -> float | None:
         """The mean of N raw values as Inspect reports it; None where they are no numbers."""
@@ -629,9 +625,7 @@ def _mean_of(task: TaskAnswers, i: int, label: str, part: ReportedMean, how: _Ho
     kept = np.where(out, np.nan, counted(read.values, causes, task.missing)[2])
     n_zero = int((absent & ~np.isnan(kept)).sum())
     codes: tuple[str, ...] = ()
-    if task.not_counted is not None and task.not_counted.any():
-        native = None
-    elif task.cancelled and task.computed and metric is not None and not agrees:
+    if task.cancelled and task.computed and metric is not None and not agrees:
         agrees, beside, native = True, True, None
         note = (
             f"Inspect's own {metric} is {es.metrics[metric].value:.4g} and ours {compared.ours:.4g}: the run was "

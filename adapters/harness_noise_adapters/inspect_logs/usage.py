@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,11 +15,7 @@ from harness_noise.data.scores import Scores, Usage
 from harness_noise.io.measures import CACHED_USAGE
 
 from .gather import AnswerGrid
-from .records import USAGE, Header
-
-if TYPE_CHECKING:
-    from inspect_ai.log import EvalSample
-
+from .records import Header
 
 _TOKENS = {
     "output_tokens": "output_tokens",
@@ -64,12 +60,6 @@ def with_usage(
     shape = (len(answers.keys), answers.repeats)
     measured = [replace(part, usage=usage) if part.values.shape == shape else part for part in scores]
     return measured, _notes(header, samples)
-
-
-def of_sample(sample: EvalSample) -> dict[str, Any]:
-    """What a running task's sample says of its usage, as a log has it."""
-    known: dict[str, Any] = sample.model_dump(mode="json", include=set(USAGE) - {"metadata"})
-    return known | {"metadata": sample.metadata} | ({"error": None} if sample.scores else {})
 
 
 def _of_sample(sample: Mapping[str, Any], header: Header, names: Sequence[str]) -> dict[str, float | str]:

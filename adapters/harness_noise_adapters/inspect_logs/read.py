@@ -122,10 +122,8 @@ def _scored(path: Path, log_file: LogFile) -> Header:
     header = log_file.header
     if header.scores:
         return header
-    given = log_file.answers.scores.items()
-    scores = {name: values for name, values in given if name is not None and any(x is not None for x in values)}
-    if scores:
-        return uncomputed(header, scores)
+    if log_file.answers.scorers():
+        return uncomputed(header, log_file.answers)
     if header.status == "success":
         raise InputError(f"{path}: no sample of the log has a score; `inspect score {path}` scores its answers")
     raise InputError(
@@ -158,7 +156,7 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
 def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str | None = None) -> LogRun:
     """One log from what its file has; `recorded` is the SPEC of the run itself."""
     header, rows = _scored(path, log_file), log_file.answers
-    answers = grid(rows.ids, rows.epochs, header.sample_ids)
+    answers = grid([key for key, _ in rows.rows], [epoch for _, epoch in rows.rows], header.sample_ids)
     firsts = [rows.questions[key] for key in answers.keys]
     notes: list[str] = []
     metadata = [question.metadata for question in firsts]
@@ -172,11 +170,11 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
         name=header.task,
         eval_scores=header.scores,
         answers=answers,
-        raw=rows.scores.get,
+        raw=rows.column,
         questions=_questions(path, log_file, answers, firsts, options, notes),
         clusters=clusters,
         own=known.labels_or_none if open_ else None,
-        excluded=_invalidated(header, rows.invalid, notes),
+        excluded=_invalidated(header, [row.invalid for row in rows.rows.values()], notes),
         cancelled=header.status == "cancelled" or not header.computed,
         computed=header.computed,
         missing=options.missing,
@@ -199,7 +197,7 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
     scores = [mean.scores for mean in gathered.means]
     heads = [mean.scores for mean in gathered.means if is_headline(header.headline, header.scores[mean.index])]
     if options.usage:
-        scores, remarks = with_usage(scores, header, rows.usage, answers, options.usage, task.excluded)
+        scores, remarks = with_usage(scores, header, rows, answers, options.usage, task.excluded)
         notes += remarks
     if faults := log_file.faults.messages():
         notes.append(
@@ -233,7 +231,7 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
         )
         run, sequential = replace(run, notes=(*run.notes, told)), []
     run = drawing.with_record(run, sequential, drawn)
-    return LogRun(path, header, run, gathered, marks(rows.marks))
+    return LogRun(path, header, run, gathered, marks(row.mark for row in rows.rows.values()))
 
 
 def _still_decided(header: Header, task: TaskAnswers) -> bool:

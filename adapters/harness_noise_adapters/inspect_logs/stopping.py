@@ -179,9 +179,9 @@ def _questions(samples: Sequence[Sample]) -> tuple[Questions, list[Mapping[str, 
     answers = SampleAnswers()
     names = {"id", "input", "target", "choices"}
     answers.extend(sample.model_dump(mode="json", include=names) | {"epoch": 1} for sample in samples)
-    rows = [answers.questions[key] for key in answers.ids]
+    rows = answers.questions.values()
     inputs, targets = tuple(row.input for row in rows), tuple(row.target for row in rows)
-    questions = Questions(tuple(answers.ids), "sample id", inputs, targets)
+    questions = Questions(tuple(answers.questions), "sample id", inputs, targets)
     return questions, [sample.metadata or {} for sample in samples]
 
 

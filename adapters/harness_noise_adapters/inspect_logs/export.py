@@ -332,6 +332,8 @@ def rewrite(live: Live, log: EvalLog) -> Placed:
         InputError: the log cannot be read, or is on no disk of this machine.
     """
     path, cluster, measures = Path(log.location), live.flag.settings.cluster, live.flag.measures
+    if not path.is_file():
+        raise InputError("the log is on no disk of this machine; `harness-noise export LOG -o DIR` adds them")
     log_file = read_file(path, lambda _: [cluster or "cluster"], Keep(usage=bool(measures)))
     if not len(log_file.answers):
         raise InputError("they need logged samples")

@@ -128,26 +128,17 @@ def _number(value: Any) -> float | None:
     """The number that a value stands for, NaN for no score, None for a word, a list or a dictionary."""
     if value is None:
         return math.nan
-    if isinstance(value, str):
-        return _word(value)
-    if not isinstance(value, (int, float)):
+    if not isinstance(value, (str, int, float)):
         return None
+    if isinstance(value, str) and (grade := _WORDS.get(value, _YES_NO.get(value.lower()))) is not None:
+        return grade
     try:
-        return float(value)
+        number = float(value)
     except OverflowError:
         return math.inf
-
-
-def _word(text: str) -> float | None:
-    if text in _WORDS:
-        return _WORDS[text]
-    if text.lower() in _YES_NO:
-        return _YES_NO[text.lower()]
-    try:
-        number = float(text)
     except ValueError:
         return None
-    return number if math.isfinite(number) else None
+    return None if isinstance(value, str) and not math.isfinite(number) else number
 
 
 Reduce = Callable[[FloatArray], FloatArray]
@@ -235,7 +226,12 @@ def _errors(es: AnyScore) -> Iterator[tuple[str | None, str | None]]:
 class TaskAnswers:
     """One task: its native results, and the N answers that they are of."""
 
-    name: str
+    known: TaskClusters
+    """Its name and samples, in which the clusters are looked up."""
+    spec: str | None
+    """Of the clusters, as the user or the run has named them."""
+    record: Any
+    """What we have written of its stopping; None where nothing stopped it."""
     eval_scores: Sequence[AnyScore]
     """The native results."""
     answers: AnswerGrid
@@ -243,9 +239,6 @@ class TaskAnswers:
     """Scorer → the N values that it gave, None where it gave none; None for an unknown scorer."""
     questions: Questions
     """The questions of the grid's rows."""
-    clusters: Clusters = (None, None)
-    own: Callable[[str], Clusters] | None = None
-    """Clusters by a key, for scorers whose own stderr names one; None where the user has named another."""
     excluded: BoolArray | None = None
     """(N,) answers that are not to count (invalidated samples)."""
     cancelled: bool = False
@@ -259,6 +252,10 @@ class TaskAnswers:
     log: LogFile | None = None
     """What they were read from; None of a running task. Of a log there is, too, what has no noise to be written beside
     it: values of several repeats (pass_at_k, max, mode), and keys of dictionaries that no metric is the mean of."""
+
+    @property
+    def name(self) -> str:
+        return self.known.task
 
     def reduce(self, es: AnyScore) -> Reduce | None:
         """From an EvalScore's table to one value for each question, which the log holds where repeats are several;
@@ -291,6 +288,10 @@ class GatheredMean:
 class GatheredMeans:
     """All means that the EvalScores of one task report."""
 
+    clusters: Clusters
+    """Those of the task."""
+    open_: bool
+    """Whether a scorer's own stderr may name others, because nobody has."""
     means: list[GatheredMean] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -303,7 +304,7 @@ class GatheredMeans:
 
 def gather(task: TaskAnswers) -> GatheredMeans:
     """The Scores of every mean over repeats and questions that the EvalScores report."""
-    out = GatheredMeans()
+    out = GatheredMeans(*task.known.of_run(task.spec, task.record))
     for i, label in _labels(task.eval_scores, task.answers.repeats).items():
         es = task.eval_scores[i]
         native = _Native(task, i, label, task.reduce(es), out)
@@ -313,6 +314,8 @@ def gather(task: TaskAnswers) -> GatheredMeans:
             native.gather()
     for key, of_key in out.own_clusters.items():
         out.notes.append(f"{task.name}: {key} is the cluster of {', '.join(of_key)}, as its own stderr has it")
+    if out.open_ and task.spec == "auto" and not out.own_clusters:
+        out.notes.append(task.known.auto_hint())
     return out
 
 
@@ -629,10 +632,9 @@ class _Native:
 
     def _clusters(self, part: _Part, called: str) -> Clusters:
         """Those of the task, or where nobody has named any, those that the scorer's own stderr names."""
-        own = own_cluster(self.es, part.key)
-        by_key = (None, None) if self.task.own is None or own is None else self.task.own(own)
-        if own is None or by_key[0] is None:
-            return self.task.clusters
+        own = own_cluster(self.es, part.key) if self.out.open_ else None
+        if own is None or (by_key := self.task.known.labels_or_none(own))[0] is None:
+            return self.out.clusters
         self.out.own_clusters.setdefault(own, []).append(called)
         return by_key
 

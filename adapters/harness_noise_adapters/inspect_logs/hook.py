@@ -156,9 +156,7 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
     lacking = max(0, samples - left_out - len(rows))
     never = max(0, lacking - sum(not row for row in live.logged.values())) if cancelled else 0
     warnings: list[str] = []
-    spec = spec_for(live.flag.settings.cluster, task)
     known = TaskClusters(task, answers.keys, [firsts[i].sample_metadata for i in answers.first], warnings)
-    clusters, open_ = known.of_run(spec, _record(results))
 
     @cache
     def raw(scorer: str) -> list[Any] | None:
@@ -167,19 +165,17 @@ def add(live: Live, results: EvalResults, scores: Sequence[Mapping[str, SampleSc
 
     gathered = gather(
         TaskAnswers(
-            name=task,
+            known=known,
+            spec=spec_for(live.flag.settings.cluster, task),
+            record=_record(results),
             eval_scores=results.scores,
             answers=answers,
             raw=raw,
             questions=Questions(answers.keys, "sample id"),
-            clusters=clusters,
-            own=known.labels_or_none if open_ else None,
             cancelled=bool(late),
             n_not_seen=lacking - never,
         )
     )
-    if spec == "auto" and clusters[0] is None and not gathered.own_clusters:
-        warnings.append(known.auto_hint())
     if never:
         warnings.append(f"{task}: the run was cancelled: {never} of {samples} answers were never given")
     fresh = _estimates(live, results, gathered, warnings)

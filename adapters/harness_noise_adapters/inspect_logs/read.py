@@ -23,7 +23,7 @@ from . import inject, logfile
 from .clusters import TaskClusters, natural, outer_fields, spec_for
 from .finding import logs_in
 from .flags import cluster_text
-from .gather import AnswerGrid, GatheredMeans, TaskAnswers, gather, grid, names_cluster
+from .gather import GatheredMeans, TaskAnswers, gather, grid, names_cluster
 from .identity import PART, LogIdentity, marks, still_fits
 from .logfile import LogFile, SampleLog
 from .records import RECORD, Faults, Header, Keep, SampleQuestion, is_headline, object_of, uncomputed
@@ -165,15 +165,14 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
     spec = spec or spec_for(recorded, header.task)
     if asked:
         _check_clusters(path, known, spec)
-    clusters, open_ = known.of_run(spec, header.stopping.get(RECORD))
     task = TaskAnswers(
-        name=header.task,
+        known=known,
+        spec=spec,
+        record=header.stopping.get(RECORD),
         eval_scores=header.scores,
         answers=answers,
         raw=rows.column,
-        questions=_questions(path, log_file, answers, firsts, options, notes),
-        clusters=clusters,
-        own=known.labels_or_none if open_ else None,
+        questions=_questions(path, log_file, answers.keys, firsts, options, notes),
         excluded=_invalidated(header, [row.invalid for row in rows.rows.values()], notes),
         cancelled=header.status == "cancelled" or not header.computed,
         computed=header.computed,
@@ -181,12 +180,9 @@ def assemble(path: Path, log_file: LogFile, options: ReadOptions, recorded: str 
         log=log_file,
     )
     gathered = gather(task)
-    if open_ and not gathered.own_clusters:
-        shared = natural(header.task, metadata)
-        if spec == "auto":
-            notes.append(known.auto_hint())
-        elif shared is not None and clusters[0] is None:
-            notes.append(f"{header.task}: its questions share {shared}; use `cluster='auto'`")
+    alone = gathered.open_ and gathered.clusters[0] is None and not gathered.own_clusters
+    if alone and spec != "auto" and (shared := natural(header.task, metadata)) is not None:
+        notes.append(f"{header.task}: its questions share {shared}; use `cluster='auto'`")
     if not gathered.means:
         reasons = "; ".join(dict.fromkeys(f"{skipped.scorer}: {skipped.reason}" for skipped in gathered.skipped))
         raise InputError(f"{path}: no score that is a mean over repeats and questions ({reasons or 'none at all'})")
@@ -252,49 +248,44 @@ def _check_clusters(path: Path, known: TaskClusters, spec: str | None) -> None:
 def _questions(
     path: Path,
     log_file: LogFile,
-    answers: AnswerGrid,
+    ids: Sequence[str],
     firsts: Sequence[SampleQuestion],
     options: ReadOptions,
     notes: list[str],
 ) -> Questions:
-    task, texts = log_file.header.task, tuple(sample.text for sample in firsts)
-    log = SampleLog(log_file.paths, answers.keys)
-    known = _fields(task, answers, firsts, options)
-    key = options.question_field(path)
+    task, key = log_file.header.task, options.question_field(path)
+    known = Questions(
+        keys=ids,
+        kind="sample id",
+        inputs=tuple(sample.input for sample in firsts),
+        targets=tuple(sample.target for sample in firsts),
+        texts=tuple(sample.text for sample in firsts),
+        fields=_fields(task, ids, firsts, options),
+        log=SampleLog(log_file.paths, ids),
+    )
     if key is None:
-        return Questions(
-            keys=answers.keys,
-            kind="sample id",
-            inputs=tuple(sample.input for sample in firsts),
-            targets=tuple(sample.target for sample in firsts),
-            texts=texts,
-            fields=known,
-            log=log,
-        )
+        return known
     label = labeller(key)
-    fields = [
-        {"id": i, **dict(zip(("input", "target"), sample.whole or (), strict=False)), **sample.metadata}
-        for i, sample in zip(answers.keys, firsts, strict=True)
-    ]
     try:
-        keys = [label(sample) for sample in fields]
+        keys = [
+            label({"id": i, **dict(zip(("input", "target"), sample.whole or (), strict=False)), **sample.metadata})
+            for i, sample in zip(ids, firsts, strict=True)
+        ]
     except MissingFieldError as error:
         raise FinalError(
             f"{path}: the question field {key!r} does not exist; there are {', '.join(error.fields)}"
         ) from None
-    if len(set(keys)) < len(keys):
-        notes.append(
-            f"{task}: {len(keys) - len(set(keys))} samples repeat an earlier value of {key}; they are numbered"
-        )
+    if repeated := len(keys) - len(set(keys)):
+        notes.append(f"{task}: {repeated} samples repeat an earlier value of {key}; they are numbered")
     # a key that the user vouches for is not checked against the text, which another harness words otherwise
-    return Questions(keys=occurrences(keys), kind="question", texts=texts, fields=known, log=log)
+    return replace(known, keys=occurrences(keys), kind="question", inputs=None, targets=None)
 
 
-def _fields(task: str, answers: AnswerGrid, firsts: Sequence[SampleQuestion], options: ReadOptions) -> Fields | None:
+def _fields(task: str, ids: Sequence[str], firsts: Sequence[SampleQuestion], options: ReadOptions) -> Fields | None:
     if not options.fields:
         return None
     reader = FieldReader(options.fields, task)
-    for key, sample in zip(answers.keys, firsts, strict=True):
+    for key, sample in zip(ids, firsts, strict=True):
         reader.add({"id": key, **sample.metadata})
     return reader.fields()
 

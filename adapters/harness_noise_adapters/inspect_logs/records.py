@@ -154,10 +154,10 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
     plan = object_of(log.get("plan"), "plan", faults)
     steps, scorers = objects_in(plan.get("steps")), _configured(spec.get("scorers"))
     ids, reducers, epochs = dataset.get("sample_ids"), config.get("epochs_reducer"), one(config.get("epochs"))
-    total = results.get("total_samples")
+    epochs, total = epochs if isinstance(epochs, int) else 1, results.get("total_samples")
     if not isinstance(total, int):
         n = len(ids) if isinstance(ids, list) else dataset.get("samples")
-        total = n * (epochs if isinstance(epochs, int) else 1) if isinstance(n, int) else 0
+        total = n * epochs if isinstance(n, int) else 0
     stopping = object_of(results.get("early_stopping"), "results.early_stopping", faults)
     stops = stopping.get("early_stops")
     return Header(
@@ -171,7 +171,7 @@ def header_of(log: Mapping[str, Any], faults: Faults) -> Header:
         metadata=object_of(spec.get("metadata"), "eval.metadata", faults),
         task_args=object_of(spec.get("task_args"), "eval.task_args", faults),
         sample_ids=ids if isinstance(ids, list) else None,
-        epochs=epochs if isinstance(epochs, int) else 1,
+        epochs=epochs,
         epochs_reducer=list(map(str, reducers)) if isinstance(reducers, list) else None,
         solvers=[str(step.get("solver")) for step in steps],
         invalidated=log.get("invalidated") is True,
@@ -277,19 +277,12 @@ def _score_rows(results: Mapping[str, Any], faults: Faults) -> list[ScoreRow]:
         return []
     out = []
     for row in rows:
-        name = one(row.get("name")) if isinstance(row, dict) else None
-        if not isinstance(name, str):
+        name = _text(row.get("name")) if isinstance(row, dict) else ""
+        if name:
+            scorer, reducer = _text(row.get("scorer"), name), _text(row.get("reducer")) or None
+            out.append(ScoreRow(name, scorer, reducer, _metrics(row.get("metrics"), faults)))
+        else:
             faults.add("a row of results.scores has no name")
-            continue
-        scorer, reducer = one(row.get("scorer")), one(row.get("reducer"))
-        out.append(
-            ScoreRow(
-                name=name,
-                scorer=scorer if isinstance(scorer, str) else name,
-                reducer=reducer if isinstance(reducer, str) else None,
-                metrics=_metrics(row.get("metrics"), faults),
-            )
-        )
     return out
 
 
@@ -307,11 +300,11 @@ def _metrics(given: Any, faults: Faults) -> dict[str, NativeMetric]:
             if value is not None:
                 faults.add(f"the value of metric {key} is {kind_of(value)}, not a number")
             value = math.nan
-        metadata, group = metric.get("metadata"), metric.get("group")
+        metadata = metric.get("metadata")
         out[str(key)] = NativeMetric(
             name=str(metric.get("name") or key),
             value=_float(value),
-            group=group if isinstance(group, str) else None,
+            group=_text(metric.get("group")) or None,
             params=object_of(metric.get("params"), f"params of metric {key}", faults),
             metadata=metadata if isinstance(metadata, dict) else None,
         )

@@ -512,6 +512,7 @@ class TestKept:
             hn.gate(pair()[0], tmp_path)
 
 
+@pytest.mark.process
 class TestShown:
     def test_json_follows_the_schema(self) -> None:
         jsonschema = pytest.importorskip("jsonschema")

@@ -173,9 +173,10 @@ def test_a_negative_usage_is_refused_by_name(log_file):
         hn.analyze(changed(log_file, change), measures=["output_tokens"])
 
 
-def test_a_running_task_writes_the_noise_of_its_measures(canned, spending, tmp_path, warned):
+@pytest.mark.parametrize("log_format", ["eval", "json"])
+def test_a_running_task_writes_the_noise_of_its_measures(canned, spending, tmp_path, warned, log_format):
     on = {"noise": True, "noise_measures": "output_tokens,working_time"}
-    log = canned.eval(spending(), tmp_path / "on", epochs=2, metadata=on)[0]
+    log = canned.eval(spending(), tmp_path / "on", epochs=2, metadata=on, log_format=log_format)[0]
     off = canned.eval(spending(), tmp_path / "off", epochs=2)[0]
     scores, tokens, time = log.results.scores
     assert {name: m.value for name, m in scores.metrics.items() if m.group != "noise"} == {

@@ -29,7 +29,7 @@ from . import inject
 from .finding import logs_in
 from .logfile import check_header
 from .logfile import read as read_file
-from .read import LogRun, assemble, read_log, read_logs
+from .read import LogRun, assemble, cluster_fields, read_log, read_logs
 from .records import Keep
 from .stopper import Live
 
@@ -334,7 +334,7 @@ def rewrite(live: Live, log: EvalLog) -> Placed:
     path, cluster, measures = Path(log.location), live.flag.settings.cluster, live.flag.measures
     if not path.is_file():
         raise InputError("the log is on no disk of this machine; `harness-noise export LOG -o DIR` adds them")
-    log_file = read_file(path, lambda _: [cluster or "cluster"], Keep(usage=bool(measures)))
+    log_file = read_file(path, lambda header: cluster_fields(header, cluster), Keep(usage=bool(measures)))
     if not len(log_file.answers):
         raise InputError("they need logged samples")
     options = ReadOptions(measures=(SCORE, *measures) if measures else ())

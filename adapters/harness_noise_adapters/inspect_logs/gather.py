@@ -16,7 +16,7 @@ import contextlib
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -205,9 +205,9 @@ def own_cluster(es: AnyScore, key: str | None = None) -> str | None:
     return cluster
 
 
-def names_cluster(es: AnyScore, cluster: str) -> bool:
-    """Whether one of the EvalScore's own errors is clustered by it."""
-    return any(named == cluster for _, named in _errors(es))
+def named_clusters(es: AnyScore) -> set[str]:
+    """What any of the EvalScore's own errors is clustered by."""
+    return {cluster for _, cluster in _errors(es) if cluster is not None}
 
 
 def _errors(es: AnyScore) -> Iterator[tuple[str | None, str | None]]:
@@ -691,26 +691,24 @@ def _short(value: object) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-_TOO_FEW = {"too_few_questions": "fewer than two questions", "too_few_clusters": "fewer than two clusters"}
+def too_few(codes: Collection[str]) -> str | None:
+    """Why nothing is identified, by the diagnostics of an estimate; None where something is."""
+    unit = next((unit for unit in ("clusters", "questions") if f"too_few_{unit}" in codes), None)
+    return unit and f"fewer than two {unit}: no standard error"
 
 
-class TooFewError(Exception):
-    """Nothing is identified; while a task goes on that is no news, at its end it is."""
-
-
-def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -> dict[str, float]:
-    """The noise of the mean of un-reduced scores, by the names of our metrics.
+def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -> tuple[dict[str, float], str | None]:
+    """The noise of the mean of un-reduced scores, by the names of our metrics; or why there is none.
 
     Where the total comes out below the prediction noise, the data variance below 0 that makes it so is among them.
 
     Raises:
         InputError: a cluster key that the samples lack, a level outside (0, 1).
         ValueError: values that are not numbers.
-        TooFewError: too few questions or clusters for any number.
     """
     scores = [score for score in scores if score.sample_id is not None]
     if not scores:
-        return {}
+        return {}, None
     answers = grid([score.sample_id for score in scores])
     read = numbers([score.score.value for score in scores])
     if read.words:
@@ -727,10 +725,9 @@ def noise_of(scores: Sequence[SampleScore], cluster: str | None, level: float) -
         cluster_spec=words,
     )
     estimate = estimate_scores(part, Settings(level=level))
-    for code, words in _TOO_FEW.items():
-        if code in estimate.diagnostics:
-            raise TooFewError(f"{words}: no standard error")
+    if (why := too_few(estimate.diagnostics)) is not None:
+        return {}, why
     noise = inject.values(estimate)
     if estimate.var_data is not None and inject.total_below_prediction(estimate):
         noise[inject.VAR_DATA] = estimate.var_data  # a metric has no metadata, and nobody would believe the total
-    return noise
+    return noise, None

@@ -34,7 +34,7 @@ from . import inject, private
 from .clusters import TaskClusters, spec_for
 from .export import Placed, rewrite
 from .flags import Flag
-from .gather import GatheredMeans, TaskAnswers, gather, grid
+from .gather import GatheredMeans, TaskAnswers, gather, grid, too_few
 from .records import RECORD, headline_of, interrupted, is_headline
 from .stopper import Live, current
 
@@ -232,10 +232,8 @@ def _remarks(task: str, estimates: Sequence[Estimate], gathered: GatheredMeans) 
     codes = {code for estimate in estimates for code in estimate.diagnostics}
     if "singleton_clusters" in codes:
         out.append(f"{task}: every cluster holds one question, so clusters change nothing; is it the right key?")
-    if "too_few_clusters" in codes:
-        out.append(f"{task}: fewer than two clusters: no standard error")
-    elif "too_few_questions" in codes:
-        out.append(f"{task}: fewer than two questions: no standard error")
+    if (why := too_few(codes)) is not None:
+        out.append(f"{task}: {why}")
     lost = {estimate.scorer: estimate.n_missing for estimate in estimates}
     if len(set(lost.values())) > 1:
         each = ", ".join(f"{scorer} {n}" for scorer, n in lost.items() if n)

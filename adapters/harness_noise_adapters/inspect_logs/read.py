@@ -23,7 +23,7 @@ from . import inject, logfile
 from .clusters import TaskClusters, natural, outer_fields, spec_for
 from .finding import logs_in
 from .flags import cluster_text
-from .gather import GatheredMeans, TaskAnswers, gather, grid, names_cluster
+from .gather import GatheredMeans, TaskAnswers, gather, grid, named_clusters
 from .identity import PART, LogIdentity, marks, still_fits
 from .logfile import LogFile, SampleLog
 from .records import RECORD, Faults, Header, Keep, SampleQuestion, is_headline, object_of, uncomputed
@@ -90,7 +90,7 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
     """
     key = options.question_field(path)
 
-    def accept(header: Header) -> tuple[str, ...]:
+    def accept(header: Header) -> list[str]:
         if options.tasks and not any(fnmatchcase(header.task, name) for name in options.tasks):
             raise _NotAskedError(header)
         if header.status == "started" and not header.scores:
@@ -98,12 +98,17 @@ def read_log(path: Path, options: ReadOptions) -> LogRun:
                 f"{path}: the eval has not finished (status started); wait for it, or finish it with "
                 f"`inspect eval-retry {path}`"
             )
-        return _spec(header, options)[0] or "cluster", key or "", *options.fields
+        return [key or "", *options.fields, *cluster_fields(header, _spec(header, options)[0])]
 
     keep = Keep(key is not None, bool(options.usage), options.apart, options.edits)
     logs = list({log.parent: log for log in logs_in(path)}.values()) if path.is_dir() else [path]
     log_file = logfile.read(logs[0], accept, keep) if len(logs) == 1 else logfile.read_shards(logs, accept, keep)
     return assemble(path, log_file, options)
+
+
+def cluster_fields(header: Header, spec: str | None) -> list[str]:
+    """The SPECs of which the clusters of a log's rows may be: the one that is named, else those of the scorers."""
+    return [spec or "cluster", *(cluster for es in header.scores for cluster in named_clusters(es))]
 
 
 def _factors(part: Scores, header: Header, options: ReadOptions) -> dict[str, tuple[tuple[str, ...], ...]] | None:
@@ -148,7 +153,7 @@ def _spec(header: Header, options: ReadOptions) -> tuple[str | None, bool]:
     for es in header.scores:
         for name in inject.injected(es):
             cluster = es.metrics[name].params.get("cluster")
-            if cluster is not None and not names_cluster(es, cluster):  # those are found again by themselves
+            if cluster is not None and cluster not in named_clusters(es):  # those are found again by themselves
                 return str(cluster), False
     return None, False
 

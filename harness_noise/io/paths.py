@@ -188,12 +188,15 @@ def loads_lines(lines: bytes) -> Any:
 
 
 def byte_count(data: bytes, byte: bytes) -> int:
-    """How often a byte comes, several times as fast as `data.count`."""
+    """How often a byte comes; in long data several times as fast as `data.count`."""
+    if len(data) < _LONG:
+        return data.count(byte)
     import numpy as np
 
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord(byte)))
 
 
+_LONG = 1 << 12
 LARGEST = 1 << 29
 """Bytes of a document that is held in memory as a whole."""
 

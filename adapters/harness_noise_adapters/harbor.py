@@ -136,21 +136,22 @@ def _trials(folder: Path, options: ReadOptions) -> tuple[list[dict[str, Any]], A
 
 def _trial(path: Path) -> dict[str, Any]:
     """The fields of one answer."""
-    found = document(path, DAMAGED)
-    info, rewards = field(found, "agent_info"), field(found, "verifier_result", "rewards")
-    name, agent, checksum = field(found, "task_name"), field(info, "name"), field(found, "task_checksum")
+    read = document(path, DAMAGED)
+    found = read if isinstance(read, dict) else {}
+    info, rewards = found.get("agent_info"), field(found.get("verifier_result"), "rewards")
+    name, agent, checksum = found.get("task_name"), field(info, "name"), found.get("task_checksum")
     if not (isinstance(name, str) and isinstance(agent, str) and isinstance(rewards, dict | None)):
         raise InputError(f"{path}: no task, agent and rewards{DAMAGED}")
     source, version, asked = str(found.get("source") or "adhoc"), info.get("version"), info.get("model_info")
     model = field(asked, "name")
     labels = (f"{agent}@{version}" if version not in (None, "unknown") else agent, field(asked, "provider"), model)
-    said = _settings(field(found, "config", "agent", "kwargs"), version, name.rpartition("/")[2])
+    said = _settings(field(found.get("config"), "agent", "kwargs"), version, name.rpartition("/")[2])
     later = found.get("step_results")
     steps = [found, *(later if isinstance(later, list) else ())]
     raised = [text for step in steps if isinstance(text := field(step, "exception_info", "exception_type"), str)]
     causes = [CAUSES.get(text.removesuffix("Error")) for text in raised]
-    invalid = next((cause for cause in causes if cause in INVALID), None)
-    cause = invalid or (*causes, None)[0]
+    invalid = next(filter(INVALID.__contains__, causes), None)
+    cause = invalid or (causes[0] if causes else None)
     trial = {
         "question": f"{name} ({str(checksum)[-12:]})" if checksum else name, "task_name": name, "source": source,
         "system": "/".join(str(label) for label in labels if label) + (f" ({said})" if said else ""),
@@ -166,15 +167,15 @@ def _trial(path: Path) -> dict[str, Any]:
 
 def _costs(found: dict[str, Any], steps: list[Any]) -> dict[str, float]:
     """What a trial has used, as `TrialResult.compute_token_cost_totals` has it, and its seconds, where they are known."""
-    out = {}
+    out: dict[str, float] = {}
     contexts = [used] if (used := found.get("agent_result")) else [field(step, "agent_result") for step in steps]
-    for cost in COSTS:
-        known = [value for context in contexts if (value := number(field(context, cost))) is not None]
-        out |= {cost: sum(known)} if known else {}
-    span = field(found, "agent_execution")
+    for context in contexts:
+        for cost in COSTS if isinstance(context, dict) else ():
+            if (value := number(context.get(cost))) is not None:
+                out[cost] = out.get(cost, 0.0) + value
     with suppress(ValueError, TypeError):  # not known, or one of them is without its time zone
-        begun, ended = (datetime.fromisoformat(str(field(span, end))) for end in ("started_at", "finished_at"))
-        out["seconds"] = (ended - begun).total_seconds()
+        begun, ended = (field(found, "agent_execution", end) for end in ("started_at", "finished_at"))
+        out["seconds"] = (datetime.fromisoformat(ended) - datetime.fromisoformat(begun)).total_seconds()
     return out
 
 

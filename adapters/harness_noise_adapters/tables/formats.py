@@ -183,7 +183,7 @@ class RowReader:
                 return False
             rules = [rule for word in asked for rule in self.of_kind[word][0]]
             rows = [row for row, word in zip(rows, words, strict=True) if word in asked]
-        elif rules[0].applies is not None or any(any(map(applies, rows)) for _, applies in self.causes):
+        elif rules[0].applies is not None or any(_any(cause, applies, rows) for cause, applies in self.causes):
             return False
         if not rows:
             return True
@@ -203,7 +203,10 @@ class RowReader:
             mine = repeat(True) if same else [other == key for other in keys]
             model, task, metric = map(cell_text, key)
             cells = self.cells(model, task, metric or rules[0].metric, None, rules[0])
-            cells.extend(compress(questions, mine), compress(values, mine))
+            if same:
+                cells.extend(questions, values)
+            else:
+                cells.extend(compress(questions, mine), compress(values, mine))
         return True
 
     def add(self, line: int, row: Record) -> None:
@@ -387,6 +390,14 @@ def format_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str,
         if ours in ("question", "repeat"):
             said |= {"known_by": (), "text": ""} if ours == "question" else {"condition": "", "shared_repeats": False}
     return reader(replace(source, preset=replace(source.preset, **said)), options, chosen)
+
+
+def _any(cause: Cause, applies: Callable[[Any], bool], rows: Sequence[Record]) -> bool:
+    """Whether any row tells of a cause."""
+    path = next(iter(cause.where))
+    if set(path) & set(".*|{"):
+        return any(map(applies, rows))
+    return any(map(applies, [row for row in rows if row.get(path) is not None]))
 
 
 def _texts(values: Sequence[Any]) -> list[Any]:

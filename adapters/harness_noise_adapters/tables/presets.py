@@ -217,6 +217,8 @@ def column(spec: str, get: Getter, rows: Sequence[Any]) -> list[Any]:
             values = map(itemgetter(part), values)
         with suppress(KeyError, TypeError, IndexError):
             return list(values)
+        if "." not in spec:
+            return [row.get(spec) for row in rows]
     return list(map(get, rows))
 
 

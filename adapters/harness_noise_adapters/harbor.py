@@ -138,7 +138,8 @@ def _trial(path: Path) -> dict[str, Any]:
     """The fields of one answer."""
     read = document(path, DAMAGED)
     found = read if isinstance(read, dict) else {}
-    info, rewards = found.get("agent_info"), field(found.get("verifier_result"), "rewards")
+    info: Any = found.get("agent_info")
+    rewards = field(found.get("verifier_result"), "rewards")
     name, agent, checksum = found.get("task_name"), field(info, "name"), found.get("task_checksum")
     if not (isinstance(name, str) and isinstance(agent, str) and isinstance(rewards, dict | None)):
         raise InputError(f"{path}: no task, agent and rewards{DAMAGED}")
@@ -166,7 +167,7 @@ def _trial(path: Path) -> dict[str, Any]:
 
 
 def _costs(found: dict[str, Any], steps: list[Any]) -> dict[str, float]:
-    """What a trial has used, as `TrialResult.compute_token_cost_totals` has it, and its seconds, where they are known."""
+    """What a trial has used, as `TrialResult.compute_token_cost_totals` counts it, and its seconds."""
     out: dict[str, float] = {}
     contexts = [used] if (used := found.get("agent_result")) else [field(step, "agent_result") for step in steps]
     for context in contexts:

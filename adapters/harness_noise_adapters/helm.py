@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from math import isfinite
 from pathlib import Path
@@ -53,7 +54,6 @@ class HelmAdapter(ReadOnly):
             raise InputError(f"{folder / SPEC}: no name and model of a run{DAMAGED}")
         task, texts = MODEL.sub("", name).replace(":,", ":").strip(":,"), _texts(folder)
         answers = Answers(folder, options, kind="instance id", text="input")
-        known: dict[str, bool] = {}
         trials = set()
         for place, item in enumerate(chain.from_iterable(items(stats, DAMAGED)), 1):
             instance, found, told = field(item, "instance_id"), field(item, "stats"), field(item, "train_trial_index")
@@ -65,7 +65,7 @@ class HelmAdapter(ReadOnly):
             doc = {"instance_id": instance, "perturbation": perturbation, "trial": trial}
             if perturbation == "none":
                 doc["input"] = texts.get(instance)
-            for metric, split, stat in _metrics(found, known):  # the part of the instances that HELM itself tells apart
+            for metric, split, stat in _metrics(found):  # the part of the instances that HELM itself tells apart
                 value = stat.get("mean")
                 if type(value) is not float or not isfinite(value):
                     value = score(value, f"{stats}, entry {place}, {metric}")
@@ -80,19 +80,21 @@ class HelmAdapter(ReadOnly):
 adapter = HelmAdapter()
 
 
-def _metrics(stats: list[Any], known: dict[str, bool]) -> Iterator[tuple[str, str, Any]]:
-    """Name, part and statistics of every metric of an instance; `known` says which names are metrics."""
+def _metrics(stats: list[Any]) -> Iterator[tuple[str, str, Any]]:
+    """Name, part and statistics of every metric of an instance."""
     for stat in stats:
         try:
             name = stat["name"]
-            metric = name["name"]
-            wanted = known.get(metric)
+            wanted = _is_metric(name["name"]) and stat.get("count")
         except (KeyError, TypeError):
             continue
-        if wanted is None:
-            wanted = known[metric] = NO_METRIC.fullmatch(str(metric)) is None
-        if wanted and stat.get("count"):
-            yield str(metric), _split(name), stat
+        if wanted:
+            yield str(name["name"]), _split(name), stat
+
+
+@cache
+def _is_metric(name: object) -> bool:
+    return NO_METRIC.fullmatch(str(name)) is None
 
 
 def _split(name: dict[str, Any]) -> str:

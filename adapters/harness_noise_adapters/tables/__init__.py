@@ -24,7 +24,7 @@ from harness_noise.errors import InputError, parameter
 from ..records import ReadOnly
 from .cells import BESIDE, Cells, Key
 from .columns import HEAD, MOST_COUNTED, TableColumns, answers_of, cell_text
-from .files import Record, Rows, has_rows, records, stem, suffix_of
+from .files import Record, Rows, columns_of, has_rows, records, suffix_of
 from .formats import RowReader, format_reader
 from .presets import Cause, Getter, Preset, Recognised, ScorePath, all_presets, recognised
 from .questions import Pooled, refuse_one_question, settle
@@ -75,7 +75,7 @@ def read(path: Path | Rows, options: ReadOptions) -> list[Run]:
         InputError: the file is damaged or empty, a column is missing or ambiguous, a score is not a
             number, or one repeat of a question has two scores; says file, line and what to do.
     """
-    return reader_of(path, options, _columns_of(path, options.columns)).read()
+    return reader_of(path, options, columns_of(path, options.columns)).read()
 
 
 def reader_of(path: Path | Rows, options: ReadOptions, chosen: Mapping[str, str]) -> RowReader:
@@ -228,13 +228,3 @@ class TableReader(RowReader):
         rows = cells.distinct()
         shared = len({label for _, label in rows}) <= 2 * max(Counter(place for place, _ in rows).values(), default=0)
         return self.columns.cause if shared else None
-
-
-def _columns_of(path: Path | Rows, given: Mapping[str, str]) -> dict[str, str]:
-    """What `--columns` says of this file: `score=COL` of every file, `FILE:score=COL` of the one of that name."""
-    everywhere = {name: column for name, column in given.items() if ":" not in name}
-    for name, column in given.items():
-        file, _, ours = name.rpartition(":")
-        if file and file in (path.name, stem(path), str(path)):
-            everywhere[ours] = column
-    return everywhere

@@ -61,6 +61,16 @@ def stem(path: Path | Rows) -> str:
     return Path(path.stem).stem if path.suffix.lower() == ".gz" else path.stem
 
 
+def columns_of(path: Path | Rows, given: Mapping[str, str]) -> dict[str, str]:
+    """What `--columns` says of this file: `score=COL` of every file, `FILE:score=COL` of the one of that name."""
+    everywhere = {name: column for name, column in given.items() if ":" not in name}
+    for name, column in given.items():
+        file, _, ours = name.rpartition(":")
+        if file and file in (path.name, stem(path), str(path)):
+            everywhere[ours] = column
+    return everywhere
+
+
 def _opened(path: Path) -> IO[bytes]:
     packed: Any = _Unpacked(path) if path.suffix.lower() == ".gz" else path.open("rb", buffering=_BUFFER)
     return packed  # type: ignore[no-any-return]
@@ -167,9 +177,7 @@ def objects(
     for numbers, data in _blocks(path, _DECODED if unwanted is None else _FILTERED):
         if unwanted is not None:
             lines = {
-                number: line
-                for number, line in zip(numbers, data.split(b"\n"), strict=False)
-                if not unwanted(line)
+                number: line for number, line in zip(numbers, data.split(b"\n"), strict=False) if not unwanted(line)
             }
             numbers, data = list(lines), b"\n".join([*lines.values(), b""])
         with suppress(ValueError, RecursionError):

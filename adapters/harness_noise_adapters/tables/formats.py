@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from harness_noise.data.answers import compared
 from harness_noise.data.clusters import OuterFields
 from harness_noise.data.measures import BROKEN, numeric_fields, usage_of
-from harness_noise.data.questions import Questions, QuestionText, excerpt
+from harness_noise.data.questions import Questions, QuestionText, TextSource, content_hash, excerpt
 from harness_noise.data.scores import ReadOptions, Run, Scores, Skipped
 from harness_noise.errors import FinalError, InputError, parameter
 
@@ -41,7 +41,7 @@ from .presets import (
     rendered,
     spread,
 )
-from .questions import clusters_of, fields_of, hashed, levels_of
+from .questions import clusters_of, fields_of, levels_of
 
 T = TypeVar("T", bound="RowReader")
 _PLAIN = {float, int, bool}
@@ -278,7 +278,7 @@ class RowReader:
         """Everything but the score of an answer that somebody wants to know."""
         if self.text is not None and question not in cells.keys:
             words = cell_text(self.text(row))
-            cells.hashes.append(hashed(words))
+            cells.hashes.append("" if words is None else content_hash(words))
             cells.texts.append(excerpt(words or ""))
         repeat = self.condition or self.repeat
         more = {name: get(row) if get else of(self.source.file) for name, (get, of) in self.more.items()}
@@ -366,8 +366,18 @@ class RowReader:
         known = fields_of(self.path, key[0], cells.records, self.used, self.options.fields)
         told = self.text is not None and "" not in cells.hashes.odd()
         texts = tuple(cells.texts) if len(self.preset.question) > 1 and any(cells.texts) else None
-        log = RowLog(self.again, keys, (model, *key))
-        return Questions(keys, inputs=cells.hashes if told else None, texts=texts, fields=known, log=log)
+        return Questions(
+            keys,
+            inputs=cells.hashes if told else None,
+            texts=texts,
+            documents=self.documents(keys),
+            fields=known,
+            log=RowLog(self.again, keys, (model, *key)),
+        )
+
+    def documents(self, keys: Sequence[str]) -> TextSource | None:
+        """Where the words of the questions can be read; None: they have been read, or are not known."""
+        return None
 
     def is_of(self, row: Record, key: Sequence[str]) -> bool:
         """Whether a row is of this model, task, metric and scorer."""

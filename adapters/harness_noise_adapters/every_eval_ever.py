@@ -29,7 +29,7 @@ from harness_noise.io.atomic import write_bytes
 
 from .records import document, field, head, number
 from .tables.files import Record, columns_of, objects, readable
-from .tables.formats import RowReader, format_reader
+from .tables.formats import RowReader, as_chosen
 from .tables.presets import OURS, Cause, Preset, Recognised, ScorePath
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _reader(samples: Path, options: ReadOptions) -> _Reader:
     epochs = any(field(row, "metadata", "epoch") is not None for row in first)
     named = any(row.get(RESULT) is not None for row in first)
     preset = replace(PRESET, repeat="metadata.epoch" if epochs else "", metric=RESULT if named else "")
-    reader = format_reader(Recognised(samples, preset, {}), options, options.columns, _Reader)
+    reader = _Reader(as_chosen(Recognised(samples, preset), options.columns), options, options.columns)
     reader.again = partial(_reader, samples, options)
     return reader
 

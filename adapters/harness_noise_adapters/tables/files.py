@@ -26,7 +26,7 @@ LONGEST_LINE = 1 << 26
 _BUFFER = 1 << 20
 """Bytes; lines are longer than the usual 8 kB, and then reading them costs four times as much."""
 _BATCH = 4096
-_DECODED = 1 << 17
+_DECODED = 1 << 16
 """Bytes of lines that are decoded at once; more would not stay in the processor's cache."""
 _FILTERED = 1 << 20
 """Bytes of lines of which most are left out."""

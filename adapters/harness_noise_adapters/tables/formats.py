@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from itertools import compress, repeat
 from math import nan
-from typing import Any, TypeVar
+from typing import Any
 
 from harness_noise.data.answers import compared
 from harness_noise.data.clusters import OuterFields
@@ -43,7 +43,6 @@ from .presets import (
 )
 from .questions import clusters_of, fields_of, levels_of
 
-T = TypeVar("T", bound="RowReader")
 _PLAIN = {float, int, bool}
 
 
@@ -385,8 +384,8 @@ class RowReader:
         return all(get is None or (cell_text(get(row)) or known) == known for get, known in zip(gets, key, strict=True))
 
 
-def format_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str, str], reader: type[T]) -> T:
-    """The reader of a file of a known format, with what the user says in the place of its preset."""
+def as_chosen(source: Recognised, chosen: Mapping[str, str]) -> Recognised:
+    """A file of a known format, with what the user says in the place of its preset."""
     first = next((row for _, rows in source.blocks() for row in rows), None) if chosen else None
     said: dict[str, Any] = {}
     for ours, theirs in chosen.items():
@@ -399,7 +398,7 @@ def format_reader(source: Recognised, options: ReadOptions, chosen: Mapping[str,
         said[ours] = [theirs] if ours == "question" else theirs
         if ours in ("question", "repeat"):
             said |= {"known_by": (), "text": ""} if ours == "question" else {"condition": "", "shared_repeats": False}
-    return reader(replace(source, preset=replace(source.preset, **said)), options, chosen)
+    return replace(source, preset=replace(source.preset, **said))
 
 
 def _any(cause: Cause, applies: Callable[[Any], bool], rows: Sequence[Record]) -> bool:

@@ -30,7 +30,7 @@ def simulate(replications, labels, counts, icc, seed, noise=1.0):
         x = q[:, None] + np.sqrt(noise) * rng.standard_normal((n, K))
         x[holes] = np.nan
         m = moments(contrast([question_stats(x)]), plan)
-        out[r] = m.variance, m.var_data, m.var_prediction
+        out[r] = np.ravel([m.variance, m.var_data, m.var_prediction])
     sizes = np.bincount(labels)
     data = icc * (sizes**2).sum() / n**2 + (1 - icc) / n
     return out, np.array([data + (noise / counts).sum() / n**2, data, noise / n])
@@ -79,7 +79,7 @@ def test_balanced_clusters_across_tasks(icc, replications):
         q = np.sqrt(icc) * rng.standard_normal(6)[labels] + np.sqrt(1 - icc) * rng.standard_normal(36)
         x = q[:, None] + rng.standard_normal((36, 3))
         m = moments(contrast([question_stats(x)], strata=strata), plan)
-        found[r] = m.variance, m.var_data, m.var_prediction
+        found[r] = np.ravel([m.variance, m.var_data, m.var_prediction])
     each = 0.25 / 24 + 0.25 / 12
     data = icc / 6 + (1 - icc) * each
     assert unbiased(found, np.array([data + each / 3, data, each])).all()

@@ -120,7 +120,7 @@ class TestBootstrap:
         from harness_noise.stats.moments import moments
 
         d, nil = values[:, 0], np.zeros(95)
-        V = moments(Contrast(d, nil, nil), plan, "cr0").variance
+        V = moments(Contrast(d, nil, nil), plan, "cr0").variance.item()
         found = bootstrap(d, plan, 40_000, generator()).variance
         assert found == pytest.approx(V, rel=0.1)
 

@@ -35,7 +35,7 @@ from ..stats.pairs import Leads, sides_of
 from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
 from .difference import Evidence, RowDecision, about, by_bootstrap, row_of
 from .mean import Interval, mean_fields
-from .ranges import outside
+from .ranges import hull, outside
 
 _LEFT_OUT = 200
 """Clusters up to which a metric that has to be called is called without each; with more the jackknife's variance
@@ -409,7 +409,7 @@ def corpus_difference(a: CorpusScores, b: CorpusScores, run_a: Run, run_b: Run, 
         codes |= {"few_resampled"}
     codes |= {"unpaired"} if settings.unpaired else {"unpaired_questions"} if any(only) else set()
     codes |= {"identical_scores"} if m.zero_variance[0] and abs(m.mean[0]) <= ROUNDING else set()
-    bounds = settings.range or a.bounds or b.bounds
+    bounds = settings.range or hull([x.bounds for x in (a, b) if x.bounds is not None])
     check_scale("margin", settings.margin, bounds, a.metric)
     width = math.inf if bounds is None else bounds[1] - bounds[0]
     of = decision.Differences(m.mean, np.array([noise.variance]), m.df, m.zero_variance, one, width=width)

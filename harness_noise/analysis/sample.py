@@ -29,11 +29,8 @@ from ..stats.contrast import (
     Design,
     QuestionStats,
     cluster_codes,
-    contrast,
     design,
     question_stats,
-    repeat_codes,
-    split_known,
     with_crossed,
 )
 from ..stats.intervals import critical
@@ -41,9 +38,8 @@ from ..stats.labels import alone_variance, bias_of, contrast_of, n_labelled, r_s
 from ..stats.moments import (
     Moments,
     RunComponent,
-    fixed_moments,
+    contrast_moments,
     mean_variance,
-    moments,
     ratio_skewness,
     run_component,
     undefined_moments,
@@ -399,19 +395,14 @@ def kernel(
     fixed, of_runs = settings.questions_are == "fixed", settings.repeats_are == "runs"
     components = [run_component(run.values, plan.weights, plan.strata) for run in runs]
     stats = [_within_runs(*both) for both in zip(runs, components, strict=True)] if of_runs else [x.stats for x in runs]
-    c, flags = contrast(stats, coefficients, plan.strata), repeat_codes(stats, plan.strata)
-    identified = split_known(flags)
-    if fixed:
-        if flags["single_repeat"].any():
-            raise InputError(
-                f"{runs[0].name}: `questions_are='fixed'` asks how much the answers to these questions vary, which one "
-                "answer per question cannot say: run it with K > 1 repeats, join several runs with `as_repeats`, or "
-                "leave this metric out with `metrics`"
-            )
-        m = of_questions = fixed_moments(stats, coefficients, c, plan, identified=identified)
-        flags["identical_repeats"] |= identified & np.isnan(m.variance)
-    else:
-        m = of_questions = moments(c, plan, settings.se, identified=identified)
+    c, m, flags = contrast_moments(stats, coefficients, plan, settings.se, fixed=fixed)
+    of_questions = m
+    if fixed and flags["single_repeat"].any():
+        raise InputError(
+            f"{runs[0].name}: `questions_are='fixed'` asks how much the answers to these questions vary, which one "
+            "answer per question cannot say: run it with K > 1 repeats, join several runs with `as_repeats`, or "
+            "leave this metric out with `metrics`"
+        )
     labels, new = labels_of(runs, coefficients), components[-1] if len(runs) > 1 and runs[-1].runs_of_one else None
     if labels is not None:
         m = of_questions = with_labels(m, labels, plan)

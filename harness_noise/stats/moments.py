@@ -26,7 +26,7 @@ from scipy import special
 from ..arrays import BoolArray, FloatArray, IntArray, blank
 from ..settings import Estimator
 from .cluster_variance import Cells, cells, crossed_variance, leverage_factor, task_weights
-from .contrast import Contrast, Design, QuestionStats, question_stats, sum_by
+from .contrast import Contrast, Design, QuestionStats, contrast, question_stats, repeat_codes, split_known, sum_by
 from .intervals import Extension
 from .tolerances import ROUNDING, SKEWED_MEASURE, SMALLEST
 
@@ -80,6 +80,34 @@ def moments(
         var_prediction=np.where(split, v, np.nan),
         var_total=found.variance + (v - w),
     )
+
+
+def contrast_moments(
+    runs: Sequence[QuestionStats],
+    coefficients: Sequence[float],
+    plan: Design,
+    estimator: Estimator,
+    *,
+    fixed: bool = False,
+    shown: BoolArray | None = None,
+) -> tuple[Contrast, Moments, dict[str, BoolArray]]:
+    """The contrasts of some runs, their moments, and the codes that their repeats give reason for.
+
+    Args:
+        runs: question statistics of each, (n,) or (P, n).
+        coefficients: of each run.
+        plan: weights, tasks and clusters of the n questions.
+        estimator: of the variance.
+        fixed: the questions are no sample: variances from the repeats alone.
+        shown: (P, n) the questions that each contrast has; None: all of them.
+    """
+    c, codes = contrast(runs, coefficients, plan.strata, shown), repeat_codes(runs, plan.strata, shown)
+    identified = split_known(codes)
+    if not fixed:
+        return c, moments(c, plan, estimator, identified=identified, shown=shown), codes
+    m = fixed_moments(runs, coefficients, c, plan, identified=identified, shown=shown)
+    codes["identical_repeats"] |= identified & np.isnan(m.variance)
+    return c, m, codes
 
 
 def mean_variance(d: FloatArray, plan: Design, estimator: Estimator, shown: BoolArray | None = None) -> Moments:

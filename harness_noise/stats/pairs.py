@@ -29,7 +29,7 @@ from .contrast import (
 )
 from .decision import Differences, noise_flags, sign_p
 from .intervals import MOST, SHARE, ExtendedSample, Extension, bonett_price
-from .moments import Moments, data_limit, fixed_moments, mean_variance, moments, without_rounding
+from .moments import Moments, contrast_moments, data_limit, mean_variance, without_rounding
 from .ranks import answers_above
 from .tolerances import ROUNDING
 
@@ -220,22 +220,12 @@ def _from_questions(work: _Work, rows: IntArray) -> None:
     plan, models = work.plan, (work.out.a[rows], work.out.b[rows])
     shown = None if work.whole else work.scored[models[0]] & work.scored[models[1]]
     runs = [work.stats.runs(each) for each in models]
-    repeats = repeat_codes(runs, plan.strata, shown)
-    identified = split_known(repeats)
-    c = contrast(runs, (1.0, -1.0), plan.strata, shown)
+    c, m, repeats = contrast_moments(runs, (1.0, -1.0), plan, work.estimator, fixed=work.fixed, shown=shown)
     if work.fixed:
-        m = fixed_moments(runs, (1.0, -1.0), c, plan, identified=identified, shown=shown)
-        alone = [
-            fixed_moments(
-                [run], (1.0,), contrast([run], (1.0,), plan.strata, shown), plan, identified=identified, shown=shown
-            )
-            for run in runs
-        ]
+        alone = [contrast_moments([x], (1.0,), plan, work.estimator, fixed=True, shown=shown)[1] for x in runs]
     else:
-        m = moments(c, plan, work.estimator, identified=identified, shown=shown)
-        alone = [
-            mean_variance(run.mean if shown is None else run.mean * shown, plan, work.estimator, shown) for run in runs
-        ]
+        masked = [run.mean if shown is None else run.mean * shown for run in runs]
+        alone = [mean_variance(values, plan, work.estimator, shown) for values in masked]
         far = far_limits(c.d, plan, m, work.estimator, shown)
         work.out.fill(rows, {}, leads=leads(c.d, plan, m, shown), far=far)
     only = [work.scored[each].sum(axis=1) - m.n.astype(np.intp) for each in models]

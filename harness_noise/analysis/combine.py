@@ -17,7 +17,7 @@ from ..stats import combine as methods
 from ..stats import decision
 from ..stats.decision import Skew, skewed_alike
 from ..stats.intervals import agresti_caffo
-from .difference import RowDecision, decided
+from .rows import RowDecision, decided
 
 
 def combined(result: Comparison, pairs: Iterable[tuple[Run, Run]]) -> Comparison:

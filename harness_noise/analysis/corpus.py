@@ -33,9 +33,9 @@ from ..stats.intervals import effective_flips
 from ..stats.moments import Moments, undefined_moments
 from ..stats.pairs import Leads, sides_of
 from ..stats.tolerances import FEW_CARRY, FEW_CARRY_DIFFERENCE, FEW_RESAMPLED, ROUNDING, SLACK
-from .difference import Evidence, RowDecision, about, by_bootstrap, row_of
-from .mean import Interval, mean_fields
+from .difference import by_bootstrap
 from .ranges import hull, outside
+from .rows import Evidence, Interval, RowDecision, about, mean_fields, row_of
 
 _LEFT_OUT = 200
 """Clusters up to which a metric that has to be called is called without each; with more the jackknife's variance

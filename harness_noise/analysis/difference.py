@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..arrays import FloatArray, blank, stacked
+from ..arrays import FloatArray, blank
 from ..data.clusters import in_words
 from ..data.matching import pair_runs
-from ..data.scores import Group, OnQuestions, Run, Scores, causes_of
+from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError, NothingSharedError
-from ..results.diagnostics import OF_ALL_ANSWERS
-from ..results.rows import PEOPLE, Difference, difference
+from ..results.rows import PEOPLE
 from ..settings import Settings, all_count_as_zero
 from ..stats import decision
 from ..stats.contrast import Design, question_stats
-from ..stats.decision import Decision, Differences, Skew, by_sign, noise_codes, skew_of, two_sided
+from ..stats.decision import Differences, by_sign, noise_codes, two_sided
 from ..stats.intervals import Limits, agresti_caffo
-from ..stats.moments import Moments, is_skewed
-from ..stats.pairs import Leads, Sides, correlation, difference_columns, far_limits, leads, paired, sides_of
+from ..stats.moments import Moments
+from ..stats.pairs import Leads, Sides, correlation, far_limits, leads, paired, sides_of
 from ..stats.ranks import answers_above
 from .ranges import MISSING_SHARE, Ends, check_margin, difference_if_missing, scales_differ, score_range
+from .rows import Evidence, RowDecision, about, row_of
 from .sample import (
     Aligned,
     Estimated,
@@ -77,20 +77,6 @@ class Compared:
         """The fields of the row that say what it is about."""
         more = {"task": self.task, "unit": self.parts_a[0].unit, "missing": causes_of(self.parts)}
         return about(self.parts_a, self.parts_b, self.run_a, self.run_b) | more
-
-
-def about(parts_a: Sequence[OnQuestions], parts_b: Sequence[OnQuestions], run_a: Run, run_b: Run) -> dict[str, Any]:
-    """The fields of a row that say what of two runs it compares."""
-    first, other = parts_a[0], parts_b[0]
-    return {
-        "task": first.task,
-        "metric": first.metric,
-        "scorer": first.scorer,
-        "higher_is_better": other.higher_is_better if first.higher_is_better is None else first.higher_is_better,
-        "model_a": run_a.model,
-        "model_b": run_b.model,
-        "n_missing": sum(part.n_missing for part in (*parts_a, *parts_b)),
-    }
 
 
 def one_row(interval: Callable[[float], Limits[float]]) -> Callable[[float], Limits[FloatArray]]:
@@ -163,86 +149,6 @@ def by_bootstrap(found: Distribution, settings: Settings, method: Method = "bca"
     if settings.interval_of_difference != "bootstrap":  # the interval is t's, and not this test's
         return decision.Test(p, by_p=True)
     return decision.Test(p, limits=one_row(partial(found.interval, method=method)), interval="bootstrap")
-
-
-@dataclass(frozen=True, slots=True)
-class RowDecision:
-    """A row before its verdict, which depends on the other rows of its family."""
-
-    fields: Mapping[str, Any]
-    """Fields of a `Difference` that are known by now; numbers that are not given become null."""
-    codes: frozenset[str]
-    """Its diagnostics."""
-    decision: Decision
-    """What the row says for itself; (1,)."""
-    family: str = ""
-    skew: Skew | None = None
-    """Skewness of its paired differences by question (cluster); None where they are no sample, or of several tasks."""
-
-    @classmethod
-    def of(cls, own: Decision, codes: Iterable[str], *, skew: Skew | None = None, **fields: Any) -> RowDecision:
-        """The row of one decided difference, with these fields of a `Difference`."""
-        return cls(fields, frozenset(codes), own, skew=skew)
-
-    def named(self, **fields: Any) -> RowDecision:
-        """The row with these fields, too."""
-        return replace(self, fields={**self.fields, **fields})
-
-
-def decided(rows: Sequence[RowDecision], settings: Settings) -> list[Difference]:
-    """The rows with their adjusted p-values and the verdicts that follow from them."""
-    if not rows:
-        return []
-    ahead = [((row.fields["diff"] or 0.0) > 0) == (row.fields["higher_is_better"] is not False) for row in rows]
-    own = stacked([row.decision for row in rows])
-    verdicts = decision.apply_adjustment(own, np.array(ahead, dtype=np.bool_), settings, [row.family for row in rows])
-    out = []
-    for i, row in enumerate(rows):
-        lost = {"not_after_adjustment"} if verdicts.lost_to_adjustment[i] else set()
-        fields = {
-            **row.fields,
-            **{name: float(column[i]) for name, column in own.numbers().items()},
-            "verdict": verdicts.words[verdicts.codes[i]],
-            "p_adjusted": float(verdicts.p_adjusted[i]),
-            "interval": str(own.interval[i]),
-            "diagnostics": tuple(sorted(row.codes | lost)),
-        }
-        out.append(difference(**fields))
-    return out
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
-    """One difference as it is decided, and what its row says beside that."""
-
-    m: Moments
-    of: Differences
-    test: decision.Test
-    leads: Leads
-    sides: Sides
-    clustered: bool = False
-    """Whether the variance knows clusters."""
-    paired: tuple[FloatArray, Design] | None = None
-    """The paired differences and their design, where they are a sample of questions."""
-
-
-def row_of(found: Evidence, codes: Iterable[str], settings: Settings, **fields: Any) -> RowDecision:
-    """The row of a difference, with these diagnostics and further fields."""
-    codes, skew = set(codes), None
-    if found.of.far is not None and not np.isnan(found.of.far.mean[0]):
-        codes.add("few_flips")
-    if found.paired is not None:
-        d, plan = found.paired
-        codes |= {"skewed"} if fields["unit"] is not None and is_skewed(d, plan) else set()
-        if not plan.strata.any():
-            skew = skew_of(np.bincount(plan.clusters, weights=d - d.mean()).astype(np.float64))
-    columns = difference_columns(found.m, found.leads, found.sides, found.clustered)
-    numbers: dict[str, Any] = {name: column.item() for name, column in columns.items()}
-    if OF_ALL_ANSWERS & codes:
-        codes.discard("single_repeat")
-        numbers["se_total"] = None
-    numbers |= {"level": settings.level, "test": settings.test, "estimand": settings.estimand}
-    return RowDecision.of(decision.decide(found.of, settings, found.test), codes, skew=skew, **numbers | fields)
 
 
 def run_difference(compared: Compared, settings: Settings) -> tuple[RowDecision, list[str]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..data.clusters import in_words
 from ..data.native_values import agreed
-from ..data.scores import Group, OnQuestions, Run, Scores, causes_of
+from ..data.scores import Group, Run, Scores, causes_of
 from ..errors import InputError, some_of
 from ..io.joining import check_clusters
 from ..results.diagnostics import OF_ALL_ANSWERS, UNSPLIT
@@ -21,14 +21,14 @@ from ..results.sequential import looks_of
 from ..settings import Settings
 from ..stats import intervals
 from ..stats.contrast import Design, sub_design
-from ..stats.decision import detectable_distance, welch_p
+from ..stats.decision import welch_p
 from ..stats.intervals import Limits
 from ..stats.labels import n_labelled
 from ..stats.moments import Moments, intraclass_correlation, skewness
-from ..stats.pairs import noise_columns
 from ..stats.tolerances import FEW_DF, FEW_FAILURES, HEAVY_DF, SKEWED, SKEWED_MEASURE, SLACK, short_of
 from .judges import judge_notes, with_judge
 from .ranges import MISSING_SHARE, Ends, mean_if_missing, score_range
+from .rows import Interval, mean_fields
 from .sample import (
     Estimated,
     Sample,
@@ -66,20 +66,6 @@ def _interval_name(data: Sample, m: Moments, plan: Design, settings: Settings, e
     if ends is None or not ends.binary:  # a point is no interval
         return "none"
     return "wilson" if name in ("t", "bootstrap", "bootstrap-t") else name
-
-
-NOWHERE = Limits(math.nan, math.nan)
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """The confidence interval of one mean."""
-
-    ends: Limits[float] = NOWHERE
-    """NaN where there is none."""
-    name: str = "none"
-    moved: float = 0.0
-    """How far the end on the side of the long tail was moved, in standard errors."""
 
 
 def _resampled(found: Estimated, settings: Settings, name: str) -> Limits[float] | None:
@@ -205,32 +191,6 @@ def estimate_of(parts: Sequence[Scores], run: Run, settings: Settings, *, group:
         "estimand": settings.estimand if data.corrected is None else PEOPLE,
     }
     return estimate(**fields | more)
-
-
-def mean_fields(
-    item: OnQuestions, run: Run, m: Moments, settings: Settings, interval: Interval, *, clustered: bool
-) -> dict[str, Any]:
-    """The fields of a row that follow from its moments and its interval, and those that say what it is of."""
-    noise = {name: column.item() for name, column in noise_columns(m, clustered).items()}
-    return noise | {
-        "task": item.task,
-        "metric": item.metric,
-        "scorer": item.scorer,
-        "model": run.model,
-        "run": run.name,
-        "higher_is_better": item.higher_is_better,
-        "n_questions": int(m.n[0]),
-        "n_clusters": int(m.n_clusters[0]),
-        "mean": m.mean.item(),
-        "ci_low": interval.ends.low,
-        "ci_high": interval.ends.high,
-        "level": settings.level,
-        "df": m.df.item(),
-        "interval": interval.name,
-        "se_naive": math.sqrt(m.naive.item()),
-        "n_effective": m.n[0] / noise["design_effect"] if noise["design_effect"] else None,
-        "mde": detectable_distance(noise["se"], m.df.item(), settings.level),
-    }
 
 
 def _ends_of(data: Sample, plan: Design, bounds: tuple[float, float] | None) -> intervals.RangeEnds | None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
-from ..analysis.difference import RowDecision, decided
+from ..analysis.rows import RowDecision, decided
 from ..data.questions import Questions
 from ..data.scores import Measured, Run, Scores
 from ..errors import InputError

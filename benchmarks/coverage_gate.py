@@ -22,9 +22,9 @@ from harness_noise.arrays import rows_of, stacked
 from harness_noise.data.questions import Questions
 from harness_noise.data.scores import Group, Run, Scores
 from harness_noise.settings import Settings
-from harness_noise.stats.contrast import Contrast, Design, design
+from harness_noise.stats.contrast import Design, design
 from harness_noise.stats.decision import adjusted, decide, p_beyond
-from harness_noise.stats.moments import RunComponent, moments, run_component, with_new_run
+from harness_noise.stats.moments import RunComponent, mean_variance, run_component, with_new_run
 from harness_noise.stats.pairs import far_limits, leads, paired
 
 SEED = 20261123
@@ -77,8 +77,7 @@ def answers(
 
 def limits(d: np.ndarray, plan: Design, level: float, table: np.ndarray | None = None) -> tuple[np.ndarray, ...]:
     """(P,) means, both limits and degrees of freedom of (P, n) differences, as `compare` has them."""
-    zeros = np.zeros_like(d)
-    m = moments(Contrast(d, zeros, zeros), plan, "cr2", identified=False)
+    m = mean_variance(d, plan, "cr2")
     whole = None
     if table is not None:  # (P, n, R) baseline runs
         each = [rows_of(m, slice(i, i + 1)) for i in range(len(d))]

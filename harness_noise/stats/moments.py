@@ -1,7 +1,7 @@
 """The moments of contrasts: mean, variance and the split into data and prediction noise. Numbers, no diagnostics.
 
 One contrast or P of them at once, all on the same n questions or each with gaps of its own: the numbers of a run, of a
-comparison and of every pair of a leaderboard come from `moments`.
+comparison and of every pair of a leaderboard come from `contrast_moments`.
 
 Repeats may share a cause: a seed, a prompt or a judge that moves all questions together. The two-way table
 question × run then has, beside the residual, a run component σ²_run, the variance of the whole mean from run to run
@@ -49,39 +49,6 @@ class Moments:
     zero_variance: BoolArray
 
 
-def moments(
-    c: Contrast,
-    plan: Design,
-    estimator: Estimator = "cr2",
-    *,
-    identified: BoolArray | bool = True,
-    shown: BoolArray | None = None,
-) -> Moments:
-    """Mean, variance and noise decomposition of contrasts under a design.
-
-    Data noise is V − Σ a_i² w_i, the small-K correction of [Wang, §3.3]; it may be negative. Prediction
-    noise is Σ a_i² v_i, at one answer per question; total noise V + Σ a_i² Σ_r a_r² s² (1 − 1/k) is
-    their sum where they are identified, and always exists.
-
-    Args:
-        c: one contrast, (n,), or P of them, (P, n).
-        plan: weights, tasks and clusters of the n questions.
-        estimator: of the variance.
-        identified: (P,) whether v and w are known, so that data and prediction noise can be told apart.
-        shown: (P, n) the questions that each contrast has; None: all of them.
-    """
-    found = mean_variance(c.d, plan, estimator, shown)
-    weights, _ = task_weights(plan, shown)
-    v, w = (_weighted_squares(x, plan, weights) for x in (c.v, c.w))
-    split = identified & ~np.isnan(found.variance)
-    return replace(
-        found,
-        var_data=np.where(split, without_rounding(found.variance, w), np.nan),
-        var_prediction=np.where(split, v, np.nan),
-        var_total=found.variance + (v - w),
-    )
-
-
 def contrast_moments(
     runs: Sequence[QuestionStats],
     coefficients: Sequence[float],
@@ -93,20 +60,37 @@ def contrast_moments(
 ) -> tuple[Contrast, Moments, dict[str, BoolArray]]:
     """The contrasts of some runs, their moments, and the codes that their repeats give reason for.
 
+    Data noise is V − Σ a_i² w_i, the small-K correction of [Wang, §3.3]; it may be negative. Prediction noise is
+    Σ a_i² v_i, at one answer per question; total noise V + Σ a_i² Σ_r a_r² s² (1 − 1/k) is their sum where they are
+    identified, and always exists.
+
+    Of questions that are no sample V is Σ a_i² w_i, what the repeats alone say: given the questions, answers are
+    independent, and clusters change nothing, for what questions share is part of what is fixed. The degrees of freedom
+    are those of a sum of variances [Satterthwaite]. What belongs to a sample of questions is NaN.
+
     Args:
         runs: question statistics of each, (n,) or (P, n).
         coefficients: of each run.
         plan: weights, tasks and clusters of the n questions.
         estimator: of the variance.
-        fixed: the questions are no sample: variances from the repeats alone.
+        fixed: the questions are no sample.
         shown: (P, n) the questions that each contrast has; None: all of them.
     """
     c, codes = contrast(runs, coefficients, plan.strata, shown), repeat_codes(runs, plan.strata, shown)
-    identified = split_known(codes)
+    identified, m = split_known(codes), mean_variance(c.d, plan, estimator, shown)
+    weights, _ = task_weights(plan, shown)
+    v, w = ((weights**2 * sum_by(plan.strata, np.atleast_2d(x), weights.shape[1])).sum(axis=1) for x in (c.v, c.w))
     if not fixed:
-        return c, moments(c, plan, estimator, identified=identified, shown=shown), codes
-    m = fixed_moments(runs, coefficients, c, plan, identified=identified, shown=shown)
-    codes["identical_repeats"] |= identified & np.isnan(m.variance)
+        split = identified & ~np.isnan(m.variance)
+        data = np.where(split, without_rounding(m.variance, w), np.nan)
+        total = m.variance + (v - w)
+        return c, replace(m, var_data=data, var_prediction=np.where(split, v, np.nan), var_total=total), codes
+    known = identified & (w > 0)
+    codes["identical_repeats"] |= identified & ~known
+    with np.errstate(invalid="ignore", divide="ignore"):
+        df = w**2 / sum(_spread(run, a, plan, weights, shown) for run, a in zip(runs, coefficients, strict=True))
+    w, df, v = (np.where(known, x, np.nan) for x in (w, df, v))
+    m = replace(undefined_moments(m.n, m.n), mean=m.mean, variance=w, df=df, var_prediction=v, var_total=v)
     return c, m, codes
 
 
@@ -158,42 +142,9 @@ def _variance(e: FloatArray, plan: Design, found: Cells, estimator: Estimator) -
     return V, df
 
 
-def _weighted_squares(values: FloatArray, plan: Design, weights: FloatArray) -> FloatArray:
-    """(P,) Σ a_i² x_i."""
-    return np.asarray((weights**2 * sum_by(plan.strata, np.atleast_2d(values), weights.shape[1])).sum(axis=1))
-
-
 def undefined_moments(n: FloatArray, n_clusters: FloatArray) -> Moments:
     """What is known where there is no variance to speak of."""
     return replace(blank(Moments, len(n)), n=n, n_clusters=n_clusters)
-
-
-def fixed_moments(
-    runs: Sequence[QuestionStats],
-    coefficients: Sequence[float],
-    c: Contrast,
-    plan: Design,
-    *,
-    identified: BoolArray,
-    shown: BoolArray | None = None,
-) -> Moments:
-    """Moments of contrasts whose questions are no sample: V = Σ a_i² w_i, what the repeats alone say.
-
-    Given the questions, answers are independent, and clusters change nothing: what questions share is part of what is
-    fixed. The degrees of freedom are those of a sum of variances [Satterthwaite]. What belongs to a sample of
-    questions is NaN. The arguments are those of `contrast` and `moments`.
-    """
-    weights, counts = task_weights(plan, shown)
-    d = np.atleast_2d(c.d)
-    mean = (weights * sum_by(plan.strata, d, counts.shape[1])).sum(axis=1)
-    V, v = (_weighted_squares(x, plan, weights) for x in (c.w, c.v))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        df = V**2 / sum(_spread(run, a, plan, weights, shown) for run, a in zip(runs, coefficients, strict=True))
-    known = identified & (V > 0)
-    V, df, v = (np.where(known, x, np.nan) for x in (V, df, v))
-    n = np.broadcast_to(counts.sum(axis=1), len(d))
-    mean = np.where(n > 0, mean, np.nan)
-    return replace(undefined_moments(n, n), mean=mean, variance=V, df=df, var_prediction=v, var_total=v)
 
 
 def _spread(run: QuestionStats, a: float, plan: Design, weights: FloatArray, shown: BoolArray | None) -> FloatArray:

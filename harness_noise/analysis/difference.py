@@ -275,7 +275,7 @@ def observed_pair(
     """Who leads where, and the difference as it is decided; the far limit has the variance between runs in it, too."""
     of, far, width = blank(Leads, 1), None, None if bounds is None else bounds[1] - bounds[0]
     if settings.questions_are == "population":
-        d, whole = found.c.d[None, :], None if found.m is found.of_questions else found.m
+        d, whole = found.c.d[None, :], found.m if found.with_runs else None
         of = leads(d, found.plan, found.m)
         far = far_limits(d, found.plan, found.of_questions, settings.se, whole=whole)
     return of, paired(found.m, of, far, width)

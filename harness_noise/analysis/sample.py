@@ -369,7 +369,9 @@ class Estimated:
     m: Moments
     """(1,)"""
     of_questions: Moments
-    """(1,) without the variance between runs; `m` itself where there is none."""
+    """(1,) without the variance between runs."""
+    with_runs: bool
+    """Whether `m` has that variance."""
     codes: frozenset[str]
     """Diagnostics of the variance and of the repeats."""
     judge: JudgeCorrection | None
@@ -419,7 +421,7 @@ def kernel(
     if not fixed and wider_outside(runs[0], c, plan, of_questions, settings):
         codes.add("inner_clusters")
     judge = correction(labels, c.d, m, plan) if labels is not None else None
-    return Estimated(c, plan, m, of_questions, frozenset(codes), judge)
+    return Estimated(c, plan, m, of_questions, of_runs or new is not None, frozenset(codes), judge)
 
 
 def _within_runs(run: Sample, component: RunComponent | None) -> QuestionStats:

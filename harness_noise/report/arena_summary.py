@@ -280,7 +280,7 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
         *mean_columns("mean ci se total data prediction", level),
         Column("ranks", ranks, f"that the model may truly have, with {level} confidence for all models at once"),
         Column("ties", "ties", "models that it is not shown to differ from, all pairs tested together", 4),
-        TextColumn("in top", "in_top", "whether it is among the K best of --top K", optional=True),
+        TextColumn("in top", "in_top", "whether it is among the K best (`top`)", optional=True),
         Column("win rate", lambda row: number(row.win_rate, 3), "mean over all rivals of wins + half of ties", 3),
         pass_k("@", "at", "one of these many answers is right", 3),
         pass_k("^", "hat", "all of these many answers are right", 4),

@@ -107,13 +107,12 @@ def _estimate_sentence(item: Estimate) -> str:
         )
     if "missing_matters" in item.diagnostics:
         parts.append(
-            f"between {' and '.join(if_missing(item, digits).split(' … '))} if its {item.n_missing} missing "
-            "answers were all wrong or all right"
+            f"between {if_missing(item, ' and ')} if its {item.n_missing} missing answers were all wrong or all right"
         )
     if item.se_data is not None:
         parts.append(
             f"with one answer per question its standard error would be {number(item.se_total, digits)} "
-            f"(data {data_noise(item, digits)}, prediction {number(item.se_prediction, digits)})"
+            f"(data {data_noise(item)}, prediction {number(item.se_prediction, digits)})"
         )
     return "; ".join([*parts, ODD] if "mean_mismatch" in item.diagnostics else parts) + "."
 

@@ -25,6 +25,7 @@ from ..results.rows import (
     Heterogeneity,
 )
 from .columns import (
+    CLUSTERS,
     MISSING,
     TASK,
     Column,
@@ -33,7 +34,6 @@ from .columns import (
     Summary,
     TextColumn,
     borrowed_line,
-    clusters,
     decimals,
     degrees,
     difference_columns,
@@ -283,7 +283,7 @@ def flip_table(flips: Sequence[Flip]) -> Section:
     """One row for each question; of the answers the most frequent one's end, where the result stands."""
     several = len({flip.key for flip in flips}) > 1
 
-    ending = "the end of {}'s most frequent answer; --wide shows all"
+    ending = "the end of {}'s most frequent answer; `wide=True` shows all"
     some = partial(TextColumn, optional=True)
     columns = [
         some("Task", lambda flip: what_of(flip) if several else ""),
@@ -294,7 +294,9 @@ def flip_table(flips: Sequence[Flip]) -> Section:
             5,
         ),
         TextColumn(
-            "Question", lambda flip: shorten(flip.text or flip.question, 60), "its beginning; --wide shows it whole"
+            "Question",
+            lambda flip: shorten(flip.text or flip.question, 60),
+            "its beginning; `wide=True` shows it whole",
         ),
         some("Cluster", lambda flip: shorten(flip.cluster or "", 24), rank=4),
         some("Target", lambda flip: shorten(flip.target or "", 16), "the answer that is right", 1),
@@ -454,7 +456,7 @@ def _slice_table(title: str, rows: Sequence[EstimateSlice | DifferenceSlice], ma
         *_slice_names(rows),
         TextColumn("Slice", lambda row: shorten(row.value, 40), "questions that share this value"),
         Column("n", "n_questions", "questions", 3),
-        clusters(4),
+        replace(CLUSTERS, rank=4),
         *(difference_columns("diff ci", level) if compared else mean_columns("mean ci", level)),
         Column("SE", "se", "standard error", 2),
         Column("shrunken", "shrunken", "pulled towards the other slices, the more the noisier it is", 1, optional=True),

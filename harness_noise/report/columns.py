@@ -275,17 +275,22 @@ def data_noise(item: Estimate | Difference) -> str:
     return f"< {number(max(1, math.ceil(item.se_data_upper / unit - SLACK)) * unit, digits)}"
 
 
-_INTERVALS = {"wilson": "Wilson", "korn-graubard": "Korn–Graubard", "bootstrap": "bootstrap", "t": "t"}
+_INTERVALS = {
+    "t": "t",
+    "wilson": "Wilson",
+    "korn-graubard": "Korn–Graubard",
+    "bootstrap": "bootstrap",
+    "bootstrap-t": "bootstrap-t",
+    "clopper-pearson": "Clopper–Pearson",
+}
 
 
 def mean_interval_name(item: Estimate) -> str:
     """The interval's method and its degrees of freedom: "Wilson, t 19 df"."""
-    if item.interval in ("clopper-pearson", "bootstrap-t"):
-        return item.interval.replace("clopper-pearson", "Clopper–Pearson")
-    if item.interval not in _INTERVALS or item.df is None:
-        return ""
-    df = f"{degrees(item.df)} df"
-    return f"t, {df}" if item.interval == "t" else f"{_INTERVALS[item.interval]}, t {df}"
+    name = _INTERVALS.get(item.interval, "")
+    if item.df is None or item.interval not in ("t", "wilson", "korn-graubard", "bootstrap"):
+        return name
+    return f"{name}, {'' if name == 't' else 't '}{degrees(item.df)} df"
 
 
 def if_missing(item: Estimate, joint: str = " … ") -> str:

@@ -25,7 +25,6 @@ from ..arrays import IntArray
 from ..io.atomic import write_text
 from ..results.arena import Arena, BenchmarkResult
 from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate, Flip
-from ..settings import ESTIMATORS
 from . import arena_summary, canvas, figures
 from .canvas import Picture
 from .columns import (
@@ -43,7 +42,7 @@ from .columns import (
     shorten,
     what_of,
 )
-from .sentences import count_line, sentence, verdict_parts
+from .sentences import count_line, methods, sentence, verdict_parts
 from .summary import FLIPPED, Result, counted, lost_to_adjustment, slice_sections, slice_sentences, summarise
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -126,25 +125,6 @@ def kind(row: Estimate | Difference) -> str:
 
 
 RUNS = 40
-_TESTS = {
-    "t": "the t test",
-    "sign": "the exact sign test",
-    "permutation": "a permutation test",
-    "bootstrap": "the bootstrap",
-    "wild": "the wild cluster bootstrap",
-}
-_ADJUST = {
-    "holm": "p-values are adjusted by Holm's method",
-    "bh": "p-values are adjusted by Benjamini and Hochberg's method",
-    "none": "p-values are not adjusted",
-}
-_SAID = (
-    ("questions_are", "fixed", "The questions are all there is; the noise is that of the repeated answers alone."),
-    ("repeats_are", "runs", "Repeats are runs that move all questions together."),
-    ("missing", "drop", "Answers without a score are left out and counted."),
-    ("missing", "zero", "Answers without a score count as wrong."),
-)
-"""(setting, value, what it means)."""
 
 
 def foot(
@@ -161,43 +141,9 @@ def foot(
         "command": command,
         "runs": [(shorten(model, 60), shorten(path, 200)) for model, path in named[:RUNS]],
         "more_runs": max(0, len(named) - RUNS),
-        "words": in_words(settings, items),
+        "words": methods(items, settings) if items else "",
         "settings": settings,
     }
-
-
-def in_words(settings: Mapping[str, Any], items: Sequence[Estimate | Difference]) -> str:
-    """How the numbers of these rows were computed."""
-    level = f"{100 * float(settings.get('level') or 0.95):g} %"
-    compared = [item for item in items if isinstance(item, Difference)]
-    bare = any(item.test in ("fisher", "reference") for item in compared)
-    out = [_paired(compared)] if compared else []
-    if settings.get("questions_are") != "fixed" and settings.get("se") in ESTIMATORS and items and not bare:
-        specs = list(dict.fromkeys(shorten(item.cluster, 60) for item in items if item.cluster))
-        of = f"clustered by {', '.join(specs[:4])}" if specs else "independent of each other"
-        out.append(f"Questions are a sample, {of}; standard errors are {ESTIMATORS[settings['se']]}.")
-    method = settings.get("interval")
-    text = f"Intervals have {level} coverage" + ("" if method in (None, "auto") else f" (method: {method})")
-    if compared and not bare and settings.get("test") in _TESTS:
-        text += f"; differences are tested by {_TESTS[settings['test']]}"
-    if len(items) > 1 and compared and settings.get("adjust") in _ADJUST:
-        text += f"; {_ADJUST[settings['adjust']]}"
-    out.append(text + ".")
-    if settings.get("margin") is not None:
-        out.append(f"Two models are equivalent if they differ by less than {settings['margin']:g}.")
-    said = () if bare else _SAID
-    return " ".join([*out, *(words for name, value, words in said if settings.get(name) == value)])
-
-
-def _paired(items: Sequence[Difference]) -> str:
-    """A sentence on what is compared."""
-    if any("reference_noise" in item.diagnostics for item in items):
-        return "Two numbers are compared; their noise is that of the benchmark's profile."
-    if any(item.test == "fisher" for item in items):
-        return "Two counts are compared; which question is which is not known."
-    if any("unpaired" in item.diagnostics for item in items):
-        return "Two samples of different questions are compared."
-    return "Differences are paired: question by question, over the questions that both have answered."
 
 
 DETAILS = 24

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import isclose
+from typing import Any
 
 from ..data.native_values import is_proportion
+from ..errors import some_of
 from ..results.diagnostics import explained
 from ..results.rows import Comparison, Difference, Estimate
 from ..results.sequential import CANNOT, NOT_DECIDED
 from ..stats.tolerances import SLACK
 from .columns import (
+    by_test,
     data_noise,
     digits_of,
     equals_p,
@@ -227,6 +231,50 @@ def _asked(item: Estimate) -> str:
         return f"{item.n_questions:,} questions"
     size = item.n_questions / item.n_clusters
     return f"{item.n_clusters:,} clusters of {f'about {size:.1f}' if size % 1 else f'{size:.0f}'}"
+
+
+_SETTINGS_SAID = (
+    ("questions_are", "fixed", "The questions are all there is; the noise is that of the repeated answers alone."),
+    ("repeats_are", "runs", "Repeats are runs that move all questions together."),
+    ("missing", "drop", "Answers without a score are left out and counted."),
+    ("missing", "zero", "Answers without a score count as wrong."),
+)
+"""(setting, value, what it means)."""
+_ADJUSTED = {"holm": "Holm", "bh": "Benjamini–Hochberg", "none": "as p"}
+
+
+def methods(items: Sequence[Estimate | Difference], settings: Mapping[str, Any]) -> str:
+    """How the numbers of these rows were made, for a caption or the foot of a page."""
+    compared = [item for item in items if isinstance(item, Difference)]
+    bare = any(item.test in ("fisher", "reference") for item in compared)
+    clusters = list(dict.fromkeys(shorten(item.cluster, _NAME) for item in items if item.cluster))
+    flat = " where there are clusters" * any(item.cluster is None for item in items)
+    error = [f"clustered by {some_of(clusters, 4)}{flat}"] if clusters else []
+    fixed = bare or settings.get("questions_are") == "fixed"
+    how = [str(settings.get("se", ""))] if compared and not fixed else []
+    how += [item.estimator for item in items if isinstance(item, Estimate) and item.se is not None]
+    error += [name.upper() if name.startswith("cr") else name for name in dict.fromkeys(filter(None, how))]
+    error_words = f" ({'; '.join(error)})" if error else ""
+    ways = ", ".join(dict.fromkeys(_without_df(item) for item in items))
+    interval_words = f"CI: {level_of(items)} confidence interval"
+    if compared:
+        each = dict.fromkeys(map(pairing, compared))
+        parts = [f"A − B, {', '.join('paired by question' if how == 'paired' else how for how in each)}"]
+        parts += [f"± is the standard error of the difference{error_words}", interval_words, f"p: two-sided ({ways})"]
+        parts += [f"p adj.: {_ADJUSTED[settings['adjust']]}"] if len(items) > 1 and settings.get("adjust") else []
+    else:
+        parts = [f"± is the standard error{error_words}", f"{interval_words}{f' ({ways})' if ways else ''}"]
+    out = ["; ".join(parts) + "."]
+    if settings.get("margin") is not None:
+        out.append(f"Two models are equivalent if they differ by less than {settings['margin']:g}.")
+    said = () if bare else _SETTINGS_SAID
+    return " ".join([*out, *(words for name, value, words in said if settings.get(name) == value)])
+
+
+def _without_df(item: Estimate | Difference) -> str:
+    """The test of a difference, the interval of a mean, without degrees of freedom, which the rows have."""
+    item = replace(item, df=None)
+    return by_test(item) if isinstance(item, Difference) else mean_interval_name(item)
 
 
 FEW = 12

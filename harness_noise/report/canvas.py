@@ -262,6 +262,11 @@ class Drawing:
         if label:
             self.legend.append((element("path", d="M-9 0H9", **style), label))
 
+    def curve(self, x: Any, y: Any, series: int, *, label: str = "", **about: str) -> None:
+        """Draw a line in the colour and with the dash of its series; see `line`."""
+        i = series % len(COLOURS)
+        self.line(x, y, COLOURS[i], dash=DASHES[i], width=1.6, label=label, **about)
+
     def _path(self, x: Any, y: Any) -> str:
         """The way through the finite points; empty without any."""
         at = zip(self.px(x).tolist(), self.py(y).tolist(), strict=True)

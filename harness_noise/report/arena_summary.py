@@ -14,31 +14,9 @@ from ..errors import some_of
 from ..results.arena import Arena, Benchmark, BenchmarkResult, Checkpoint, Model, Spread
 from ..results.rows import PEOPLE, Difference
 from ..stats import decision
+from . import fmt
 from .canvas import label_of
-from .columns import (
-    MISSING,
-    Column,
-    Marks,
-    Section,
-    Summary,
-    TextColumn,
-    decimals,
-    difference_columns,
-    digits_of,
-    equals_p,
-    estimand_line,
-    interval_of,
-    level_of,
-    mean_columns,
-    metric_name,
-    number,
-    percent,
-    section,
-    shorten,
-    span,
-    what_of,
-    with_error,
-)
+from .columns import Column, Marks, Section, Summary, TextColumn, difference_columns, mean_columns, section
 from .sentences import ODD
 from .sequential import budget_section
 
@@ -83,14 +61,14 @@ def summarise(arena: Arena, *, brief: bool = False) -> Summary:
         pairs = pair_table([board.pairs[i] for i in rows], None if brief and few else marks, title)
         sections.append(replace(pairs, detail=few))
     more = [line for lines in told for line in lines[1:]]
-    more += estimand_line([model for board in arena.boards for model in board.models])
+    more += fmt.estimand_line([model for board in arena.boards for model in board.models])
     return Summary(tuple(sections), marks.legend(), tuple(more), lead)
 
 
 def board_name(board: BenchmarkResult) -> str:
     """Task and metric."""
     task, metric, scorer = board.key
-    return shorten(f"{task} ({metric_name(metric, scorer)})" if task else metric_name(metric, scorer), NAME)
+    return fmt.shorten(f"{task} ({fmt.metric_name(metric, scorer)})" if task else fmt.metric_name(metric, scorer), NAME)
 
 
 def file_names(arena: Arena) -> list[str]:
@@ -108,14 +86,14 @@ def sentences(board: BenchmarkResult) -> list[str]:
     row, common = board.benchmark, board.pairs.common
     estimand = {"these_questions": "these questions", PEOPLE: "the mean that people would give"}.get(common["estimand"])
     name = board_name(board) + (f" (estimand: {estimand})" if estimand else "")
-    best, level = [shorten(model, NAME) for model in row.best], percent(common["level"])
+    best, level = [fmt.shorten(model, NAME) for model in row.best], fmt.percent(common["level"])
     first = []
     if len(best) == 1:
         first = [f"{name}: {best[0]} is the best of {row.n_models} models ({level})"]
     elif best:
         worse = f"{len(best)} of {row.n_models} models are not significantly worse than the best"
         first = [f"{name}: {worse} ({level}): {some_of(best, 8)}"]
-    odd = [shorten(item.model, NAME) for item in board.models if "mean_mismatch" in item.diagnostics]
+    odd = [fmt.shorten(item.model, NAME) for item in board.models if "mean_mismatch" in item.diagnostics]
     if odd:
         first = [f"{first[0] if first else name}; {', '.join(odd[:8])}: {ODD}"]
     if best and (words := _only_for_the_best(board)):
@@ -129,20 +107,20 @@ def _noise_words(board: BenchmarkResult) -> list[str]:
     row, pairs = board.benchmark, board.pairs
     if row.se_total is None:
         return []
-    digits = decimals(row.se_total.median)
-    low, high = number(row.se_total.min, digits), number(row.se_total.max, digits)
+    digits = fmt.decimals(row.se_total.median)
+    low, high = fmt.number(row.se_total.min, digits), fmt.number(row.se_total.max, digits)
     size, better = np.abs(pairs.columns["diff"]), _better(board)
     tested = np.isfinite(size) & np.isfinite(pairs.columns["se"])
     ends = []
     if (better & tested).any():
         adjusted = " after adjustment" if "not_after_adjustment" in pairs.flags else ""
-        smallest = number(float(size[better & tested].min()), digits)
+        smallest = fmt.number(float(size[better & tested].min()), digits)
         ends.append(f"the smallest difference found significant{adjusted} is {smallest}")
     if (~better & tested).any():
-        ends.append(f"the largest found not significant is {number(float(size[~better & tested].max()), digits)}")
+        ends.append(f"the largest found not significant is {fmt.number(float(size[~better & tested].max()), digits)}")
     close = f"{row.n_close_pairs} pairs" if row.n_close_pairs > 1 else "one pair"
     text = (
-        f"the total standard error of a difference is {number(row.se_total.median, digits)} "
+        f"the total standard error of a difference is {fmt.number(row.se_total.median, digits)} "
         f"({f'from {low} to {high}, ' if low != high else ''}over the {close} differing by less than 5 total SEs)"
     )
     return ["; ".join(filter(None, [text, ", ".join(ends)]))]
@@ -153,7 +131,7 @@ def _only_for_the_best(board: BenchmarkResult) -> str:
     pairs = board.pairs
     worse = {*pairs.a[pairs.verdict == decision.B].tolist(), *pairs.b[pairs.verdict == decision.A].tolist()}
     names = [
-        shorten(model.model, NAME)
+        fmt.shorten(model.model, NAME)
         for m, model in enumerate(board.models)
         if model.among_best is False and m not in worse
     ]
@@ -189,9 +167,9 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
         def cell(row: Benchmark) -> str:
             value: Spread | None = getattr(row, name)
             if value is None:
-                return MISSING
+                return fmt.MISSING
             median, low, high = (
-                number(x, decimals(value.median) if digits is None else digits)
+                fmt.number(x, fmt.decimals(value.median) if digits is None else digits)
                 for x in (value.median, value.min, value.max)
             )
             return f"{median} ({low} … {high})" if ranges and value.min != value.max else median
@@ -201,15 +179,15 @@ def benchmarks(arena: Arena, *, ranges: bool = True) -> Section:
     def limit(label: str, name: str, hint: str) -> Column:
         def cell(row: Benchmark) -> str:
             median = row.se_total.median if row.se_total else None
-            return number(getattr(row, name), decimals(median, row.smallest_significant_diff))
+            return fmt.number(getattr(row, name), fmt.decimals(median, row.smallest_significant_diff))
 
         return Column(label, cell, f"{hint}, each pair by its own interval", 1)
 
     close = "pairs differing by less than 5 total SEs, of all pairs"
     sizes = "difference of adjacent sizes of a model family, in total SEs"
     columns = [
-        TextColumn("Task", lambda row: shorten(row.task, NAME)),
-        TextColumn("Metric", lambda row: shorten(metric_name(row.metric, row.scorer), NAME)),
+        TextColumn("Task", lambda row: fmt.shorten(row.task, NAME)),
+        TextColumn("Metric", lambda row: fmt.shorten(fmt.metric_name(row.metric, row.scorer), NAME)),
         Column("n", "n_questions", "questions"),
         Column("models", "n_models", "how many there are", 1),
         Column("close pairs", lambda row: f"{row.n_close_pairs} of {row.n_pairs}", close, 2),
@@ -246,14 +224,14 @@ def leaderboard(arena: Arena) -> Section:
     def cell(name: str, key: tuple[str, str, str]) -> str:
         row = cells[name].get(key)
         if row is None or row.mean is None:
-            return MISSING
-        return f"{with_error(row.mean, row.se)}{f' {BEST}' * bool(row.among_best)}"
+            return fmt.MISSING
+        return f"{fmt.with_error(row.mean, row.se)}{f' {BEST}' * bool(row.among_best)}"
 
     def best(name: str) -> str:
         have = cells[name].values()
         return f"{sum(bool(row.among_best) for row in have)} of {len(have)}"
 
-    columns = [TextColumn("Model", lambda name: shorten(name, NAME))]
+    columns = [TextColumn("Model", lambda name: fmt.shorten(name, NAME))]
     if len(arena.boards) > 1:
         columns.append(Column(BEST, best, "benchmarks on which it may be the best, of those that it has"))
     columns += [Column(board_name(board), partial(cell, key=board.key)) for board in arena.boards]
@@ -262,11 +240,11 @@ def leaderboard(arena: Arena) -> Section:
 
 def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
     """One row for each model, the best first."""
-    level = percent(board.pairs.common["level"])
+    level = fmt.percent(board.pairs.common["level"])
     top = max((max(model.pass_at_k) for model in board.models if model.pass_at_k), default=1)
 
     def ranks(row: Model) -> str:
-        return MISSING if row.rank_low is None or row.rank_high is None else span(row.rank_low, row.rank_high)
+        return fmt.MISSING if row.rank_low is None or row.rank_high is None else fmt.span(row.rank_low, row.rank_high)
 
     def pass_k(symbol: str, kind: str, meaning: str, rank: int) -> Column:
         def cell(row: Model) -> str:
@@ -275,18 +253,18 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
         return Column(f"pass{symbol}{top}", cell, f"chance that {meaning}", rank, optional=True)
 
     columns = [
-        TextColumn("Model", lambda row: shorten(row.model, NAME)),
+        TextColumn("Model", lambda row: fmt.shorten(row.model, NAME)),
         Column("Rank", "rank", "by the mean", 1),
         *mean_columns("mean ci se total data prediction", level),
         Column("ranks", ranks, f"that the model may truly have, with {level} confidence for all models at once"),
         Column("ties", "ties", "models that it is not shown to differ from, all pairs tested together", 4),
         TextColumn("in top", "in_top", "whether it is among the K best (`top`)", optional=True),
-        Column("win rate", lambda row: number(row.win_rate, 3), "mean over all rivals of wins + half of ties", 3),
+        Column("win rate", lambda row: fmt.number(row.win_rate, 3), "mean over all rivals of wins + half of ties", 3),
         pass_k("@", "at", "one of these many answers is right", 3),
         pass_k("^", "hat", "all of these many answers are right", 4),
         TextColumn(
             "best?",
-            lambda row: {True: "yes", False: ""}.get(row.among_best, MISSING),
+            lambda row: {True: "yes", False: ""}.get(row.among_best, fmt.MISSING),
             "not significantly worse than the best, adjusted for the choice",
         ),
         TextColumn(
@@ -300,8 +278,8 @@ def models(board: BenchmarkResult, marks: Marks, title: str) -> Section:
 
 def _frontier(row: Model) -> str:
     """yes, open, or by whom a model is beaten."""
-    beaten = [shorten(name, 24) for name in row.beaten_by]
-    return f"no: beaten by {some_of(beaten, 2)}" if beaten else row.frontier or MISSING
+    beaten = [fmt.shorten(name, 24) for name in row.beaten_by]
+    return f"no: beaten by {some_of(beaten, 2)}" if beaten else row.frontier or fmt.MISSING
 
 
 def _frontier_words(board: BenchmarkResult) -> list[str]:
@@ -309,7 +287,7 @@ def _frontier_words(board: BenchmarkResult) -> list[str]:
     if board.beside is None:
         return []
     places = {
-        place: [shorten(model.model, NAME) for model in board.models if model.frontier == place]
+        place: [fmt.shorten(model.model, NAME) for model in board.models if model.frontier == place]
         for place in ("yes", "no", "open")
     }
     words = {"yes": "on the frontier", "no": "off it (another is better and cheaper)", "open": "open"}
@@ -323,7 +301,7 @@ def checkpoints(arena: Arena) -> list[tuple[str, list[Checkpoint]]]:
     for row in arena.checkpoints:
         out.setdefault((row.task, row.metric, row.scorer, row.series), []).append(row)
     several = len({row.series for row in arena.checkpoints}) > 1
-    return [(f"{what_of(rows[0])}{f', {rows[0].series}' * several}", rows) for rows in out.values()]
+    return [(f"{fmt.what_of(rows[0])}{f', {rows[0].series}' * several}", rows) for rows in out.values()]
 
 
 def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
@@ -331,7 +309,7 @@ def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
     columns = [
         Column("Step", lambda row: step_text(row.step)),
         Column("Mean", "mean", "of the checkpoint"),
-        Column(f"{percent(level)} CI", interval_of, "of the mean"),
+        Column(f"{fmt.percent(level)} CI", "ci_low, ci_high", "of the mean"),
         Column("since first", "since_first", "A − B with the first checkpoint as B"),
         Column("p adj.", "p_first", "of the change since the first, over all checkpoints"),
         Column("since previous", "since_previous", "with the one before as B"),
@@ -342,8 +320,8 @@ def checkpoint_table(rows: Sequence[Checkpoint], level: float) -> Section:
             "whether the mean has left that of the first checkpoint",
         ),
     ]
-    series = f", {shorten(rows[0].series, NAME)}" if rows[0].series else ""
-    return section(f"Checkpoints: {what_of(rows[0])}{series}", rows, columns)
+    series = f", {fmt.shorten(rows[0].series, NAME)}" if rows[0].series else ""
+    return section(f"Checkpoints: {fmt.what_of(rows[0])}{series}", rows, columns)
 
 
 def step_text(step: float) -> str:
@@ -357,15 +335,15 @@ def checkpoint_sentences(arena: Arena) -> list[str]:
     level = arena.settings["level"]
     out = []
     for name, rows in checkpoints(arena):
-        first, how = step_text(rows[0].step), f"{percent(level)}, {adjusted}"
+        first, how = step_text(rows[0].step), f"{fmt.percent(level)}, {adjusted}"
         onset = next((row for row in rows if row.onset), None)
         changed = [step_text(row.step) for row in rows if row.changed]
         if onset is not None and onset.since_first is not None:
             way = "higher" if onset.since_first > 0 else "lower"
-            by = number(abs(onset.since_first), digits_of(onset))
+            by = fmt.number(abs(onset.since_first), fmt.digits_of(onset))
             text = (
                 f"from step {step_text(onset.step)} on the mean is {way} than at step {first} by more than noise "
-                f"(there by {by}, p {equals_p(onset.p_first)}; paired by question, {how})"
+                f"(there by {by}, p {fmt.equals_p(onset.p_first)}; paired by question, {how})"
             )
         elif changed:
             text = f"the mean differs from that at step {first} at {some_of(changed, 8)}, but not at all later steps"
@@ -386,7 +364,7 @@ def matrix(board: BenchmarkResult, title: str) -> Section:
         signs[a, b], signs[b, a] = _SIGNS.get(verdict, ("=", "="))
 
     def cell(rival: str) -> Callable[[Model], str]:
-        return lambda row: "·" if row.model == rival else signs.get((row.model, rival), MISSING)
+        return lambda row: "·" if row.model == rival else signs.get((row.model, rival), fmt.MISSING)
 
     def tone(rival: str) -> Callable[[Model], str]:
         return lambda row: {"+": "good", "−": "bad"}.get(cell(rival)(row), "")
@@ -396,7 +374,7 @@ def matrix(board: BenchmarkResult, title: str) -> Section:
         return " : ".join(str(mine.count(sign)) for sign in "+=−")
 
     columns = [
-        TextColumn("Model", lambda row: f"{order.index(row) + 1} {shorten(row.model, NAME)}"),
+        TextColumn("Model", lambda row: f"{order.index(row) + 1} {fmt.shorten(row.model, NAME)}"),
         *(Column(str(i), cell(row.model), tone=tone(row.model)) for i, row in enumerate(order, 1)),
         Column("+ : = : −", counted, "how many models it is better than, not separable from, and worse than"),
     ]
@@ -412,7 +390,7 @@ _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}
 def _pass(values: Mapping[int, float] | None, errors: Mapping[int, float] | None, k: int) -> str:
     """pass@k or pass^k with its standard error."""
     value, se = (values or {}).get(k), (errors or {}).get(k)
-    return MISSING if value is None or k < 2 else with_error(value, se)
+    return fmt.MISSING if value is None or k < 2 else fmt.with_error(value, se)
 
 
 def ranked(board: BenchmarkResult) -> list[Model]:
@@ -436,9 +414,9 @@ def chosen_pairs(board: BenchmarkResult, limit: int) -> list[int]:
 def pair_table(pairs: Sequence[Difference], marks: Marks | None, title: str) -> Section:
     """One row for each pair; without marks no notes."""
     columns = [
-        TextColumn("A", lambda row: shorten(row.model_a, NAME)),
-        TextColumn("B", lambda row: shorten(row.model_b, NAME)),
-        *difference_columns("diff ci p p_adj test verdict se total data prediction", level_of(pairs)),
+        TextColumn("A", lambda row: fmt.shorten(row.model_a, NAME)),
+        TextColumn("B", lambda row: fmt.shorten(row.model_b, NAME)),
+        *difference_columns("diff ci p p_adj test verdict se total data prediction", fmt.level_of(pairs)),
         *difference_columns("corr wins p_sign n only"),
         *([marks.column()] if marks else []),
     ]
@@ -462,12 +440,12 @@ def question_table(board: BenchmarkResult, limit: int) -> Section:
     suspect = "better models do worse on it, more clearly than chance explains"
     columns = [
         TextColumn("Question", lambda row: label_of(row.question, width)),
-        TextColumn("Text", lambda row: shorten(texts.get(row.question, ""), 100), optional=True),
-        TextColumn("Cluster", lambda row: shorten(row.cluster or "", 40), optional=True),
-        Column("difficulty", lambda row: number(row.difficulty, 3), "1 − mean score over the models"),
+        TextColumn("Text", lambda row: fmt.shorten(texts.get(row.question, ""), 100), optional=True),
+        TextColumn("Cluster", lambda row: fmt.shorten(row.cluster or "", 40), optional=True),
+        Column("difficulty", lambda row: fmt.number(row.difficulty, 3), "1 − mean score over the models"),
         Column("models", "n_models", "models that have a score", 2),
         Column("solved by", "n_solved", "models with at least one answer of score 1", optional=True),
-        Column("tau", lambda row: number(row.tau, 3), by_rank),
+        Column("tau", lambda row: fmt.number(row.tau, 3), by_rank),
         Column("p", "p_tau", "how often chance alone gives a tau as low"),
         TextColumn("Suspect", lambda row: "suspect" if row.suspect else "", suspect),
     ]
@@ -484,20 +462,20 @@ def _rank_words(board: BenchmarkResult) -> list[str]:
     out = []
     asked = [item for item in board.models if item.in_top is not None]
     if asked:
-        sure = [shorten(item.model, NAME) for item in asked if item.in_top == "yes"]
-        maybe = [shorten(item.model, NAME) for item in asked if item.in_top == "maybe"]
+        sure = [fmt.shorten(item.model, NAME) for item in asked if item.in_top == "yes"]
+        maybe = [fmt.shorten(item.model, NAME) for item in asked if item.in_top == "maybe"]
         place = "the best" if row.n_top == 1 else f"among the {row.n_top} best"
         out.append(
             f"surely {place}: {some_of(sure, 8) or 'none'}; perhaps: {some_of(maybe, 8) or 'none'} "
-            f"({percent(board.pairs.common['level'])}, all together)"
+            f"({fmt.percent(board.pairs.common['level'])}, all together)"
         )
     if row.order_tau is not None and row.same_best is not None:
         stays = "stays similar" if row.order_tau >= SIMILAR else "changes"
-        leaders = [shorten(item.model, NAME) for item in board.models if item.rank == 1]
+        leaders = [fmt.shorten(item.model, NAME) for item in board.models if item.rank == 1]
         first = f"{leaders[0]} is" if len(leaders) == 1 else "the same model is"
         out.append(
             f"when the questions are resampled, the ranking {stays} (median Kendall τ "
-            f"{number(row.order_tau, 2)}) and {first} first in {100 * row.same_best:.0f} % of resamples; that is "
+            f"{fmt.number(row.order_tau, 2)}) and {first} first in {100 * row.same_best:.0f} % of resamples; that is "
             "stability, not a test"
         )
     if row.dead_for_top is not None and row.n_top is not None and row.n_questions:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, PixelArray
-from .columns import shorten
+from . import fmt
 
 _THEME = {
     "#1b1f24": "var(--ink)",
@@ -131,7 +131,7 @@ def element(tag: str, *inner: str, **attributes: str | float) -> str:
 
 def name(text: str, width: int = 34) -> str:
     """A model's name in a figure: short, in one line."""
-    return shorten(text, width)
+    return fmt.shorten(text, width)
 
 
 def number(value: float) -> str:

@@ -18,6 +18,7 @@ from ..results.arena import Arena, BenchmarkResult, Checkpoint, Model
 from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Estimate, EstimateSlice
 from ..stats import benchmark, planning
 from ..stats.intervals import critical
+from . import fmt
 from .arena_summary import checkpoints, chosen_pairs, file_names, ranked, step_text
 from .canvas import (
     COLOURS,
@@ -40,26 +41,7 @@ from .canvas import (
     name_width,
     svg,
 )
-from .columns import (
-    decimals,
-    digits_of,
-    equals_p,
-    interval,
-    interval_of,
-    level_of,
-    metric_name,
-    models_of,
-    names_of,
-    number,
-    p_text,
-    percent,
-    plain,
-    shorten,
-    significance_tone,
-    span,
-    value_of,
-    what_of,
-)
+from .columns import significance_tone
 from .summary import Result, untested
 
 LABELLED = 400
@@ -118,7 +100,7 @@ class _Scatter:
 
 def pair_title(row: Difference) -> str:
     """A pair's names and numbers."""
-    total = "" if row.se_total is None else f", total SE {number(row.se_total, digits_of(row))}"
+    total = "" if row.se_total is None else f", total SE {fmt.number(row.se_total, fmt.digits_of(row))}"
     return f"{name(row.model_a)} − {name(row.model_b)}: {numbers(row)}{total}; {row.verdict}"
 
 
@@ -250,7 +232,7 @@ def heatmap(board: BenchmarkResult) -> Picture | None:
     for value in np.linspace(low, high, 3 if high > low else 1):
         fill = "#{:02x}{:02x}{:02x}".format(*_colours(value, low, high).astype(int))
         swatch = element("rect", x=-6, y=-6, width=12, height=12, fill=fill)
-        drawing.legend.append((swatch, number(float(value), 2)))
+        drawing.legend.append((swatch, fmt.number(float(value), 2)))
     missing = int((~W).sum())
     if missing:
         drawing.legend.append((element("path", d="M-6-6H6V6H-6Z", fill="none", stroke=MUTED), "missing"))
@@ -315,11 +297,11 @@ def _difficulties(board: BenchmarkResult) -> list[tuple[float, float, int, Float
 
 
 def _level(board: BenchmarkResult) -> str:
-    return percent(board.pairs.common["level"])
+    return fmt.percent(board.pairs.common["level"])
 
 
 def measure(board: BenchmarkResult) -> str:
-    return name(metric_name(board.benchmark.metric, board.benchmark.scorer), 28)
+    return name(fmt.metric_name(board.benchmark.metric, board.benchmark.scorer), 28)
 
 
 def _mean_label(board: BenchmarkResult) -> str:
@@ -338,7 +320,7 @@ def _mean_axis(rows: Iterable[Estimate | Checkpoint], board: BenchmarkResult) ->
 
 def model_title(row: Model) -> str:
     """A model's name and its numbers."""
-    ranks = "" if row.rank_low is None or row.rank_high is None else f", rank {span(row.rank_low, row.rank_high)}"
+    ranks = "" if row.rank_low is None or row.rank_high is None else f", rank {fmt.span(row.rank_low, row.rank_high)}"
     return f"{name(row.model)}: {numbers(row)}{ranks}"
 
 
@@ -431,7 +413,7 @@ def matrix(board: BenchmarkResult) -> Picture | None:
         told += ahead != 0
         row_, column = sorted((at[a], at[b]))
         colour = {1: COLOURS[0], -1: COLOURS[1]}.get(ahead, LINE)
-        title = f"{pair_title(pair)}; adjusted p {equals_p(pair.p_adjusted)}"
+        title = f"{pair_title(pair)}; adjusted p {fmt.equals_p(pair.p_adjusted)}"
         across, down = (column + 0.04, column + 0.96), (row_ + 0.04, row_ + 0.96)
         drawing.bar(across, down, colour, title=title, data_m=f"{a} {b}")
         if ahead:
@@ -460,8 +442,8 @@ def steps(arena: Arena, board: BenchmarkResult) -> Picture | None:
         for row in rows:
             title = f"step {step_text(row.step)}: {numbers(row)}"
             if row.since_first is not None:
-                since = number(row.since_first, digits_of(row))
-                title += f"; since the first {since}, adjusted p {equals_p(row.p_first)}"
+                since = fmt.number(row.since_first, fmt.digits_of(row))
+                title += f"; since the first {since}, adjusted p {fmt.equals_p(row.p_first)}"
             mark, about = (row.step,) * 3, place.get(row.model, "")
             drawing.interval(mark, row.mean or 0.0, colour, hollow=not row.changed, title=title, data_m=about)
     band = f"The band is the {_level(board)} interval of each mean; filled marks differ from the first checkpoint by "
@@ -505,8 +487,8 @@ def differences(board: BenchmarkResult, baseline: str | None = None) -> Picture 
             continue
         m, (low, high) = int(pairs.a[i] + pairs.b[i] - against), sorted(ends)
         apart = low > 0 or high < 0
-        digits = decimals((high - low) / 4, diff)
-        title = f"{name(names[m])} − {rival}: {number(diff, digits)} {interval(low, high, digits)}"
+        digits = fmt.decimals((high - low) / 4, diff)
+        title = f"{name(names[m])} − {rival}: {fmt.number(diff, digits)} {fmt.interval(low, high, digits)}"
         rows.append(Row(names[m], low, diff, high, title, COLOURS[0] if apart else MUTED, not apart, str(m)))
     if not rows:
         return None
@@ -526,8 +508,8 @@ BINS = 21
 
 def numbers(item: Estimate | Difference | Checkpoint) -> str:
     """A row's estimate with its interval."""
-    ends = "" if item.ci_low is None else f" {interval_of(item)}"
-    return f"{number(value_of(item), digits_of(item))}{ends}"
+    ends = "" if item.ci_low is None else f" {fmt.interval_of(item)}"
+    return f"{fmt.number(fmt.value_of(item), fmt.digits_of(item))}{ends}"
 
 
 def opening(table: Result) -> list[Picture]:
@@ -549,9 +531,9 @@ def verdict(row: Difference, margin: float | None) -> Picture | None:
     """The one row of a comparison, large: its interval against 0 and the margin, and which way is better."""
     if row.diff is None:
         return None
-    a, b = (name(text, 24) for text in names_of(row))
+    a, b = (name(text, 24) for text in fmt.names_of(row))
     left, right = (a, b) if row.higher_is_better is False else (b, a)
-    level = f"{percent(row.level)} CI"
+    level = f"{fmt.percent(row.level)} CI"
     alt = f"{a} − {b} is {numbers(row)}{'' if row.ci_low is None else f' ({level})'}: {row.verdict}"
     alt += f"; the margin is ±{margin:g}." if margin is not None else "."
     low, high = (row.diff if end is None else end for end in (row.ci_low, row.ci_high))
@@ -559,7 +541,7 @@ def verdict(row: Difference, margin: float | None) -> Picture | None:
     reach = max(map(abs, values)) or 0.5
     # 0 in sight with room on both sides, but not more empty space than that
     ends = [min(*values, -0.3 * reach), max(*values, 0.3 * reach)]
-    label = name(f"A − B, {level} ({metric_name(row.metric, row.scorer)})", 60)
+    label = name(f"A − B, {level} ({fmt.metric_name(row.metric, row.scorer)})", 60)
     axis = Axis.around(ends, label, room=0.08)
     drawing = Drawing(axis, Axis(0, 1, ticked=False), height=120, left=26, top=24, right=26)
     drawing.zero(margin, dash="")
@@ -585,24 +567,24 @@ def colour_of(row: Estimate | Difference) -> tuple[str, bool]:
 def _row(item: Estimate | Difference, label: str, said: str = "") -> Row:
     """A row with its name and its numbers."""
     title = f"{label}: {numbers(item)}{said}"
-    return Row(label, item.ci_low, value_of(item) or 0.0, item.ci_high, title, *colour_of(item))
+    return Row(label, item.ci_low, fmt.value_of(item) or 0.0, item.ci_high, title, *colour_of(item))
 
 
 def all_rows(rows: Sequence[Estimate | Difference], margin: float | None = None) -> list[Picture]:
     """The intervals of all rows, one figure for each metric, which is one scale."""
     out = []
-    known = [item for item in rows if value_of(item) is not None]
+    known = [item for item in rows if fmt.value_of(item) is not None]
     several = len({item.task for item in rows}) > 1
-    models = len({models_of(item) for item in rows}) > 1
-    for i, metric in enumerate(dict.fromkeys(metric_name(item.metric, item.scorer) for item in known)):
-        found = [item for item in known if metric_name(item.metric, item.scorer) == metric]
+    models = len({fmt.models_of(item) for item in rows}) > 1
+    for i, metric in enumerate(dict.fromkeys(fmt.metric_name(item.metric, item.scorer) for item in known)):
+        found = [item for item in known if fmt.metric_name(item.metric, item.scorer) == metric]
         compared = isinstance(found[0], Difference)
         drawn = []
         for item in found[:ROWS]:
-            label = " ".join([plain(item.task)] * several + [models_of(item)] * models) or what_of(item)
+            label = " ".join([fmt.plain(item.task)] * several + [fmt.models_of(item)] * models) or fmt.what_of(item)
             drawn.append(_row(item, label, f", {item.verdict}" if isinstance(item, Difference) else ""))
         more = f" (the first {ROWS} of {len(found)})" if len(found) > ROWS else ""
-        alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {level_of(found)} intervals"
+        alt = f"{len(drawn)} {'differences' if compared else 'means'}{more}, {fmt.level_of(found)} intervals"
         if compared:
             told = sum(not colour_of(item)[1] for item in found)
             alt += f"; {told} of {len(found)} are significant"
@@ -615,8 +597,8 @@ def slices(
     picture: str, found: Sequence[DifferenceSlice | EstimateSlice], whole: Estimate | Difference, margin: float | None
 ) -> Picture | None:
     """The slices of one row, one below the other, the whole on top."""
-    known = [item for item in found if value_of(item) is not None][: ROWS - 1]
-    if not known or value_of(whole) is None:
+    known = [item for item in found if fmt.value_of(item) is not None][: ROWS - 1]
+    if not known or fmt.value_of(whole) is None:
         return None
     compared = isinstance(whole, Difference)
     rows = [_slice_row("all questions", whole, bold=True)]
@@ -631,7 +613,7 @@ def slices(
         of = "them" if tested == len(known) else f"the {tested} that could be tested"
         alt += f" with their intervals, {told} of {of} differ from "
         alt += f"{'0' if compared else 'the other questions'} after adjustment (filled)."
-    label = f"{'A − B' if compared else 'mean'} ({metric_name(whole.metric, whole.scorer)})"
+    label = f"{'A − B' if compared else 'mean'} ({fmt.metric_name(whole.metric, whole.scorer)})"
     return forest(picture, title, alt, rows, name(label, 40), zero=compared, margin=margin)
 
 
@@ -639,14 +621,14 @@ def slice_names(slices: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
     """What slices (field, value) are called together, and each of them: its value alone where all are of one field."""
     fields = dict.fromkeys(field for field, _ in slices)
     if len(fields) == 1:
-        return f"By {name(next(iter(fields)), 60)}", [shorten(value, 80) for _, value in slices]
-    return "By slice", [f"{shorten(field, 60)} = {shorten(value, 80)}" for field, value in slices]
+        return f"By {name(next(iter(fields)), 60)}", [fmt.shorten(value, 80) for _, value in slices]
+    return "By slice", [f"{fmt.shorten(field, 60)} = {fmt.shorten(value, 80)}" for field, value in slices]
 
 
 def _slice_row(label: str, item: Estimate | Difference, *, bold: bool = False) -> Row:
     p = getattr(item, "p_adjusted", 0.0)  # the mean of all questions is not held against anything
     told = p is not None and p < 1 - item.level
-    said = f", n = {item.n_questions}" + (f", adjusted p {p_text(p)}" if p else "")
+    said = f", n = {item.n_questions}" + (f", adjusted p {fmt.p_text(p)}" if p else "")
     row = _row(item, label, said)
     return replace(row, colour=row.colour if told else MUTED, hollow=not told, bold=bold)
 
@@ -672,7 +654,7 @@ def clusters(picture: str, d: FloatArray, labels: Sequence[str], sign: float = 1
     rows = []
     for k in np.argsort(-means, kind="stable").tolist():
         label, mean = str(names[k]), float(means[k])
-        title = f"{name(label, 40)}: A − B = {number(mean, 3)}, {sizes[k]} questions"
+        title = f"{name(label, 40)}: A − B = {fmt.number(mean, 3)}, {sizes[k]} questions"
         rows.append(Row(label, None, mean, None, title, _side(sign * mean)))
     return forest(picture, "By cluster", alt, rows, "A − B of the cluster", zero=True)
 
@@ -706,11 +688,11 @@ def bins(d: FloatArray) -> list[tuple[float, float, str, int]]:
     if len(values) <= DISTINCT:
         half = float(np.diff(values).min()) / 2 if len(values) > 1 else 0.5
         known = zip(values.tolist(), counts.tolist(), strict=True)
-        return [(value - half, value + half, f"= {number(value, 3)}", n) for value, n in known]
+        return [(value - half, value + half, f"= {fmt.number(value, 3)}", n) for value, n in known]
     reach = float(np.abs(d).max())
     counts, edges = np.histogram(d, np.linspace(-reach, reach, BINS + 1))
     held = zip(pairwise(edges.tolist()), counts.tolist(), strict=True)
-    return [(low, high, f"from {number(low, 3)} to {number(high, 3)}", n) for (low, high), n in held]
+    return [(low, high, f"from {fmt.number(low, 3)} to {fmt.number(high, 3)}", n) for (low, high), n in held]
 
 
 def _side(better: float) -> str:

@@ -25,23 +25,9 @@ from ..arrays import IntArray
 from ..io.atomic import write_text
 from ..results.arena import Arena, BenchmarkResult
 from ..results.rows import Analysis, ByQuestion, Comparison, Difference, Estimate, Flip
-from . import arena_summary, canvas, figures
+from . import arena_summary, canvas, figures, fmt
 from .canvas import Picture
-from .columns import (
-    Column,
-    Marks,
-    Section,
-    TextColumn,
-    Words,
-    decimals,
-    level_of,
-    names_of,
-    number,
-    plain,
-    section,
-    shorten,
-    what_of,
-)
+from .columns import Column, Marks, Section, TextColumn, Words, section
 from .sentences import count_line, methods, sentence, verdict_parts
 from .summary import FLIPPED, Result, counted, lost_to_adjustment, slice_sections, slice_sentences, summarise
 
@@ -62,7 +48,7 @@ def clipped(table: Analysis | Comparison) -> Analysis | Comparison:
     def clip(item: Any) -> Any:
         names = ("task", "metric", "scorer", "model", "model_a", "model_b", "cluster")
         have = {name: getattr(item, name, None) for name in names}
-        return replace(item, **{name: shorten(text, 60) for name, text in have.items() if text})
+        return replace(item, **{name: fmt.shorten(text, 60) for name, text in have.items() if text})
 
     if isinstance(table, Analysis):
         return replace(table, estimates=tuple(map(clip, table.estimates)))
@@ -86,7 +72,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"shown": shown, "counted": counted, "number": number, "svg": _svg}
+    made.filters |= {"shown": shown, "counted": counted, "number": fmt.number, "svg": _svg}
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
     return made
 
@@ -110,7 +96,7 @@ def shown(text: object, width: int = 160) -> str:
 
     What is written right to left is isolated, so that the numbers beside it keep their place.
     """
-    return _RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", shorten(str(text), width))
+    return _RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", fmt.shorten(str(text), width))
 
 
 _R = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
@@ -139,7 +125,7 @@ def foot(
     return {
         "made": f"{now.day} {now:%B %Y}",
         "command": command,
-        "runs": [(shorten(model, 60), shorten(path, 200)) for model, path in named[:RUNS]],
+        "runs": [(fmt.shorten(model, 60), fmt.shorten(path, 200)) for model, path in named[:RUNS]],
         "more_runs": max(0, len(named) - RUNS),
         "words": methods(items, settings) if items else "",
         "settings": settings,
@@ -212,9 +198,9 @@ def _title(table: Analysis | Comparison) -> str:
     if isinstance(table, Analysis):
         names = list(dict.fromkeys(item.model for item in table.estimates))
         return f"{', '.join(names[:3])}{' and others' if len(names) > 3 else ''}: means with their noise"
-    pairs = list(dict.fromkeys(names_of(item) for item in table.comparisons))
+    pairs = list(dict.fromkeys(fmt.names_of(item) for item in table.comparisons))
     if len(pairs) == 1:
-        return f"{shorten(pairs[0][0], 80)} against {shorten(pairs[0][1], 80)}"
+        return f"{fmt.shorten(pairs[0][0], 80)} against {fmt.shorten(pairs[0][1], 80)}"
     return f"{len(pairs)} comparisons"
 
 
@@ -225,10 +211,10 @@ def _headline(table: Comparison) -> dict[str, str]:
         return {}
     if len(rows) == 1:
         verdict, evidence = verdict_parts(rows[0], table.settings)
-        return {"kind": kind(rows[0]), "said": f"{plain(verdict)}.", "how": plain(evidence)}
+        return {"kind": kind(rows[0]), "said": f"{fmt.plain(verdict)}.", "how": fmt.plain(evidence)}
     a, b = (any(row.verdict == word for row in rows) for word in ("A better", "B better"))
     colour = "is-a" if a and not b else "is-b" if b and not a else "is-none"
-    return {"kind": colour, "said": count_line(table), "how": f"{level_of(rows)} intervals."}
+    return {"kind": colour, "said": count_line(table), "how": f"{fmt.level_of(rows)} intervals."}
 
 
 def _details(
@@ -266,10 +252,10 @@ def _key(item: Any) -> tuple[str, ...]:
 
 def _detail_title(item: Any, table: Analysis | Comparison) -> str:
     """What a row is about, with its models where the page has several."""
-    title = what_of(item)
+    title = fmt.what_of(item)
     if isinstance(table, Comparison):
         several = len({(row.model_a, row.model_b) for row in table.comparisons}) > 1
-        return f"{' − '.join(names_of(item))}, {title}" if several else title
+        return f"{' − '.join(fmt.names_of(item))}, {title}" if several else title
     return f"{item.model}, {title}" if len({row.model for row in table.estimates}) > 1 else title
 
 
@@ -294,11 +280,11 @@ def flip_table(asked: ByQuestion, limit: int = FLIPS) -> Section | None:
     if not order:
         return None
     columns = [
-        TextColumn("Question", lambda i: shorten((asked.texts[i] if asked.texts else "") or asked.keys[i], 100)),
-        TextColumn("Cluster", lambda i: shorten(asked.clusters[i], 40) if asked.clusters else "", optional=True),
-        Column("A", lambda i: number(float(asked.mean_a[i]), 2)),
-        Column("B", lambda i: number(float(asked.mean_b[i]), 2)),
-        Column("A − B", lambda i: number(float(d[i]), 2)),
+        TextColumn("Question", lambda i: fmt.shorten((asked.texts[i] if asked.texts else "") or asked.keys[i], 100)),
+        TextColumn("Cluster", lambda i: fmt.shorten(asked.clusters[i], 40) if asked.clusters else "", optional=True),
+        Column("A", lambda i: fmt.number(float(asked.mean_a[i]), 2)),
+        Column("B", lambda i: fmt.number(float(asked.mean_b[i]), 2)),
+        Column("A − B", lambda i: fmt.number(float(d[i]), 2)),
     ]
     return section(FLIPPED, order, columns)
 
@@ -379,7 +365,11 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
         "board.html",
         title=name,
         sentences=[
-            *(line for line in arena_summary.checkpoint_sentences(arena) if line.startswith(what_of(board.benchmark))),
+            *(
+                line
+                for line in arena_summary.checkpoint_sentences(arena)
+                if line.startswith(fmt.what_of(board.benchmark))
+            ),
             *(line.removeprefix(f"{name}: ") for line in arena_summary.sentences(board)),
         ],
         facts=_facts(arena, board),
@@ -414,8 +404,8 @@ def _facts(arena: Arena, board: BenchmarkResult) -> list[tuple[str, str, str]]:
 
 def _steps(board: BenchmarkResult) -> list[str]:
     return [
-        f"{shorten(step.large, 60)} − {shorten(step.small, 60)} = {number(step.diff, decimals(step.se_total))}, "
-        f"{number(step.ratio, 1)} total standard errors"
+        f"{fmt.shorten(step.large, 60)} − {fmt.shorten(step.small, 60)} = "
+        f"{fmt.number(step.diff, fmt.decimals(step.se_total))}, {fmt.number(step.ratio, 1)} total standard errors"
         for step in board.benchmark.steps
     ]
 
@@ -438,7 +428,7 @@ def _question_words(board: BenchmarkResult) -> str:
         text += f" Shown are {QUESTIONS}: the suspects, then the hardest."
     signal = q.tau[np.isfinite(q.tau)]
     if len(signal):
-        text += f" The median tau is {number(float(np.median(signal)), 2)}."
+        text += f" The median tau is {fmt.number(float(np.median(signal)), 2)}."
     return text
 
 
@@ -464,7 +454,7 @@ def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, An
     lower, upper = np.triu_indices(M, 1)
     whole = len(pairs) == len(lower) and bool((pairs.a == lower).all() and (pairs.b == upper).all())
     data: dict[str, Any] = {
-        "names": [shorten(item, 60) for item in pairs.names],
+        "names": [fmt.shorten(item, 60) for item in pairs.names],
         "n_pairs": len(pairs),
         "level": pairs.common["level"],
         "sign": -1 if pairs.common["higher_is_better"] is False else 1,
@@ -514,7 +504,7 @@ def _question_codes(board: BenchmarkResult) -> dict[str, Any] | None:
     texts = board.questions.text or board.questions.question
     return {
         "n": len(scores),
-        "names": [shorten(text, 80) for text in texts],
+        "names": [fmt.shorten(text, 80) for text in texts],
         "levels": [float(f"{value:.10g}") for value in levels],
         "scores": packed(codes, "u1"),
         "halves": halves,
@@ -531,5 +521,5 @@ def _slice_columns(board: BenchmarkResult) -> dict[str, Any] | None:
         for key, column in columns.items()
     }
     title, labels = figures.slice_names([(one.field, one.value) for one in board.slices])
-    short = [shorten(label, 60) for label in labels]
+    short = [fmt.shorten(label, 60) for label in labels]
     return found | {"title": title, "labels": short, "n": [one.n_questions for one in board.slices]}

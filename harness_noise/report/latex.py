@@ -11,14 +11,8 @@ from itertools import groupby
 from ..results.diagnostics import TO_DO
 from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison, Difference, Estimate
-from .columns import (
-    Column,
-    Section,
-    digits_of,
-    names_of,
-    number,
-    plain,
-)
+from . import fmt
+from .columns import Column, Section
 from .sentences import methods, sentence
 from .summary import Result, summarise
 
@@ -47,7 +41,7 @@ def escaped(text: str) -> str:
 
     Letters that pdfTeX lacks are shown by XeTeX and LuaTeX, and by their numbers otherwise.
     """
-    runs = groupby(plain(text), key=lambda c: _known(c) is not None)
+    runs = groupby(fmt.plain(text), key=lambda c: _known(c) is not None)
     return "".join("".join(_known(c) or "" for c in run) if known else _other("".join(run)) for known, run in runs)
 
 
@@ -127,7 +121,7 @@ def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
     rows = []
     items: Sequence[Estimate | Difference] = table.rows
     for item, cells in zip(items, section.rows, strict=True):
-        error = "" if item.se is None else f" ± {number(item.se, digits_of(item))}"
+        error = "" if item.se is None else f" ± {fmt.number(item.se, fmt.digits_of(item))}"
         rows.append((*cells[:at], f"{cells[at]}{error}", *cells[at + 1 :]))
     whole = replace(section, columns=tuple(columns), rows=tuple(rows))
     return whole.keeping([i for i, label in enumerate(labels) if label != "SE"])
@@ -152,6 +146,6 @@ def _caption(table: Analysis | Comparison) -> str:
         models = list(dict.fromkeys(item.model for item in table.estimates if item.model))
         whose = f"Mean scores{f' of {models[0]}' if len(models) == 1 else ''}."
     else:
-        pairs = list(dict.fromkeys(map(names_of, table.comparisons)))
+        pairs = list(dict.fromkeys(map(fmt.names_of, table.comparisons)))
         whose = "{} (A) against {} (B).".format(*pairs[0]) if len(pairs) == 1 else "Differences."
     return f"{whose} {methods(items, table.settings)}"

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from harness_noise.cli import main
-from harness_noise.cli.commands import COMMANDS, cli
+from harness_noise.cli.commands import COMMANDS
 
 HEAVY = ("numpy", "pandas", "scipy", "rich", "jinja2", "lm_eval", "inspect_ai", "harness_noise_adapters")
 

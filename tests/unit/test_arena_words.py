@@ -9,7 +9,7 @@ import pytest
 
 import harness_noise as hn
 from harness_noise.report.arena_summary import sentences
-from harness_noise.report.columns import decimals, number
+from harness_noise.report.fmt import decimals, number
 from harness_noise.results.arena import BenchmarkResult
 
 

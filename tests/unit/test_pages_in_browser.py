@@ -21,7 +21,7 @@ from harness_noise.analysis.mean import analyze_runs
 from harness_noise.analysis.slices import slices_of_pairs
 from harness_noise.leaderboard.build import arena
 from harness_noise.report import figures, html
-from harness_noise.report.columns import equals_p
+from harness_noise.report.fmt import equals_p
 from harness_noise.results.arena import Arena
 from harness_noise.results.schema import json_schema
 from harness_noise.settings import Settings

@@ -96,9 +96,8 @@ def _eight_models(adapter: Any, out: Path, log: TextIO) -> list[Path]:
     pages = write_html(result, out / "arena", command=shlex.join(asked), words=in_flags)
     from ..report import arena_summary
 
-    for board in result.boards:
-        for line in arena_summary.sentences(board):
-            click.echo(line)
+    for line in arena_summary.sentences(result.boards[0]):
+        click.echo(line)
     return pages
 
 

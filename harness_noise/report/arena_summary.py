@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +12,7 @@ import numpy as np
 from ..arrays import BoolArray
 from ..errors import some_of
 from ..results.arena import Arena, Benchmark, BenchmarkResult, Checkpoint, Model, Spread
-from ..results.rows import PEOPLE, Difference
+from ..results.rows import Difference
 from ..stats import decision
 from . import fmt
 from .canvas import label_of
@@ -41,8 +41,9 @@ def summarise(arena: Arena, *, brief: bool = False) -> Summary:
     if arena.budget:
         sections.append(budget_section(arena))
     sections += [checkpoint_table(rows, arena.settings["level"]) for _, rows in checkpoints(arena)]
-    told = [sentences(board) for board in arena.boards]
-    lead = (*checkpoint_sentences(arena), *(line for lines in told for line in lines[:1]))
+    alone = len(arena.boards) == 1
+    told = [(board_name(board), sentences(board)) for board in arena.boards]
+    lead = (*checkpoint_sentences(arena), *(f"{name}: {line}" for name, lines in told for line in lines[:1]))
     if len(arena.boards) > BOARDS:
         rest = (
             f"The models and pairs of these {len(arena.boards)} benchmarks are too many to show here: choose some by "
@@ -50,17 +51,17 @@ def summarise(arena: Arena, *, brief: bool = False) -> Summary:
         )
         return Summary(tuple(sections), (), (rest,), lead)
     for board in arena.boards:
-        name = board_name(board)
-        sections.append(models(board, marks, f"{name}: models"))
+        name = "" if alone else f"{board_name(board)}: "
+        sections.append(models(board, marks, f"{name}Models"))
         few = 2 < len(board.models) <= MATRIX
-        sections += [matrix(board, f"{name}: who is better")] if few else []
+        sections += [matrix(board, f"{name}Who is better")] if few else []
         rows = chosen_pairs(board, PAIRS)
-        title = f"{name}: pairs"
+        title = f"{name}Pairs"
         if len(rows) < len(board.pairs):
             title += f" ({len(rows)} of {len(board.pairs)}, neighbours in rank first)"
         pairs = pair_table([board.pairs[i] for i in rows], None if brief and few else marks, title)
         sections.append(replace(pairs, detail=few))
-    more = [line for lines in told for line in lines[1:]]
+    more = [line if alone else f"{name}: {line}" for name, lines in told for line in lines[1:]]
     more += fmt.estimand_line([model for board in arena.boards for model in board.models])
     return Summary(tuple(sections), marks.legend(), tuple(more), lead)
 
@@ -82,33 +83,44 @@ def file_names(arena: Arena) -> list[str]:
 
 
 def sentences(board: BenchmarkResult) -> list[str]:
-    """The conclusions about one benchmark, in a few sentences."""
-    row, common = board.benchmark, board.pairs.common
-    estimand = {"these_questions": "these questions", PEOPLE: "the mean that people would give"}.get(common["estimand"])
-    name = board_name(board) + (f" (estimand: {estimand})" if estimand else "")
-    best, level = [fmt.shorten(model, NAME) for model in row.best], fmt.percent(common["level"])
-    first = []
+    """The conclusions about one benchmark, in a few sentences, which do not name it."""
+    lines = [_best_words(board), _noise_words(board), _frontier_words(board)]
+    lines += [_top_words(board), _order_words(board), _dead_words(board), _adjustment_words(board)]
+    return [f"{line}." for line in lines if line]
+
+
+def _best_words(board: BenchmarkResult) -> str:
+    """Which models may be the best, and whose scores are not to be used."""
+    row, best = board.benchmark, _short(board.benchmark.best)
+    level = fmt.percent(board.pairs.common["level"])
+    text = ""
     if len(best) == 1:
-        first = [f"{name}: {best[0]} is the best of {row.n_models} models ({level})"]
+        text = f"{best[0]} is the best of {row.n_models} models ({level})"
     elif best:
-        worse = f"{len(best)} of {row.n_models} models are not significantly worse than the best"
-        first = [f"{name}: {worse} ({level}): {some_of(best, 8)}"]
-    odd = [fmt.shorten(item.model, NAME) for item in board.models if "mean_mismatch" in item.diagnostics]
-    if odd:
-        first = [f"{first[0] if first else name}; {', '.join(odd[:8])}: {ODD}"]
-    if best and (words := _only_for_the_best(board)):
-        first = [f"{first[0]}. {words}"]
-    more = [*_noise_words(board), *_frontier_words(board), *_rank_words(board), *_adjustment_words(board)]
-    return [f"{line}." for line in (*first, *(f"{name}: {words}" for words in more))]
+        text = f"{len(best)} of {row.n_models} models are not significantly worse than the best ({level}): "
+        text += some_of(best, 8)
+    if odd := _short(item.model for item in board.models if "mean_mismatch" in item.diagnostics):
+        text = "; ".join(filter(None, [text, f"{some_of(odd, 8)}: {ODD}"]))
+    pairs = board.pairs
+    worse = {*pairs.a[pairs.verdict == decision.B].tolist(), *pairs.b[pairs.verdict == decision.A].tolist()}
+    only = _short(item.model for m, item in enumerate(board.models) if item.among_best is False and m not in worse)
+    if best and only:
+        text += ". That is tested one-sided and for the best alone; tested two-sided, as the pairs are, "
+        text += f"{some_of(only, 4)} {'is' if len(only) == 1 else 'are'} not shown to be worse than another model"
+    return text
 
 
-def _noise_words(board: BenchmarkResult) -> list[str]:
+def _short(names: Iterable[str]) -> list[str]:
+    return [fmt.shorten(name, NAME) for name in names]
+
+
+def _noise_words(board: BenchmarkResult) -> str:
     """The standard error of a difference, the smallest significant difference and the largest that is not."""
     row, pairs = board.benchmark, board.pairs
     if row.se_total is None:
-        return []
+        return ""
     digits = fmt.decimals(row.se_total.median)
-    low, high = fmt.number(row.se_total.min, digits), fmt.number(row.se_total.max, digits)
+    median, low, high = (fmt.number(x, digits) for x in (row.se_total.median, row.se_total.min, row.se_total.max))
     size, better = np.abs(pairs.columns["diff"]), _better(board)
     tested = np.isfinite(size) & np.isfinite(pairs.columns["se"])
     ends = []
@@ -119,38 +131,18 @@ def _noise_words(board: BenchmarkResult) -> list[str]:
     if (~better & tested).any():
         ends.append(f"the largest found not significant is {fmt.number(float(size[~better & tested].max()), digits)}")
     close = f"{row.n_close_pairs} pairs" if row.n_close_pairs > 1 else "one pair"
-    text = (
-        f"the total standard error of a difference is {fmt.number(row.se_total.median, digits)} "
-        f"({f'from {low} to {high}, ' if low != high else ''}over the {close} differing by less than 5 total SEs)"
-    )
-    return ["; ".join(filter(None, [text, ", ".join(ends)]))]
+    over = f"{f'from {low} to {high}, ' if low != high else ''}over the {close} differing by less than 5 total SEs"
+    text = f"The total standard error of a difference is {median} ({over})"
+    return "; ".join(filter(None, [text, ", ".join(ends)]))
 
 
-def _only_for_the_best(board: BenchmarkResult) -> str:
-    """Which models cannot be the best although no pair's verdict shows them to be worse."""
-    pairs = board.pairs
-    worse = {*pairs.a[pairs.verdict == decision.B].tolist(), *pairs.b[pairs.verdict == decision.A].tolist()}
-    names = [
-        fmt.shorten(model.model, NAME)
-        for m, model in enumerate(board.models)
-        if model.among_best is False and m not in worse
-    ]
-    if not names:
-        return ""
-    return (
-        "That is tested one-sided and for the best alone; tested two-sided, as the pairs are, "
-        f"{some_of(names, 4)} {'is' if len(names) == 1 else 'are'} not shown to be worse than another model"
-    )
-
-
-def _adjustment_words(board: BenchmarkResult) -> list[str]:
+def _adjustment_words(board: BenchmarkResult) -> str:
     """How many pairs lose significance by the adjustment."""
     lost, left = int(board.pairs.flags.get("not_after_adjustment", np.zeros(1)).sum()), int(_better(board).sum())
-    text = (
-        f"significant pairs: {lost + left} by their own interval, {left} after adjustment for all {len(board.pairs)} "
-        "pairs, which the verdicts follow"
-    )
-    return [text] if lost else []
+    if not lost:
+        return ""
+    pairs = f"{lost + left} by their own interval, {left} after adjustment for all {len(board.pairs)} pairs"
+    return f"Significant pairs: {pairs}, which the verdicts follow"
 
 
 def _better(board: BenchmarkResult) -> BoolArray:
@@ -282,17 +274,19 @@ def _frontier(row: Model) -> str:
     return f"no: beaten by {some_of(beaten, 2)}" if beaten else row.frontier or fmt.MISSING
 
 
-def _frontier_words(board: BenchmarkResult) -> list[str]:
+def _frontier_words(board: BenchmarkResult) -> str:
     """Which models are on the frontier, and which are not."""
     if board.beside is None:
-        return []
-    places = {
-        place: [fmt.shorten(model.model, NAME) for model in board.models if model.frontier == place]
-        for place in ("yes", "no", "open")
-    }
-    words = {"yes": "on the frontier", "no": "off it (another is better and cheaper)", "open": "open"}
-    told = [f"{some_of(models, 8)} {words[place]}" for place, models in places.items() if models]
-    return [f"score and {board.beside.benchmark.metric}: {'; '.join(told)}"] if told else []
+        return ""
+    told = []
+    for place, words in (
+        ("yes", "on the frontier"),
+        ("no", "off it (another is better and cheaper)"),
+        ("open", "open"),
+    ):
+        if models := _short(item.model for item in board.models if item.frontier == place):
+            told.append(f"{some_of(models, 8)} {words}")
+    return f"Score and {board.beside.benchmark.metric}: {'; '.join(told)}" if told else ""
 
 
 def checkpoints(arena: Arena) -> list[tuple[str, list[Checkpoint]]]:
@@ -456,33 +450,39 @@ SIMILAR = 0.7
 """Median Kendall τ, 17 pairs of models in 20 in the same order, from which a ranking is said to stay similar."""
 
 
-def _rank_words(board: BenchmarkResult) -> list[str]:
-    """Which models may be among the best, how stable the ranking is, and on how many questions the best differ."""
+def _top_words(board: BenchmarkResult) -> str:
+    """Which models may be among the best, if that was asked."""
+    if all(item.in_top is None for item in board.models):
+        return ""
+    sure, maybe = (
+        some_of(_short(item.model for item in board.models if item.in_top == word), 8) or "none"
+        for word in ("yes", "maybe")
+    )
+    n, level = board.benchmark.n_top, fmt.percent(board.pairs.common["level"])
+    place = "the best" if n == 1 else f"among the {n} best"
+    return f"Surely {place}: {sure}; perhaps: {maybe} ({level}, all together)"
+
+
+def _order_words(board: BenchmarkResult) -> str:
+    """How stable the ranking is."""
     row = board.benchmark
-    out = []
-    asked = [item for item in board.models if item.in_top is not None]
-    if asked:
-        sure = [fmt.shorten(item.model, NAME) for item in asked if item.in_top == "yes"]
-        maybe = [fmt.shorten(item.model, NAME) for item in asked if item.in_top == "maybe"]
-        place = "the best" if row.n_top == 1 else f"among the {row.n_top} best"
-        out.append(
-            f"surely {place}: {some_of(sure, 8) or 'none'}; perhaps: {some_of(maybe, 8) or 'none'} "
-            f"({fmt.percent(board.pairs.common['level'])}, all together)"
-        )
-    if row.order_tau is not None and row.same_best is not None:
-        stays = "stays similar" if row.order_tau >= SIMILAR else "changes"
-        leaders = [fmt.shorten(item.model, NAME) for item in board.models if item.rank == 1]
-        first = f"{leaders[0]} is" if len(leaders) == 1 else "the same model is"
-        out.append(
-            f"when the questions are resampled, the ranking {stays} (median Kendall τ "
-            f"{fmt.number(row.order_tau, 2)}) and {first} first in {100 * row.same_best:.0f} % of resamples; that is "
-            "stability, not a test"
-        )
-    if row.dead_for_top is not None and row.n_top is not None and row.n_questions:
-        left = row.n_questions - row.dead_for_top
-        differ = "score differently" if board.pairs.common["unit"] is None else "differ"
-        out.append(
-            f"the {row.n_top} models at the top {differ} on {left} of {row.n_questions} questions "
-            f"({100 * left / row.n_questions:.0f} %)"
-        )
-    return out
+    if row.order_tau is None or row.same_best is None:
+        return ""
+    leaders = _short(item.model for item in board.models if item.rank == 1)
+    first = f"{leaders[0]} is" if len(leaders) == 1 else "the same model is"
+    return (
+        f"When the questions are resampled, the ranking {'stays similar' if row.order_tau >= SIMILAR else 'changes'} "
+        f"(median Kendall τ {fmt.number(row.order_tau, 2)}) and {first} first in {100 * row.same_best:.0f} % of "
+        "resamples; that is stability, not a test"
+    )
+
+
+def _dead_words(board: BenchmarkResult) -> str:
+    """On how many questions the models at the top differ."""
+    row = board.benchmark
+    if row.dead_for_top is None or row.n_top is None or not row.n_questions:
+        return ""
+    left = row.n_questions - row.dead_for_top
+    differ = "score differently" if board.pairs.common["unit"] is None else "differ"
+    share = f"{100 * left / row.n_questions:.0f} %"
+    return f"The {row.n_top} models at the top {differ} on {left} of {row.n_questions} questions ({share})"

@@ -370,7 +370,8 @@ def _board_page(arena: Arena, board: BenchmarkResult, command: str | None, words
                 for line in arena_summary.checkpoint_sentences(arena)
                 if line.startswith(fmt.what_of(board.benchmark))
             ),
-            *(line.removeprefix(f"{name}: ") for line in arena_summary.sentences(board)),
+            *arena_summary.sentences(board),
+            *fmt.estimand_line(board.models),
         ],
         facts=_facts(arena, board),
         models=models,

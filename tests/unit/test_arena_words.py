@@ -47,10 +47,10 @@ def test_the_smallest_difference_that_is_called_significant_has_such_a_verdict()
 @pytest.mark.parametrize(
     ("lost", "kept", "said"),
     [
-        (1, 0, "significant pairs: 1 by their own interval, 0 after"),
-        (1, 5, "significant pairs: 6 by their own interval, 5 after"),
-        (3, 0, "significant pairs: 3 by their own interval, 0 after"),
-        (3, 5, "significant pairs: 8 by their own interval, 5 after"),
+        (1, 0, "Significant pairs: 1 by their own interval, 0 after"),
+        (1, 5, "Significant pairs: 6 by their own interval, 5 after"),
+        (3, 0, "Significant pairs: 3 by their own interval, 0 after"),
+        (3, 5, "Significant pairs: 8 by their own interval, 5 after"),
     ],
 )
 def test_one_pair_is_one(lost: int, kept: int, said: str) -> None:
@@ -64,7 +64,7 @@ def test_one_pair_is_one(lost: int, kept: int, said: str) -> None:
 def test_a_share_of_resamples_is_called_stability_and_no_forecast(tau: float, stays: str) -> None:
     (leader,) = [item.model for item in BOARD.models if item.rank == 1]
     said = " ".join(sentences(replace(BOARD, benchmark=replace(BOARD.benchmark, order_tau=tau, same_best=0.991))))
-    assert f"when the questions are resampled, the ranking {stays} (median Kendall τ {tau}) and {leader} is" in said
+    assert f"When the questions are resampled, the ranking {stays} (median Kendall τ {tau}) and {leader} is" in said
     assert "first in 99 % of resamples; that is stability, not a test." in said
     assert "other questions" not in said
     tied = tuple(replace(item, rank=1) for item in BOARD.models)
@@ -82,7 +82,7 @@ def test_a_model_that_is_only_excluded_from_the_best_is_named_beside_the_verdict
     assert found.benchmark.best == ("a",)
     assert found.pairs.find("a", "b").verdict == "not separable"
     assert sentences(found)[0] == (
-        "t (acc): a is the best of 4 models (95 %). That is tested one-sided and for the best alone; tested two-sided, "
+        "a is the best of 4 models (95 %). That is tested one-sided and for the best alone; tested two-sided, "
         "as the pairs are, b is not shown to be worse than another model."
     )
     assert "one-sided" not in " ".join(sentences(replace(found, pairs=hn.arena(runs, adjust="none").boards[0].pairs)))

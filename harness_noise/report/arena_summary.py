@@ -352,10 +352,10 @@ def checkpoint_sentences(arena: Arena) -> list[str]:
 
 def matrix(board: BenchmarkResult, title: str) -> Section:
     """One row and one column for each model, the best first: which of two is better."""
-    order, signs = ranked(board), {}
-    for a, b, verdict in zip(board.pairs.a, board.pairs.b, board.pairs.verdict, strict=True):
-        a, b = board.pairs.names[a], board.pairs.names[b]
-        signs[a, b], signs[b, a] = _SIGNS.get(verdict, ("=", "="))
+    order, signs, pairs = ranked(board), {}, board.pairs
+    for i in np.flatnonzero(judged(board)).tolist():
+        a, b = pairs.names[pairs.a[i]], pairs.names[pairs.b[i]]
+        signs[a, b], signs[b, a] = _SIGNS.get(pairs.verdict[i], ("=", "="))
 
     def cell(rival: str) -> Callable[[Model], str]:
         return lambda row: "·" if row.model == rival else signs.get((row.model, rival), fmt.MISSING)
@@ -375,6 +375,13 @@ def matrix(board: BenchmarkResult, title: str) -> Section:
     adjusted = " after adjustment" if "not_after_adjustment" in board.pairs.flags else ""
     said = f"{title}: + the row, − the column, = not separable{adjusted}"
     return section(said, order, columns)
+
+
+def judged(board: BenchmarkResult) -> BoolArray:
+    """(P,) of which pairs anything is known: an interval or a p-value."""
+    columns = board.pairs.columns
+    known: BoolArray = np.isfinite(columns["p_value"]) | np.isfinite(columns["ci_low"])
+    return known
 
 
 _SIGNS = {decision.A: ("+", "−"), decision.B: ("−", "+")}

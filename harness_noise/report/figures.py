@@ -19,7 +19,7 @@ from ..results.rows import Analysis, Comparison, Difference, DifferenceSlice, Es
 from ..stats import benchmark, planning
 from ..stats.intervals import critical
 from . import fmt
-from .arena_summary import checkpoints, chosen_pairs, file_names, ranked, step_text
+from .arena_summary import checkpoints, chosen_pairs, file_names, judged, ranked, step_text
 from .canvas import (
     COLOURS,
     DASHES,
@@ -407,7 +407,8 @@ def matrix(board: BenchmarkResult) -> Picture | None:
     for i, (row, place) in enumerate(rows):
         write(i + 0.85, i + 0.5, label_of(row.model), text_anchor="end", fill=INK, data_m=place)
     pairs, told = board.pairs, 0
-    for k in np.flatnonzero(np.isin(pairs.a, list(at)) & np.isin(pairs.b, list(at))).tolist():
+    among = judged(board) & np.isin(pairs.a, list(at)) & np.isin(pairs.b, list(at))
+    for k in np.flatnonzero(among).tolist():
         pair, a, b = pairs[k], int(pairs.a[k]), int(pairs.b[k])
         ahead = {"A better": 1, "B better": -1}.get(pair.verdict, 0) * (1 if at[a] < at[b] else -1)
         told += ahead != 0
@@ -420,7 +421,7 @@ def matrix(board: BenchmarkResult) -> Picture | None:
             sign = {"fill": PAPER, "font_weight": "700", "font_size": f"{letters:.0f}", "pointer_events": "none"}
             write(column + 0.5, row_ + 0.5, "+" if ahead > 0 else "−", text_anchor="middle", **sign)
     of = f"the {M} best models" if len(board.models) > M else f"{M} models"
-    alt = f"Each cell is a pair of {of}: the model to its left against the one below it. + better, − worse, blank not "
+    alt = f"Each cell is a pair of {of}: the model to its left against the one below it. + better, − worse, grey not "
     return drawing.done("matrix", "Every pair", f"{alt}separable; {told} pairs are, all pairs tested together.")
 
 

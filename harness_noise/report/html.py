@@ -168,7 +168,7 @@ def page(
     whole, table = table, clipped(table)
     summary = summarise(table)
     rows: Sequence[Estimate | Difference] = table.rows
-    details = _details(whole, table, questions)
+    details = _details(whole, questions)
     flipped = any(one.flips or one.cards for one in details)
     lost = lost_to_adjustment(table) if isinstance(table, Comparison) else []
     return render(
@@ -217,31 +217,24 @@ def _headline(table: Comparison) -> dict[str, str]:
     return {"kind": colour, "said": count_line(table), "how": f"{fmt.level_of(rows)} intervals."}
 
 
-def _details(
-    whole: Analysis | Comparison, table: Analysis | Comparison, questions: Sequence[ByQuestion]
-) -> list[Detail]:
+def _details(table: Analysis | Comparison, questions: Sequence[ByQuestion]) -> list[Detail]:
     """The rows that have slices or questions, those with the smallest p where there are many."""
-    rows: Sequence[Any] = whole.rows
-    shown: Sequence[Any] = table.rows
-    by = {_key(item): item for item in questions}
+    rows: Sequence[Any] = table.rows
+    by = {_key(item): item for item in questions if len(item.keys)}
     found = []
-    for i, (item, short) in enumerate(zip(rows, shown, strict=True)):
+    for i, item in enumerate(rows):
         slices = [one for one in table.slices if _key(one) == _key(item)]
-        asked = by.get(_key(item))
-        if slices or (asked is not None and len(asked.keys)):
-            found.append((i, short, slices, asked))
-    if len(found) > DETAILS:
-        p = {i: 1.0 if item.p_value is None else item.p_value for i, item, *_ in found if isinstance(item, Difference)}
-        keep = set(sorted(p, key=p.__getitem__)[:DETAILS] if p else [i for i, *_ in found[:DETAILS]])
-        found = [one for one in found if one[0] in keep]
-    margin = table.settings.get("margin")
+        if slices or _key(item) in by:
+            found.append((getattr(item, "p_value", None), i, item, slices))
+    found.sort(key=lambda one: 1.0 if one[0] is None else one[0])
+    told = table.questions if isinstance(table, Comparison) else ()
     out = []
-    for i, item, slices, asked in found:
-        pictures = _inside(f"row-{i}", item, slices, asked, margin)
-        told = whole.questions if isinstance(whole, Comparison) else ()
-        cards = [one for one in told if (one.answers_a or one.answers_b) and _key(one)[:6] == _key(rows[i])[:6]]
+    for _, i, item, slices in sorted(found[:DETAILS], key=lambda one: one[1]):
+        key, asked = f"row-{i}", by.get(_key(item))
+        pictures = _inside(key, item, slices, asked, table.settings.get("margin"))
+        cards = [one for one in told if (one.answers_a or one.answers_b) and _key(one)[:6] == _key(item)[:6]]
         flips = None if cards or asked is None else flip_table(asked)
-        out.append(Detail(f"row-{i}", _detail_title(item, table), pictures, flips, cards))
+        out.append(Detail(key, _detail_title(item, table), pictures, flips, cards))
     return out
 
 
@@ -265,7 +258,7 @@ def _inside(
     """A row's slices, its clusters and its questions, as far as they are known."""
     sign = -1.0 if item.higher_is_better is False else 1.0
     pictures = [figures.slices(f"slices-{key}", slices, item, margin)]
-    if asked is not None and len(asked.keys):
+    if asked is not None:
         # where each slice is one cluster, its figure shows them
         if asked.clusters is not None and not (slices and all(one.n_clusters == 1 for one in slices)):
             pictures.append(figures.clusters(f"clusters-{key}", asked.diff, asked.clusters, sign))
@@ -412,25 +405,19 @@ def _steps(board: BenchmarkResult) -> list[str]:
 
 
 def _question_words(board: BenchmarkResult) -> str:
-    q = board.questions
-    suspects = int(q.suspect.sum())
-    parts = [
-        f"{len(q)} questions; {suspects} of them {'is a suspect' if suspects == 1 else 'are suspects'}, on which "
-        "better models do worse (fewer than one is expected by chance)"
-    ]
+    q, suspects = board.questions, int(board.questions.suspect.sum())
+    lacking = int((q.n_models < board.benchmark.n_models).sum())
+    parts = [f"{len(q)} questions"]
     if q.n_solved is not None:
         none, one = int((q.n_solved == 0).sum()), int((q.n_solved == 1).sum())
-        parts.append(f"{none} are solved by no model and {one} by one model only")
-    missing = int((q.n_models < board.benchmark.n_models).sum())
-    if missing:
-        parts.append(f"{missing} lack the score of some model")
+        parts.append(f"solved by no model: {none}, by one only: {one}")
+    parts += [f"without the score of some model: {lacking}"] if lacking else []
+    parts.append(f"suspects, on which better models do worse: {suspects} (fewer than one is expected by chance)")
     text = "; ".join(parts) + "."
     if len(q) > QUESTIONS:
         text += f" Shown are {QUESTIONS}: the suspects, then the hardest."
     signal = q.tau[np.isfinite(q.tau)]
-    if len(signal):
-        text += f" The median tau is {fmt.number(float(np.median(signal)), 2)}."
-    return text
+    return f"{text} The median tau is {fmt.number(float(np.median(signal)), 2)}." if len(signal) else text
 
 
 PICKER_PAIRS = 60_000
@@ -451,9 +438,6 @@ def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, An
     pairs, c = board.pairs, board.pairs.columns
     if len(pairs) > PICKER_PAIRS:
         return None
-    M = len(pairs.names)
-    lower, upper = np.triu_indices(M, 1)
-    whole = len(pairs) == len(lower) and bool((pairs.a == lower).all() and (pairs.b == upper).all())
     data: dict[str, Any] = {
         "names": [fmt.shorten(item, 60) for item in pairs.names],
         "n_pairs": len(pairs),
@@ -461,8 +445,8 @@ def board_data(board: BenchmarkResult, drawn: Sequence[Picture]) -> dict[str, An
         "sign": -1 if pairs.common["higher_is_better"] is False else 1,
         "words": list(pairs.words),
         "verdict": packed(pairs.verdict, "u1"),
-        "a": None if whole else packed(pairs.a, "<u2"),
-        "b": None if whole else packed(pairs.b, "<u2"),
+        "a": packed(pairs.a, "<u2"),
+        "b": packed(pairs.b, "<u2"),
         "questions": _question_codes(board),
         "slices": _slice_columns(board),
         "figures": {

@@ -12,7 +12,7 @@ from ..results.diagnostics import TO_DO
 from ..results.plan import Plan
 from ..results.rows import Analysis, Comparison, Difference, Estimate
 from . import fmt
-from .columns import Column, Section
+from .columns import Section
 from .sentences import methods, sentence
 from .summary import Result, summarise
 
@@ -117,13 +117,11 @@ def _with_errors(table: Analysis | Comparison, section: Section) -> Section:
     if not section.rows or value not in labels:
         return section
     at = len(labels) - 1 - labels[::-1].index(value)  # the names of two runs stand under the same words
-    columns = [Column(f"{value} ± SE") if i == at else column for i, column in enumerate(section.columns)]
-    rows = []
-    items: Sequence[Estimate | Difference] = table.rows
-    for item, cells in zip(items, section.rows, strict=True):
-        error = "" if item.se is None else f" ± {fmt.number(item.se, fmt.digits_of(item))}"
-        rows.append((*cells[:at], f"{cells[at]}{error}", *cells[at + 1 :]))
-    whole = replace(section, columns=tuple(columns), rows=tuple(rows))
+    columns = tuple(replace(one, label=f"{value} ± SE") if i == at else one for i, one in enumerate(section.columns))
+    errors = ("" if item.se is None else f" ± {fmt.number(item.se, fmt.digits_of(item))}" for item in table.rows)
+    rows = zip(section.rows, errors, strict=True)
+    lines = tuple((*cells[:at], f"{cells[at]}{error}", *cells[at + 1 :]) for cells, error in rows)
+    whole = replace(section, columns=columns, rows=lines)
     return whole.keeping([i for i, label in enumerate(labels) if label != "SE"])
 
 

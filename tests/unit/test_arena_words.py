@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import harness_noise as hn
-from harness_noise.report.arena_summary import sentences
+from harness_noise.report import figures
+from harness_noise.report.arena_summary import matrix, sentences
 from harness_noise.report.fmt import decimals, number
 from harness_noise.results.arena import BenchmarkResult
 
@@ -86,3 +87,19 @@ def test_a_model_that_is_only_excluded_from_the_best_is_named_beside_the_verdict
         "as the pairs are, b is not shown to be worse than another model."
     )
     assert "one-sided" not in " ".join(sentences(replace(found, pairs=hn.arena(runs, adjust="none").boards[0].pairs)))
+
+
+def test_a_pair_of_which_nothing_is_known_is_not_called_inseparable() -> None:
+    columns = {key: np.array(values) for key, values in BOARD.pairs.columns.items()}
+    for name in ("p_value", "p_adjusted", "ci_low", "ci_high"):
+        columns[name][0] = np.nan
+    a, b = (BOARD.pairs.names[side[0]] for side in (BOARD.pairs.a, BOARD.pairs.b))
+    found = replace(BOARD, pairs=replace(BOARD.pairs, columns=columns))
+    table = matrix(found, "")
+    order = [row[0].partition(" ")[2] for row in table.rows]
+    assert table.rows[order.index(a)][1 + order.index(b)] == table.rows[order.index(b)][1 + order.index(a)] == "–"
+    assert sum(cell == "–" for row in table.rows for cell in row) == 2
+    whole, drawn = figures.matrix(BOARD), figures.matrix(found)
+    assert whole is not None
+    assert drawn is not None
+    assert drawn.body.count("<rect") == whole.body.count("<rect") - 1

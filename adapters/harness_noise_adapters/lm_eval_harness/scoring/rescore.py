@@ -56,6 +56,12 @@ class FilterScores:
     notes: tuple[str, ...] = field(default=())
 
 
+def requests_of(arguments: Any) -> list[tuple[Any, ...]]:
+    """What the model was asked for one sample, from its `arguments`: objects in a file, tuples in a live run."""
+    given = arguments.values() if isinstance(arguments, Mapping) else arguments
+    return [tuple(request.values()) if isinstance(request, Mapping) else tuple(request) for request in given]
+
+
 def native_values(rows: Sequence[Row]) -> dict[str, list[Any]]:
     """metric → document → the value that lm-eval logged."""
     names = dict.fromkeys(name for row in rows for name in row.get("metrics", ()))

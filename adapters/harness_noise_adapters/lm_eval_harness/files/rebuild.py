@@ -23,10 +23,10 @@ from typing import Any, NoReturn
 
 from harness_noise.errors import InputError
 
-from ..scoring.gather import Column
-from ..scoring.rescore import patched, rescore, right_answers
+from ..scoring.gather import Column, Key
+from ..scoring.rescore import patched, requests_of, rescore, right_answers
 from .samples import Samples
-from .scan import Row, Scan, Wanted
+from .scan import Row, Scan
 
 _CHOOSING = ("take_first", "take_first_k", "majority_vote")
 _EXTRACTING = ("regex", "regex_pos", "multi_choice_regex", "map")
@@ -36,21 +36,17 @@ FILTERS = (*_CHOOSING, *_EXTRACTING, *_CLEANING)
 _CHUNK = 500
 """Documents per call of a filter; some cost 0.1 s a call."""
 
-Key = tuple[str, str]
-
 
 class NotSafeError(Exception):
     """Why a task cannot be rebuilt from its log."""
 
 
 def rescored(
-    path: Path, wanted: Wanted, config: Mapping[str, Any], samples: Samples, only: Collection[str] | None = None
+    config: Mapping[str, Any], samples: Samples, only: Collection[str] | None = None
 ) -> tuple[dict[Key, Column], list[str]]:
-    """The columns of `found` again, with a score for each of its K answers.
+    """The columns of the samples again, with a score for each of their K answers.
 
     Args:
-        path: the samples file.
-        wanted: as it was read.
         config: the task's entry in `configs` of the results file.
         samples: what was read.
         only: the metrics to score; None: all that are numbers, and those whose values are kept.
@@ -75,12 +71,10 @@ def rescored(
     out: dict[Key, Column] = {}
     notes: dict[str, None] = {}
     try:
-        for scorer, documents, values, remarks in bounded(
-            lambda: _scored(path, wanted, plain, metrics, samples.answers)
-        ):
+        for scorer, documents, values, remarks in bounded(lambda: _scored(samples, plain, metrics)):
             notes.update(dict.fromkeys(remarks))
             for metric, (own, repeats) in values.items():
-                column = out.setdefault((metric, scorer), Column(raw=[] if metric in wanted.raw else None))
+                column = out.setdefault((metric, scorer), Column(raw=[] if metric in samples.wanted.raw else None))
                 for document, single, several in zip(documents, own, repeats, strict=True):
                     column.add(document, single, several)
     except StoppedError as error:
@@ -92,12 +86,12 @@ def rescored(
 
 
 def _scored(
-    path: Path, wanted: Wanted, plain: dict[str, Any], metrics: Sequence[str], K: int
+    samples: Samples, plain: dict[str, Any], metrics: Sequence[str]
 ) -> Iterator[tuple[str, list[int], dict[str, tuple[list[Any], list[list[Any]]]], tuple[str, ...]]]:
     """Filter, documents, metric → lm-eval's own values and those per repeat, and remarks; some hundred at a time."""
     with _sandbox():
         task = None
-        for scorer, documents, rows in _chunks(path, wanted, metrics):
+        for scorer, documents, rows in _chunks(samples, metrics):
             if task is None:
                 task = _build(plain, rows[0]["doc"])
             ensemble = next((candidate for candidate in task._filters if candidate.name == scorer), None)
@@ -105,7 +99,7 @@ def _scored(
                 raise NotSafeError(f"its configuration has no filter {scorer!r}")
             _same_targets(task, rows)
             try:
-                scores = rescore(task, ensemble, rows, K, K)
+                scores = rescore(task, ensemble, rows, samples.answers, samples.answers)
             except Exception as error:  # noqa: BLE001 - whatever values a log holds
                 raise NotSafeError(f"its rows cannot be scored ({type(error).__name__}: {error})") from None
             if scores.mismatch:
@@ -212,10 +206,10 @@ def _same_targets(task: Any, rows: Sequence[Row]) -> None:
             raise NotSafeError("its targets do not come out as they were logged")
 
 
-def _chunks(path: Path, wanted: Wanted, metrics: Sequence[str]) -> Iterator[tuple[str, list[int], list[Row]]]:
+def _chunks(samples: Samples, metrics: Sequence[str]) -> Iterator[tuple[str, list[int], list[Row]]]:
     """Rows of one filter, some hundred at a time, as lm-eval's own code wants them."""
     waiting: dict[str, tuple[list[int], list[Row]]] = {}
-    for _number, _line, row, document, scorer, _new in Scan(path, wanted, whole=True):
+    for _number, _line, row, document, scorer, _new in Scan(samples.path, samples.wanted, whole=True):
         documents, rows = waiting.setdefault(scorer, ([], []))
         documents.append(document)
         rows.append(_as_in_memory(row, metrics))
@@ -226,19 +220,15 @@ def _chunks(path: Path, wanted: Wanted, metrics: Sequence[str]) -> Iterator[tupl
 
 
 def _as_in_memory(row: Row, metrics: Sequence[str]) -> Row:
+    there = [metric for metric in metrics if metric in row]
     try:
-        arguments = row["arguments"]
-        prompts = [tuple(each.values()) for each in arguments.values()] if isinstance(arguments, dict) else arguments
-        return {
-            "doc_id": row["doc_id"],
-            "doc": row["doc"],
+        kept: Row = {name: row[name] for name in ("doc_id", "doc", "resps", *there)}
+        return kept | {
             "target": str(row["target"]),
-            "arguments": prompts,
-            "resps": row["resps"],
-            "metrics": [metric for metric in metrics if metric in row],
-            **{metric: row[metric] for metric in metrics if metric in row},
+            "arguments": requests_of(row["arguments"]),
+            "metrics": there,
         }
-    except (KeyError, AttributeError) as error:
+    except (KeyError, TypeError) as error:
         raise NotSafeError(f"a row is not as lm-eval writes it ({error})") from None
 
 

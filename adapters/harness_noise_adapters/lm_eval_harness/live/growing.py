@@ -36,22 +36,21 @@ def check_partial(options: Options, arguments: Mapping[str, Any]) -> None:
     Raises:
         InputError: says which.
     """
-    chosen = options.named("until" if options.rule is not None else "sample")
-    if options.rule is not None or options.sample is not None:
-        for name in ("limit", "samples"):
-            if arguments.get(name) is not None:
-                raise InputError(
-                    f"{chosen} asks the questions in a random order, and --{name} says which there are: leave --{name} "
-                    f"out; {options.named('sample', 'N')} asks at most N of them, drawn at random"
-                )
-    elif options.references and (arguments.get("limit") is not None or arguments.get("samples") is not None):
+    name = "until" if options.rule is not None else "sample" if options.sample is not None else "repeats"
+    drawn, chosen = name != "repeats", options.named(name, "auto" if name == "repeats" else "")
+    cut = next((f"--{name}" for name in ("limit", "samples") if arguments.get(name) is not None), None)
+    if cut and drawn:
+        raise InputError(
+            f"{chosen} asks the questions in a random order, and {cut} says which there are: leave {cut} "
+            f"out; {options.named('sample', 'N')} asks at most N of them, drawn at random"
+        )
+    if cut and options.references:
         raise InputError(
             f"{options.named('reference')} says what a random part of the questions says of all of them, and those of "
             f"--limit and --samples are none (not_a_random_part): use {options.named('sample', 'N')} in their place"
         )
     ranks = getattr(arguments.get("lm"), "world_size", 1)
     if options.partial and max(ranks or 1, int(os.environ.get("WORLD_SIZE") or 1)) > 1:
-        chosen = chosen if options.rule is not None or options.sample is not None else options.named("repeats", "auto")
         raise InputError(f"{chosen} does not work on several ranks, which would not stop at the same time: use one")
 
 
@@ -208,7 +207,7 @@ class Growing:
     def _key(self, unit: Unit) -> tuple[str, str] | None:
         """Metric and filter that decide, which are chosen at the first look; None where none can."""
         if unit.key is None:
-            unit.key = next((key for key in self._keys(unit) if self._fits(unit, key)), None)
+            unit.key = next(self._keys(unit), None)
             if unit.key is None and unit.blocks == 1:
                 wanted = (
                     f"metric {self.options.metric}" if self.options.metric else "metric that is a mean of questions"
@@ -219,19 +218,18 @@ class Growing:
                 self.asking.notes.append(text)
         return unit.key
 
-    def _keys(self, unit: Unit) -> list[tuple[str, str]]:
-        keys = self.grown.keys(unit.tasks[0].name)
+    def _keys(self, unit: Unit) -> Iterator[tuple[str, str]]:
+        """The metrics and filters that can decide, the first ones first."""
+        keys, against = self.grown.keys(unit.tasks[0].name), self.others.against
         if unit.metrics:
             keys = [key for name, _ in unit.metrics for key in keys if key[0] == name]
-        wanted = self.options.metric
-        return [key for key in keys if wanted is None or wanted in (key[0], ",".join(key))]
-
-    def _fits(self, unit: Unit, key: tuple[str, str]) -> bool:
-        against = self.others.against
-        return all(
-            key in self.grown.keys(task.name) and (against is None or scores_of(against, task.name, key))
-            for task in unit.tasks
-        )
+        for key in keys:
+            wanted = self.options.metric in (None, key[0], ",".join(key))
+            if wanted and all(
+                key in self.grown.keys(task.name) and (against is None or scores_of(against, task.name, key))
+                for task in unit.tasks
+            ):
+                yield key
 
     def _say(self, name: str, text: str) -> None:
         print(f"harness-noise: {name}: {text}", file=sys.stderr, flush=True)

@@ -33,6 +33,8 @@ from .repeats import Asking, innermost, remarks, same_random_state
 
 log = logging.getLogger("harness_noise")
 _MARK = "__harness_noise_original__"
+_NAMING = ("peft", "delta", "pretrained", "model", "path", "engine")
+"""The arguments of a model that name it."""
 
 
 @dataclass
@@ -44,10 +46,8 @@ class Session:
     """The noise of the last run; None where there was none, or where it could not be had."""
     collected: Collected | None = None
     """The last run's scores, and the raw values per repeat of every metric."""
-    model: str | None = None
-    """A name for the model; by default what the model object calls itself, else `kind`."""
-    kind: str | None = None
-    """What lm-eval's registry calls the model's class."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """The arguments of the last call of `simple_evaluate`."""
     native: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """lm-eval's own values of the last run."""
     problems: list[str] = field(default_factory=list)
@@ -126,8 +126,9 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
     @wraps(original)
     def simple_evaluate(*args: Any, **kwargs: Any) -> Any:
         try:
-            arguments = signature.bind(*args, **kwargs).arguments
-            check_call(session, arguments)
+            session.given = arguments = signature.bind(*args, **kwargs).arguments
+            check_partial(session.options, arguments)
+            _ = session.others  # the runs that the options name are read now
             manager, options = arguments.get("task_manager"), session.options
             # where no field or task is named there is nothing to look for; a model that is here was loaded long ago
             if options.names_something and manager is not None and isinstance(arguments.get("model"), str):
@@ -149,18 +150,6 @@ def wrap_outer(original: Callable[..., Any], session: Session) -> Callable[..., 
 
     setattr(simple_evaluate, _MARK, original)
     return simple_evaluate
-
-
-def check_call(session: Session, arguments: Mapping[str, Any]) -> None:
-    """Read the runs that the options name, and refuse arguments that contradict the options.
-
-    Raises:
-        InputError: says what.
-    """
-    options = session.options
-    if options.partial or options.references:
-        check_partial(options, arguments)
-        _ = session.others  # read now
 
 
 def check_names(task_dict: Mapping[Any, Any], options: Options) -> list[str]:
@@ -273,7 +262,8 @@ class _Live:
 
     def __init__(self, session: Session, arguments: Mapping[str, Any], original: Callable[..., Any]) -> None:
         self.session = session
-        check_call(session, arguments)
+        check_partial(session.options, arguments)
+        _ = session.others  # where `evaluate` was called by itself
         self.lm, task_dict = arguments["lm"], arguments["task_dict"]
         self.groups = native_groups(task_dict)
         self.asking = Asking(original, arguments, flat_tasks(task_dict), session.options, session.say)
@@ -291,7 +281,7 @@ class _Live:
         session = self.session
         self.asking.record(results)
         with same_random_state():
-            name = session.model or model_name(self.lm) or session.kind or type(innermost(self.lm)).__name__
+            name = model_name(self.lm, session.given)
             carried = {} if self.growing is None else self.growing.carried
             tasks, options = self.asking.tasks, session.options
             collected = collect(results, tasks, self.groups, self.asking, options, name, carried)
@@ -331,14 +321,17 @@ def annotated_rows(collected: Collected) -> dict[int, dict[str, Any]]:
     return out
 
 
-def model_name(lm: Any) -> str | None:
-    """What a model object calls itself, if it does."""
-    model = innermost(lm)
-    for value in (
-        getattr(model, "pretrained", None),
-        getattr(model, "model", None),
-        getattr(getattr(model, "config", None), "_name_or_path", None),
-    ):
-        if isinstance(value, str) and value:
-            return value
-    return None
+def model_name(lm: Any, given: Mapping[str, Any]) -> str:
+    """The name that lm-eval's tracker takes from the model's arguments; else what the model calls itself, or its kind.
+
+    Args:
+        lm: the model.
+        given: the arguments of `simple_evaluate`, where it was called.
+    """
+    arguments, model = given.get("model_args"), innermost(lm)
+    if isinstance(arguments, str):
+        arguments = dict(part.split("=", 1) for part in arguments.split(",") if "=" in part)
+    names = [arguments.get(key) for key in _NAMING] if isinstance(arguments, Mapping) else []
+    names += [getattr(model, "pretrained", None), getattr(model, "model", None)]
+    names += [getattr(getattr(model, "config", None), "_name_or_path", None), given.get("model")]
+    return next((name for name in names if isinstance(name, str) and name), type(model).__name__)

@@ -35,7 +35,7 @@ from typing import Any
 
 from harness_noise.errors import error_message
 
-from ..scoring.rescore import patched
+from ..scoring.rescore import GENERATE, patched
 from .options import Options
 
 
@@ -75,7 +75,6 @@ def same_random_state() -> Iterator[None]:
                 torch.cuda.set_rng_state_all(cuda)
 
 
-GENERATE = "generate_until"
 METHODS = (GENERATE, "loglikelihood", "loglikelihood_rolling")
 _DETECT = "_detect_batch_size"
 """What lm-eval's local models call to find the largest batch that fits."""

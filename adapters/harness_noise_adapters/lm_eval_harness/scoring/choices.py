@@ -20,7 +20,7 @@ from harness_noise.arrays import BoolArray, FloatArray
 from harness_noise.data.scores import Group, Scores
 from harness_noise.stats.passk import acc_probs
 
-from .rescore import requests_of
+from .rescore import derived, requests_of
 
 METRIC = "acc_prob"
 BOUNDS = (0.0, 1.0)
@@ -146,18 +146,8 @@ def _choice_texts(arguments: Any, n: int) -> list[str]:
 
 def beside(part: Scores, values: FloatArray) -> Scores:
     """`acc_prob` as a row of its own, beside `part`, the task's `acc`."""
-    return Scores(
-        task=part.task,
-        metric=METRIC,
-        scorer=part.scorer,
-        questions=part.questions,
-        values=values[:, None],
-        clusters=part.clusters,
-        cluster_spec=part.cluster_spec,
-        higher_is_better=True,
-        bounds=BOUNDS,
-        n_missing=int(np.isnan(values).sum()),
-    )
+    missing = int(np.isnan(values).sum())
+    return derived(part, METRIC, values, higher_is_better=True, bounds=BOUNDS, n_missing=missing, diagnostics=())
 
 
 def in_groups(groups: Sequence[Group], scores: Sequence[Scores]) -> list[Group]:

@@ -86,6 +86,24 @@ def test_what_is_no_mean_is_skipped_with_the_reason(found, value, facts, reason)
     assert out.skipped[0].native == value
 
 
+@pytest.mark.parametrize("own", [[None, -1.0, 1.0, 0.0], [-1.0, None, 1.0, 0.0], [-1.0, -1.0, 1.0, 0.0]])
+@pytest.mark.parametrize("value", [0.5, None])
+def test_questions_of_another_length_are_left_out_wherever_one_has_no_score(own, value):
+    key, out = ("4096", "none"), Gathered()
+    lengths = column(own, [[score] for score in own])
+    reported_here = {} if value is None else {key: value}
+    known = (
+        {"aggregations": {"4096": Aggregation("def mean(", registered=False)}}
+        if reported_here
+        else {"aggregations": {}}
+    )
+    facts = TaskFacts(
+        name="niah_single_1", questions=Questions(tuple("abcd")), reported=reported_here, higher_is_better={}, **known
+    )
+    gather(facts, {key: lengths}, out)
+    np.testing.assert_array_equal(out.scores[0].values[:, 0], [np.nan, np.nan, 1.0, 0.0])
+
+
 def test_somebody_elses_aggregation_is_a_mean_if_it_gives_the_mean():
     def function():
         raise AssertionError("it is not called for a mean")

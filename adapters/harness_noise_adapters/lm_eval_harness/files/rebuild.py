@@ -71,12 +71,13 @@ def rescored(
     out: dict[Key, Column] = {}
     notes: dict[str, None] = {}
     try:
-        for scorer, documents, values, remarks in bounded(lambda: _scored(samples, plain, metrics)):
+        for scorer, documents, native, values, remarks in bounded(lambda: _scored(samples, plain, metrics)):
             notes.update(dict.fromkeys(remarks))
-            for metric, (own, repeats) in values.items():
+            for metric, several in values.items():
                 column = out.setdefault((metric, scorer), Column(raw=[] if metric in samples.wanted.raw else None))
-                for document, single, several in zip(documents, own, repeats, strict=True):
-                    column.add(document, single, several)
+                own = native.get(metric, [None] * len(documents))
+                for row in zip(documents, own, several, strict=True):
+                    column.add(*row)
     except StoppedError as error:
         if error.name == InputError.__name__:
             raise InputError(str(error)) from None
@@ -85,10 +86,8 @@ def rescored(
     return out, list(notes)
 
 
-def _scored(
-    samples: Samples, plain: dict[str, Any], metrics: Sequence[str]
-) -> Iterator[tuple[str, list[int], dict[str, tuple[list[Any], list[list[Any]]]], tuple[str, ...]]]:
-    """Filter, documents, metric → lm-eval's own values and those per repeat, and remarks; some hundred at a time."""
+def _scored(samples: Samples, plain: dict[str, Any], metrics: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Filter, documents, metric → lm-eval's own values, and those per repeat, and remarks; some hundred at a time."""
     with _sandbox():
         task = None
         for scorer, documents, rows in _chunks(samples, metrics):
@@ -97,17 +96,14 @@ def _scored(
             ensemble = next((candidate for candidate in task._filters if candidate.name == scorer), None)
             if ensemble is None:
                 raise NotSafeError(f"its configuration has no filter {scorer!r}")
-            _same_targets(task, rows)
-            try:
-                scores = rescore(task, ensemble, rows, samples.answers, samples.answers)
-            except Exception as error:  # noqa: BLE001 - whatever values a log holds
-                raise NotSafeError(f"its rows cannot be scored ({type(error).__name__}: {error})") from None
+            if any(str(task.doc_to_target(row["doc"])) != row["target"] for row in rows):
+                raise NotSafeError("its targets do not come out as they were logged")
+            scores = rescore(task, ensemble, rows, samples.answers, samples.answers)
             if scores.mismatch:
                 raise NotSafeError(
                     f"the installed lm-eval scores the first answers differently ({sorted(scores.mismatch)[0]})"
                 )
-            values = {metric: ([row.get(metric) for row in rows], repeats) for metric, repeats in scores.values.items()}
-            yield scorer, documents, values, scores.notes
+            yield scorer, documents, scores.native, scores.values, scores.notes
 
 
 def counted(samples: Samples) -> dict[Key, Column]:
@@ -190,20 +186,7 @@ def _build(config: dict[str, Any], doc: Mapping[str, Any]) -> Any:
     missing = [metric["metric"] for metric in config["metric_list"] if metric["metric"] not in METRIC_REGISTRY]
     if missing:
         raise NotSafeError(f"metric {missing[0]!r} is not one of lm-eval's own")
-    try:
-        return Rebuilt(config=config)
-    except Exception as error:  # noqa: BLE001 - whatever a logged configuration does to lm-eval
-        raise NotSafeError(f"lm-eval does not take its configuration ({type(error).__name__}: {error})") from None
-
-
-def _same_targets(task: Any, rows: Sequence[Row]) -> None:
-    for row in rows:
-        try:
-            target = str(task.doc_to_target(row["doc"]))
-        except Exception as error:  # noqa: BLE001 - a template of the log
-            raise NotSafeError(f"its target cannot be made again ({type(error).__name__}: {error})") from None
-        if target != row["target"]:
-            raise NotSafeError("its targets do not come out as they were logged")
+    return Rebuilt(config=config)
 
 
 def _chunks(samples: Samples, metrics: Sequence[str]) -> Iterator[tuple[str, list[int], list[Row]]]:
@@ -221,15 +204,8 @@ def _chunks(samples: Samples, metrics: Sequence[str]) -> Iterator[tuple[str, lis
 
 def _as_in_memory(row: Row, metrics: Sequence[str]) -> Row:
     there = [metric for metric in metrics if metric in row]
-    try:
-        kept: Row = {name: row[name] for name in ("doc_id", "doc", "resps", *there)}
-        return kept | {
-            "target": str(row["target"]),
-            "arguments": requests_of(row["arguments"]),
-            "metrics": there,
-        }
-    except (KeyError, TypeError) as error:
-        raise NotSafeError(f"a row is not as lm-eval writes it ({error})") from None
+    kept: Row = {name: row[name] for name in ("doc_id", "doc", "resps", *there)}
+    return kept | {"target": str(row["target"]), "arguments": requests_of(row["arguments"]), "metrics": there}
 
 
 @contextmanager

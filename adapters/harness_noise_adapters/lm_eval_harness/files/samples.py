@@ -200,9 +200,6 @@ def _choice_text(arguments: Any, i: int) -> str | None:
     return text.strip() if isinstance(text, str) else None
 
 
-_MANY = 1 << 30
-
-
 class Samples:
     """A samples file in columns, to which the rows are added one by one; per-question sequences have length n."""
 
@@ -336,7 +333,7 @@ def read_samples(path: Path, wanted: Wanted) -> Samples:
     for number, line, row, document, scorer, new in scan:
         if not samples.answers:
             K = _answer_count(whole_row(line, loads, path, number))
-            samples.answers = min(K, wanted.repeats or _MANY)
+            samples.answers = min(K, wanted.repeats or K)
         if wanted.choices:
             samples.add_choices(number, line, row, document, scorer)
         samples.add_scores(row, document, scorer)

@@ -23,7 +23,7 @@ from harness_noise.data.clusters import MissingFieldError, check_tasks, labeller
 from harness_noise.errors import InputError, error_message
 from harness_noise.results.rows import Analysis, Estimate
 
-from ..files.results import annotate, copy_of, inject
+from ..files.results import annotate, copy_of, inject, model_arguments
 from ..scoring.clusters import is_parallel, resolve
 from .collect import Collected, collect, flat_tasks, native_groups
 from .growing import Growing, check_partial, with_references
@@ -328,10 +328,8 @@ def model_name(lm: Any, given: Mapping[str, Any]) -> str:
         lm: the model.
         given: the arguments of `simple_evaluate`, where it was called.
     """
-    arguments, model = given.get("model_args"), innermost(lm)
-    if isinstance(arguments, str):
-        arguments = dict(part.split("=", 1) for part in arguments.split(",") if "=" in part)
-    names = [arguments.get(key) for key in _NAMING] if isinstance(arguments, Mapping) else []
+    arguments, model = model_arguments(given.get("model_args")), innermost(lm)
+    names = [arguments.get(key) for key in _NAMING]
     names += [getattr(model, "pretrained", None), getattr(model, "model", None)]
     names += [getattr(getattr(model, "config", None), "_name_or_path", None), given.get("model")]
     return next((name for name in names if isinstance(name, str) and name), type(model).__name__)

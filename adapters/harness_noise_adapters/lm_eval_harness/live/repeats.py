@@ -24,7 +24,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import math
 import random
 import sys
 from collections import Counter, defaultdict
@@ -163,8 +162,8 @@ class Asking:
         """id of every request that is asked again → its task."""
         self._call: Callable[[Sequence[Any]], Any] | None = None
         """Asks the model as the harness did."""
-        self._batches: list[tuple[tuple[float, float], Any]] = []
-        """Lengths of requests, and the largest batch that was found with them."""
+        self._batches: defaultdict[bool, list[tuple[tuple[int, int], Any]]] = defaultdict(list)
+        """Whether requests were given → their lengths, and the largest batch that was found with them."""
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -193,15 +192,15 @@ class Asking:
         """
 
         def detected(requests: Any = None, pos: int = 0) -> Any:
-            lengths = math.inf, math.inf
+            lengths, batches = (0, 0), self._batches[bool(requests)]
             if requests:
                 _, context, continuation = requests[pos]
                 lengths = len(context) + len(continuation), max(len(context), len(continuation))
-            fits = [size for known, size in self._batches if lengths[0] <= known[0] and lengths[1] <= known[1]]
+            fits = [size for known, size in batches if lengths[0] <= known[0] and lengths[1] <= known[1]]
             if fits and self._keeps_batches:
                 return max(fits)
-            self._batches.append((lengths, detect(requests, pos) if requests else detect()))
-            return self._batches[-1][1]
+            batches.append((lengths, detect(requests, pos) if requests else detect()))
+            return batches[-1][1]
 
         return detected
 

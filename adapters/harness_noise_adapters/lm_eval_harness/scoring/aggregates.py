@@ -294,8 +294,8 @@ _SACREBLEU: dict[str, tuple[str, Mapping[str, Any]]] = {
 
 PAIR_METRICS = frozenset(("f1", "f1_score", "span_f1", "macro_f1", "f1_macro", "micro_f1", "f1_micro", "weighted_f1"))
 """Names under which such pairs are logged."""
-PAIRS_BY_NAME = {"masakhaner*": "span F1"}
-"""Tasks whose kind of F1 is known without a value of lm-eval's."""
+SPANS = "masakhaner*"
+"""Tasks whose F1 is known to be that of spans without a value of lm-eval's."""
 
 _TINY = 1e-13
 """What the CoNLL scripts add below each fraction."""
@@ -323,8 +323,8 @@ def pair_scores(raw: Sequence[Sequence[Any]], budget: CallingTime, **fields: Any
         raise NotPossibleError("its value on a question is neither one number nor a pair of what is right and was said")
     native = fields["native"]
     if native is None:
-        kind = next((kind for pattern, kind in PAIRS_BY_NAME.items() if fnmatchcase(fields["task"], pattern)), None)
-        if kind is None:
+        kind = "span F1"
+        if not fnmatchcase(fields["task"], SPANS):
             raise NotPossibleError(
                 "it is made from all questions at once, and which F1 it is only lm-eval's own value tells: name the "
                 "results file"

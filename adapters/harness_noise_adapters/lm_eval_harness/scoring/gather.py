@@ -265,6 +265,10 @@ class TaskFacts:
     probabilities: Callable[[str], FloatArray | None] = lambda scorer: None
     """Filter → (n,) acc_prob; None where there are no choices. It may raise LeftOutError."""
 
+    def aggregation(self, metric: str) -> Aggregation:
+        """How lm-eval makes one value of a metric's scores."""
+        return self.aggregations.get(metric, Aggregation())
+
 
 @dataclass(slots=True)
 class Gathered:
@@ -368,11 +372,10 @@ def _drop(task: TaskFacts, columns: Mapping[Key, Column]) -> None:
 
 
 def _drops(task: TaskFacts, key: Key, column: Column) -> bool:
-    aggregation = task.aggregations.get(key[0], Aggregation())
-    if not column.own or not (key[0].isdecimal() or not aggregation.registered) or min(column.own) != NOT_APPLIED:
+    known = [value for value in column.own if value == value]
+    if min(known, default=0.0) != NOT_APPLIED or (task.aggregation(key[0]).registered and not key[0].isdecimal()):
         return False
-    rest = [value for value in column.own if value != NOT_APPLIED]
-    value = task.reported.get(key)
+    rest, value = [score for score in known if score != NOT_APPLIED], task.reported.get(key)
     if rest and value is not None:
         return close(sum(rest) / len(rest), value)
     return key[0].isdecimal() and value in (None, NOT_APPLIED) and min(rest, default=0.0) >= 0
@@ -432,7 +435,7 @@ def _own_value(measured: _Metric, together: int) -> OwnValue:
 def _not_a_mean(task: TaskFacts, item: _Metric) -> str | None:
     """Why a metric has no per-question mean; None if it has one."""
     key, column, values, value, own = item.key, item.column, item.values, item.value, item.own_mean
-    aggregation = task.aggregations.get(key[0], Aggregation())
+    aggregation = task.aggregation(key[0])
     if key[0] == BYPASS:
         return "the run only predicted (predict_only): nothing was scored"
     if "other" in column.kinds:
@@ -465,7 +468,7 @@ def _not_a_mean(task: TaskFacts, item: _Metric) -> str | None:
 def _whole(task: TaskFacts, measured: _Metric, reason: str, out: Gathered) -> CorpusScores | Skipped:
     """A metric that is made from all questions at once, by its aggregation or a kind of F1."""
     key, column, value = measured.key, measured.column, measured.value
-    aggregation = task.aggregations.get(key[0], Aggregation())
+    aggregation = task.aggregation(key[0])
     paired = key[0] in aggregates.PAIR_METRICS and "other" in column.kinds and aggregation.function is None
     called = aggregation.function is not None and value is not None
     is_mean = aggregation.name in MEANS and "other" not in column.kinds

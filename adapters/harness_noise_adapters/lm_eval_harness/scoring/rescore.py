@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -139,14 +139,13 @@ def _process(
     single = [[_instances(row, k) for k in repeats if not uneven or k < max(map(len, row["resps"]))] for row in rows]
     if every := [instance for doc in single for instances in doc for instance in instances or ()]:
         ensemble.apply(every)
-    with patched(task, "doc_to_target", _once_per_document(task.doc_to_target)):
-        out = []
-        for row, doc in zip(rows, single, strict=True):
-            # a task's code may write into the document, which is in lm-eval's log
-            own = dict(row["doc"]) if isinstance(row["doc"], dict) else row["doc"]
-            filtered = [each and [instance.filtered_resps[ensemble.name] for instance in each] for each in doc]
-            out.append([None if answers is None else task.process_results(own, answers) for answers in filtered])
-        return out
+    out = []
+    for row, doc in zip(rows, single, strict=True):
+        # a task's code may write into the document, which is in lm-eval's log
+        own = dict(row["doc"]) if isinstance(row["doc"], dict) else row["doc"]
+        filtered = [each and [instance.filtered_resps[ensemble.name] for instance in each] for each in doc]
+        out.append([None if answers is None else task.process_results(own, answers) for answers in filtered])
+    return out
 
 
 def _instances(row: Row, k: int) -> list[Any] | None:
@@ -162,23 +161,6 @@ def _instances(row: Row, k: int) -> list[Any] | None:
         Instance(GENERATE, row["doc"], arguments, i, (None, row["doc_id"], 1), [answers[min(k, len(answers) - 1)]])
         for i, (arguments, answers) in enumerate(zip(row["arguments"], row["resps"], strict=True))
     ]
-
-
-def _once_per_document(doc_to_target: Callable[..., Any]) -> Callable[..., Any]:
-    """lm-eval compiles the target's template on every call, which is most of the time of scoring."""
-    last: list[Any] = [None, None]
-
-    def target(doc: Any, *args: Any, **kwargs: Any) -> Any:
-        if args or kwargs:
-            return doc_to_target(doc, *args, **kwargs)
-        if last[0] is doc:
-            return last[1]
-        made = doc_to_target(doc)
-        if isinstance(made, (str, int)):  # nothing that the metric could change
-            last[:] = doc, made
-        return made
-
-    return target
 
 
 def _compared(
@@ -341,11 +323,6 @@ def pass_order(metric: str) -> int:
     return int(name[2]) if name else 0
 
 
-def vote_name(metric: str, K: int) -> str:
-    """What the harness's own value over K answers is called, where `metric` is the mean of single answers."""
-    return f"{metric}@{K}"
-
-
 def with_passes(parts: Iterable[Scores]) -> list[Scores]:
     """The scores of one task, with pass@k for every k up to the number of its answers, where single ones are known.
 
@@ -392,7 +369,7 @@ def vote(part: Scores, own: Sequence[float | None], value: float | None, K: int)
     values = np.array([np.nan if score is None else score for score in own], dtype=np.float64)
     codes = (USES_ALL, *(code for code in part.diagnostics if code == "copied_repeats"))
     missing = int(np.isnan(values).sum())
-    return derived(part, vote_name(part.metric, K), values, native=value, n_missing=missing, diagnostics=codes)
+    return derived(part, f"{part.metric}@{K}", values, native=value, n_missing=missing, diagnostics=codes)
 
 
 @contextmanager

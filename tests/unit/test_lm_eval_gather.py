@@ -75,6 +75,8 @@ def test_what_a_live_run_knows_is_not_asked_of_the_numbers():
         (column(TABLE[:, 0], TABLE[:, :1]), 0.5, {"aggregations": {"acc": Aggregation("bleu")}}, "aggregated by bleu"),
         (column(["x"] * 4, [["x"]] * 4), 0.5, {}, "its values are text"),
         (column([np.inf] * 4, [[np.inf]] * 4), 0.5, {}, "infinite score"),
+        (column([np.inf, -np.inf, 0, 1], [[np.inf], [-np.inf], [0], [1]]), 0.5, {}, "infinite score"),
+        (column([None] * 4, TABLE), 0.5, {"aggregations": {}}, "of its values (0.583333) is not the reported value"),
         (column([None] * 4, [[None]] * 4), 0.5, {}, "no question has a score"),
         (column([[1, 2]] * 4, [[[1, 2]]] * 4), 0.5, {}, "not one number"),
     ],

@@ -364,9 +364,8 @@ def derived(part: Scores, metric: str, values: FloatArray, **fields: Any) -> Sco
     return replace(part, metric=metric, values=values[:, None], **(own | fields))
 
 
-def vote(part: Scores, own: Sequence[float | None], value: float | None, K: int) -> Scores:
+def vote(part: Scores, values: FloatArray, value: float | None, K: int) -> Scores:
     """The harness's own value over K answers of each question, beside `part`, the scores of single answers."""
-    values = np.array([np.nan if score is None else score for score in own], dtype=np.float64)
     codes = (USES_ALL, *(code for code in part.diagnostics if code == "copied_repeats"))
     missing = int(np.isnan(values).sum())
     return derived(part, f"{part.metric}@{K}", values, native=value, n_missing=missing, diagnostics=codes)

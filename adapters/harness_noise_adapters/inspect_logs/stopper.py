@@ -173,7 +173,7 @@ class Stopper:
             self.block[self.part] = np.arange(self.epochs)
         else:
             place = 0
-            for number in range(len(self.order.blocks)):
+            for number in range(len(self.order.ends)):
                 questions, rounds = self.order.pairs(number + 1)
                 answers = self.part[questions], rounds - 1
                 self.block[answers] = number
@@ -284,11 +284,10 @@ class Stopper:
             observed = observe_mean(mine, self.settings)
         else:
             observed = observe(mine, [self.other], self.settings, references=self.predictors)
-        look = rule.look(order, self.taken, observed)
         seed = order.seed if order.seed is not None else self.order_seed
-        self.taken = replace(look, sequential=replace(look.sequential, order_seed=seed))
+        self.taken = rule.look(replace(order, seed=seed), self.taken, observed)
         self._move()
-        self._say(look.message)
+        self._say(self.taken.message)
 
     def _weigh(self, epochs: int) -> None:
         verdict = repeats_enough(self.scores(epochs), self.settings)

@@ -115,14 +115,14 @@ class Growing:
         if self.options.rule is not None or self.options.repeats.auto:
             self._grow()
         for unit in self.units:
-            unit.blocks = unit.blocks or len(unit.order.blocks)
+            unit.blocks = unit.blocks or len(unit.order.ends)
 
     def _give_up(self, error: Exception) -> None:
         """Stop looking, and ask everything that may be asked."""
         with suppress(Exception):
             self.session.failed("the run cannot be looked at while it grows, so it asks all its questions", error)
         for unit in self.units:
-            unit.look, unit.blocks = None, len(unit.order.blocks)
+            unit.look, unit.blocks = None, len(unit.order.ends)
         if not self.repeats.interrupted:
             with suppress(Exception), self.asking.straight():
                 self.repeats.all_rounds()
@@ -159,7 +159,7 @@ class Growing:
                 self._ask_until_enough(open_units)
             for unit in open_units:
                 self._look(unit)
-                unit.done |= unit.blocks == len(unit.order.blocks) or self.repeats.interrupted
+                unit.done |= unit.blocks == len(unit.order.ends) or self.repeats.interrupted
 
     def _score(self, part: Mapping[str, Sequence[int]]) -> None:
         """Evaluate these documents natively, which asks those that have not been asked, and keep their scores."""
@@ -190,7 +190,7 @@ class Growing:
         """
         if (key := self._key(unit)) is None:
             return {}
-        last, grows = unit.blocks == len(unit.order.blocks), self.options.repeats.grows
+        last, grows = unit.blocks == len(unit.order.ends), self.options.repeats.grows
         parts = [
             part
             for part in self.grown.parts(unit, key)

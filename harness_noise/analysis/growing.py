@@ -109,8 +109,7 @@ def observe(
             return plain
         assert block is not None
         blocks.append(block.of_known())
-    names = [name for name in blocks[0].names if all(name in block.names for block in blocks)]
-    return with_all_of_b(plain, *joined(blocks, names, shares, drawn=True))
+    return with_all_of_b(plain, *joined(blocks, shares, drawn=True))
 
 
 def look(

@@ -217,7 +217,7 @@ def test_parts_that_were_drawn_apart_have_no_known_chances() -> None:
 
 def test_a_part_of_an_unequal_part_has_its_chances_twice() -> None:
     """Among the questions of that part they are equal, and among all they are not."""
-    half, whole = unequal(1, 160, "b"), run_of(np.arange(200), "reference")
+    half = unequal(1, 160, "b")
     other = half.scores[0]
     assert other.chances is not None
     known = {int(key[1:]): value for key, value in other.chances.items()}

@@ -745,28 +745,25 @@ def decide(
     What cannot be judged is never a pass: it is an outcome of its own, unless it is left out by name.
     """
     lost = [c for c in candidates if c.row.reason and not c.beside]
-    beside = [c.row.name for c in candidates if c.beside]
-    if beside:
+    if beside := [c.row.name for c in candidates if c.beside]:
         notes = (*notes, f"for information, beside the score that its task declares as headline: {', '.join(beside)}")
     judged = family(candidates)
     adjust = "none" if settings.get("adjust") == "none" else "holm"
     level = judged[0].level if judged else float(settings.get("level", 0.95))
     alpha, m = (1 - level) / 2, max(1, len(judged) if adjust == "holm" else 1)
-    p = np.array([c.p_values() for c in judged]).reshape(-1, 2).T
-    adjusted = [decision.adjusted(column, adjust) for column in p]
+    of = 1 if bar.rule == "no-loss" else 0  # which of a row's two p-values the rule reads
+    p = np.array([c.p_values() for c in judged]).reshape(-1, 2)
+    adjusted = np.stack([decision.adjusted(column, adjust) for column in p.T], axis=1)
     rows = []
-    for i, c in enumerate(judged):
-        shown, excluded = (bool(column[i] < alpha) for column in adjusted)
+    for c, own, both in zip(judged, p.tolist(), adjusted.tolist(), strict=True):
+        shown, excluded = (x < alpha for x in both)
         passed = (False if shown else True if excluded else None) if bar.rule == "no-loss" else not shown
-        of = 1 if bar.rule == "no-loss" else 0
-        found: dict[str, Any] = _reach(c, bar.rule, alpha / m, budget) | {"limit": _limit(c, bar.rule)}
-        found |= {"p_value": finite(float(p[of][i])), "p_adjusted": finite(float(adjusted[of][i]))}
-        rows.append(replace(c.row, passed=passed, **found))
+        more = _reach(c, bar.rule, alpha / m, budget) | {"limit": _limit(c, bar.rule), "passed": passed}
+        rows.append(replace(c.row, p_value=finite(own[of]), p_adjusted=finite(both[of]), **more))
     rows += [] if bar.skip_missing else [c.row for c in lost]
-    pooled = any(c.pooled for c in candidates)
     for c in candidates:
-        if (c.beside or (pooled and not c.pooled)) and not c.row.reason:
-            p_value = finite(c.p_values()[1 if bar.rule == "no-loss" else 0])
+        if not c.row.reason and c not in judged:
+            p_value = finite(c.p_values()[of])
             rows.append(replace(c.row, decides=False, p_value=p_value, limit=_limit(c, bar.rule)))
     rows.sort(key=lambda row: (not row.decides, row.passed is not False, row.passed is True))
     outcome = PASS

@@ -216,6 +216,8 @@ rtol: 0.05
         path.write_text("lmeval:\n  limit: 400\n  metrics:\n    acc,none: 0.6\n")
         one = replace(a, scores=a.scores[:1])
         assert hn.gate(one, thresholds=path).rows[0].threshold == 0.6
+        path.write_text("lmeval:\n  limit: 400\n  rtol: 0.05\n  task: arc\n  acc,none: 0.6\n")
+        assert hn.gate(one, thresholds=path).rows[0].threshold == pytest.approx(0.6 * 0.95)
 
     @pytest.mark.parametrize(
         ("text", "reason"),
